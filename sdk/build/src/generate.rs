@@ -1,0 +1,99 @@
+//! Rust source that embeds components: the bundle of connectors and the guests of the tests.
+
+use crate::places::write_if_changed;
+use crate::{Artifact, Build, BuildError, Effort, manifest::Manifest, or_exit};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Builds every connector in a subfolder of `dir` and writes `OUT_DIR/bundle.rs`: one expression,
+/// `&[("name", include_bytes!(…)), …]`, ordered by name.
+///
+/// A subfolder is a connector if its manifest has a `cdylib` library.
+pub fn bundle(dir: impl AsRef<Path>) {
+    or_exit(try_bundle(dir.as_ref()))
+}
+
+fn try_bundle(dir: &Path) -> Result<(), BuildError> {
+    let mut packages = Vec::new();
+    for entry in std::fs::read_dir(dir)
+        .map_err(BuildError::io("cannot list", dir))?
+        .flatten()
+    {
+        let manifest = entry.path().join("Cargo.toml");
+        if !manifest.is_file() {
+            continue;
+        }
+        println!("cargo::rerun-if-changed={}", manifest.display());
+        if Manifest::read(&entry.path())?
+            .components
+            .iter()
+            .any(|component| !component.example)
+        {
+            packages.push(entry.path());
+        }
+    }
+    packages.sort();
+    let built = packages
+        .into_iter()
+        .fold(Build::in_script()?, Build::package)
+        .run()?;
+    let mut source = String::from("&[\n");
+    for artifact in &built {
+        let _ = writeln!(
+            source,
+            "    ({:?}, include_bytes!({:?})),",
+            artifact.name, artifact.path
+        );
+    }
+    source.push_str("]\n");
+    write_if_changed(&out_dir()?.join("bundle.rs"), source.as_bytes())
+}
+
+/// Builds every `cdylib` example of the package in `dir`, quickly, and writes `OUT_DIR/guests.rs`:
+/// one constant each, `pub const MEMORY_HOG: &[u8] = include_bytes!(…);`.
+pub fn guests(dir: impl AsRef<Path>) {
+    or_exit(try_guests(dir.as_ref()))
+}
+
+fn try_guests(dir: &Path) -> Result<(), BuildError> {
+    let mut built = Build::in_script()?
+        .package(dir)
+        .effort(Effort::Quick)
+        .run()?;
+    built.sort_by(|left, right| left.name.cmp(&right.name));
+    let source: String = built.iter().map(constant).collect();
+    write_if_changed(&out_dir()?.join("guests.rs"), source.as_bytes())
+}
+
+fn constant(artifact: &Artifact) -> String {
+    let name = artifact.name.replace('-', "_").to_uppercase();
+    format!(
+        "pub const {name}: &[u8] = include_bytes!({:?});\n",
+        artifact.path
+    )
+}
+
+fn out_dir() -> Result<PathBuf, BuildError> {
+    std::env::var_os("OUT_DIR")
+        .map(PathBuf::from)
+        .ok_or(BuildError::NoOutDir {
+            variable: "OUT_DIR",
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_a_constant_in_upper_case() {
+        let artifact = Artifact {
+            name: "memory-hog".into(),
+            path: "/o/memory-hog.wasm".into(),
+        };
+        assert_eq!(
+            constant(&artifact),
+            "pub const MEMORY_HOG: &[u8] = include_bytes!(\"/o/memory-hog.wasm\");\n"
+        );
+    }
+}
