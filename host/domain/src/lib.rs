@@ -1,1 +1,3 @@
-//! 
+pub mod pages;
+pub mod parameters;
+pub mod sql;

@@ -1,0 +1,436 @@
+//! Parameters of an asset: how a seller defines them, and how a caller's values become typed.
+//!
+//! Knows no JSON and no query strings: the edge says what it read as [`Raw`]. All errors of a
+//! request are collected, one per field.
+
+use std::fmt;
+
+use crate::sql::is_name;
+
+/// More would not fit in a form that anybody fills in.
+pub const PARAMETERS_MAX: usize = 50;
+pub const ENUM_VALUES_MAX: usize = 200;
+/// Longest text a caller may pass.
+pub const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Integer,
+    Number,
+    String,
+    Boolean,
+    Date,
+    Timestamp,
+}
+
+impl Kind {
+    pub fn of(word: &str) -> Option<Kind> {
+        Some(match word {
+            "integer" => Kind::Integer,
+            "number" => Kind::Number,
+            "string" => Kind::String,
+            "boolean" => Kind::Boolean,
+            "date" => Kind::Date,
+            "timestamp" => Kind::Timestamp,
+            _ => return None,
+        })
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Integer => "integer",
+            Kind::Number => "number",
+            Kind::String => "string",
+            Kind::Boolean => "boolean",
+            Kind::Date => "date",
+            Kind::Timestamp => "timestamp",
+        }
+    }
+
+    /// What a caller should have written.
+    fn expectation(self) -> &'static str {
+        match self {
+            Kind::Integer => "must be a whole number",
+            Kind::Number => "must be a number",
+            Kind::String => "must be a string",
+            Kind::Boolean => "must be true or false",
+            Kind::Date => "must be a date, YYYY-MM-DD",
+            Kind::Timestamp => "must be a timestamp, ISO 8601 with an offset or Z",
+        }
+    }
+}
+
+/// A value that has its type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    Timestamp(i64),
+}
+
+impl Value {
+    /// Order within one type, for `minimum` and `maximum`.
+    fn precedes(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Integer(a), Value::Integer(b)) => a < b,
+            (Value::Number(a), Value::Number(b)) => a < b,
+            (Value::Text(a), Value::Text(b)) => a < b,
+            (Value::Date(a), Value::Date(b)) => a < b,
+            (Value::Timestamp(a), Value::Timestamp(b)) => a < b,
+            _ => false,
+        }
+    }
+}
+
+/// As it is written to people, and to a seller's API in a JSON string where it is no JSON literal.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Boolean(v) => write!(f, "{v}"),
+            Value::Integer(v) => write!(f, "{v}"),
+            Value::Number(v) => write!(f, "{v}"),
+            Value::Text(v) => f.write_str(v),
+            Value::Date(days) => match date_of_days(*days) {
+                Some(date) => write!(f, "{date}"),
+                None => write!(f, "{days}"),
+            },
+            Value::Timestamp(micros) => match jiff::Timestamp::from_microsecond(*micros) {
+                Ok(timestamp) => write!(f, "{timestamp}"),
+                Err(_) => write!(f, "{micros}"),
+            },
+        }
+    }
+}
+
+/// A value as the edge read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Raw<'a> {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    /// Not a whole number, or beyond 64 bits.
+    Number(f64),
+    Text(&'a str),
+    /// An array or an object.
+    Other,
+    /// From a query string: read by the parameter's type.
+    Query(&'a str),
+}
+
+/// One parameter of an asset. Made by [`Parameter::new`] only, so its default and its bounds hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    name: String,
+    kind: Kind,
+    required: bool,
+    default: Option<Value>,
+    /// Empty: everything.
+    allowed: Vec<Value>,
+    minimum: Option<Value>,
+    maximum: Option<Value>,
+}
+
+/// A parameter as the seller wrote it.
+#[derive(Clone, Debug)]
+pub struct Definition<'a> {
+    pub name: &'a str,
+    pub kind: &'a str,
+    pub required: Option<bool>,
+    pub default: Option<Raw<'a>>,
+    pub allowed: Vec<Raw<'a>>,
+    pub minimum: Option<Raw<'a>>,
+    pub maximum: Option<Raw<'a>>,
+}
+
+/// What is wrong with one field. `code` is lower_snake and stable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    pub field: String,
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl FieldError {
+    pub fn new(
+        field: impl Into<String>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> FieldError {
+        FieldError {
+            field: field.into(),
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl Parameter {
+    /// `field` is where the definition stands, for the errors: `parameters[0]`.
+    pub fn new(field: &str, definition: &Definition<'_>) -> Result<Parameter, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if !is_name(definition.name) {
+            let message =
+                "must consist of letters, digits and _, at most 63, and begin with a letter or _";
+            errors.push(FieldError::new(format!("{field}.name"), "invalid", message));
+        }
+        let Some(kind) = Kind::of(definition.kind) else {
+            let message = "must be one of integer, number, string, boolean, date, timestamp";
+            errors.push(FieldError::new(format!("{field}.type"), "invalid", message));
+            return Err(errors);
+        };
+        if definition.allowed.len() > ENUM_VALUES_MAX {
+            errors.push(FieldError::new(
+                format!("{field}.enum"),
+                "too_many",
+                format!("has more than {ENUM_VALUES_MAX} values"),
+            ));
+        }
+        let mut typed = |part: &str, raw: &Raw<'_>| match read(kind, raw) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                errors.push(FieldError::new(
+                    format!("{field}.{part}"),
+                    "invalid_type",
+                    message,
+                ));
+                None
+            }
+        };
+        let allowed: Vec<Value> = definition
+            .allowed
+            .iter()
+            .filter_map(|raw| typed("enum", raw))
+            .collect();
+        let minimum = definition
+            .minimum
+            .as_ref()
+            .and_then(|raw| typed("minimum", raw));
+        let maximum = definition
+            .maximum
+            .as_ref()
+            .and_then(|raw| typed("maximum", raw));
+        let default = match &definition.default {
+            None | Some(Raw::Null) => None,
+            Some(raw) => typed("default", raw),
+        };
+        if kind == Kind::Boolean && (minimum.is_some() || maximum.is_some()) {
+            errors.push(FieldError::new(
+                field,
+                "invalid",
+                "a boolean has no minimum or maximum",
+            ));
+        }
+        if let (Some(minimum), Some(maximum)) = (&minimum, &maximum)
+            && maximum.precedes(minimum)
+        {
+            errors.push(FieldError::new(
+                format!("{field}.maximum"),
+                "out_of_range",
+                "must not be less than the minimum",
+            ));
+        }
+        let parameter = Parameter {
+            name: definition.name.to_owned(),
+            kind,
+            required: definition.required.unwrap_or(true) && default.is_none(),
+            default,
+            allowed,
+            minimum,
+            maximum,
+        };
+        if let Some(Err(mut error)) = parameter
+            .default
+            .as_ref()
+            .map(|value| parameter.bounded(value))
+        {
+            error.field = format!("{field}.default");
+            errors.push(error);
+        }
+        if errors.is_empty() {
+            Ok(parameter)
+        } else {
+            Err(errors)
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The value for this parameter, when the caller gave `raw`.
+    fn bind(&self, raw: Option<&Raw<'_>>) -> Result<Value, FieldError> {
+        let value = match raw {
+            None => match (&self.default, self.required) {
+                (Some(default), _) => return Ok(default.clone()),
+                (None, false) => return Ok(Value::Null),
+                (None, true) => return Err(self.error("required", "is required")),
+            },
+            Some(Raw::Null) if self.required => {
+                return Err(self.error("required", "must not be null"));
+            }
+            Some(Raw::Null) => return Ok(Value::Null),
+            Some(raw) => {
+                read(self.kind, raw).map_err(|message| self.error("invalid_type", message))?
+            }
+        };
+        self.bounded(&value)?;
+        Ok(value)
+    }
+
+    fn bounded(&self, value: &Value) -> Result<(), FieldError> {
+        if !self.allowed.is_empty() && !self.allowed.contains(value) {
+            let allowed = self
+                .allowed
+                .iter()
+                .take(20)
+                .map(Value::to_string)
+                .collect::<Vec<_>>()
+                .join(", ");
+            return Err(self.error("not_allowed", format!("must be one of {allowed}")));
+        }
+        if let Some(minimum) = self
+            .minimum
+            .as_ref()
+            .filter(|minimum| value.precedes(minimum))
+        {
+            return Err(self.error("out_of_range", format!("must not be less than {minimum}")));
+        }
+        if let Some(maximum) = self
+            .maximum
+            .as_ref()
+            .filter(|maximum| maximum.precedes(value))
+        {
+            return Err(self.error(
+                "out_of_range",
+                format!("must not be greater than {maximum}"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn error(&self, code: &'static str, message: impl Into<String>) -> FieldError {
+        FieldError::new(format!("params.{}", self.name), code, message)
+    }
+}
+
+/// The typed values, in the order of the definitions; or everything that is wrong.
+pub fn bind(
+    parameters: &[Parameter],
+    given: &[(&str, Raw<'_>)],
+) -> Result<Vec<Value>, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let mut values = Vec::with_capacity(parameters.len());
+    for parameter in parameters {
+        let mut matching = given.iter().filter(|(name, _)| *name == parameter.name);
+        let raw = matching.next().map(|(_, raw)| raw);
+        if matching.next().is_some() {
+            errors.push(parameter.error("duplicate", "is given more than once"));
+        }
+        match parameter.bind(raw) {
+            Ok(value) => values.push(value),
+            Err(error) => errors.push(error),
+        }
+    }
+    for (name, _) in given
+        .iter()
+        .filter(|(name, _)| !parameters.iter().any(|parameter| parameter.name == *name))
+    {
+        let shown: String = name.chars().take(63).collect();
+        errors.push(FieldError::new(
+            format!("params.{shown}"),
+            "unknown",
+            "is not a parameter of this product",
+        ));
+    }
+    if errors.is_empty() {
+        Ok(values)
+    } else {
+        Err(errors)
+    }
+}
+
+/// Reads one value as `kind`.
+pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
+    let value = match *raw {
+        Raw::Query(text) => read_text(kind, text),
+        Raw::Text(text) => match kind {
+            Kind::String | Kind::Date | Kind::Timestamp => read_text(kind, text),
+            Kind::Integer | Kind::Number | Kind::Boolean => None,
+        },
+        Raw::Boolean(value) if kind == Kind::Boolean => Some(Value::Boolean(value)),
+        Raw::Integer(value) if kind == Kind::Integer => Some(Value::Integer(value)),
+        Raw::Integer(value) if kind == Kind::Number => Some(Value::Number(value as f64)),
+        // JSON knows one kind of number: 3.0 is a whole one.
+        Raw::Number(value)
+            if kind == Kind::Integer
+                && value.fract() == 0.0
+                && value.abs() < 9_007_199_254_740_992.0 =>
+        {
+            Some(Value::Integer(value as i64))
+        }
+        Raw::Number(value) if kind == Kind::Number && value.is_finite() => {
+            Some(Value::Number(value))
+        }
+        Raw::Null | Raw::Boolean(_) | Raw::Integer(_) | Raw::Number(_) | Raw::Other => None,
+    };
+    match value {
+        Some(Value::Text(text)) if text.len() > TEXT_BYTES_MAX => {
+            Err(format!("must not be longer than {TEXT_BYTES_MAX} bytes"))
+        }
+        Some(Value::Text(text)) if text.contains('\0') => {
+            Err("must not contain a NUL character".to_owned())
+        }
+        Some(value) => Ok(value),
+        None => Err(kind.expectation().to_owned()),
+    }
+}
+
+fn read_text(kind: Kind, text: &str) -> Option<Value> {
+    match kind {
+        Kind::String => Some(Value::Text(text.to_owned())),
+        Kind::Integer => text.parse().ok().map(Value::Integer),
+        Kind::Number => text
+            .parse::<f64>()
+            .ok()
+            .filter(|v| v.is_finite())
+            .map(Value::Number),
+        Kind::Boolean => match text {
+            "true" | "1" => Some(Value::Boolean(true)),
+            "false" | "0" => Some(Value::Boolean(false)),
+            _ => None,
+        },
+        Kind::Date if text.len() == 10 => text.parse().ok().and_then(days_of_date).map(Value::Date),
+        Kind::Date => None,
+        Kind::Timestamp => text
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .map(|t| Value::Timestamp(t.as_microsecond())),
+    }
+}
+
+fn days_of_date(date: jiff::civil::Date) -> Option<i32> {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    date.since((jiff::Unit::Day, epoch))
+        .ok()
+        .map(|span| span.get_days())
+}
+
+fn date_of_days(days: i32) -> Option<jiff::civil::Date> {
+    let span = jiff::Span::new().try_days(days).ok()?;
+    jiff::civil::date(1970, 1, 1).checked_add(span).ok()
+}
+
+#[cfg(test)]
+#[path = "parameters_tests.rs"]
+mod tests;

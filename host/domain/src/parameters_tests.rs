@@ -1,0 +1,154 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn define(name: &str, kind: &str) -> Parameter {
+    Parameter::new("parameters[0]", &definition(name, kind)).unwrap()
+}
+
+fn definition<'a>(name: &'a str, kind: &'a str) -> Definition<'a> {
+    Definition {
+        name,
+        kind,
+        required: None,
+        default: None,
+        allowed: Vec::new(),
+        minimum: None,
+        maximum: None,
+    }
+}
+
+fn one(kind: &str, raw: Raw<'_>) -> Result<Value, Vec<FieldError>> {
+    bind(&[define("p", kind)], &[("p", raw)]).map(|values| values[0].clone())
+}
+
+#[test]
+fn json_is_strict_about_types() {
+    assert_eq!(one("integer", Raw::Integer(3)), Ok(Value::Integer(3)));
+    assert_eq!(one("integer", Raw::Number(3.0)), Ok(Value::Integer(3)));
+    assert_eq!(one("number", Raw::Integer(3)), Ok(Value::Number(3.0)));
+    assert_eq!(one("date", Raw::Text("1970-01-02")), Ok(Value::Date(1)));
+    assert_eq!(one("date", Raw::Text("1969-12-31")), Ok(Value::Date(-1)));
+    assert_eq!(
+        one("timestamp", Raw::Text("1970-01-01T01:00:01+01:00")),
+        Ok(Value::Timestamp(1_000_000))
+    );
+    for (kind, raw) in [
+        ("integer", Raw::Text("3")),
+        ("integer", Raw::Number(3.5)),
+        ("number", Raw::Text("3")),
+        ("string", Raw::Integer(3)),
+        ("boolean", Raw::Integer(1)),
+        ("boolean", Raw::Text("true")),
+        ("date", Raw::Text("2026-02-30")),
+        ("date", Raw::Text("2026-01-01T00:00:00Z")),
+        ("timestamp", Raw::Text("2026-01-01")),
+        ("timestamp", Raw::Text("2026-01-01T00:00:00")),
+        ("string", Raw::Other),
+        ("string", Raw::Text("a\0b")),
+    ] {
+        assert_eq!(
+            one(kind, raw).unwrap_err()[0].code,
+            "invalid_type",
+            "{kind} {raw:?}"
+        );
+    }
+}
+
+#[test]
+fn a_query_string_is_read_by_the_type() {
+    assert_eq!(one("integer", Raw::Query("-3")), Ok(Value::Integer(-3)));
+    assert_eq!(one("number", Raw::Query("1e3")), Ok(Value::Number(1000.0)));
+    assert_eq!(one("boolean", Raw::Query("true")), Ok(Value::Boolean(true)));
+    assert_eq!(one("string", Raw::Query("3")), Ok(Value::Text("3".into())));
+    for (kind, text) in [
+        ("integer", "3.5"),
+        ("integer", ""),
+        ("number", "inf"),
+        ("number", "NaN"),
+        ("boolean", "yes"),
+    ] {
+        assert!(one(kind, Raw::Query(text)).is_err(), "{kind} {text}");
+    }
+}
+
+#[test]
+fn every_error_is_reported_at_once() {
+    let mut bounded = definition("b", "integer");
+    bounded.minimum = Some(Raw::Integer(1));
+    let parameters = [
+        define("a", "integer"),
+        Parameter::new("parameters[1]", &bounded).unwrap(),
+    ];
+    let errors = bind(&parameters, &[("b", Raw::Integer(0)), ("c", Raw::Null)]).unwrap_err();
+    let seen: Vec<_> = errors.iter().map(|e| (e.field.as_str(), e.code)).collect();
+    assert_eq!(
+        seen,
+        [
+            ("params.a", "required"),
+            ("params.b", "out_of_range"),
+            ("params.c", "unknown")
+        ]
+    );
+}
+
+#[test]
+fn null_only_where_not_required() {
+    let mut optional = definition("p", "integer");
+    optional.required = Some(false);
+    let optional = [Parameter::new("parameters[0]", &optional).unwrap()];
+    assert_eq!(bind(&optional, &[]), Ok(vec![Value::Null]));
+    assert_eq!(bind(&optional, &[("p", Raw::Null)]), Ok(vec![Value::Null]));
+    assert!(bind(&[define("p", "integer")], &[("p", Raw::Null)]).is_err());
+}
+
+#[test]
+fn a_default_stands_in_and_must_itself_be_allowed() {
+    let mut with = definition("p", "string");
+    with.default = Some(Raw::Text("b"));
+    with.allowed = vec![Raw::Text("a"), Raw::Text("b")];
+    let parameter = [Parameter::new("parameters[0]", &with).unwrap()];
+    assert_eq!(bind(&parameter, &[]), Ok(vec![Value::Text("b".into())]));
+    assert_eq!(
+        bind(&parameter, &[("p", Raw::Text("c"))]).unwrap_err()[0].code,
+        "not_allowed"
+    );
+    with.default = Some(Raw::Text("c"));
+    assert_eq!(
+        Parameter::new("parameters[0]", &with).unwrap_err()[0].field,
+        "parameters[0].default"
+    );
+}
+
+#[test]
+fn a_definition_that_cannot_hold_is_refused() {
+    assert!(Parameter::new("p", &definition("1a", "integer")).is_err());
+    assert!(Parameter::new("p", &definition("a", "decimal")).is_err());
+    let mut upside_down = definition("a", "date");
+    upside_down.minimum = Some(Raw::Text("2026-01-02"));
+    upside_down.maximum = Some(Raw::Text("2026-01-01"));
+    assert!(Parameter::new("p", &upside_down).is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_date_survives_being_written(days in -700_000i32..2_900_000) {
+        if let Some(date) = date_of_days(days) {
+            prop_assert_eq!(one("date", Raw::Text(&date.to_string())).ok(), Some(Value::Date(days)).filter(|_| date.year() >= 0));
+        }
+    }
+
+    #[test]
+    fn what_is_bound_is_within_the_bounds(value in any::<i64>(), minimum in any::<i64>(), maximum in any::<i64>()) {
+        let mut bounded = definition("p", "integer");
+        bounded.minimum = Some(Raw::Integer(minimum));
+        bounded.maximum = Some(Raw::Integer(maximum));
+        match Parameter::new("p", &bounded) {
+            Ok(parameter) => {
+                let bound = bind(&[parameter], &[("p", Raw::Integer(value))]);
+                prop_assert_eq!(bound.is_ok(), (minimum..=maximum).contains(&value));
+            }
+            Err(_) => prop_assert!(maximum < minimum),
+        }
+    }
+}
