@@ -1,3 +1,4 @@
+pub mod connections;
 pub mod pages;
 pub mod parameters;
 pub mod sql;

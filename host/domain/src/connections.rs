@@ -1,0 +1,643 @@
+//! What a data connection must say about itself, by the kind of source it leads to.
+//!
+//! Refuses to know: how anything is stored or sealed, whether an address may be dialled (the
+//! sandbox's egress policy), which engines are installed. Start at [`check`].
+
+use std::collections::BTreeMap;
+
+/// Long enough for any label that people give a connection.
+pub const NAME_CHARS_MAX: usize = 255;
+/// The longest DNS name.
+pub const HOST_CHARS_MAX: usize = 253;
+/// Longer than any identifier of any engine, short enough for an error message.
+pub const DATABASE_CHARS_MAX: usize = 255;
+/// The de-facto bound of URLs.
+pub const BASE_URL_CHARS_MAX: usize = 2048;
+/// A chain of a dozen certificates; more is not a CA file.
+pub const CA_PEM_BYTES_MAX: usize = 64 * 1024;
+/// Service-account files are about 2.5 kB.
+pub const CREDENTIALS_BYTES_MAX: usize = 32 * 1024;
+/// Below this a statement cannot even travel to its source and back.
+pub const STATEMENT_TIMEOUT_MS_MIN: i64 = 100;
+pub const STATEMENT_TIMEOUT_MS_DEFAULT: i64 = 10_000;
+/// Nothing runs longer than a minute on behalf of a waiting caller.
+pub const STATEMENT_TIMEOUT_MS_MAX: i64 = 60_000;
+/// One path segment of every file system that matters.
+pub const FILE_NAME_CHARS_MAX: usize = 128;
+
+/// The one thing that the host grants a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Tcp,
+    Http,
+    Directory,
+}
+
+impl Need {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Need::Tcp => "tcp",
+            Need::Http => "http",
+            Need::Directory => "directory",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Need> {
+        [Need::Tcp, Need::Http, Need::Directory]
+            .into_iter()
+            .find(|need| need.as_str() == text)
+    }
+
+    /// The members of a connection that lead to such a source: name, and whether it is required.
+    pub fn fields(self) -> &'static [(&'static str, bool)] {
+        match self {
+            Need::Tcp => &[
+                ("host", true),
+                ("port", false),
+                ("database", true),
+                ("ssl_mode", false),
+                ("ca_pem", false),
+            ],
+            Need::Http => &[("base_url", true), ("ca_pem", false)],
+            Need::Directory => &[("database", true)],
+        }
+    }
+}
+
+/// How the certificate of a TCP source is checked; libpq's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SslMode {
+    Disable,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+impl SslMode {
+    pub const ALL: [SslMode; 4] = [
+        SslMode::Disable,
+        SslMode::Require,
+        SslMode::VerifyCa,
+        SslMode::VerifyFull,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SslMode::Disable => "disable",
+            SslMode::Require => "require",
+            SslMode::VerifyCa => "verify-ca",
+            SslMode::VerifyFull => "verify-full",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<SslMode> {
+        SslMode::ALL.into_iter().find(|mode| mode.as_str() == text)
+    }
+}
+
+/// What the rules depend on.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub slug: String,
+    pub need: Need,
+    pub credential_types: Vec<String>,
+}
+
+/// A connection as a client describes it, before anything is checked.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    pub name: String,
+    pub credential_type: String,
+    pub host: Option<String>,
+    pub port: Option<i64>,
+    pub database: Option<String>,
+    pub ssl_mode: Option<String>,
+    pub base_url: Option<String>,
+    pub ca_pem: Option<String>,
+    pub statement_timeout_ms: Option<i64>,
+    /// The scalar members of the credentials, as text. Absent: the stored ones stay.
+    pub credentials: Option<BTreeMap<String, String>>,
+}
+
+/// A connection that obeys the rules: exactly the members of its engine's need are present.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    pub name: String,
+    pub credential_type: String,
+    pub target: Target,
+    pub statement_timeout_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Tcp {
+        host: String,
+        port: u16,
+        database: String,
+        ssl_mode: SslMode,
+        ca_pem: Option<String>,
+    },
+    Http {
+        base_url: String,
+        ca_pem: Option<String>,
+    },
+    File {
+        name: String,
+    },
+}
+
+/// One member that breaks a rule; the message says what to send instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    pub field: &'static str,
+    pub code: &'static str,
+    pub message: String,
+}
+
+/// Checks a draft against its engine's rules and reports every member that breaks one.
+pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<Invalid>> {
+    let mut faults = Faults::default();
+    let name = draft.name.trim();
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+        faults.add(
+            "name",
+            "length",
+            format!("name must have 1 to {NAME_CHARS_MAX} characters"),
+        );
+    }
+    if !engine
+        .credential_types
+        .iter()
+        .any(|known| *known == draft.credential_type)
+    {
+        let known = engine.credential_types.join(", ");
+        let message = format!(
+            "credential_type \"{}\" does not fit {}: use {known}",
+            draft.credential_type, engine.slug
+        );
+        faults.add("credential_type", "unsupported", message);
+    } else if let Some(credentials) = &draft.credentials {
+        check_credentials(&draft.credential_type, credentials, &mut faults);
+    }
+    let statement_timeout_ms = draft
+        .statement_timeout_ms
+        .unwrap_or(STATEMENT_TIMEOUT_MS_DEFAULT);
+    if !(STATEMENT_TIMEOUT_MS_MIN..=STATEMENT_TIMEOUT_MS_MAX).contains(&statement_timeout_ms) {
+        let message = format!(
+            "statement_timeout_ms must be {STATEMENT_TIMEOUT_MS_MIN} to {STATEMENT_TIMEOUT_MS_MAX}"
+        );
+        faults.add("statement_timeout_ms", "out_of_range", message);
+    }
+    let target = match engine.need {
+        Need::Tcp => check_tcp(engine, draft, &mut faults),
+        Need::Http => check_http(draft, &mut faults),
+        Need::Directory => check_file(draft, &mut faults),
+    };
+    match target {
+        Some(target) if faults.0.is_empty() => Ok(Checked {
+            name: name.to_owned(),
+            credential_type: draft.credential_type.clone(),
+            target,
+            statement_timeout_ms,
+        }),
+        _ => Err(faults.0),
+    }
+}
+
+/// A file's name is one path segment of letters, digits, `_`, `.` and `-` that begins with a letter,
+/// a digit or `_`: nothing that a file system or a shell reads in its own way, and no hidden file.
+pub fn is_file_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    !bytes.is_empty()
+        && bytes.len() <= FILE_NAME_CHARS_MAX
+        && plain(&bytes[0])
+        && bytes
+            .iter()
+            .all(|byte| plain(byte) || matches!(byte, b'.' | b'-'))
+        && !bytes.ends_with(b".")
+        && !name.contains("..")
+}
+
+/// Where the engine listens when nobody says otherwise.
+pub fn default_port(slug: &str) -> Option<u16> {
+    match slug {
+        "postgres" => Some(5432),
+        "mysql" => Some(3306),
+        "sqlserver" => Some(1433),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Faults(Vec<Invalid>);
+
+impl Faults {
+    fn add(&mut self, field: &'static str, code: &'static str, message: impl Into<String>) {
+        self.0.push(Invalid {
+            field,
+            code,
+            message: message.into(),
+        });
+    }
+}
+
+fn check_credentials(
+    credential_type: &str,
+    credentials: &BTreeMap<String, String>,
+    faults: &mut Faults,
+) {
+    let required: &[&str] = match credential_type {
+        "PASSWORD" => &["username", "password"],
+        "API_KEY" => &["api_key"],
+        "SERVICE_ACCOUNT" => &["client_email", "private_key"],
+        _ => &[],
+    };
+    for member in required {
+        if credentials.get(*member).is_none_or(|text| text.is_empty()) {
+            let message = format!(
+                "credentials of type {credential_type} need a member \"{member}\" that is a non-empty string"
+            );
+            faults.add("credentials", "missing_member", message);
+        }
+    }
+    // An API key travels as a header: a line break in it would start another one.
+    if credential_type == "API_KEY"
+        && credentials
+            .get("api_key")
+            .is_some_and(|key| !key.bytes().all(|byte| (0x20..0x7f).contains(&byte)))
+    {
+        faults.add(
+            "credentials",
+            "characters",
+            "\"api_key\" must be visible ASCII",
+        );
+    }
+}
+
+fn check_tcp(engine: &Engine, draft: &Draft, faults: &mut Faults) -> Option<Target> {
+    let host = draft.host.as_deref().map(str::trim).unwrap_or_default();
+    let host = host
+        .strip_prefix('[')
+        .and_then(|inner| inner.strip_suffix(']'))
+        .unwrap_or(host);
+    if host.is_empty() {
+        faults.add(
+            "host",
+            "required",
+            format!("host is required for {}: a name or an address", engine.slug),
+        );
+    } else if !is_host(host) {
+        faults.add(
+            "host",
+            "format",
+            format!(
+                "host \"{host}\" is not a name or an address: send it without scheme, port or path"
+            ),
+        );
+    }
+    let port = draft.port.or(default_port(&engine.slug).map(i64::from));
+    let port = match port.map(u16::try_from) {
+        Some(Ok(port)) if port > 0 => Some(port),
+        Some(_) => {
+            faults.add("port", "out_of_range", "port must be 1 to 65535");
+            None
+        }
+        None => {
+            faults.add(
+                "port",
+                "required",
+                format!("port is required for {}", engine.slug),
+            );
+            None
+        }
+    };
+    let database = check_database(draft, engine, faults);
+    let ssl_mode = match draft.ssl_mode.as_deref() {
+        None => Some(SslMode::Require),
+        Some(text) => SslMode::parse(text),
+    };
+    if ssl_mode.is_none() {
+        faults.add(
+            "ssl_mode",
+            "unsupported",
+            "ssl_mode must be disable, require, verify-ca or verify-full",
+        );
+    }
+    let ca_pem = check_ca(draft, faults);
+    refuse(draft.base_url.is_some(), "base_url", engine, faults);
+    Some(Target::Tcp {
+        host: host.to_owned(),
+        port: port?,
+        database: database?,
+        ssl_mode: ssl_mode?,
+        ca_pem,
+    })
+}
+
+fn check_http(draft: &Draft, faults: &mut Faults) -> Option<Target> {
+    let ca_pem = check_ca(draft, faults);
+    let Some(text) = draft
+        .base_url
+        .as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+    else {
+        faults.add(
+            "base_url",
+            "required",
+            "base_url is required: https://host[:port][/path]",
+        );
+        return None;
+    };
+    match check_base_url(text) {
+        Ok(base_url) => Some(Target::Http { base_url, ca_pem }),
+        Err(message) => {
+            faults.add("base_url", "format", message);
+            None
+        }
+    }
+}
+
+fn check_file(draft: &Draft, faults: &mut Faults) -> Option<Target> {
+    match draft.database.as_deref().unwrap_or_default() {
+        "" => {
+            faults.add(
+                "database",
+                "required",
+                "database is required: the name of one of the company's files",
+            );
+            None
+        }
+        name if !is_file_name(name) => {
+            faults.add(
+                "database",
+                "format",
+                format!("\"{name}\" is not a file's name"),
+            );
+            None
+        }
+        name => Some(Target::File {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+fn check_database(draft: &Draft, engine: &Engine, faults: &mut Faults) -> Option<String> {
+    let database = draft.database.as_deref().unwrap_or_default();
+    if database.is_empty() {
+        faults.add(
+            "database",
+            "required",
+            format!("database is required for {}", engine.slug),
+        );
+        return None;
+    }
+    if database.chars().count() > DATABASE_CHARS_MAX || database.chars().any(char::is_control) {
+        faults.add(
+            "database",
+            "format",
+            format!("database must have at most {DATABASE_CHARS_MAX} printable characters"),
+        );
+        return None;
+    }
+    Some(database.to_owned())
+}
+
+/// Only the frame is checked here; whether the certificate is any good shows when it is used.
+fn check_ca(draft: &Draft, faults: &mut Faults) -> Option<String> {
+    let pem = draft
+        .ca_pem
+        .as_deref()
+        .filter(|pem| !pem.trim().is_empty())?;
+    if pem.len() > CA_PEM_BYTES_MAX {
+        faults.add(
+            "ca_pem",
+            "length",
+            format!("ca_pem must have at most {CA_PEM_BYTES_MAX} bytes"),
+        );
+    } else if pem.contains("PRIVATE KEY") {
+        faults.add(
+            "ca_pem",
+            "format",
+            "ca_pem holds a private key: send the CA's certificate only",
+        );
+    } else if !(pem.contains("-----BEGIN CERTIFICATE-----")
+        && pem.contains("-----END CERTIFICATE-----"))
+    {
+        faults.add(
+            "ca_pem",
+            "format",
+            "ca_pem must hold at least one PEM block \"CERTIFICATE\"",
+        );
+    }
+    Some(pem.to_owned())
+}
+
+/// `http` and `https`, a host, no credentials, query or fragment. Returned without its last slash.
+fn check_base_url(text: &str) -> Result<String, String> {
+    if text.len() > BASE_URL_CHARS_MAX {
+        return Err(format!(
+            "base_url must have at most {BASE_URL_CHARS_MAX} characters"
+        ));
+    }
+    let url = url::Url::parse(text).map_err(|error| format!("base_url is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err("base_url must begin with https:// (or http://) and name a host".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "base_url must not hold a user name or password: send them as credentials".to_owned(),
+        );
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("base_url must not have a query or a fragment".to_owned());
+    }
+    if url.port() == Some(0) {
+        return Err("base_url must not name port 0".to_owned());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn is_host(host: &str) -> bool {
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        return true;
+    }
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    host.len() <= HOST_CHARS_MAX && host.strip_suffix('.').unwrap_or(host).split('.').all(label)
+}
+
+fn refuse(present: bool, field: &'static str, engine: &Engine, faults: &mut Faults) {
+    if present {
+        faults.add(
+            field,
+            "unsupported",
+            format!("{field} has no meaning for {}", engine.slug),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn postgres() -> Engine {
+        Engine {
+            slug: "postgres".into(),
+            need: Need::Tcp,
+            credential_types: vec!["PASSWORD".into()],
+        }
+    }
+
+    fn seller_api() -> Engine {
+        Engine {
+            slug: "seller-api".into(),
+            need: Need::Http,
+            credential_types: vec!["API_KEY".into()],
+        }
+    }
+
+    fn draft() -> Draft {
+        Draft {
+            name: "sales".into(),
+            credential_type: "PASSWORD".into(),
+            host: Some("db.example.com".into()),
+            database: Some("sales".into()),
+            credentials: Some(
+                [
+                    ("username".to_owned(), "u".to_owned()),
+                    ("password".to_owned(), "p".to_owned()),
+                ]
+                .into(),
+            ),
+            ..Draft::default()
+        }
+    }
+
+    fn fields(faults: Vec<Invalid>) -> Vec<&'static str> {
+        faults.into_iter().map(|fault| fault.field).collect()
+    }
+
+    /// The engine's own port and TLS are what a client gets who says nothing.
+    #[test]
+    fn defaults_are_the_engines_port_tls_and_ten_seconds() {
+        let checked = check(&postgres(), &draft()).unwrap();
+        assert_eq!(checked.statement_timeout_ms, 10_000);
+        let Target::Tcp { port, ssl_mode, .. } = checked.target else {
+            panic!("not tcp")
+        };
+        assert_eq!((port, ssl_mode), (5432, SslMode::Require));
+    }
+
+    /// Every broken member is reported at once.
+    #[test]
+    fn all_faults_are_reported_together() {
+        let broken = Draft {
+            name: " ".into(),
+            host: Some("https://db.example.com".into()),
+            port: Some(0),
+            database: None,
+            ssl_mode: Some("prefer".into()),
+            ca_pem: Some("junk".into()),
+            statement_timeout_ms: Some(60_001),
+            credentials: Some(BTreeMap::new()),
+            ..draft()
+        };
+        let faults = fields(check(&postgres(), &broken).unwrap_err());
+        assert_eq!(
+            faults,
+            [
+                "name",
+                "credentials",
+                "credentials",
+                "statement_timeout_ms",
+                "host",
+                "port",
+                "database",
+                "ssl_mode",
+                "ca_pem"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_credential_type_of_another_engine_is_refused() {
+        let faults = check(
+            &postgres(),
+            &Draft {
+                credential_type: "API_KEY".into(),
+                ..draft()
+            },
+        )
+        .unwrap_err();
+        assert_eq!(fields(faults), ["credential_type"]);
+    }
+
+    #[test]
+    fn base_urls_are_http_without_secrets_or_query() {
+        let with = |url: &str| {
+            let credentials = Some([("api_key".to_owned(), "k".to_owned())].into());
+            check(
+                &seller_api(),
+                &Draft {
+                    name: "api".into(),
+                    credential_type: "API_KEY".into(),
+                    base_url: Some(url.into()),
+                    credentials,
+                    ..Draft::default()
+                },
+            )
+        };
+        let Target::Http { base_url, .. } = with("https://api.example.com/v1/").unwrap().target
+        else {
+            panic!("not http")
+        };
+        assert_eq!(base_url, "https://api.example.com/v1");
+        for refused in [
+            "",
+            "api.example.com",
+            "ftp://example.com",
+            "https://u:p@example.com",
+            "https://example.com/?q=1",
+            "https://example.com/#x",
+            "file:///etc/passwd",
+        ] {
+            assert_eq!(
+                fields(with(refused).unwrap_err()),
+                ["base_url"],
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn file_names_are_one_plain_segment() {
+        for name in ["a", "sales.db", "sales-2024_q1.sqlite3", "_x"] {
+            assert!(is_file_name(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            ".hidden",
+            "a/b",
+            "a\\b",
+            "a b",
+            "a..b",
+            "a.",
+            "-a",
+            "é",
+            "a\0",
+            &"x".repeat(129),
+        ] {
+            assert!(!is_file_name(name), "{name}");
+        }
+    }
+}

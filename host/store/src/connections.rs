@@ -1,0 +1,308 @@
+//! Data connections. Credentials pass through here sealed; whoever may open them is not this file's business.
+
+use souk_domain::connections::{Need, Target};
+use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_domain::time::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use crate::{StoreError, Write};
+
+/// A connection with what its engine adds to it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    pub id: ConnectionId,
+    pub company_id: CompanyId,
+    pub user_id: UserId,
+    pub engine_id: i64,
+    pub engine: String,
+    pub need: Need,
+    pub name: String,
+    pub credential_type: String,
+    /// Sealed for exactly this company and connection.
+    pub credentials: Vec<u8>,
+    pub host: Option<String>,
+    pub port: Option<i64>,
+    pub database: Option<String>,
+    pub ssl_mode: Option<String>,
+    pub base_url: Option<String>,
+    pub ca_pem: Option<String>,
+    pub cloud_provider_id: Option<i64>,
+    pub verified_usage_ability: bool,
+    pub statement_timeout_ms: i64,
+    pub revision: i64,
+    pub status: String,
+    pub last_tested_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What a client decides about a connection; an update replaces all of it.
+#[derive(Debug, Clone)]
+pub struct Written<'a> {
+    pub name: &'a str,
+    pub credential_type: &'a str,
+    pub credentials: &'a [u8],
+    pub target: &'a Target,
+    pub cloud_provider_id: Option<i64>,
+    pub verified_usage_ability: bool,
+    pub statement_timeout_ms: i64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Filter<'a> {
+    pub engine_id: Option<i64>,
+    pub status: Option<&'a str>,
+}
+
+const COLUMNS: &str = "c.id, c.company_id, c.user_id, c.engine_id, e.slug, e.need, c.name, c.credential_type, c.credentials, c.host, c.port, \
+     c.database_name, c.ssl_mode, c.base_url, c.ca_pem, c.cloud_provider_id, CAST(c.verified_usage_ability AS BIGINT) AS verified_usage_ability, \
+     c.statement_timeout_ms, c.revision, c.status, c.last_tested_at, c.last_error, c.created_at, c.updated_at \
+     FROM connections c JOIN storage_engines e ON e.id = c.engine_id";
+
+pub async fn insert(
+    tx: &mut Write,
+    id: &ConnectionId,
+    company: &CompanyId,
+    user: &UserId,
+    engine_id: i64,
+    written: &Written<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let flat = Flat::of(written.target);
+    sqlx::query(
+        "INSERT INTO connections (id, company_id, user_id, engine_id, name, credential_type, credentials, host, port, database_name, ssl_mode, \
+         base_url, ca_pem, cloud_provider_id, verified_usage_ability, statement_timeout_ms, revision, status, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1, 'unverified', $17, $17)",
+    )
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .bind(user.as_str())
+    .bind(engine_id)
+    .bind(written.name)
+    .bind(written.credential_type)
+    .bind(written.credentials)
+    .bind(flat.host)
+    .bind(flat.port)
+    .bind(flat.database)
+    .bind(flat.ssl_mode)
+    .bind(flat.base_url)
+    .bind(flat.ca_pem)
+    .bind(written.cloud_provider_id)
+    .bind(i64::from(written.verified_usage_ability))
+    .bind(written.statement_timeout_ms)
+    .bind(now.micros())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+pub async fn get(db: &mut AnyConnection, company: &CompanyId, id: &ConnectionId) -> Result<Option<Connection>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} WHERE c.company_id = $1 AND c.id = $2 AND c.deleted_at IS NULL");
+    let row = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company.as_str()).bind(id.as_str()).fetch_optional(db).await?;
+    row.as_ref().map(connection).transpose()
+}
+
+/// Newest first.
+pub async fn list(db: &mut AnyConnection, company: &CompanyId, filter: &Filter<'_>, limit: i64, offset: i64) -> Result<(Vec<Connection>, i64), StoreError> {
+    // A filter that is not given binds NULL: one text for both cases.
+    const WHERE: &str = "c.company_id = $1 AND c.deleted_at IS NULL AND (CAST($2 AS BIGINT) IS NULL OR c.engine_id = $2) AND (CAST($3 AS TEXT) IS NULL OR c.status = $3)";
+    let sql = format!("SELECT {COLUMNS} WHERE {WHERE} ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5");
+    let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(company.as_str())
+        .bind(filter.engine_id)
+        .bind(filter.status)
+        .bind(limit)
+        .bind(offset)
+        .fetch_all(&mut *db)
+        .await?;
+    let sql = format!("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM connections c WHERE {WHERE}");
+    let total = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company.as_str()).bind(filter.engine_id).bind(filter.status).fetch_one(db).await?.try_get("total")?;
+    Ok((rows.iter().map(connection).collect::<Result<_, _>>()?, total))
+}
+
+/// Replaces what a client may write, if nobody else did since `revision` was read; the status falls
+/// back to `unverified`. False: somebody did, or the connection is gone.
+pub async fn update(tx: &mut Write, company: &CompanyId, id: &ConnectionId, revision: i64, written: &Written<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    let flat = Flat::of(written.target);
+    let done = sqlx::query(
+        "UPDATE connections SET name = $1, credential_type = $2, credentials = $3, host = $4, port = $5, database_name = $6, ssl_mode = $7, \
+         base_url = $8, ca_pem = $9, cloud_provider_id = $10, verified_usage_ability = $11, statement_timeout_ms = $12, revision = revision + 1, \
+         status = 'unverified', last_error = NULL, updated_at = $13 \
+         WHERE company_id = $14 AND id = $15 AND revision = $16 AND deleted_at IS NULL",
+    )
+    .bind(written.name)
+    .bind(written.credential_type)
+    .bind(written.credentials)
+    .bind(flat.host)
+    .bind(flat.port)
+    .bind(flat.database)
+    .bind(flat.ssl_mode)
+    .bind(flat.base_url)
+    .bind(flat.ca_pem)
+    .bind(written.cloud_provider_id)
+    .bind(i64::from(written.verified_usage_ability))
+    .bind(written.statement_timeout_ms)
+    .bind(now.micros())
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .bind(revision)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Changes the label and the flags only: nothing that a session at the source depends on.
+pub async fn relabel(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &ConnectionId,
+    name: &str,
+    cloud_provider_id: Option<i64>,
+    verified_usage_ability: bool,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE connections SET name = $1, cloud_provider_id = $2, verified_usage_ability = $3, updated_at = $4 \
+         WHERE company_id = $5 AND id = $6 AND deleted_at IS NULL",
+    )
+    .bind(name)
+    .bind(cloud_provider_id)
+    .bind(i64::from(verified_usage_ability))
+    .bind(now.micros())
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Records what a test of this revision found; a connection that changed meanwhile is left alone.
+pub async fn record_test(tx: &mut Write, company: &CompanyId, id: &ConnectionId, revision: i64, error: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE connections SET status = $1, last_error = $2, last_tested_at = $3 \
+         WHERE company_id = $4 AND id = $5 AND revision = $6 AND deleted_at IS NULL",
+    )
+    .bind(if error.is_none() { "active" } else { "failed" })
+    .bind(error)
+    .bind(now.micros())
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .bind(revision)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Overwrites the credentials and hides the row. False: there was none.
+pub async fn delete(tx: &mut Write, company: &CompanyId, id: &ConnectionId, now: Timestamp) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE connections SET credentials = $1, revision = revision + 1, deleted_at = $2, updated_at = $2 \
+         WHERE company_id = $3 AND id = $4 AND deleted_at IS NULL",
+    )
+    .bind(&[][..] as &[u8])
+    .bind(now.micros())
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The connections that read a file of their company.
+pub async fn using_file(db: &mut AnyConnection, company: &CompanyId, file: &str) -> Result<Vec<ConnectionId>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT c.id FROM connections c JOIN storage_engines e ON e.id = c.engine_id \
+         WHERE c.company_id = $1 AND c.database_name = $2 AND e.need = 'directory' AND c.deleted_at IS NULL ORDER BY c.id",
+    )
+    .bind(company.as_str())
+    .bind(file)
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| crate::rows::id(row, "id")).collect()
+}
+
+/// Ends the life of sessions that read an older version of a file.
+pub async fn bump(tx: &mut Write, company: &CompanyId, ids: &[ConnectionId]) -> Result<(), StoreError> {
+    for id in ids {
+        sqlx::query("UPDATE connections SET revision = revision + 1 WHERE company_id = $1 AND id = $2")
+            .bind(company.as_str())
+            .bind(id.as_str())
+            .execute(&mut **tx)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The living assets and endpoints that run on a connection.
+pub async fn dependants(db: &mut AnyConnection, company: &CompanyId, id: &ConnectionId) -> Result<(i64, i64), StoreError> {
+    let row = sqlx::query(
+        "SELECT \
+         (SELECT CAST(COUNT(*) AS BIGINT) FROM assets WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived') AS assets, \
+         (SELECT CAST(COUNT(*) AS BIGINT) FROM endpoints WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived') AS endpoints",
+    )
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .fetch_one(db)
+    .await?;
+    Ok((row.try_get("assets")?, row.try_get("endpoints")?))
+}
+
+/// A target as its columns.
+#[derive(Default)]
+struct Flat<'a> {
+    host: Option<&'a str>,
+    port: Option<i64>,
+    database: Option<&'a str>,
+    ssl_mode: Option<&'a str>,
+    base_url: Option<&'a str>,
+    ca_pem: Option<&'a str>,
+}
+
+impl<'a> Flat<'a> {
+    fn of(target: &'a Target) -> Flat<'a> {
+        match target {
+            Target::Tcp { host, port, database, ssl_mode, ca_pem } => Flat {
+                host: Some(host),
+                port: Some(i64::from(*port)),
+                database: Some(database),
+                ssl_mode: Some(ssl_mode.as_str()),
+                ca_pem: ca_pem.as_deref(),
+                ..Flat::default()
+            },
+            Target::Http { base_url, ca_pem } => Flat { base_url: Some(base_url), ca_pem: ca_pem.as_deref(), ..Flat::default() },
+            Target::File { name } => Flat { database: Some(name), ..Flat::default() },
+        }
+    }
+}
+
+fn connection(row: &AnyRow) -> Result<Connection, StoreError> {
+    let need: String = row.try_get("need")?;
+    Ok(Connection {
+        id: crate::rows::id(row, "id")?,
+        company_id: crate::rows::id(row, "company_id")?,
+        user_id: crate::rows::id(row, "user_id")?,
+        engine_id: row.try_get("engine_id")?,
+        engine: row.try_get("slug")?,
+        need: Need::parse(&need).ok_or_else(|| StoreError::Corrupt(format!("storage_engines.need is \"{need}\"")))?,
+        name: row.try_get("name")?,
+        credential_type: row.try_get("credential_type")?,
+        credentials: row.try_get("credentials")?,
+        host: row.try_get("host")?,
+        port: row.try_get("port")?,
+        database: row.try_get("database_name")?,
+        ssl_mode: row.try_get("ssl_mode")?,
+        base_url: row.try_get("base_url")?,
+        ca_pem: row.try_get("ca_pem")?,
+        cloud_provider_id: row.try_get("cloud_provider_id")?,
+        verified_usage_ability: row.try_get::<i64, _>("verified_usage_ability")? != 0,
+        statement_timeout_ms: row.try_get("statement_timeout_ms")?,
+        revision: row.try_get("revision")?,
+        status: row.try_get("status")?,
+        last_tested_at: crate::rows::time_opt(row, "last_tested_at")?,
+        last_error: row.try_get("last_error")?,
+        created_at: crate::rows::time(row, "created_at")?,
+        updated_at: crate::rows::time(row, "updated_at")?,
+    })
+}
