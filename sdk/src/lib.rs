@@ -1,1 +1,46 @@
-//! 
+//! What the author of a souk connector uses.
+//!
+//! A connector is a state machine that never waits: the host owns the wire (see `wit/v1`). This crate hides
+//! that: implement [`Connector`] in ordinary async Rust and [`export!`] it. A protocol crate that is sans-IO
+//! already implements [`Machine`] instead and is spared the executor ([`export_machine!`]).
+//!
+//! Start reading at [`Connector`], then [`Io`] (what you may reach), [`Rows`] (what you answer) and
+//! [`Error`] (whose fault it is).
+//!
+//! The crate refuses to know any engine, and it never reaches out: there is no socket, no clock and no file
+//! in here.
+//!
+//! A whole connector (`sdk/examples/hello`):
+//!
+//! ```no_run
+#![doc = include_str!("../examples/hello/src/lib.rs")]
+//! ```
+
+pub mod bindings;
+mod columns;
+mod connector;
+mod driver;
+mod errors;
+mod export;
+pub mod http;
+mod io;
+mod machine;
+mod rows;
+mod settings;
+mod tcp;
+
+pub use columns::{Cell, ColumnBuilder, column};
+pub use connector::Connector;
+pub use driver::Driver;
+pub use export::Component;
+pub use http::Http;
+pub use io::Io;
+pub use machine::{Machine, Step};
+pub use rows::Rows;
+pub use tcp::Tcp;
+
+pub use bindings::souk::connector::types::{
+    Batch, Call, Chunk, Column, ColumnData, ColumnType, Command, Descriptor, Engine, Error,
+    ErrorClass, Event, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Need, Query,
+    Request, Route, SchemaFilter, Settings, Shape, Value, VarLen, WireFault,
+};

@@ -1,0 +1,12 @@
+//! What `wit-bindgen` writes from `wit/v1`. The two worlds differ in what the host links, not in what a
+//! connector exports, so one set of bindings serves both.
+#![allow(unsafe_code, missing_docs, clippy::all)]
+
+wit_bindgen::generate!({
+    path: "../wit/v1",
+    world: "wire-connector",
+    pub_export_macro: true,
+    export_macro_name: "export_bindings",
+    default_bindings_module: "souk_sdk::bindings",
+    additional_derives: [PartialEq],
+});

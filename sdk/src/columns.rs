@@ -1,0 +1,352 @@
+//! Builds columns in Arrow's physical layout, a value at a time.
+//!
+//! Only flat buffers, so that crossing to the host is a memcpy. The validity bitmap comes into being with the
+//! first NULL: a column without one costs nothing for it.
+
+use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen};
+
+/// A column's description; `native` is the source's own name of the type, for people.
+pub fn column(name: impl Into<String>, kind: ColumnType, native: impl Into<String>) -> Column {
+    Column {
+        name: name.into(),
+        kind,
+        nullable: true,
+        native: native.into(),
+    }
+}
+
+/// One value on its way into a column. Units as in the contract: days, microseconds, exact decimal text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    Null,
+    Boolean(bool),
+    Int64(i64),
+    Float64(f64),
+    Decimal(&'a str),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    Date(i32),
+    Time(i64),
+    Timestamp(i64),
+    Json(&'a str),
+}
+
+impl Cell<'_> {
+    fn kind(&self) -> Option<ColumnType> {
+        Some(match self {
+            Cell::Null => return None,
+            Cell::Boolean(_) => ColumnType::Boolean,
+            Cell::Int64(_) => ColumnType::Int64,
+            Cell::Float64(_) => ColumnType::Float64,
+            Cell::Decimal(_) => ColumnType::Decimal,
+            Cell::Text(_) => ColumnType::Text,
+            Cell::Bytes(_) => ColumnType::Bytes,
+            Cell::Date(_) => ColumnType::Date,
+            Cell::Time(_) => ColumnType::Time,
+            Cell::Timestamp(_) => ColumnType::Timestamp,
+            Cell::Json(_) => ColumnType::Json,
+        })
+    }
+}
+
+enum Data {
+    Bits(Vec<u8>),
+    I32s(Vec<i32>),
+    I64s(Vec<i64>),
+    F64s(Vec<f64>),
+    VarLen { offsets: Vec<i32>, bytes: Vec<u8> },
+}
+
+/// One column of a batch under construction. The typed pushes are for a caller that chose the column's type
+/// itself: a value of another layout is refused with `internal`.
+pub struct ColumnBuilder {
+    kind: ColumnType,
+    rows: usize,
+    validity: Option<Vec<u8>>,
+    data: Data,
+}
+
+impl ColumnBuilder {
+    pub fn new(kind: ColumnType) -> ColumnBuilder {
+        ColumnBuilder::with_capacity(kind, 0, 0)
+    }
+
+    /// Room for `rows` values and, where the type is of variable length, `bytes` bytes.
+    pub fn with_capacity(kind: ColumnType, rows: usize, bytes: usize) -> ColumnBuilder {
+        let data = match kind {
+            ColumnType::Boolean => Data::Bits(Vec::with_capacity(rows.div_ceil(8))),
+            ColumnType::Date => Data::I32s(Vec::with_capacity(rows)),
+            ColumnType::Int64 | ColumnType::Time | ColumnType::Timestamp => {
+                Data::I64s(Vec::with_capacity(rows))
+            }
+            ColumnType::Float64 => Data::F64s(Vec::with_capacity(rows)),
+            ColumnType::Decimal | ColumnType::Text | ColumnType::Bytes | ColumnType::Json => {
+                let mut offsets = Vec::with_capacity(rows + 1);
+                offsets.push(0);
+                Data::VarLen {
+                    offsets,
+                    bytes: Vec::with_capacity(bytes),
+                }
+            }
+        };
+        ColumnBuilder {
+            kind,
+            rows: 0,
+            validity: None,
+            data,
+        }
+    }
+
+    pub fn kind(&self) -> ColumnType {
+        self.kind
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the values so far (not of offsets and bitmaps).
+    pub fn bytes(&self) -> usize {
+        match &self.data {
+            Data::Bits(bits) => bits.len(),
+            Data::I32s(values) => values.len() * 4,
+            Data::I64s(values) => values.len() * 8,
+            Data::F64s(values) => values.len() * 8,
+            Data::VarLen { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// Appends any cell; its type must be the column's.
+    pub fn push(&mut self, cell: Cell<'_>) -> Result<(), Error> {
+        if cell.kind().is_some_and(|kind| kind != self.kind) {
+            return Err(mismatch(self.kind));
+        }
+        match cell {
+            Cell::Null => {
+                self.null();
+                Ok(())
+            }
+            Cell::Boolean(value) => self.boolean(value),
+            Cell::Int64(value) | Cell::Time(value) | Cell::Timestamp(value) => self.i64(value),
+            Cell::Float64(value) => self.f64(value),
+            Cell::Date(value) => self.i32(value),
+            Cell::Decimal(text) | Cell::Text(text) | Cell::Json(text) => self.var(text.as_bytes()),
+            Cell::Bytes(bytes) => self.var(bytes),
+        }
+    }
+
+    pub fn null(&mut self) {
+        let row = self.rows;
+        let validity = self.validity.get_or_insert_with(|| ones(row));
+        if row & 7 == 0 {
+            validity.push(0);
+        }
+        match &mut self.data {
+            Data::Bits(bits) => {
+                if row & 7 == 0 {
+                    bits.push(0);
+                }
+            }
+            Data::I32s(values) => values.push(0),
+            Data::I64s(values) => values.push(0),
+            Data::F64s(values) => values.push(0.0),
+            Data::VarLen { offsets, bytes } => offsets.push(bytes.len() as i32),
+        }
+        self.rows += 1;
+    }
+
+    pub fn boolean(&mut self, value: bool) -> Result<(), Error> {
+        let row = self.rows;
+        let Data::Bits(bits) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        if row & 7 == 0 {
+            bits.push(0);
+        }
+        if let Some(last) = bits.last_mut() {
+            *last |= u8::from(value) << (row & 7);
+        }
+        self.valid();
+        Ok(())
+    }
+
+    /// date.
+    #[inline]
+    pub fn i32(&mut self, value: i32) -> Result<(), Error> {
+        let Data::I32s(values) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        values.push(value);
+        self.valid();
+        Ok(())
+    }
+
+    /// int64, time, timestamp.
+    #[inline]
+    pub fn i64(&mut self, value: i64) -> Result<(), Error> {
+        let Data::I64s(values) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        values.push(value);
+        self.valid();
+        Ok(())
+    }
+
+    #[inline]
+    pub fn f64(&mut self, value: f64) -> Result<(), Error> {
+        let Data::F64s(values) = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        values.push(value);
+        self.valid();
+        Ok(())
+    }
+
+    /// text, json and decimal (the caller vouches for UTF-8; the host checks) and bytes.
+    #[inline]
+    pub fn var(&mut self, value: &[u8]) -> Result<(), Error> {
+        let Data::VarLen { offsets, bytes } = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        let end = i32::try_from(bytes.len() + value.len()).map_err(|_| too_long())?;
+        bytes.extend_from_slice(value);
+        offsets.push(end);
+        self.valid();
+        Ok(())
+    }
+
+    /// Like [`var`](Self::var) for a value that is rendered in place: `write` appends to the column's bytes.
+    /// If it fails, nothing has been added.
+    pub fn var_with(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Data::VarLen { offsets, bytes } = &mut self.data else {
+            return Err(mismatch(self.kind));
+        };
+        let start = bytes.len();
+        let written =
+            write(bytes).and_then(|()| i32::try_from(bytes.len()).map_err(|_| too_long()));
+        match written {
+            Ok(end) => offsets.push(end),
+            Err(error) => {
+                bytes.truncate(start);
+                return Err(error);
+            }
+        }
+        self.valid();
+        Ok(())
+    }
+
+    /// The column as it crosses to the host.
+    pub fn finish(self) -> Chunk {
+        let data = match self.data {
+            Data::Bits(bits) => ColumnData::Bits(bits),
+            Data::I32s(values) => ColumnData::I32s(values),
+            Data::I64s(values) => ColumnData::I64s(values),
+            Data::F64s(values) => ColumnData::F64s(values),
+            Data::VarLen { offsets, bytes } => ColumnData::VarLen(VarLen { offsets, bytes }),
+        };
+        Chunk {
+            validity: self.validity,
+            data,
+        }
+    }
+
+    #[inline]
+    fn valid(&mut self) {
+        let row = self.rows;
+        if let Some(validity) = &mut self.validity {
+            if row & 7 == 0 {
+                validity.push(0);
+            }
+            if let Some(last) = validity.last_mut() {
+                *last |= 1 << (row & 7);
+            }
+        }
+        self.rows += 1;
+    }
+}
+
+/// A bitmap of `rows` ones; bits past the end are zero.
+fn ones(rows: usize) -> Vec<u8> {
+    let mut bits = vec![0xff; rows / 8];
+    if rows & 7 != 0 {
+        bits.push((1u8 << (rows & 7)) - 1);
+    }
+    bits
+}
+
+fn mismatch(kind: ColumnType) -> Error {
+    Error::internal(
+        "column_type",
+        format!("the connector pushed a value of another type into a {kind:?} column"),
+    )
+}
+
+fn too_long() -> Error {
+    Error::limit_exceeded("batch_bytes", "a batch holds more than 2 GiB of text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A column without NULLs carries no bitmap; the first NULL makes one that is right for the rows before it.
+    #[test]
+    fn the_bitmap_comes_with_the_first_null() {
+        let mut plain = ColumnBuilder::new(ColumnType::Int64);
+        (0..9).for_each(|i| plain.i64(i).unwrap());
+        assert_eq!(plain.finish().validity, None);
+
+        let mut holed = ColumnBuilder::new(ColumnType::Text);
+        (0..9).for_each(|_| holed.push(Cell::Text("é")).unwrap());
+        holed.null();
+        holed.push(Cell::Text("z")).unwrap();
+        let chunk = holed.finish();
+        assert_eq!(chunk.validity, Some(vec![0xff, 0b0000_0101]));
+        let ColumnData::VarLen(text) = chunk.data else {
+            panic!()
+        };
+        assert_eq!(text.offsets, [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 18, 19]);
+    }
+
+    /// Booleans are packed, least significant bit first.
+    #[test]
+    fn booleans_are_packed() {
+        let mut bits = ColumnBuilder::new(ColumnType::Boolean);
+        [true, false, true, true, false, false, false, false, true]
+            .iter()
+            .for_each(|&b| bits.boolean(b).unwrap());
+        bits.null();
+        let chunk = bits.finish();
+        assert_eq!(chunk.data, ColumnData::Bits(vec![0b0000_1101, 0b0000_0001]));
+        assert_eq!(chunk.validity, Some(vec![0xff, 0b01]));
+    }
+
+    /// A value of another type is refused and the column keeps its length.
+    #[test]
+    fn a_wrong_type_is_refused() {
+        let mut date = ColumnBuilder::new(ColumnType::Date);
+        assert_eq!(
+            date.push(Cell::Int64(1)).unwrap_err().class,
+            crate::ErrorClass::Internal
+        );
+        let mut json = ColumnBuilder::new(ColumnType::Json);
+        assert!(
+            json.var_with(|out| {
+                out.extend(b"half");
+                Err(too_long())
+            })
+            .is_err()
+        );
+        json.push(Cell::Json("{}")).unwrap();
+        assert_eq!(
+            json.finish().data,
+            ColumnData::VarLen(VarLen {
+                offsets: vec![0, 2],
+                bytes: b"{}".to_vec()
+            })
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! Turns an async [`Connector`] into a [`Machine`]: a single-threaded executor that is polled in each call.
+//!
+//! Every call polls what is under way until nothing moves; what waits then waits for the host's next input.
+
+use crate::io::Shared;
+use crate::{
+    Connector, Descriptor, Error, Input, Io, Limits, Machine, Need, Request, Rows, Settings, Step,
+};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+type Local<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// A session of an async connector.
+pub struct Driver<C> {
+    shared: Rc<Shared>,
+    settings: Option<Settings>,
+    opening: Option<Local<Result<C, Error>>>,
+    session: Option<Rc<C>>,
+    running: Vec<(u32, Local<()>)>,
+    queue: VecDeque<(u32, Request)>,
+    /// How many requests run at once: 1, or all with the ability `pipelining`.
+    running_max: usize,
+    need: Need,
+    woken: Arc<Woken>,
+    waker: Waker,
+}
+
+impl<C: Connector> Machine for Driver<C> {
+    fn describe() -> Descriptor {
+        C::describe()
+    }
+
+    fn open(settings: Settings) -> Result<Self, Error> {
+        let descriptor = C::describe();
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let pipelining = descriptor
+            .abilities
+            .iter()
+            .any(|ability| ability == "pipelining");
+        Ok(Driver {
+            shared: Rc::default(),
+            settings: Some(settings),
+            opening: None,
+            session: None,
+            running: Vec::new(),
+            queue: VecDeque::new(),
+            running_max: if pipelining { usize::MAX } else { 1 },
+            need: descriptor.need,
+            waker: woken.clone().into(),
+            woken,
+        })
+    }
+
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        let Some(settings) = self.settings.take() else {
+            return Err(Error::internal(
+                "started_twice",
+                "the session was started twice",
+            ));
+        };
+        self.opening = Some(Box::pin(C::open(
+            settings,
+            Io {
+                shared: self.shared.clone(),
+            },
+        )));
+        self.run(step)
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        self.queue.push_back((id, request));
+        self.run(step)
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        match input {
+            Input::Bytes(bytes) => self.shared.arrived(bytes)?,
+            Input::TlsEstablished => self.shared.secured(),
+            Input::Closed => self.shared.hung_up(),
+            Input::Response(response) => self.shared.answered(response.id, Ok(response)),
+            Input::RequestFailed(failure) => self.shared.answered(failure.id, Err(failure)),
+        }
+        self.run(step)
+    }
+
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let cancelled = || Error::timeout("cancelled", "the request was cancelled");
+        if let Some(at) = self.running.iter().position(|(running, _)| *running == id) {
+            if self.need == Need::Tcp {
+                // Half an exchange is on the wire: the session cannot go on.
+                return Err(cancelled());
+            }
+            drop(self.running.remove(at));
+            step.failed(id, cancelled());
+        } else if let Some(at) = self.queue.iter().position(|(queued, _)| *queued == id) {
+            self.queue.remove(at);
+            step.failed(id, cancelled());
+        }
+        self.run(step)
+    }
+}
+
+impl<C: Connector> Driver<C> {
+    /// Polls until nothing moves. The futures write into the shared step, which is this call's for as long.
+    fn run(&mut self, step: &mut Step) -> Result<(), Error> {
+        self.shared.step.replace(std::mem::take(step));
+        let result = self.poll_all();
+        *step = self.shared.step.take();
+        result
+    }
+
+    fn poll_all(&mut self) -> Result<(), Error> {
+        loop {
+            self.woken.0.store(false, Ordering::Relaxed);
+            self.poll_opening()?;
+            self.poll_running();
+            let more = self.session.is_some()
+                && !self.queue.is_empty()
+                && self.running.len() < self.running_max;
+            if !more && !self.woken.0.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn poll_opening(&mut self) -> Result<(), Error> {
+        let Some(opening) = &mut self.opening else {
+            return Ok(());
+        };
+        if let Poll::Ready(session) = opening.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+            self.opening = None;
+            self.session = Some(Rc::new(session?));
+            self.shared.step.borrow_mut().ready();
+        }
+        Ok(())
+    }
+
+    fn poll_running(&mut self) {
+        let Some(session) = &self.session else { return };
+        while self.running.len() < self.running_max {
+            let Some((id, request)) = self.queue.pop_front() else {
+                break;
+            };
+            let rows = Rows::new(self.shared.clone(), id, *limits(&request));
+            self.running
+                .push((id, Box::pin(serve(session.clone(), request, rows))));
+        }
+        let mut context = Context::from_waker(&self.waker);
+        self.running
+            .retain_mut(|(_, task)| task.as_mut().poll(&mut context).is_pending());
+    }
+}
+
+async fn serve<C: Connector>(session: Rc<C>, request: Request, mut rows: Rows) {
+    let result = match request {
+        Request::Query(query) => session.query(query, &mut rows).await,
+        Request::Schema(filter) => session.schema(filter, &mut rows).await,
+        Request::Call(call) => session.call(call, &mut rows).await,
+        Request::Ping(limits) => session.ping(limits, &mut rows).await,
+    };
+    rows.conclude(result);
+}
+
+fn limits(request: &Request) -> &Limits {
+    match request {
+        Request::Query(query) => &query.limits,
+        Request::Schema(filter) => &filter.limits,
+        Request::Call(call) => &call.limits,
+        Request::Ping(limits) => limits,
+    }
+}
+
+/// Set when a future asks to be polled again before the host calls.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

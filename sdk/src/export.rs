@@ -1,0 +1,77 @@
+//! Turns a [`Machine`] into the component's exports.
+
+use crate::bindings::exports::souk::connector::connector::{Guest, GuestSession, Session};
+use crate::bindings::souk::connector::types::{Input, Request, Settings, Step as Answer};
+use crate::{Descriptor, Error, Machine, Step};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// Exports an async [`Connector`](crate::Connector) as this crate's component. Natively it expands to
+/// nothing, so that the crate's own tests can use the type.
+#[macro_export]
+macro_rules! export {
+    ($connector:ty) => {
+        $crate::export_machine!($crate::Driver<$connector>);
+    };
+}
+
+/// Exports a [`Machine`](crate::Machine) as this crate's component.
+#[macro_export]
+macro_rules! export_machine {
+    ($machine:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            type SoukComponent = $crate::Component<$machine>;
+    $crate::bindings::export_bindings!(SoukComponent with_types_in $crate::bindings);
+        };
+    };
+}
+
+/// The component that a machine becomes.
+pub struct Component<M>(PhantomData<M>);
+
+/// A session as the component model sees it: calls never overlap, so the cell is never busy.
+pub struct Held<M>(RefCell<M>);
+
+impl<M: Machine> Guest for Component<M> {
+    type Session = Held<M>;
+
+    fn describe() -> Descriptor {
+        M::describe()
+    }
+}
+
+impl<M: Machine> GuestSession for Held<M> {
+    fn open(settings: Settings) -> Result<Session, Error> {
+        Ok(Session::new(Held(RefCell::new(M::open(settings)?))))
+    }
+
+    fn start(&self) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.start(step))
+    }
+
+    fn submit(&self, id: u32, request: Request) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.submit(id, request, step))
+    }
+
+    fn receive(&self, input: Input) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.receive(input, step))
+    }
+
+    fn cancel(&self, id: u32) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.cancel(id, step))
+    }
+}
+
+impl<M: Machine> Held<M> {
+    #[inline]
+    fn step(
+        &self,
+        act: impl FnOnce(&mut M, &mut Step) -> Result<(), Error>,
+    ) -> Result<Answer, Error> {
+        let mut step = Step::default();
+        act(&mut self.0.borrow_mut(), &mut step)?;
+        let (commands, events) = step.into_parts();
+        Ok(Answer { commands, events })
+    }
+}

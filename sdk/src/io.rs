@@ -1,0 +1,86 @@
+//! What a connector may reach: the one thing its descriptor says it needs.
+
+use crate::{Column, Http, HttpFailure, HttpResponse, Step, Tcp};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::task::Waker;
+
+/// Cheap to clone. Everything in it waits for the host's next call, nothing else.
+#[derive(Clone)]
+pub struct Io {
+    pub(crate) shared: Rc<Shared>,
+}
+
+impl Io {
+    /// The session's wire; it stands already.
+    pub fn tcp(&self) -> Tcp {
+        Tcp::new(self.shared.clone())
+    }
+
+    /// Requests to the connection's origin.
+    pub fn http(&self) -> Http {
+        Http::new(self.shared.clone())
+    }
+}
+
+/// What the executor and the futures of one session share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// The step that the present call answers.
+    pub step: RefCell<Step>,
+    pub wire: RefCell<Wire>,
+    pub exchanges: RefCell<Exchanges>,
+    pub shapes: RefCell<Shapes>,
+}
+
+#[derive(Default)]
+pub(crate) struct Wire {
+    pub incoming: Vec<u8>,
+    /// How much of `incoming` has been read.
+    pub at: usize,
+    pub closed: bool,
+    pub tls: bool,
+    pub waker: Option<Waker>,
+}
+
+#[derive(Default)]
+pub(crate) struct Exchanges {
+    pub next_id: u32,
+    pub waiting: HashMap<u32, Exchange>,
+}
+
+#[derive(Default)]
+pub(crate) struct Exchange {
+    pub outcome: Option<Result<HttpResponse, HttpFailure>>,
+    pub waker: Option<Waker>,
+}
+
+/// Shapes remembered per session; past it the oldest number is described anew.
+const SHAPES_MAX: usize = 64;
+
+/// The shapes that this session has described.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    known: Vec<Rc<[Column]>>,
+    next: usize,
+}
+
+impl Shapes {
+    /// The number of a shape, and its columns if the host does not know them yet.
+    pub fn number(&mut self, columns: &Rc<[Column]>) -> (u32, Option<Vec<Column>>) {
+        if let Some(at) = self.known.iter().position(|known| known == columns) {
+            return (at as u32, None);
+        }
+        let at = if self.known.len() < SHAPES_MAX {
+            self.known.push(columns.clone());
+            self.known.len() - 1
+        } else {
+            let at = self.next;
+            self.known[at] = columns.clone();
+            self.next = (at + 1) % SHAPES_MAX;
+            at
+        };
+        (at as u32, Some(columns.to_vec()))
+    }
+}

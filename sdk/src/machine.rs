@@ -1,0 +1,111 @@
+//! The low layer: a connector as the contract sees it, a state machine that turns inputs into steps.
+
+use crate::{
+    Batch, Column, Command, Descriptor, Error, Event, HttpRequest, Input, Request, Settings, Shape,
+    bindings,
+};
+
+/// One session at the source. An error returned by `start`, `submit`, `receive` or `cancel` ends the session;
+/// an error of one request is `Step::failed`.
+pub trait Machine: Sized + 'static {
+    /// Pure; called once when the connector is loaded.
+    fn describe() -> Descriptor;
+    fn open(settings: Settings) -> Result<Self, Error>;
+    /// The wire stands (tcp), or there is nothing to wait for (http, directory).
+    fn start(&mut self, step: &mut Step) -> Result<(), Error>;
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error>;
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error>;
+    /// The request still ends with `done` or `failed`.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error>;
+}
+
+/// What one call tells the host: commands for the wire, events about requests. Bytes written one after the
+/// other leave as one `send`.
+#[derive(Default)]
+pub struct Step {
+    outgoing: Vec<u8>,
+    commands: Vec<Command>,
+    events: Vec<Event>,
+}
+
+impl Step {
+    /// The bytes to send next; append to it.
+    #[inline]
+    pub fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.outgoing
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.outgoing.extend_from_slice(bytes);
+    }
+
+    pub fn start_tls(&mut self) {
+        self.command(Command::StartTls);
+    }
+
+    pub fn request(&mut self, request: HttpRequest) {
+        self.command(Command::Request(request));
+    }
+
+    /// Sends `bytes` on a second wire to the same address and closes it.
+    pub fn aside(&mut self, bytes: Vec<u8>) {
+        self.command(Command::Aside(bytes));
+    }
+
+    pub fn close(&mut self) {
+        self.command(Command::Close);
+    }
+
+    pub fn ready(&mut self) {
+        self.events.push(Event::Ready);
+    }
+
+    /// Describes the result of `id`, once, before its first batch. `columns` may be left out when this
+    /// session has described the shape before.
+    #[inline]
+    pub fn columns(&mut self, id: u32, shape: u32, columns: Option<Vec<Column>>) {
+        self.events
+            .push(Event::Columns(Shape { id, shape, columns }));
+    }
+
+    #[inline]
+    pub fn batch(&mut self, id: u32, batch: Batch) {
+        self.events
+            .push(Event::Batch(bindings::souk::connector::types::Rows {
+                id,
+                batch,
+            }));
+    }
+
+    #[inline]
+    pub fn done(&mut self, id: u32) {
+        self.events.push(Event::Done(id));
+    }
+
+    pub fn failed(&mut self, id: u32, error: Error) {
+        self.events
+            .push(Event::Failed(bindings::souk::connector::types::Failure {
+                id,
+                error,
+            }));
+    }
+
+    fn command(&mut self, command: Command) {
+        self.flush();
+        self.commands.push(command);
+    }
+
+    fn flush(&mut self) {
+        if !self.outgoing.is_empty() {
+            self.commands
+                .push(Command::Send(std::mem::take(&mut self.outgoing)));
+        }
+    }
+
+    /// The commands and events in order, as the host gets them.
+    #[inline]
+    pub fn into_parts(mut self) -> (Vec<Command>, Vec<Event>) {
+        self.flush();
+        (self.commands, self.events)
+    }
+}
