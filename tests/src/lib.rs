@@ -1,1 +1,17 @@
-//! 
+//! The harness: real hosts, real databases, real HTTP. Start reading at [`host::TestHost`].
+//!
+//! Nothing here knows a crate of the host: the tests see the product as its users do, through the
+//! binary `souk`, its ready file and its REST API.
+
+pub mod client;
+pub mod host;
+pub mod postgres;
+pub mod process;
+pub mod seller_api;
+pub mod tls;
+pub mod world;
+
+pub use client::{Answer, Client};
+pub use host::TestHost;
+pub use postgres::PgCluster;
+pub use world::{Company, Seller};

@@ -1,0 +1,242 @@
+//! A host under test: the real binary, started as an operator would start it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::process::{signal, spawn_tied};
+
+/// The first start of a debug host compiles the connectors' machine code.
+const READY_TIMEOUT: Duration = Duration::from_secs(300);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub struct TestHost {
+    pub base_url: String,
+    /// The ready file, whole.
+    pub ready: Value,
+    pub data_dir: PathBuf,
+    command: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    process: Option<Child>,
+    directory: Option<TempDir>,
+}
+
+pub struct Builder {
+    command: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    data_dir: Option<PathBuf>,
+}
+
+/// The binary that belongs to this build of the tests.
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("SOUK_BINARY") {
+        return path.into();
+    }
+    let mut path = std::env::current_exe().expect("a path of this test");
+    path.pop();
+    if path.ends_with("deps") {
+        path.pop();
+    }
+    let binary = path.join("souk");
+    assert!(
+        binary.is_file(),
+        "{} is missing: run tests/run, or `cargo build` first",
+        binary.display()
+    );
+    binary
+}
+
+impl TestHost {
+    /// `souk serve` on SQLite in a directory of its own, allowed to dial the loopback interface.
+    pub fn builder() -> Builder {
+        Builder {
+            command: "serve".to_owned(),
+            arguments: vec!["--allow-network".to_owned(), "127.0.0.0/8".to_owned()],
+            environment: Vec::new(),
+            data_dir: None,
+        }
+    }
+
+    /// `souk demo`, with nothing but what the command itself allows.
+    pub fn demo() -> Builder {
+        Builder {
+            command: "demo".to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            data_dir: None,
+        }
+    }
+
+    pub fn client(&self, key: &str) -> Client {
+        Client::new(&self.base_url, Some(key))
+    }
+
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.base_url, None)
+    }
+
+    /// A client with the platform's key (role 5). Only the first start of a store hands it out.
+    pub fn platform(&self) -> Client {
+        self.client(
+            self.ready["platform"]["api_key"]
+                .as_str()
+                .expect("the platform's key"),
+        )
+    }
+
+    /// What the host wrote to standard error and output so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.data_dir.join("test.log")).unwrap_or_default()
+    }
+
+    /// SIGKILL: nothing is flushed, nobody is told.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub async fn stop(&mut self) -> ExitStatus {
+        let mut process = self.process.take().expect("a running host");
+        signal(&process, libc::SIGTERM);
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        loop {
+            if let Some(status) = process.try_wait().expect("wait") {
+                return status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the host did not stop\n{}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Starts again on the same data directory, with the same arguments, on a new port.
+    /// `ready` keeps what only the first start wrote.
+    pub async fn start_again(&mut self) {
+        self.kill();
+        let first = self.ready.take();
+        self.run().await;
+        if let (Some(ready), Some(first)) = (self.ready.as_object_mut(), first.as_object()) {
+            for (name, value) in first {
+                ready.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+    }
+
+    async fn run(&mut self) {
+        let ready_file = self.data_dir.join("ready.json");
+        let _ = std::fs::remove_file(&ready_file);
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.data_dir.join("test.log"))
+            .expect("the log");
+        let mut command = Command::new(binary());
+        command
+            .arg(&self.command)
+            .args(["--listen", "127.0.0.1:0"])
+            .arg("--data-dir")
+            .arg(&self.data_dir)
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("the log"))
+            .stderr(log);
+        let mut process = spawn_tied(command, libc::SIGKILL).expect("souk starts");
+        let deadline = Instant::now() + READY_TIMEOUT;
+        self.ready = loop {
+            if let Ok(text) = std::fs::read(&ready_file) {
+                break serde_json::from_slice(&text)
+                    .expect("the ready file is JSON, whole at once");
+            }
+            if let Some(status) = process.try_wait().expect("wait") {
+                panic!("souk ended with {status}\n{}", self.log());
+            }
+            assert!(
+                Instant::now() < deadline,
+                "souk is not ready\n{}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        self.process = Some(process);
+        self.base_url = self.ready["base_url"]
+            .as_str()
+            .expect("base_url")
+            .trim_end_matches('/')
+            .to_owned();
+    }
+}
+
+impl Builder {
+    pub fn arg(mut self, name: &str, value: impl AsRef<str>) -> Builder {
+        self.arguments
+            .extend([name.to_owned(), value.as_ref().to_owned()]);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Builder {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A directory of the caller's instead of a temporary one.
+    pub fn data_dir(mut self, path: &Path) -> Builder {
+        self.data_dir = Some(path.to_owned());
+        self
+    }
+
+    pub async fn start(self) -> TestHost {
+        let directory = tempfile::Builder::new()
+            .prefix("souk-test-")
+            .tempdir()
+            .expect("a directory");
+        let data_dir = self.data_dir.unwrap_or_else(|| directory.path().to_owned());
+        let mut host = TestHost {
+            base_url: String::new(),
+            ready: Value::Null,
+            data_dir,
+            command: self.command,
+            arguments: self.arguments,
+            environment: self.environment,
+            process: None,
+            directory: Some(directory),
+        };
+        host.run().await;
+        host
+    }
+}
+
+impl Drop for TestHost {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail = log.len().saturating_sub(8_000);
+            eprintln!(
+                "--- the host's log ends with:\n{}",
+                String::from_utf8_lossy(&log.as_bytes()[tail..])
+            );
+            if let Some(directory) = self.directory.take() {
+                eprintln!(
+                    "--- its data directory is kept: {}",
+                    directory.keep().display()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A real PostgreSQL for the tests: a cluster of our own in a temporary directory, run by an
+//! unprivileged user, with SCRAM and TLS. `TEST_POSTGRES_URL` names a server to use instead for
+//! what needs no TLS and no restart.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+use tokio_postgres::NoTls;
+
+use crate::process::{free_port, signal, spawn_tied};
+use crate::tls::TestCa;
+
+/// Generous: a loaded CI machine may need many seconds for initdb.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub struct PgCluster {
+    pub port: u16,
+    pub user: String,
+    pub password: String,
+    /// The authority that signed the server's certificate (valid for `localhost` and 127.0.0.1).
+    pub ca_pem: String,
+    server: Child,
+    _directory: TempDir,
+}
+
+/// The user and group that run the server: PostgreSQL refuses root.
+fn unprivileged() -> Option<(u32, u32)> {
+    // SAFETY: geteuid has no preconditions.
+    #[allow(unsafe_code)]
+    if unsafe { libc::geteuid() } != 0 {
+        return None;
+    }
+    let passwd = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+    let find = |name: &str| {
+        let line = passwd
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    Some(
+        find("postgres")
+            .or_else(|| find("nobody"))
+            .expect("an unprivileged user to run PostgreSQL as"),
+    )
+}
+
+fn program(name: &str) -> PathBuf {
+    let mut homes: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .map(|entries| {
+            entries
+                .flatten()
+                .map(|entry| entry.path().join("bin"))
+                .collect()
+        })
+        .unwrap_or_default();
+    homes.sort();
+    homes.reverse();
+    homes.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
+    homes.into_iter().map(|home| home.join(name)).find(|path| path.is_file()).unwrap_or_else(|| {
+        panic!("{name} was not found: install PostgreSQL 15 or later (Debian: apt-get install postgresql)")
+    })
+}
+
+fn command(name: &str, user: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program(name));
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    command.stdin(Stdio::null()).env("LC_ALL", "C");
+    command
+}
+
+fn hand_over(path: &Path, user: Option<(u32, u32)>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+    if let Some((uid, gid)) = user {
+        chown(path, Some(uid), Some(gid)).expect("chown");
+    }
+}
+
+impl PgCluster {
+    /// The cluster of this test process.
+    pub async fn shared() -> &'static PgCluster {
+        static SHARED: OnceCell<PgCluster> = OnceCell::const_new();
+        SHARED
+            .get_or_init(|| async { PgCluster::start(&[]).await })
+            .await
+    }
+
+    /// Makes and starts a cluster of its own. `settings` are `name=value` of postgresql.conf.
+    pub async fn start(settings: &[&str]) -> PgCluster {
+        let user = unprivileged();
+        let directory = tempfile::Builder::new()
+            .prefix("souk-pg-")
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        let root = directory.path();
+        hand_over(root, user, 0o700);
+        let password = "correct horse battery staple".to_owned();
+        let password_file = root.join("password");
+        fs::write(&password_file, &password).expect("the password file");
+        hand_over(&password_file, user, 0o600);
+
+        let data = root.join("data");
+        let output = command("initdb", user)
+            .args([
+                "-U",
+                "souk",
+                "-A",
+                "scram-sha-256",
+                "-E",
+                "UTF8",
+                "--no-sync",
+                "--no-instructions",
+            ])
+            .arg("--pwfile")
+            .arg(&password_file)
+            .arg("-D")
+            .arg(&data)
+            .output()
+            .expect("initdb runs");
+        assert!(
+            output.status.success(),
+            "initdb failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+
+        let ca = TestCa::new("souk test authority");
+        let leaf = ca.server(&["localhost", "127.0.0.1"]);
+        for (name, text) in [
+            ("server.crt", &leaf.certificate_pem),
+            ("server.key", &leaf.key_pem),
+        ] {
+            let path = data.join(name);
+            fs::write(&path, text).expect("the certificate");
+            hand_over(&path, user, 0o600);
+        }
+
+        let port = free_port();
+        let log = fs::File::create(root.join("log")).expect("the log");
+        let mut server = command("postgres", user);
+        server.arg("-D").arg(&data).arg("-p").arg(port.to_string());
+        let socket_dir = format!("unix_socket_directories={}", root.display());
+        let base = [
+            socket_dir.as_str(),
+            "listen_addresses=127.0.0.1",
+            "ssl=on",
+            "fsync=off",
+            "max_connections=300",
+            "timezone=UTC",
+        ];
+        for setting in base.iter().chain(settings) {
+            server.arg("-c").arg(setting);
+        }
+        server.stdout(Stdio::null()).stderr(log);
+        // SIGINT is PostgreSQL's fast shutdown.
+        let server = spawn_tied(server, libc::SIGINT).expect("postgres starts");
+        let cluster = PgCluster {
+            port,
+            user: "souk".to_owned(),
+            password,
+            ca_pem: ca.pem(),
+            server,
+            _directory: directory,
+        };
+        cluster.wait_until_ready().await;
+        cluster
+    }
+
+    async fn wait_until_ready(&self) {
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            match self.config("postgres").connect(NoTls).await {
+                Ok(_) => return,
+                Err(error) if Instant::now() > deadline => panic!(
+                    "PostgreSQL did not start: {error}\n{}",
+                    fs::read_to_string(self._directory.path().join("log")).unwrap_or_default()
+                ),
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    pub fn config(&self, database: &str) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        config
+            .host("127.0.0.1")
+            .port(self.port)
+            .user(&self.user)
+            .password(&self.password)
+            .dbname(database);
+        config
+    }
+
+    /// A client of `database`, its connection driven by the current runtime.
+    pub async fn client(&self, database: &str) -> tokio_postgres::Client {
+        let (client, connection) = self
+            .config(database)
+            .connect(NoTls)
+            .await
+            .expect("a connection");
+        tokio::spawn(connection);
+        client
+    }
+
+    /// A new, empty database with this schema; returns its name.
+    pub async fn database(&self, schema: &str) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "test_{}_{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        self.client("postgres")
+            .await
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await
+            .expect("CREATE DATABASE");
+        self.client(&name)
+            .await
+            .batch_execute(schema)
+            .await
+            .expect("the schema");
+        name
+    }
+
+    /// The URL of `database` for a host's store.
+    pub fn url(&self, database: &str) -> String {
+        let password = self.password.replace(' ', "%20");
+        format!(
+            "postgres://{}:{password}@127.0.0.1:{}/{database}",
+            self.user, self.port
+        )
+    }
+}
+
+impl Drop for PgCluster {
+    fn drop(&mut self) {
+        signal(&self.server, libc::SIGINT);
+        let _ = self.server.wait();
+    }
+}

@@ -1,0 +1,53 @@
+//! Child processes that never outlive the test process.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::LazyLock;
+use std::sync::mpsc::{Sender, channel};
+
+type Job = (Command, Sender<io::Result<Child>>);
+
+/// `PR_SET_PDEATHSIG` fires when the *thread* that spawned the child ends, and test threads come and
+/// go. So one thread that lives as long as the process spawns them all.
+static SPAWNER: LazyLock<Sender<Job>> = LazyLock::new(|| {
+    let (jobs, inbox) = channel::<Job>();
+    std::thread::spawn(move || {
+        for (mut command, reply) in inbox {
+            let _ = reply.send(command.spawn());
+        }
+    });
+    jobs
+});
+
+/// Spawns `command`; the kernel sends it `signal` when this process dies.
+pub fn spawn_tied(mut command: Command, signal: libc::c_int) -> io::Result<Child> {
+    // SAFETY: prctl is async-signal-safe and touches only the child.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+            Ok(())
+        });
+    }
+    let (reply, answer) = channel();
+    SPAWNER.send((command, reply)).map_err(io::Error::other)?;
+    answer.recv().map_err(io::Error::other)?
+}
+
+/// Sends a signal to a child that is still ours to reap.
+pub fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: kill has no memory effects; the pid is not reaped yet, so it cannot be somebody else's.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::kill(child.id() as libc::pid_t, signal);
+    }
+}
+
+/// A TCP port of the loopback interface that nobody listens on right now.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("the loopback interface has a free port")
+        .port()
+}

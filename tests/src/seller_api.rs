@@ -1,0 +1,145 @@
+//! A seller's own API over real HTTP, as section 4.7 of the specification wants it, and ways for it
+//! to be wrong.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+pub const API_KEY: &str = "seller-secret-0123456789";
+
+/// Functions of the sample API. Every one is reached by function routing (`POST /`) and by direct
+/// routing (`POST /{function_id}`).
+///
+/// - `sum_goals` {team}: 21 for every team but `"Nobody"` (400: missing)
+/// - `describe_team` {team}: a string
+/// - `differs`: another number by direct routing
+/// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `hangs_up`, `teapot`: the ways to be wrong
+pub struct SellerApi {
+    pub address: SocketAddr,
+    calls: Arc<AtomicU64>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl SellerApi {
+    pub async fn start() -> SellerApi {
+        let calls = Arc::new(AtomicU64::new(0));
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let router = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&calls));
+        let task = tokio::spawn(async move {
+            axum::serve(listener, router)
+                .await
+                .expect("the sample API serves");
+        });
+        SellerApi {
+            address,
+            calls,
+            task,
+        }
+    }
+
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Requests that arrived, refused ones included.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for SellerApi {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(
+    State(calls): State<Arc<AtomicU64>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    calls.fetch_add(1, Ordering::Relaxed);
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("")
+            .to_owned()
+    };
+    if header("x-api-key") != API_KEY {
+        return (
+            StatusCode::UNAUTHORIZED,
+            axum::Json(json!({"error": "Invalid API key"})),
+        )
+            .into_response();
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return (
+            StatusCode::BAD_REQUEST,
+            axum::Json(json!({"error": "the body is no JSON"})),
+        )
+            .into_response();
+    };
+    let direct = uri.path() != "/";
+    let (function, params) = match direct {
+        true => (uri.path().trim_start_matches('/').to_owned(), body),
+        false => (
+            body["function_id"].as_str().unwrap_or("").to_owned(),
+            body["params"].clone(),
+        ),
+    };
+    let asset_id = header("x-asset-id");
+    let ok = |value: Value| {
+        axum::Json(json!({"timestamp": "2026-11-20T08:00:00Z", "answer_value": value, "asset_id": asset_id})).into_response()
+    };
+    match function.as_str() {
+        "sum_goals" => match params["team"].as_str() {
+            None => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": "Missing required parameter: team"}))).into_response(),
+            Some("Nobody") => ok(json!(0)),
+            Some(_) => ok(json!(21)),
+        },
+        "describe_team" => ok(json!(format!("a team called {}", params["team"].as_str().unwrap_or("?")))),
+        "exact" => {
+            let text = format!(
+                r#"{{"timestamp":"2026-11-20T08:00:00Z","answer_value":12345678901234567890.123456789,"asset_id":"{asset_id}"}}"#
+            );
+            ([("content-type", "application/json")], text).into_response()
+        }
+        "differs" => ok(json!(if direct { 2 } else { 1 })),
+        "wrong_echo" => {
+            axum::Json(json!({"timestamp": "2026-11-20T08:00:00Z", "answer_value": 1, "asset_id": "ast_somebodyelse"})).into_response()
+        }
+        "no_answer" => axum::Json(json!({"timestamp": "2026-11-20T08:00:00Z", "asset_id": asset_id})).into_response(),
+        "bad_timestamp" => {
+            axum::Json(json!({"timestamp": "yesterday", "answer_value": 1, "asset_id": asset_id})).into_response()
+        }
+        "not_json" => "<html>hello</html>".into_response(),
+        "fails" => (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({"error": "the seller's secret stack trace"}))).into_response(),
+        "teapot" => StatusCode::IM_A_TEAPOT.into_response(),
+        "redirects" => (StatusCode::FOUND, [("location", "http://169.254.169.254/")]).into_response(),
+        "slow" => {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            ok(json!(1))
+        }
+        "huge" => ok(json!("x".repeat(3 << 20))),
+        _ => {
+            let available = ["sum_goals", "describe_team", "exact"];
+            let body = json!({"error": "Invalid function_id", "received": function, "available_functions": available});
+            (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+        }
+    }
+}

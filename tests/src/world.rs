@@ -1,0 +1,187 @@
+//! Set-up as one chain of plain calls: companies, connections, products. Everything goes through
+//! the REST API, so set-up that works is itself a test.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::host::TestHost;
+use crate::postgres::PgCluster;
+
+/// Storage engines by slug, as `GET /storage-engines` numbers them.
+pub async fn engine_id(client: &Client, slug: &str) -> i64 {
+    let engines = client.get("/storage-engines").await.expect(200);
+    let engine = engines
+        .at("/data")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|engine| engine["slug"] == slug);
+    engine
+        .and_then(|engine| engine["id"].as_i64())
+        .unwrap_or_else(|| panic!("no engine {slug} in {engines:?}"))
+}
+
+/// A company with its first administrator (role 4).
+#[derive(Clone)]
+pub struct Company {
+    pub id: String,
+    pub handle: String,
+    pub user_id: String,
+    pub key: String,
+    pub client: Client,
+}
+
+/// A company that sells; the same thing, said aloud.
+pub type Seller = Company;
+
+impl TestHost {
+    pub async fn company(&self, handle: &str) -> Company {
+        let body = json!({"name": format!("{handle} Ltd"), "handle": handle, "contact_email": format!("{handle}@example.com")});
+        let answer = self
+            .platform()
+            .post("/admin/companies", body)
+            .await
+            .expect(201);
+        let key = answer.text("/data/api_key/key");
+        Company {
+            id: answer.text("/data/company/id"),
+            handle: handle.to_owned(),
+            user_id: answer.text("/data/user/id"),
+            client: self.client(&key),
+            key,
+        }
+    }
+
+    /// A company with credits to spend.
+    pub async fn buyer(&self, handle: &str, credits: u64) -> Company {
+        let buyer = self.company(handle).await;
+        if credits > 0 {
+            self.grant(&buyer, credits).await;
+        }
+        buyer
+    }
+
+    pub async fn grant(&self, company: &Company, credits: u64) {
+        let path = format!("/admin/companies/{}/credits/grants", company.id);
+        self.platform()
+            .post(&path, json!({"credits": credits, "reason": "test"}))
+            .await
+            .expect(201);
+    }
+}
+
+impl Company {
+    pub fn path(&self, rest: &str) -> String {
+        format!("/companies/{}{rest}", self.id)
+    }
+
+    pub async fn balance(&self) -> i64 {
+        let answer = self.client.get(&self.path("/credits")).await.expect(200);
+        answer
+            .at("/data/balance_credits")
+            .as_i64()
+            .expect("a balance")
+    }
+
+    /// Saves a connection and returns its id.
+    pub async fn connection(&self, engine: &str, fields: Value) -> String {
+        let mut body = json!({"engine_id": engine_id(&self.client, engine).await, "name": format!("{engine} source")});
+        merge(&mut body, fields);
+        self.client
+            .post(&self.path("/connections"), body)
+            .await
+            .expect(201)
+            .text("/data/connection_id")
+    }
+
+    pub async fn postgres(&self, cluster: &PgCluster, database: &str) -> String {
+        let credentials =
+            json!({"username": cluster.user, "password": cluster.password}).to_string();
+        self.connection(
+            "postgres",
+            json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": cluster.port,
+                   "database": database, "ssl_mode": "disable"}),
+        )
+        .await
+    }
+
+    pub async fn seller_api(&self, base_url: &str, key: &str) -> String {
+        let credentials = json!({"api_key": key}).to_string();
+        self.connection(
+            "seller-api",
+            json!({"credential_type": "API_KEY", "credentials": credentials, "base_url": base_url}),
+        )
+        .await
+    }
+
+    /// Uploads `bytes` as a file and connects it.
+    pub async fn sqlite(&self, name: &str, bytes: Vec<u8>) -> String {
+        self.client
+            .put_bytes(&self.path(&format!("/files/{name}")), bytes)
+            .await
+            .expect(201);
+        self.connection(
+            "sqlite",
+            json!({"credential_type": "NONE", "credentials": "{}", "database": name}),
+        )
+        .await
+    }
+
+    /// Creates an asset; returns its id.
+    pub async fn asset(&self, connection: &str, fields: Value) -> String {
+        let mut body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "an asset", "result_type": "number"});
+        merge(&mut body, fields);
+        self.client
+            .post(&self.path("/assets"), body)
+            .await
+            .expect(201)
+            .text("/data/asset_id")
+    }
+
+    /// Creates an endpoint; returns its id.
+    pub async fn endpoint(&self, connection: &str, fields: Value) -> String {
+        let mut body = json!({"connection_id": connection, "name": "an endpoint"});
+        merge(&mut body, fields);
+        self.client
+            .post(&self.path("/endpoints"), body)
+            .await
+            .expect(201)
+            .text("/data/endpoint_id")
+    }
+
+    /// Prices and publishes an asset or endpoint.
+    pub async fn publish(&self, product_id: &str, credits: u64) {
+        let kind = if product_id.starts_with("end_") {
+            "endpoints"
+        } else {
+            "assets"
+        };
+        let prices = self.path(&format!("/{kind}/{product_id}/prices"));
+        self.client
+            .post(&prices, json!({"price_credits": credits}))
+            .await
+            .expect(201);
+        self.client
+            .post(
+                &self.path(&format!("/{kind}/{product_id}/publish")),
+                json!({}),
+            )
+            .await
+            .expect(200);
+    }
+
+    pub async fn execute(&self, asset_id: &str, params: Value) -> crate::Answer {
+        self.client
+            .post(
+                &self.path(&format!("/assets/{asset_id}/execute")),
+                json!({"params": params}),
+            )
+            .await
+    }
+}
+
+fn merge(body: &mut Value, fields: Value) {
+    if let (Value::Object(body), Value::Object(fields)) = (body, fields) {
+        body.extend(fields);
+    }
+}
