@@ -1,1 +1,101 @@
-//! 
+//! Connector for a seller's own API: section 4.7 of the interface specification over HTTP.
+//!
+//! It refuses to know addresses (the host appends its paths to the connection's base URL), parameters'
+//! types and what an answer is worth. Start reading at [`SellerApi::call`]; what is posted and what an
+//! answer means is in `protocol.rs`.
+
+mod protocol;
+mod settings;
+mod types;
+
+use souk_sdk::{
+    Call, Cell, Connector, Descriptor, Engine, Error, Http, HttpResponse, Io, Limits, Need, Route,
+    Rows, Settings, http,
+};
+
+use protocol::{PING_FUNCTION, RESPONSE_BYTES_MAX, TIMEOUT_MS_MAX};
+use settings::Access;
+
+/// One base URL and the key for it. There is nothing to open: a session is ready at once.
+pub struct SellerApi {
+    access: Access,
+    http: Http,
+}
+
+impl Connector for SellerApi {
+    fn describe() -> Descriptor {
+        Descriptor {
+            name: "seller-api".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engines: vec![Engine {
+                slug: "seller-api".to_owned(),
+                title: "Seller API".to_owned(),
+                dialect: "none".to_owned(),
+                credential_types: vec!["API_KEY".to_owned()],
+            }],
+            need: Need::Http,
+            settings_schema: settings::SCHEMA.to_owned(),
+            abilities: ["functions", "pipelining", "cancel"]
+                .map(str::to_owned)
+                .into(),
+        }
+    }
+
+    async fn open(settings: Settings, io: Io) -> Result<SellerApi, Error> {
+        Ok(SellerApi {
+            access: Access::parse(&settings)?,
+            http: io.http(),
+        })
+    }
+
+    async fn call(&self, call: Call, rows: &mut Rows) -> Result<(), Error> {
+        let response = self.post(&call).await?;
+        let retry_after = response.header("retry-after");
+        let answer =
+            protocol::answer(&call.asset_id, response.status, retry_after, &response.body)?;
+        rows.columns(Rows::call_columns())?;
+        rows.push([
+            Cell::Json(&answer.value),
+            Cell::Timestamp(answer.timestamp_micros),
+        ])
+    }
+
+    /// Asks for a function that no seller has: proves address, key and contract without running one.
+    async fn ping(&self, limits: Limits, rows: &mut Rows) -> Result<(), Error> {
+        let call = Call {
+            route: Route::Function(PING_FUNCTION.to_owned()),
+            parameters: "{}".to_owned(),
+            asset_id: PING_FUNCTION.to_owned(),
+            request_id: PING_FUNCTION.to_owned(),
+            execution_id: PING_FUNCTION.to_owned(),
+            limits,
+        };
+        let response = self.post(&call).await?;
+        let version = protocol::pong(
+            response.status,
+            response.header("retry-after"),
+            &response.body,
+        )?;
+        rows.columns(Rows::ping_columns())?;
+        rows.push([Cell::Text(&version), Cell::Null])
+    }
+}
+
+impl SellerApi {
+    async fn post(&self, call: &Call) -> Result<HttpResponse, Error> {
+        let (path, body) = protocol::post(&call.route, &call.parameters)?;
+        let request = http::Request::post(path)
+            .json(body)
+            .header("accept", "application/json")
+            .header("x-api-key", &self.access.api_key)
+            .header("x-asset-id", &call.asset_id)
+            .header("x-request-id", &call.request_id)
+            // The same for every attempt at one execution, so that a seller can tell a retry.
+            .header("idempotency-key", &call.execution_id)
+            .timeout_ms(call.limits.timeout_ms.min(TIMEOUT_MS_MAX))
+            .response_bytes_max(RESPONSE_BYTES_MAX);
+        self.http.send(request).await.map_err(protocol::broken)
+    }
+}
+
+souk_sdk::export!(SellerApi);
