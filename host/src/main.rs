@@ -1,1 +1,7 @@
+mod cli;
+mod listener;
+mod logs;
+mod ready;
+mod settings;
+
 fn main() {}

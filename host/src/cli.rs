@@ -1,0 +1,315 @@
+//! The command line. Every setting is declared once, here: its flag, its environment variable, its
+//! key in the TOML file and its help. What they mean together is decided in `settings.rs`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+
+const AFTER_HELP: &str = "\
+A setting given as a flag wins over its environment variable, which wins over the file named by --config,
+which wins over the default. The file holds the same names with underscores:
+
+    listen = \"0.0.0.0:8080\"
+    database_url = \"postgres://souk@db/souk\"
+    allow_network = [\"10.1.0.0/16\"]
+
+An unknown key in the file is an error. Logs go to standard error: text on a terminal, JSON otherwise.";
+
+#[derive(Parser)]
+#[command(
+    name = "souk",
+    version,
+    about = "An analytics marketplace: sellers connect databases and APIs, buyers call the results over REST.",
+    after_help = AFTER_HELP,
+    max_term_width = 110
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the marketplace.
+    ///
+    /// The first start on an empty store creates the platform company and its role 5 key, which is shown once: in
+    /// the ready file, or on standard output without one. SIGTERM and SIGINT finish what is in flight, then stop.
+    #[command(after_help = AFTER_HELP)]
+    Serve(Options),
+    /// Run a marketplace with a seller, a buyer, assets, an endpoint and a sample seller API in it.
+    ///
+    /// Prints the keys and a few curl lines that work when pasted. A later start on the same data directory goes on
+    /// where the last one stopped, with the same keys.
+    #[command(after_help = AFTER_HELP)]
+    Demo(Options),
+    /// Compile one connector, as a child of the sandbox.
+    #[command(hide = true)]
+    Compile(Compile),
+}
+
+/// How the sandbox calls its own binary; see `souk_sandbox`.
+#[derive(Args)]
+pub struct Compile {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
+}
+
+/// Settings as given in one place; absent means: ask the next place.
+#[derive(Args, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Read further settings from this TOML file.
+    #[arg(long, env = "SOUK_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+
+    /// Address to accept requests on; port 0 picks a free one [default: 127.0.0.1:8080].
+    #[arg(long, env = "SOUK_LISTEN", value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+
+    /// Directory of everything that is kept: the embedded store, the master key, companies' files, compiled
+    /// connectors [default: souk-data for serve, souk-demo for demo].
+    #[arg(long, env = "SOUK_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// The store: `sqlite:FILE` for one host, `postgres://…` for any number of hosts that share it
+    /// [default: sqlite:souk.db in the data directory].
+    #[arg(
+        long,
+        env = "SOUK_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub database_url: Option<String>,
+
+    /// 32 bytes in hex or base64 that seal sellers' credentials. Prefer the environment variable: other users of
+    /// the machine can read a command line [default: a file with mode 0600 in the data directory, made on the first
+    /// start]. Hosts that share a store must share this key.
+    #[arg(
+        long,
+        env = "SOUK_MASTER_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    pub master_key: Option<String>,
+
+    /// Write the addresses (and keys that were just made) to this file once requests are accepted, in one rename.
+    #[arg(long, env = "SOUK_READY_FILE", value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+
+    /// Load connectors from this directory too and watch it for new ones.
+    #[arg(
+        long,
+        env = "SOUK_CONNECTOR_DIR",
+        value_name = "DIR",
+        help_heading = "Connectors"
+    )]
+    pub connector_dir: Option<PathBuf>,
+
+    /// Let connectors reach this network although it is not public: `10.1.0.0/16`, `192.0.2.7/32`. Repeatable.
+    #[arg(
+        long,
+        env = "SOUK_ALLOW_NETWORK",
+        value_name = "CIDR",
+        value_delimiter = ',',
+        help_heading = "Connectors"
+    )]
+    #[serde(deserialize_with = "networks")]
+    pub allow_network: Vec<IpNet>,
+
+    /// How clients reach this host, when that is not the listening address: `https://api.example.com`.
+    #[arg(
+        long,
+        env = "SOUK_BASE_URL",
+        value_name = "URL",
+        help_heading = "Addresses"
+    )]
+    pub base_url: Option<String>,
+
+    /// Where sellers' endpoints are fetched [default: the base URL]. With `{handle}` in its host, as in
+    /// `https://{handle}.data.example.com`, the subdomain names the seller.
+    #[arg(
+        long,
+        env = "SOUK_ENDPOINT_BASE_URL",
+        value_name = "URL",
+        help_heading = "Addresses"
+    )]
+    pub endpoint_base_url: Option<String>,
+
+    /// Believe X-Forwarded-For and X-Forwarded-Host of proxies in this network. Repeatable.
+    #[arg(
+        long,
+        env = "SOUK_TRUST_PROXY",
+        value_name = "CIDR",
+        value_delimiter = ',',
+        help_heading = "Addresses"
+    )]
+    #[serde(deserialize_with = "networks")]
+    pub trust_proxy: Vec<IpNet>,
+
+    /// Threads that serve requests [default: one per core].
+    #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
+    pub workers: Option<usize>,
+
+    /// Client connections open at once; more wait to be accepted [default: 10000].
+    #[arg(
+        long,
+        env = "SOUK_CONNECTIONS_MAX",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub connections_max: Option<usize>,
+
+    /// A client connection without a complete request head for this long is closed [default: 75].
+    #[arg(
+        long,
+        env = "SOUK_IDLE_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Bounds"
+    )]
+    pub idle_seconds: Option<u64>,
+
+    /// At SIGTERM, requests in flight get this long to finish [default: 20].
+    #[arg(
+        long,
+        env = "SOUK_DRAIN_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Bounds"
+    )]
+    pub drain_seconds: Option<u64>,
+
+    /// Requests an hour that one address may make without a valid key [default: 6000].
+    #[arg(
+        long,
+        env = "SOUK_ADDRESS_RATE_LIMIT",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub address_rate_limit: Option<u32>,
+
+    /// What is logged, as a tracing filter: `info`, `warn,souk_sandbox=debug` [default: info].
+    #[arg(long, env = "SOUK_LOG", value_name = "FILTER", help_heading = "Logs")]
+    pub log: Option<String>,
+
+    /// How logs look [default: auto, text on a terminal and JSON otherwise].
+    #[arg(
+        long,
+        env = "SOUK_LOG_FORMAT",
+        value_name = "FORMAT",
+        value_enum,
+        help_heading = "Logs"
+    )]
+    pub log_format: Option<LogFormat>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+impl Options {
+    /// These settings, completed by those of `next`, which matters less.
+    pub fn or(self, next: Options) -> Options {
+        Options {
+            config: self.config,
+            listen: self.listen.or(next.listen),
+            data_dir: self.data_dir.or(next.data_dir),
+            database_url: self.database_url.or(next.database_url),
+            master_key: self.master_key.or(next.master_key),
+            ready_file: self.ready_file.or(next.ready_file),
+            connector_dir: self.connector_dir.or(next.connector_dir),
+            allow_network: given(self.allow_network, next.allow_network),
+            base_url: self.base_url.or(next.base_url),
+            endpoint_base_url: self.endpoint_base_url.or(next.endpoint_base_url),
+            trust_proxy: given(self.trust_proxy, next.trust_proxy),
+            workers: self.workers.or(next.workers),
+            connections_max: self.connections_max.or(next.connections_max),
+            idle_seconds: self.idle_seconds.or(next.idle_seconds),
+            drain_seconds: self.drain_seconds.or(next.drain_seconds),
+            address_rate_limit: self.address_rate_limit.or(next.address_rate_limit),
+            log: self.log.or(next.log),
+            log_format: self.log_format.or(next.log_format),
+        }
+    }
+}
+
+/// A list is replaced as a whole, never merged: otherwise a flag could not narrow what a file allows.
+fn given<T>(first: Vec<T>, next: Vec<T>) -> Vec<T> {
+    if first.is_empty() { next } else { first }
+}
+
+fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let parse = |text: &String| {
+        text.parse().map_err(|_| {
+            serde::de::Error::custom(format!("{text:?} is not a network like 10.1.0.0/16"))
+        })
+    };
+    texts.iter().map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_has_an_environment_variable_of_its_own_name() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        for argument in serve
+            .get_arguments()
+            .filter(|argument| argument.get_id() != "help")
+        {
+            let expected = format!("SOUK_{}", argument.get_id().as_str().to_uppercase());
+            assert_eq!(argument.get_env().unwrap().to_str().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn every_setting_is_a_key_of_the_file() {
+        let file = "
+            listen = '0.0.0.0:1'\n data_dir = 'd'\n database_url = 'sqlite:x'\n master_key = 'k'\n ready_file = 'r'
+            connector_dir = 'c'\n allow_network = ['10.0.0.0/8']\n base_url = 'http://b'
+            endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
+            idle_seconds = 3\n drain_seconds = 4\n address_rate_limit = 5\n log = 'warn'\n log_format = 'json'
+        ";
+        let options: Options = toml::from_str(file).unwrap();
+        assert_eq!(options.workers, Some(1));
+        let keys = file.split('=').count() - 1;
+        let settings = Cli::command()
+            .find_subcommand("serve")
+            .unwrap()
+            .get_arguments()
+            .count();
+        // All but --config, which cannot stand in the file that it names.
+        assert_eq!(keys, settings - 1);
+        assert!(toml::from_str::<Options>("lisen = '0.0.0.0:1'").is_err());
+    }
+
+    #[test]
+    fn what_is_given_first_wins() {
+        let flag = Options {
+            workers: Some(1),
+            ..Options::default()
+        };
+        let file = Options {
+            workers: Some(2),
+            drain_seconds: Some(3),
+            ..Options::default()
+        };
+        let both = flag.or(file);
+        assert_eq!((both.workers, both.drain_seconds), (Some(1), Some(3)));
+    }
+}

@@ -1,0 +1,188 @@
+//! Settings as the host uses them: complete, checked, with their defaults.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use ipnet::IpNet;
+
+use crate::cli::{LogFormat, Options};
+
+/// What differs between `serve` and `demo`.
+pub struct Defaults {
+    pub data_dir: &'static str,
+}
+
+pub const SERVE: Defaults = Defaults {
+    data_dir: "souk-data",
+};
+pub const DEMO: Defaults = Defaults {
+    data_dir: "souk-demo",
+};
+
+#[derive(Debug)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub database_url: String,
+    pub master_key: Option<String>,
+    pub ready_file: Option<PathBuf>,
+    pub connector_dir: Option<PathBuf>,
+    pub allow_network: Vec<IpNet>,
+    pub base_url: Option<String>,
+    pub endpoint_base_url: Option<String>,
+    pub trust_proxy: Vec<IpNet>,
+    pub workers: usize,
+    pub connections_max: usize,
+    pub idle: Duration,
+    pub drain: Duration,
+    pub address_rate_limit: u32,
+    pub log: String,
+    pub log_format: LogFormat,
+}
+
+const LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+/// Each costs a socket and about 20 KiB; most systems allow a process that many without being asked.
+const CONNECTIONS_MAX: usize = 10_000;
+/// Longer than the 60 s after which most clients and balancers drop a pooled connection themselves.
+const IDLE_SECONDS: u64 = 75;
+/// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
+const DRAIN_SECONDS: u64 = 20;
+const ADDRESS_RATE_LIMIT: u32 = 6000;
+/// More threads than this is a typing error.
+const WORKERS_MAX: usize = 1024;
+
+impl Settings {
+    /// Flags and environment first, then the file that they name, then `defaults`.
+    pub fn resolve(given: Options, defaults: &Defaults) -> Result<Settings> {
+        let file = match &given.config {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| {
+                    format!("the settings file {} cannot be read", path.display())
+                })?;
+                toml::from_str(&text)
+                    .with_context(|| format!("the settings file {} is wrong", path.display()))?
+            }
+            None => Options::default(),
+        };
+        let options = given.or(file);
+
+        let data_dir = options
+            .data_dir
+            .unwrap_or_else(|| PathBuf::from(defaults.data_dir));
+        let database_url = options
+            .database_url
+            .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("souk.db").display()));
+        let workers = options
+            .workers
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        ensure!(
+            (1..=WORKERS_MAX).contains(&workers),
+            "--workers must be 1 to {WORKERS_MAX}, not {workers}"
+        );
+        let connections_max = options.connections_max.unwrap_or(CONNECTIONS_MAX);
+        ensure!(
+            (1..=1_000_000).contains(&connections_max),
+            "--connections-max must be 1 to 1000000, not {connections_max}"
+        );
+        let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
+        ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
+
+        Ok(Settings {
+            listen: options.listen.unwrap_or(LISTEN),
+            database_url,
+            data_dir,
+            master_key: options.master_key,
+            ready_file: options.ready_file,
+            connector_dir: options.connector_dir,
+            allow_network: options.allow_network,
+            base_url: options
+                .base_url
+                .map(|url| web_address("--base-url", url))
+                .transpose()?,
+            endpoint_base_url: options
+                .endpoint_base_url
+                .map(|url| web_address("--endpoint-base-url", url))
+                .transpose()?,
+            trust_proxy: options.trust_proxy,
+            workers,
+            connections_max,
+            idle: Duration::from_secs(idle_seconds),
+            drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
+            address_rate_limit: options.address_rate_limit.unwrap_or(ADDRESS_RATE_LIMIT),
+            log: options.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: options.log_format.unwrap_or(LogFormat::Auto),
+        })
+    }
+}
+
+/// Without the trailing slash, so that a path can be appended.
+fn web_address(flag: &str, url: String) -> Result<String> {
+    let host = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    ensure!(
+        host.is_some_and(|host| !host.trim_end_matches('/').is_empty()),
+        "{flag} must be an http:// or https:// address, not {url:?}"
+    );
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_make_a_host_that_starts() {
+        let settings = Settings::resolve(Options::default(), &SERVE).unwrap();
+        assert_eq!(settings.listen, LISTEN);
+        assert_eq!(settings.database_url, "sqlite:souk-data/souk.db");
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            "workers = 3\ndrain_seconds = 9\nbase_url = 'https://a.example/'",
+        )
+        .unwrap();
+        let given = Options {
+            config: Some(file.path().into()),
+            workers: Some(5),
+            ..Options::default()
+        };
+        let settings = Settings::resolve(given, &SERVE).unwrap();
+        assert_eq!(
+            (settings.workers, settings.drain),
+            (5, Duration::from_secs(9))
+        );
+        assert_eq!(settings.base_url.as_deref(), Some("https://a.example"));
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let given = Options {
+            workers: Some(0),
+            ..Options::default()
+        };
+        assert!(
+            Settings::resolve(given, &SERVE)
+                .unwrap_err()
+                .to_string()
+                .contains("--workers")
+        );
+        let given = Options {
+            base_url: Some("example.com".to_owned()),
+            ..Options::default()
+        };
+        assert!(
+            Settings::resolve(given, &SERVE)
+                .unwrap_err()
+                .to_string()
+                .contains("--base-url")
+        );
+    }
+}
