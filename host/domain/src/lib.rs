@@ -1,4 +1,17 @@
+//! The rules of the marketplace as plain functions over plain values: ids, keys, roles, money, prices, limits, parameters.
+//!
+//! Refuses to know a clock (callers pass `now`), a database, a wire, JSON or an async runtime. Start reading at [`money`] and [`roles`].
+
 pub mod connections;
+pub mod ids;
+pub mod keys;
+pub mod limits;
+pub mod money;
 pub mod pages;
 pub mod parameters;
+pub mod prices;
+pub mod products;
+pub mod roles;
+pub mod slugs;
 pub mod sql;
+pub mod time;

@@ -1,1 +1,18 @@
-//! 
+//! Everything that lasts: companies, keys, sources, products, prices, and the ledger. The only place with SQL.
+//!
+//! Refuses to decide: rules are `souk-domain`'s, flows are `souk-app`'s. One file per subject, plain functions over a connection
+//! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
+
+pub mod cache;
+pub mod changes;
+pub mod db;
+pub mod error;
+pub mod fields;
+pub mod migrations;
+
+pub use cache::Cache;
+pub use changes::{Change, Topic};
+pub use db::{Db, OpenOptions, Read, Write};
+pub use error::StoreError;
+pub use fields::Fields;
+pub use sqlx::AnyConnection;

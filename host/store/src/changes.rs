@@ -1,0 +1,194 @@
+//! Who is told that something changed: caches in this process before a commit returns, other hosts through the store.
+//!
+//! On PostgreSQL the transaction that changes a row also notifies; a listener on every host passes that on. While the listener is not
+//! connected (or cannot prove within [`SILENCE_MAX`] that it is), the host is incoherent: caches are bypassed, so nothing stale is served.
+
+use crate::error::StoreError;
+use parking_lot::RwLock;
+use sqlx::Executor;
+use sqlx::postgres::PgListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What kind of thing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Topic {
+    Key,
+    Company,
+    Connection,
+    Asset,
+    Price,
+    Endpoint,
+    Purchase,
+    Connector,
+}
+
+impl Topic {
+    const ALL: [Topic; 8] = [
+        Self::Key,
+        Self::Company,
+        Self::Connection,
+        Self::Asset,
+        Self::Price,
+        Self::Endpoint,
+        Self::Purchase,
+        Self::Connector,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Company => "company",
+            Self::Connection => "connection",
+            Self::Asset => "asset",
+            Self::Price => "price",
+            Self::Endpoint => "endpoint",
+            Self::Purchase => "purchase",
+            Self::Connector => "connector",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.as_str() == text)
+    }
+}
+
+/// Something changed and was committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// One thing, by the id that the writer gave to `touch`.
+    One { topic: Topic, id: String },
+    /// Changes may have been missed: forget everything.
+    Everything,
+}
+
+type Listener = Box<dyn Fn(&Change) + Send + Sync>;
+
+/// The listeners of this process.
+pub(crate) struct Changes {
+    listeners: RwLock<Vec<Listener>>,
+    /// False while changes of other hosts may be missed.
+    coherent: Arc<AtomicBool>,
+    /// Marks this host's own notifications, which were already announced locally.
+    host: String,
+}
+
+const CHANNEL: &str = "souk_changes";
+/// PostgreSQL refuses payloads of 8,000 bytes.
+const PAYLOAD_MAX: usize = 7_000;
+/// A listener that has heard nothing for this long asks the server whether it is still there …
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// … and counts as disconnected when no answer comes within this.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+
+impl Changes {
+    pub(crate) fn new(coherent: bool) -> Arc<Self> {
+        let mut host = String::new();
+        for byte in rand::random::<[u8; 8]>() {
+            host.push_str(&format!("{byte:02x}"));
+        }
+        Arc::new(Self {
+            listeners: RwLock::default(),
+            coherent: Arc::new(AtomicBool::new(coherent)),
+            host,
+        })
+    }
+
+    pub(crate) fn subscribe(&self, listener: Listener) {
+        self.listeners.write().push(listener);
+    }
+
+    pub(crate) fn coherent(&self) -> Arc<AtomicBool> {
+        self.coherent.clone()
+    }
+
+    pub(crate) fn announce(&self, change: &Change) {
+        for listener in self.listeners.read().iter() {
+            listener(change);
+        }
+    }
+
+    /// The notification payloads that tell other hosts of `touched`: `host` and then lines of `topic id`.
+    pub(crate) fn payloads(&self, touched: &[(Topic, String)]) -> Vec<String> {
+        let mut payloads = vec![self.host.clone()];
+        for (topic, id) in touched {
+            let line = format!("\n{} {id}", topic.as_str());
+            match payloads.last_mut() {
+                Some(last) if last.len() + line.len() <= PAYLOAD_MAX => last.push_str(&line),
+                _ => payloads.push(format!("{}{line}", self.host)),
+            }
+        }
+        payloads
+    }
+
+    fn receive(&self, payload: &str) {
+        let mut lines = payload.lines();
+        if lines.next() == Some(self.host.as_str()) {
+            return;
+        }
+        for line in lines {
+            match line
+                .split_once(' ')
+                .and_then(|(topic, id)| Some((Topic::parse(topic)?, id)))
+            {
+                Some((topic, id)) => self.announce(&Change::One {
+                    topic,
+                    id: id.to_owned(),
+                }),
+                // A newer host knows topics that this one does not.
+                None => self.announce(&Change::Everything),
+            }
+        }
+    }
+}
+
+pub(crate) const NOTIFY: &str = "SELECT pg_notify('souk_changes', $1)";
+
+/// Listens until the last `Db` is gone. Whenever the connection is new, everything is announced as changed.
+pub(crate) async fn listen(changes: std::sync::Weak<Changes>, url: String) {
+    while let Some(strong) = changes.upgrade() {
+        let coherent = strong.coherent();
+        drop(strong);
+        if let Err(error) = listen_once(&changes, &url).await {
+            tracing::warn!(%error, "not hearing of other hosts' changes; caches are bypassed until the store answers again");
+        }
+        coherent.store(false, Ordering::SeqCst);
+        tokio::time::sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+async fn listen_once(changes: &std::sync::Weak<Changes>, url: &str) -> Result<(), StoreError> {
+    let mut listener = tokio::time::timeout(ANSWER_MAX, PgListener::connect(url))
+        .await
+        .map_err(|_| silent())??;
+    listener.eager_reconnect(false);
+    tokio::time::timeout(ANSWER_MAX, listener.listen(CHANNEL))
+        .await
+        .map_err(|_| silent())??;
+    if let Some(changes) = changes.upgrade() {
+        changes.announce(&Change::Everything);
+        changes.coherent.store(true, Ordering::SeqCst);
+    }
+    loop {
+        let received = tokio::time::timeout(SILENCE_MAX, listener.try_recv()).await;
+        let Some(changes) = changes.upgrade() else {
+            return Ok(());
+        };
+        match received {
+            Ok(Ok(Some(notification))) => changes.receive(notification.payload()),
+            Ok(Ok(None)) => return Err(silent()),
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => {
+                tokio::time::timeout(ANSWER_MAX, (&mut listener).execute("SELECT 1"))
+                    .await
+                    .map_err(|_| silent())??;
+            }
+        }
+    }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable("the connection that listens for changes was lost".into())
+}

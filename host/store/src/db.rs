@@ -1,0 +1,479 @@
+//! Opening the store, reading and writing. The only file that knows which backend runs.
+//!
+//! SQLite: one writer connection behind a fair queue with `BEGIN IMMEDIATE`, many readers, WAL, every commit synced; a lock file makes sure
+//! that one host has it open. PostgreSQL: pools; hosts may share it.
+
+use crate::changes::{self, Change, Changes, Topic};
+use crate::error::StoreError;
+use crate::migrations;
+use souk_domain::time::Timestamp;
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::pool::PoolConnection;
+use sqlx::{
+    Any, AnyConnection, AnyPool, ConnectOptions, Connection, Database, Executor, SqlSafeStr,
+};
+use sqlx_core::transaction::TransactionManager;
+use std::fs::File;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// Where the store is and how much of it to use.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// `sqlite:PATH` or `postgres://…`.
+    pub url: String,
+    /// Connections for reading; on PostgreSQL as many again for writing.
+    pub connections: u32,
+    /// How long a reader or writer waits for its turn before it gives up with [`StoreError::Busy`].
+    pub patience: Duration,
+}
+
+impl OpenOptions {
+    pub fn new(url: impl Into<String>) -> Self {
+        // 8: more than the cores of a small machine, far below PostgreSQL's default of 100 for several hosts.
+        Self {
+            url: url.into(),
+            connections: 8,
+            patience: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The store. Cheap to clone.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    backend: Backend,
+    options: AnyConnectOptions,
+    patience: Duration,
+    readers: AnyPool,
+    changes: Arc<Changes>,
+    /// Held for as long as the store is open.
+    _lock: Option<File>,
+}
+
+enum Backend {
+    /// `None` after a failure that left the connection in doubt: the next writer opens a new one.
+    Sqlite {
+        writer: Arc<Mutex<Option<AnyConnection>>>,
+    },
+    Postgres {
+        writers: AnyPool,
+    },
+}
+
+/// An advisory lock that every host takes while it migrates; the number is arbitrary but must not change.
+const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305813046925033)";
+
+/// WAL keeps readers and the writer apart; FULL syncs the log at every commit, so that what was answered survives a power cut.
+const SQLITE_WRITER: &[&str] = &[
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA cache_size = -65536",
+    "PRAGMA temp_store = MEMORY",
+    // 4,000 pages of 4 KiB: a checkpoint about every 16 MiB of log instead of every 4.
+    "PRAGMA wal_autocheckpoint = 4000",
+];
+const SQLITE_READER: &[&str] = &[
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA cache_size = -8192",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA query_only = ON",
+];
+
+impl Db {
+    /// Opens the store, takes its lock, and applies missing migrations.
+    ///
+    /// Must be called on a runtime that outlives the store: on PostgreSQL its listener runs there.
+    pub async fn open(options: &OpenOptions) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let db = match options.url.strip_prefix("sqlite:") {
+            Some(path) => Self::open_sqlite(options, path).await?,
+            None if options.url.starts_with("postgres:")
+                || options.url.starts_with("postgresql:") =>
+            {
+                Self::open_postgres(options).await?
+            }
+            None => {
+                return Err(unavailable(
+                    "the store's URL begins with sqlite: or postgres:",
+                ));
+            }
+        };
+        let mut write = db.write().await?;
+        if db.is_shared() {
+            write.execute(MIGRATION_LOCK).await?;
+        }
+        migrations::run(&mut write, SystemTime::now().into()).await?;
+        write.commit().await?;
+        Ok(db)
+    }
+
+    async fn open_sqlite(options: &OpenOptions, path: &str) -> Result<Self, StoreError> {
+        let path = path.strip_prefix("//").unwrap_or(path);
+        let path = PathBuf::from(path.split('?').next().unwrap_or(path));
+        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+            return Err(unavailable("the store is a file: sqlite:PATH"));
+        }
+        let lock = lock_file(&path)?;
+        let connect: AnyConnectOptions = sqlite_url(&path).parse()?;
+        let connect = quiet(connect);
+        let writer = open_sqlite_writer(&connect).await?;
+        let readers = AnyPoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.patience)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+            .after_connect(|connection, _| Box::pin(prepare(connection, SQLITE_READER)))
+            .connect_lazy_with(connect.clone());
+        let inner = Inner {
+            backend: Backend::Sqlite {
+                writer: Arc::new(Mutex::new(Some(writer))),
+            },
+            options: connect,
+            patience: options.patience,
+            readers,
+            changes: Changes::new(true),
+            _lock: Some(lock),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    async fn open_postgres(options: &OpenOptions) -> Result<Self, StoreError> {
+        let connect = quiet(options.url.parse()?);
+        let pool = || {
+            AnyPoolOptions::new()
+                .max_connections(options.connections)
+                .acquire_timeout(options.patience)
+                .test_before_acquire(true)
+        };
+        let readers = pool().connect_with(connect.clone()).await?;
+        let writers = pool().connect_lazy_with(connect.clone());
+        let changes = Changes::new(false);
+        tokio::spawn(changes::listen(
+            Arc::downgrade(&changes),
+            options.url.clone(),
+        ));
+        let inner = Inner {
+            backend: Backend::Postgres { writers },
+            options: connect,
+            patience: options.patience,
+            readers,
+            changes,
+            _lock: None,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Whether other hosts may have this store open too. What is kept in memory then needs the store as its witness.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.inner.backend, Backend::Postgres { .. })
+    }
+
+    /// A connection for reading. Each statement sees what was committed before it began.
+    pub async fn read(&self) -> Result<Read, StoreError> {
+        Ok(Read {
+            connection: self.inner.readers.acquire().await?,
+        })
+    }
+
+    /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
+    pub async fn write(&self) -> Result<Write, StoreError> {
+        let (begin, mut session) = match &self.inner.backend {
+            Backend::Sqlite { writer } => {
+                let mut slot =
+                    tokio::time::timeout(self.inner.patience, writer.clone().lock_owned())
+                        .await
+                        .map_err(|_| StoreError::Busy)?;
+                if slot.is_none() {
+                    *slot = Some(open_sqlite_writer(&self.inner.options).await?);
+                }
+                (
+                    Some("BEGIN IMMEDIATE".into_sql_str()),
+                    Session::Exclusive(slot),
+                )
+            }
+            Backend::Postgres { writers } => {
+                (None, Session::Pooled(Some(writers.acquire().await?)))
+            }
+        };
+        if let Err(error) = Manager::begin(session.connection()?, begin).await {
+            session.discard();
+            return Err(error.into());
+        }
+        Ok(Write {
+            session,
+            changes: self.inner.changes.clone(),
+            shared: self.is_shared(),
+            touched: Vec::new(),
+            open: true,
+        })
+    }
+
+    /// Calls `listener` after every committed change, in this process before `commit` returns, of other hosts as soon as they are heard.
+    pub fn on_change(&self, listener: Box<dyn Fn(&Change) + Send + Sync>) {
+        self.inner.changes.subscribe(listener);
+    }
+
+    /// False while changes of other hosts may be missed: what is cached must not be used.
+    pub fn coherent(&self) -> Arc<AtomicBool> {
+        self.inner.changes.coherent()
+    }
+
+    pub fn is_coherent(&self) -> bool {
+        self.inner.changes.coherent().load(Ordering::SeqCst)
+    }
+
+    /// A connection of its own, outside of the pools, for the teller on a shared store.
+    pub(crate) async fn connect(&self) -> Result<AnyConnection, StoreError> {
+        Ok(self.inner.options.connect().await?)
+    }
+
+    /// Whether the store answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let mut read = self.read().await?;
+        read.execute("SELECT 1").await?;
+        Ok(())
+    }
+
+    /// Closes all connections; what is in flight finishes first.
+    pub async fn close(&self) {
+        self.inner.readers.close().await;
+        match &self.inner.backend {
+            Backend::Sqlite { writer } => {
+                if let Some(connection) = writer.lock().await.take() {
+                    connection.close().await.ok();
+                }
+            }
+            Backend::Postgres { writers } => writers.close().await,
+        }
+    }
+}
+
+/// A connection for reading.
+pub struct Read {
+    connection: PoolConnection<Any>,
+}
+
+impl Deref for Read {
+    type Target = AnyConnection;
+    fn deref(&self) -> &AnyConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Read {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.connection
+    }
+}
+
+type Manager = <Any as Database>::TransactionManager;
+
+/// The connection of a transaction.
+enum Session {
+    Exclusive(OwnedMutexGuard<Option<AnyConnection>>),
+    Pooled(Option<PoolConnection<Any>>),
+}
+
+impl Session {
+    fn get(&self) -> Option<&AnyConnection> {
+        match self {
+            Self::Exclusive(slot) => slot.as_ref(),
+            Self::Pooled(connection) => connection.as_deref(),
+        }
+    }
+
+    fn get_mut(&mut self) -> Option<&mut AnyConnection> {
+        match self {
+            Self::Exclusive(slot) => slot.as_mut(),
+            Self::Pooled(connection) => connection.as_deref_mut(),
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut AnyConnection, StoreError> {
+        self.get_mut()
+            .ok_or_else(|| unavailable("the writer's connection is gone"))
+    }
+
+    /// Throws a connection away whose state is in doubt (a commit that failed on a full disk may or may not have left its transaction open).
+    fn discard(&mut self) {
+        match self {
+            Self::Exclusive(slot) => drop(slot.take()),
+            Self::Pooled(connection) => {
+                if let Some(mut connection) = connection.take() {
+                    connection.close_on_drop();
+                }
+            }
+        }
+    }
+}
+
+/// A transaction.
+pub struct Write {
+    session: Session,
+    changes: Arc<Changes>,
+    shared: bool,
+    touched: Vec<(Topic, String)>,
+    open: bool,
+}
+
+impl Write {
+    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed.
+    pub fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
+        self.touched.push((topic, id.as_ref().to_owned()));
+    }
+
+    /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
+    ///
+    /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        if self.touched.is_empty() {
+            return self.finish().await;
+        }
+        if self.shared {
+            for payload in self.changes.payloads(&self.touched) {
+                sqlx::query(changes::NOTIFY)
+                    .bind(payload)
+                    .execute(&mut *self)
+                    .await?;
+            }
+        }
+        let committed = tokio::spawn(async move {
+            let result = self.finish().await;
+            // After a failure the outcome may be unknown; forgetting too much is harmless.
+            for (topic, id) in std::mem::take(&mut self.touched) {
+                self.changes.announce(&Change::One { topic, id });
+            }
+            result
+        });
+        committed
+            .await
+            .map_err(|_| unavailable("the host is shutting down"))?
+    }
+
+    async fn finish(&mut self) -> Result<(), StoreError> {
+        match Manager::commit(self.session.connection()?).await {
+            Ok(()) => {
+                self.open = false;
+                Ok(())
+            }
+            Err(error) => {
+                self.open = false;
+                self.session.discard();
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        if self.open
+            && let Some(connection) = self.session.get_mut()
+        {
+            Manager::start_rollback(connection);
+        }
+    }
+}
+
+impl Deref for Write {
+    type Target = AnyConnection;
+    fn deref(&self) -> &AnyConnection {
+        match self.session.get() {
+            Some(connection) => connection,
+            // `discard` is only called before a `Write` exists and when `commit` has consumed it.
+            None => unreachable!("a transaction has its connection until it ends"),
+        }
+    }
+}
+
+impl DerefMut for Write {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        match self.session.get_mut() {
+            Some(connection) => connection,
+            None => unreachable!("a transaction has its connection until it ends"),
+        }
+    }
+}
+
+async fn open_sqlite_writer(options: &AnyConnectOptions) -> Result<AnyConnection, StoreError> {
+    let mut connection = options.connect().await?;
+    prepare(&mut connection, SQLITE_WRITER).await?;
+    Ok(connection)
+}
+
+async fn prepare(
+    connection: &mut AnyConnection,
+    statements: &[&'static str],
+) -> Result<(), sqlx::Error> {
+    for statement in statements {
+        connection.execute(*statement).await?;
+    }
+    Ok(())
+}
+
+/// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.
+fn quiet(options: AnyConnectOptions) -> AnyConnectOptions {
+    options.disable_statement_logging()
+}
+
+fn sqlite_url(path: &Path) -> String {
+    let mut url = String::from("sqlite:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                url.push(*byte as char)
+            }
+            _ => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url.push_str("?mode=rwc");
+    url
+}
+
+/// Takes the lock that keeps a second host away from the same file; the kernel releases it when the process ends, however it ends.
+fn lock_file(path: &Path) -> Result<File, StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(|error| unavailable(format!("{}: {error}", name.display())))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(unavailable(format!(
+            "{} is open in another souk process; stop that one, or use a PostgreSQL store to run several",
+            path.display()
+        ))),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(unavailable(format!("{}: {error}", name.display())))
+        }
+    }
+}
+
+fn unavailable(message: impl Into<String>) -> StoreError {
+    StoreError::Unavailable(message.into())
+}
+
+/// The wall clock, for what the store stamps itself.
+pub fn now() -> Timestamp {
+    SystemTime::now().into()
+}

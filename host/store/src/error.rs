@@ -1,0 +1,79 @@
+//! What can go wrong in the store, by kind. Never names a constraint: callers know what they were inserting.
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("no such row")]
+    NotFound,
+    /// A unique column already has this value.
+    #[error("a row with this value exists already")]
+    Conflict,
+    /// A row refers to one that does not exist, or one that is still referred to was to be deleted.
+    #[error("the row is referred to by, or refers to, another one")]
+    Referenced,
+    /// Waited too long for a connection, or lost a race that a retry would win.
+    #[error("the store is busy; try again")]
+    Busy,
+    /// The database cannot be reached, or its disk is full or failing.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// A stored value does not have the shape that was written.
+    #[error("the store holds a malformed value: {0}")]
+    Corrupt(String),
+    #[error("{0}")]
+    Other(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        use sqlx::error::ErrorKind;
+        match &error {
+            sqlx::Error::RowNotFound => Self::NotFound,
+            sqlx::Error::PoolTimedOut => Self::Busy,
+            sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_) => Self::Unavailable(error.to_string()),
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
+                Self::Corrupt(error.to_string())
+            }
+            sqlx::Error::Database(database) => match database.kind() {
+                ErrorKind::UniqueViolation => Self::Conflict,
+                ErrorKind::ForeignKeyViolation => Self::Referenced,
+                _ => match database.code().as_deref().map(classify) {
+                    Some(Condition::Busy) => Self::Busy,
+                    Some(Condition::Unavailable) => Self::Unavailable(error.to_string()),
+                    _ => Self::Other(error),
+                },
+            },
+            _ => Self::Other(error),
+        }
+    }
+}
+
+enum Condition {
+    Busy,
+    Unavailable,
+    Other,
+}
+
+/// SQLSTATE has five characters; SQLite's extended result codes are decimal numbers whose low byte is the primary code.
+fn classify(code: &str) -> Condition {
+    if let (true, Ok(number)) = (code.len() < 5, code.parse::<i32>()) {
+        return match number & 0xff {
+            5 | 6 => Condition::Busy,                   // SQLITE_BUSY, SQLITE_LOCKED
+            8 | 10 | 13 | 14 => Condition::Unavailable, // READONLY, IOERR, FULL, CANTOPEN
+            _ => Condition::Other,
+        };
+    }
+    match code {
+        "40001" | "40P01" | "55P03" => Condition::Busy, // serialization failure, deadlock, lock not available
+        _ if ["08", "53", "57", "58"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
+            Condition::Unavailable
+        }
+        _ => Condition::Other,
+    }
+}

@@ -1,0 +1,76 @@
+//! The schema, as an ordered list of files that are each applied once. The same text runs on both backends.
+//!
+//! A file that was applied must never change again: its checksum is compared at every start.
+
+use crate::error::StoreError;
+use sha2::{Digest, Sha256};
+use souk_domain::time::Timestamp;
+use sqlx::{AnyConnection, Row};
+
+/// Version, name, text. Append only.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "core", include_str!("../migrations/0001_core.sql")),
+    (2, "ledger", include_str!("../migrations/0002_ledger.sql")),
+];
+
+const CREATE_TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        version BIGINT PRIMARY KEY,
+        name TEXT NOT NULL,
+        checksum TEXT NOT NULL,
+        applied_at BIGINT NOT NULL
+    )";
+
+/// Applies what is missing, inside the caller's transaction.
+pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(CREATE_TABLE).execute(&mut *connection).await?;
+    let rows = sqlx::query("SELECT version, checksum FROM schema_migrations ORDER BY version")
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut applied = std::collections::HashMap::new();
+    for row in &rows {
+        applied.insert(
+            row.try_get::<i64, _>("version")?,
+            row.try_get::<String, _>("checksum")?,
+        );
+    }
+    for (version, name, text) in MIGRATIONS {
+        let checksum = hex::encode(Sha256::digest(text.as_bytes()));
+        match applied.remove(version) {
+            Some(known) if known == checksum => {}
+            Some(_) => {
+                return Err(StoreError::Corrupt(format!(
+                    "migration {version} ({name}) was changed after it had been applied"
+                )));
+            }
+            None => apply(connection, *version, name, text, &checksum, now).await?,
+        }
+    }
+    match applied.keys().min() {
+        Some(version) => Err(StoreError::Corrupt(format!(
+            "the store has migration {version}, which this version of souk does not know; use a newer one"
+        ))),
+        None => Ok(()),
+    }
+}
+
+async fn apply(
+    connection: &mut AnyConnection,
+    version: i64,
+    name: &str,
+    text: &'static str,
+    checksum: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    use sqlx::Executor;
+    connection.execute(sqlx::raw_sql(text)).await?;
+    sqlx::query("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)")
+        .bind(version)
+        .bind(name)
+        .bind(checksum)
+        .bind(now.micros())
+        .execute(&mut *connection)
+        .await?;
+    tracing::info!(version, name, "migration applied");
+    Ok(())
+}
