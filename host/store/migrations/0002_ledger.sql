@@ -104,17 +104,3 @@ CREATE TABLE usage_days (
 CREATE INDEX usage_days_by_product ON usage_days (product_id, day);
 CREATE INDEX usage_days_by_seller ON usage_days (seller_id, day);
 
--- Answers that a repeated request receives again, and (on a shared store) requests in flight: status 0 until expires_at.
-CREATE TABLE idempotency (
-    scope TEXT NOT NULL,
-    idempotency_key TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    status BIGINT NOT NULL,
-    headers TEXT NOT NULL,
-    body TEXT NOT NULL,
-    claim TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    expires_at BIGINT NOT NULL,
-    PRIMARY KEY (scope, idempotency_key)
-);
-CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);

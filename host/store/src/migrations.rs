@@ -11,6 +11,12 @@ use sqlx::{AnyConnection, Row};
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "core", include_str!("../migrations/0001_core.sql")),
     (2, "ledger", include_str!("../migrations/0002_ledger.sql")),
+    (3, "sources", include_str!("../migrations/0003_sources.sql")),
+    (
+        5,
+        "commerce",
+        include_str!("../migrations/0005_commerce.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "
