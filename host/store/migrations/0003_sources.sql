@@ -2,23 +2,26 @@
 
 -- The integers that the API calls `engine_id`. Stable for ever: an id is never given to another engine.
 -- Ids below 1000 are the platform's own; engines that come with an uploaded connector start at 1000.
+-- `scope` is `platform`, or the company whose private connector brought the engine.
 CREATE TABLE storage_engines (
     id                BIGINT   NOT NULL PRIMARY KEY,
-    slug              TEXT     NOT NULL UNIQUE,
+    scope             TEXT     NOT NULL,
+    slug              TEXT     NOT NULL,
     name              TEXT     NOT NULL,
     dialect           TEXT     NOT NULL,
     need              TEXT     NOT NULL CHECK (need IN ('tcp', 'http', 'directory')),
-    credential_types  TEXT     NOT NULL
+    credential_types  TEXT     NOT NULL,
+    UNIQUE (scope, slug)
 );
 
-INSERT INTO storage_engines (id, slug, name, dialect, need, credential_types) VALUES
-    (1, 'postgres',   'PostgreSQL', 'postgres',   'tcp',       '["PASSWORD"]'),
-    (2, 'mysql',      'MySQL',      'mysql',      'tcp',       '["PASSWORD"]'),
-    (3, 'sqlserver',  'SQL Server', 'mssql',      'tcp',       '["PASSWORD"]'),
-    (4, 'sqlite',     'SQLite',     'sqlite',     'directory', '["NONE"]'),
-    (5, 'clickhouse', 'ClickHouse', 'clickhouse', 'http',      '["PASSWORD"]'),
-    (6, 'bigquery',   'BigQuery',   'bigquery',   'http',      '["SERVICE_ACCOUNT"]'),
-    (7, 'seller-api', 'Seller API', 'none',       'http',      '["API_KEY"]');
+INSERT INTO storage_engines (id, scope, slug, name, dialect, need, credential_types) VALUES
+    (1, 'platform', 'postgres',   'PostgreSQL', 'postgres',   'tcp',       '["PASSWORD"]'),
+    (2, 'platform', 'mysql',      'MySQL',      'mysql',      'tcp',       '["PASSWORD"]'),
+    (3, 'platform', 'sqlserver',  'SQL Server', 'mssql',      'tcp',       '["PASSWORD"]'),
+    (4, 'platform', 'sqlite',     'SQLite',     'sqlite',     'directory', '["NONE"]'),
+    (5, 'platform', 'clickhouse', 'ClickHouse', 'clickhouse', 'http',      '["PASSWORD"]'),
+    (6, 'platform', 'bigquery',   'BigQuery',   'bigquery',   'http',      '["SERVICE_ACCOUNT"]'),
+    (7, 'platform', 'seller-api', 'Seller API', 'none',       'http',      '["API_KEY"]');
 
 -- A deleted connection keeps its row, without credentials, for the archived products that name it.
 CREATE TABLE connections (

@@ -6,7 +6,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{StoreError, Write};
+use crate::{Fields, StoreError, Write};
 
 /// A connection with what its engine adds to it.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct Filter<'a> {
 }
 
 const COLUMNS: &str = "c.id, c.company_id, c.user_id, c.engine_id, e.slug, e.need, c.name, c.credential_type, c.credentials, c.host, c.port, \
-     c.database_name, c.ssl_mode, c.base_url, c.ca_pem, c.cloud_provider_id, CAST(c.verified_usage_ability AS BIGINT) AS verified_usage_ability, \
+     c.database_name, c.ssl_mode, c.base_url, c.ca_pem, c.cloud_provider_id, c.verified_usage_ability, \
      c.statement_timeout_ms, c.revision, c.status, c.last_tested_at, c.last_error, c.created_at, c.updated_at \
      FROM connections c JOIN storage_engines e ON e.id = c.engine_id";
 
@@ -98,17 +98,38 @@ pub async fn insert(
     Ok(())
 }
 
-pub async fn get(db: &mut AnyConnection, company: &CompanyId, id: &ConnectionId) -> Result<Option<Connection>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} WHERE c.company_id = $1 AND c.id = $2 AND c.deleted_at IS NULL");
-    let row = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company.as_str()).bind(id.as_str()).fetch_optional(db).await?;
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} \
+         WHERE c.company_id = $1 AND c.id = $2 AND c.deleted_at IS NULL"
+    );
+    let row = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(company.as_str())
+        .bind(id.as_str())
+        .fetch_optional(db)
+        .await?;
     row.as_ref().map(connection).transpose()
 }
 
 /// Newest first.
-pub async fn list(db: &mut AnyConnection, company: &CompanyId, filter: &Filter<'_>, limit: i64, offset: i64) -> Result<(Vec<Connection>, i64), StoreError> {
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    filter: &Filter<'_>,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<Connection>, i64), StoreError> {
     // A filter that is not given binds NULL: one text for both cases.
     const WHERE: &str = "c.company_id = $1 AND c.deleted_at IS NULL AND (CAST($2 AS BIGINT) IS NULL OR c.engine_id = $2) AND (CAST($3 AS TEXT) IS NULL OR c.status = $3)";
-    let sql = format!("SELECT {COLUMNS} WHERE {WHERE} ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5");
+    let sql = format!(
+        "SELECT {COLUMNS} \
+         WHERE {WHERE} \
+         ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5"
+    );
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(company.as_str())
         .bind(filter.engine_id)
@@ -118,13 +139,29 @@ pub async fn list(db: &mut AnyConnection, company: &CompanyId, filter: &Filter<'
         .fetch_all(&mut *db)
         .await?;
     let sql = format!("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM connections c WHERE {WHERE}");
-    let total = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company.as_str()).bind(filter.engine_id).bind(filter.status).fetch_one(db).await?.try_get("total")?;
-    Ok((rows.iter().map(connection).collect::<Result<_, _>>()?, total))
+    let total = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(company.as_str())
+        .bind(filter.engine_id)
+        .bind(filter.status)
+        .fetch_one(db)
+        .await?
+        .try_get("total")?;
+    Ok((
+        rows.iter().map(connection).collect::<Result<_, _>>()?,
+        total,
+    ))
 }
 
 /// Replaces what a client may write, if nobody else did since `revision` was read; the status falls
 /// back to `unverified`. False: somebody did, or the connection is gone.
-pub async fn update(tx: &mut Write, company: &CompanyId, id: &ConnectionId, revision: i64, written: &Written<'_>, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn update(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &ConnectionId,
+    revision: i64,
+    written: &Written<'_>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let flat = Flat::of(written.target);
     let done = sqlx::query(
         "UPDATE connections SET name = $1, credential_type = $2, credentials = $3, host = $4, port = $5, database_name = $6, ssl_mode = $7, \
@@ -158,18 +195,17 @@ pub async fn relabel(
     tx: &mut Write,
     company: &CompanyId,
     id: &ConnectionId,
-    name: &str,
-    cloud_provider_id: Option<i64>,
-    verified_usage_ability: bool,
+    written: &Written<'_>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
-        "UPDATE connections SET name = $1, cloud_provider_id = $2, verified_usage_ability = $3, updated_at = $4 \
+        "UPDATE connections \
+         SET name = $1, cloud_provider_id = $2, verified_usage_ability = $3, updated_at = $4 \
          WHERE company_id = $5 AND id = $6 AND deleted_at IS NULL",
     )
-    .bind(name)
-    .bind(cloud_provider_id)
-    .bind(i64::from(verified_usage_ability))
+    .bind(written.name)
+    .bind(written.cloud_provider_id)
+    .bind(i64::from(written.verified_usage_ability))
     .bind(now.micros())
     .bind(company.as_str())
     .bind(id.as_str())
@@ -179,7 +215,14 @@ pub async fn relabel(
 }
 
 /// Records what a test of this revision found; a connection that changed meanwhile is left alone.
-pub async fn record_test(tx: &mut Write, company: &CompanyId, id: &ConnectionId, revision: i64, error: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
+pub async fn record_test(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &ConnectionId,
+    revision: i64,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE connections SET status = $1, last_error = $2, last_tested_at = $3 \
          WHERE company_id = $4 AND id = $5 AND revision = $6 AND deleted_at IS NULL",
@@ -196,7 +239,12 @@ pub async fn record_test(tx: &mut Write, company: &CompanyId, id: &ConnectionId,
 }
 
 /// Overwrites the credentials and hides the row. False: there was none.
-pub async fn delete(tx: &mut Write, company: &CompanyId, id: &ConnectionId, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn delete(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &ConnectionId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE connections SET credentials = $1, revision = revision + 1, deleted_at = $2, updated_at = $2 \
          WHERE company_id = $3 AND id = $4 AND deleted_at IS NULL",
@@ -211,7 +259,11 @@ pub async fn delete(tx: &mut Write, company: &CompanyId, id: &ConnectionId, now:
 }
 
 /// The connections that read a file of their company.
-pub async fn using_file(db: &mut AnyConnection, company: &CompanyId, file: &str) -> Result<Vec<ConnectionId>, StoreError> {
+pub async fn using_file(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    file: &str,
+) -> Result<Vec<ConnectionId>, StoreError> {
     let rows = sqlx::query(
         "SELECT c.id FROM connections c JOIN storage_engines e ON e.id = c.engine_id \
          WHERE c.company_id = $1 AND c.database_name = $2 AND e.need = 'directory' AND c.deleted_at IS NULL ORDER BY c.id",
@@ -220,23 +272,35 @@ pub async fn using_file(db: &mut AnyConnection, company: &CompanyId, file: &str)
     .bind(file)
     .fetch_all(db)
     .await?;
-    rows.iter().map(|row| crate::rows::id(row, "id")).collect()
+    rows.iter().map(|row| row.id("id")).collect()
 }
 
 /// Ends the life of sessions that read an older version of a file.
-pub async fn bump(tx: &mut Write, company: &CompanyId, ids: &[ConnectionId]) -> Result<(), StoreError> {
+pub async fn bump(
+    tx: &mut Write,
+    company: &CompanyId,
+    ids: &[ConnectionId],
+) -> Result<(), StoreError> {
     for id in ids {
-        sqlx::query("UPDATE connections SET revision = revision + 1 WHERE company_id = $1 AND id = $2")
-            .bind(company.as_str())
-            .bind(id.as_str())
-            .execute(&mut **tx)
-            .await?;
+        sqlx::query(
+            "UPDATE connections \
+         SET revision = revision + 1 \
+         WHERE company_id = $1 AND id = $2",
+        )
+        .bind(company.as_str())
+        .bind(id.as_str())
+        .execute(&mut **tx)
+        .await?;
     }
     Ok(())
 }
 
 /// The living assets and endpoints that run on a connection.
-pub async fn dependants(db: &mut AnyConnection, company: &CompanyId, id: &ConnectionId) -> Result<(i64, i64), StoreError> {
+pub async fn dependants(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<(i64, i64), StoreError> {
     let row = sqlx::query(
         "SELECT \
          (SELECT CAST(COUNT(*) AS BIGINT) FROM assets WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived') AS assets, \
@@ -247,6 +311,44 @@ pub async fn dependants(db: &mut AnyConnection, company: &CompanyId, id: &Connec
     .fetch_one(db)
     .await?;
     Ok((row.try_get("assets")?, row.try_get("endpoints")?))
+}
+
+/// A function asset that runs on a connection, as far as it takes to call it.
+#[derive(Debug, Clone)]
+pub struct ProbeAsset {
+    pub id: String,
+    /// `function` or `path`.
+    pub source_kind: String,
+    pub source: String,
+    /// JSON: the declared parameters.
+    pub parameters: String,
+}
+
+/// The first few function assets of a connection, oldest first.
+pub async fn probe_assets(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<Vec<ProbeAsset>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, source_kind, source, parameters FROM assets \
+         WHERE company_id = $1 AND connection_id = $2 AND source_kind <> 'sql' AND status <> 'archived' \
+         ORDER BY created_at, id LIMIT 20",
+    )
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ProbeAsset {
+                id: row.text("id")?,
+                source_kind: row.text("source_kind")?,
+                source: row.text("source")?,
+                parameters: row.text("parameters")?,
+            })
+        })
+        .collect()
 }
 
 /// A target as its columns.
@@ -263,7 +365,13 @@ struct Flat<'a> {
 impl<'a> Flat<'a> {
     fn of(target: &'a Target) -> Flat<'a> {
         match target {
-            Target::Tcp { host, port, database, ssl_mode, ca_pem } => Flat {
+            Target::Tcp {
+                host,
+                port,
+                database,
+                ssl_mode,
+                ca_pem,
+            } => Flat {
                 host: Some(host),
                 port: Some(i64::from(*port)),
                 database: Some(database),
@@ -271,8 +379,15 @@ impl<'a> Flat<'a> {
                 ca_pem: ca_pem.as_deref(),
                 ..Flat::default()
             },
-            Target::Http { base_url, ca_pem } => Flat { base_url: Some(base_url), ca_pem: ca_pem.as_deref(), ..Flat::default() },
-            Target::File { name } => Flat { database: Some(name), ..Flat::default() },
+            Target::Http { base_url, ca_pem } => Flat {
+                base_url: Some(base_url),
+                ca_pem: ca_pem.as_deref(),
+                ..Flat::default()
+            },
+            Target::File { name } => Flat {
+                database: Some(name),
+                ..Flat::default()
+            },
         }
     }
 }
@@ -280,12 +395,13 @@ impl<'a> Flat<'a> {
 fn connection(row: &AnyRow) -> Result<Connection, StoreError> {
     let need: String = row.try_get("need")?;
     Ok(Connection {
-        id: crate::rows::id(row, "id")?,
-        company_id: crate::rows::id(row, "company_id")?,
-        user_id: crate::rows::id(row, "user_id")?,
+        id: row.id("id")?,
+        company_id: row.id("company_id")?,
+        user_id: row.id("user_id")?,
         engine_id: row.try_get("engine_id")?,
         engine: row.try_get("slug")?,
-        need: Need::parse(&need).ok_or_else(|| StoreError::Corrupt(format!("storage_engines.need is \"{need}\"")))?,
+        need: Need::parse(&need)
+            .ok_or_else(|| StoreError::Corrupt(format!("storage_engines.need is \"{need}\"")))?,
         name: row.try_get("name")?,
         credential_type: row.try_get("credential_type")?,
         credentials: row.try_get("credentials")?,
@@ -296,13 +412,13 @@ fn connection(row: &AnyRow) -> Result<Connection, StoreError> {
         base_url: row.try_get("base_url")?,
         ca_pem: row.try_get("ca_pem")?,
         cloud_provider_id: row.try_get("cloud_provider_id")?,
-        verified_usage_ability: row.try_get::<i64, _>("verified_usage_ability")? != 0,
+        verified_usage_ability: row.flag("verified_usage_ability")?,
         statement_timeout_ms: row.try_get("statement_timeout_ms")?,
         revision: row.try_get("revision")?,
         status: row.try_get("status")?,
-        last_tested_at: crate::rows::time_opt(row, "last_tested_at")?,
+        last_tested_at: row.time_opt("last_tested_at")?,
         last_error: row.try_get("last_error")?,
-        created_at: crate::rows::time(row, "created_at")?,
-        updated_at: crate::rows::time(row, "updated_at")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
     })
 }

@@ -7,7 +7,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{StoreError, Write};
+use crate::{Fields, StoreError, Write};
 
 /// `scope` of connectors that every company may use; any other scope is a company's id.
 pub const PLATFORM: &str = "platform";
@@ -39,24 +39,38 @@ pub struct Choice {
 
 /// Oldest first.
 pub async fn list(db: &mut AnyConnection) -> Result<Vec<StoredConnector>, StoreError> {
-    let rows = sqlx::query("SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at FROM connectors ORDER BY created_at, scope, name, version")
-        .fetch_all(db)
-        .await?;
+    let rows = sqlx::query(
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at \
+         FROM connectors \
+         ORDER BY created_at, scope, name, version",
+    )
+    .fetch_all(db)
+    .await?;
     rows.iter().map(connector).collect()
 }
 
-pub async fn get(db: &mut AnyConnection, scope: &str, name: &str, version: &str) -> Result<Option<StoredConnector>, StoreError> {
-    let row = sqlx::query("SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at FROM connectors WHERE scope = $1 AND name = $2 AND version = $3")
-        .bind(scope)
-        .bind(name)
-        .bind(version)
-        .fetch_optional(db)
-        .await?;
+pub async fn get(
+    db: &mut AnyConnection,
+    scope: &str,
+    name: &str,
+    version: &str,
+) -> Result<Option<StoredConnector>, StoreError> {
+    let row = sqlx::query(
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at \
+         FROM connectors \
+         WHERE scope = $1 AND name = $2 AND version = $3",
+    )
+    .bind(scope)
+    .bind(name)
+    .bind(version)
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(connector).transpose()
 }
 
 pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreError> {
-    sqlx::query("INSERT INTO connectors (scope, name, version, digest, size_bytes, uploaded_by, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sqlx::query("INSERT INTO connectors (scope, name, version, digest, size_bytes, uploaded_by, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)")
         .bind(new.scope.as_str())
         .bind(new.name.as_str())
         .bind(new.version.as_str())
@@ -69,13 +83,30 @@ pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreEr
     Ok(())
 }
 
-pub async fn delete(tx: &mut Write, scope: &str, name: &str, version: &str) -> Result<bool, StoreError> {
-    let done = sqlx::query("DELETE FROM connectors WHERE scope = $1 AND name = $2 AND version = $3").bind(scope).bind(name).bind(version).execute(&mut **tx).await?;
+pub async fn delete(
+    tx: &mut Write,
+    scope: &str,
+    name: &str,
+    version: &str,
+) -> Result<bool, StoreError> {
+    let done =
+        sqlx::query("DELETE FROM connectors WHERE scope = $1 AND name = $2 AND version = $3")
+            .bind(scope)
+            .bind(name)
+            .bind(version)
+            .execute(&mut **tx)
+            .await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Writes one piece; the same piece of the same component again changes nothing.
-pub async fn put_chunk(tx: &mut Write, digest: &str, piece: i64, bytes: &[u8], now: Timestamp) -> Result<(), StoreError> {
+pub async fn put_chunk(
+    tx: &mut Write,
+    digest: &str,
+    piece: i64,
+    bytes: &[u8],
+    now: Timestamp,
+) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO connector_chunks (digest, piece, bytes, created_at) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (digest, piece) DO UPDATE SET created_at = excluded.created_at",
@@ -90,11 +121,21 @@ pub async fn put_chunk(tx: &mut Write, digest: &str, piece: i64, bytes: &[u8], n
 }
 
 /// The component, or `None` when a piece is missing.
-pub async fn bytes(db: &mut AnyConnection, digest: &str, size_bytes: i64) -> Result<Option<Vec<u8>>, StoreError> {
-    let size = usize::try_from(size_bytes).map_err(|_| StoreError::Corrupt(format!("connector {digest} has size {size_bytes}")))?;
+pub async fn bytes(
+    db: &mut AnyConnection,
+    digest: &str,
+    size_bytes: i64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let size = usize::try_from(size_bytes)
+        .map_err(|_| StoreError::Corrupt(format!("connector {digest} has size {size_bytes}")))?;
     let mut whole = Vec::with_capacity(size);
     for piece in 0..size.div_ceil(CHUNK_BYTES) {
-        let row = sqlx::query("SELECT bytes FROM connector_chunks WHERE digest = $1 AND piece = $2").bind(digest).bind(piece as i64).fetch_optional(&mut *db).await?;
+        let row =
+            sqlx::query("SELECT bytes FROM connector_chunks WHERE digest = $1 AND piece = $2")
+                .bind(digest)
+                .bind(piece as i64)
+                .fetch_optional(&mut *db)
+                .await?;
         let Some(row) = row else { return Ok(None) };
         whole.extend_from_slice(row.try_get::<&[u8], _>("bytes")?);
     }
@@ -104,21 +145,43 @@ pub async fn bytes(db: &mut AnyConnection, digest: &str, size_bytes: i64) -> Res
 /// Deletes pieces that no connector names, if they are older than `before`: an upload writes its
 /// pieces first and its row last.
 pub async fn sweep_chunks(tx: &mut Write, before: Timestamp) -> Result<u64, StoreError> {
-    let done = sqlx::query("DELETE FROM connector_chunks WHERE created_at < $1 AND digest NOT IN (SELECT digest FROM connectors)").bind(before.micros()).execute(&mut **tx).await?;
+    let done = sqlx::query(
+        "DELETE \
+         FROM connector_chunks \
+         WHERE created_at < $1 AND digest NOT IN (SELECT digest \
+         FROM connectors)",
+    )
+    .bind(before.micros())
+    .execute(&mut **tx)
+    .await?;
     Ok(done.rows_affected())
 }
 
 pub async fn choices(db: &mut AnyConnection) -> Result<Vec<Choice>, StoreError> {
-    let rows = sqlx::query("SELECT scope, name, version, previous_version, activated_at FROM connector_choices ORDER BY scope, name").fetch_all(db).await?;
+    let rows = sqlx::query(
+        "SELECT scope, name, version, previous_version, activated_at \
+         FROM connector_choices \
+         ORDER BY scope, name",
+    )
+    .fetch_all(db)
+    .await?;
     rows.iter().map(choice).collect()
 }
 
-pub async fn choice_of(db: &mut AnyConnection, scope: &str, name: &str) -> Result<Option<Choice>, StoreError> {
-    let row = sqlx::query("SELECT scope, name, version, previous_version, activated_at FROM connector_choices WHERE scope = $1 AND name = $2")
-        .bind(scope)
-        .bind(name)
-        .fetch_optional(db)
-        .await?;
+pub async fn choice_of(
+    db: &mut AnyConnection,
+    scope: &str,
+    name: &str,
+) -> Result<Option<Choice>, StoreError> {
+    let row = sqlx::query(
+        "SELECT scope, name, version, previous_version, activated_at \
+         FROM connector_choices \
+         WHERE scope = $1 AND name = $2",
+    )
+    .bind(scope)
+    .bind(name)
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(choice).transpose()
 }
 
@@ -139,13 +202,22 @@ pub async fn choose(tx: &mut Write, chosen: &Choice) -> Result<(), StoreError> {
 }
 
 /// A rollback to a version that is gone must not be offered.
-pub async fn forget_previous(tx: &mut Write, scope: &str, name: &str, version: &str) -> Result<(), StoreError> {
-    sqlx::query("UPDATE connector_choices SET previous_version = NULL WHERE scope = $1 AND name = $2 AND previous_version = $3")
-        .bind(scope)
-        .bind(name)
-        .bind(version)
-        .execute(&mut **tx)
-        .await?;
+pub async fn forget_previous(
+    tx: &mut Write,
+    scope: &str,
+    name: &str,
+    version: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE connector_choices \
+         SET previous_version = NULL \
+         WHERE scope = $1 AND name = $2 AND previous_version = $3",
+    )
+    .bind(scope)
+    .bind(name)
+    .bind(version)
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 
@@ -157,7 +229,7 @@ fn connector(row: &AnyRow) -> Result<StoredConnector, StoreError> {
         digest: row.try_get("digest")?,
         size_bytes: row.try_get("size_bytes")?,
         uploaded_by: row.try_get("uploaded_by")?,
-        created_at: crate::rows::time(row, "created_at")?,
+        created_at: row.time("created_at")?,
     })
 }
 
@@ -167,6 +239,6 @@ fn choice(row: &AnyRow) -> Result<Choice, StoreError> {
         name: row.try_get("name")?,
         version: row.try_get("version")?,
         previous_version: row.try_get("previous_version")?,
-        activated_at: crate::rows::time(row, "activated_at")?,
+        activated_at: row.time("activated_at")?,
     })
 }

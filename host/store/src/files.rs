@@ -5,7 +5,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{StoreError, Write};
+use crate::{Fields, StoreError, Write};
 
 #[derive(Debug, Clone)]
 pub struct File {
@@ -19,7 +19,12 @@ pub struct File {
 }
 
 /// By name.
-pub async fn list(db: &mut AnyConnection, company: &CompanyId, limit: i64, offset: i64) -> Result<(Vec<File>, i64), StoreError> {
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<File>, i64), StoreError> {
     let rows = sqlx::query(
         "SELECT name, upload_id, size_bytes, sha256, created_at, updated_at FROM files \
          WHERE company_id = $1 ORDER BY name LIMIT $2 OFFSET $3",
@@ -29,23 +34,38 @@ pub async fn list(db: &mut AnyConnection, company: &CompanyId, limit: i64, offse
     .bind(offset)
     .fetch_all(&mut *db)
     .await?;
-    let total = sqlx::query("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM files WHERE company_id = $1").bind(company.as_str()).fetch_one(db).await?.try_get("total")?;
+    let total =
+        sqlx::query("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM files WHERE company_id = $1")
+            .bind(company.as_str())
+            .fetch_one(db)
+            .await?
+            .try_get("total")?;
     Ok((rows.iter().map(file).collect::<Result<_, _>>()?, total))
 }
 
-pub async fn get(db: &mut AnyConnection, company: &CompanyId, name: &str) -> Result<Option<File>, StoreError> {
-    let row = sqlx::query("SELECT name, upload_id, size_bytes, sha256, created_at, updated_at FROM files WHERE company_id = $1 AND name = $2")
-        .bind(company.as_str())
-        .bind(name)
-        .fetch_optional(db)
-        .await?;
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    name: &str,
+) -> Result<Option<File>, StoreError> {
+    let row = sqlx::query(
+        "SELECT name, upload_id, size_bytes, sha256, created_at, updated_at \
+         FROM files \
+         WHERE company_id = $1 AND name = $2",
+    )
+    .bind(company.as_str())
+    .bind(name)
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(file).transpose()
 }
 
 /// How many files a company has, and their bytes together.
 pub async fn totals(db: &mut AnyConnection, company: &CompanyId) -> Result<(i64, i64), StoreError> {
     let row = sqlx::query(
-        "SELECT CAST(COUNT(*) AS BIGINT) AS files, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM files WHERE company_id = $1",
+        "SELECT CAST(COUNT(*) AS BIGINT) AS files, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes \
+         FROM files \
+         WHERE company_id = $1",
     )
     .bind(company.as_str())
     .fetch_one(db)
@@ -73,16 +93,36 @@ pub async fn put(tx: &mut Write, company: &CompanyId, file: &File) -> Result<(),
     Ok(())
 }
 
+/// Whether the file exists; until the transaction ends nobody can delete it.
+pub async fn lock(tx: &mut Write, company: &CompanyId, name: &str) -> Result<bool, StoreError> {
+    // An update that changes nothing locks the row on both backends.
+    let done =
+        sqlx::query("UPDATE files SET upload_id = upload_id WHERE company_id = $1 AND name = $2")
+            .bind(company.as_str())
+            .bind(name)
+            .execute(&mut **tx)
+            .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// False: there was none.
 pub async fn delete(tx: &mut Write, company: &CompanyId, name: &str) -> Result<bool, StoreError> {
-    let done = sqlx::query("DELETE FROM files WHERE company_id = $1 AND name = $2").bind(company.as_str()).bind(name).execute(&mut **tx).await?;
+    let done = sqlx::query("DELETE FROM files WHERE company_id = $1 AND name = $2")
+        .bind(company.as_str())
+        .bind(name)
+        .execute(&mut **tx)
+        .await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Every directory that a file needs, as `(company, upload)`: what else lies there is left over.
 pub async fn uploads(db: &mut AnyConnection) -> Result<Vec<(String, String)>, StoreError> {
-    let rows = sqlx::query("SELECT company_id, upload_id FROM files").fetch_all(db).await?;
-    rows.iter().map(|row| Ok((row.try_get("company_id")?, row.try_get("upload_id")?))).collect()
+    let rows = sqlx::query("SELECT company_id, upload_id FROM files")
+        .fetch_all(db)
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("company_id")?, row.try_get("upload_id")?)))
+        .collect()
 }
 
 fn file(row: &AnyRow) -> Result<File, StoreError> {
@@ -91,7 +131,7 @@ fn file(row: &AnyRow) -> Result<File, StoreError> {
         upload_id: row.try_get("upload_id")?,
         size_bytes: row.try_get("size_bytes")?,
         sha256: row.try_get("sha256")?,
-        created_at: crate::rows::time(row, "created_at")?,
-        updated_at: crate::rows::time(row, "updated_at")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
     })
 }

@@ -5,10 +5,14 @@
 
 pub mod cache;
 pub mod changes;
+pub mod connections;
+pub mod connectors;
 pub mod db;
 pub mod error;
 pub mod fields;
+pub mod files;
 pub mod migrations;
+pub mod reference;
 
 pub use cache::Cache;
 pub use changes::{Change, Topic};

@@ -1,0 +1,465 @@
+//! Connections, files and connectors in the store, on SQLite, and on PostgreSQL when
+//! `TEST_POSTGRES_URL` names an empty database.
+
+use souk_domain::connections::{Need, SslMode, Target};
+use souk_domain::ids::{CompanyId, ConnectionId, FileId, UserId};
+use souk_domain::time::Timestamp;
+use souk_store::connections::{self, Filter, Written};
+use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
+use souk_store::files::{self, File};
+use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
+use souk_store::{Db, OpenOptions};
+
+struct World {
+    db: Db,
+    company: CompanyId,
+    user: UserId,
+    _directory: tempfile::TempDir,
+}
+
+const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
+
+async fn world() -> World {
+    let directory = tempfile::tempdir().unwrap();
+    let url = std::env::var("TEST_POSTGRES_URL")
+        .unwrap_or_else(|_| format!("sqlite:{}", directory.path().join("souk.db").display()));
+    let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+    let (company, user) = (CompanyId::generate(), UserId::generate());
+    let mut tx = db.write().await.unwrap();
+    sqlx::query("INSERT INTO companies (id, handle, name, status, is_platform, created_at, updated_at) VALUES ($1, $1, $1, 'active', 0, 0, 0)")
+        .bind(company.as_str())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    sqlx::query("INSERT INTO users (id, company_id, name, role, status, created_at, updated_at) VALUES ($1, $2, 'x', 4, 'active', 0, 0)")
+        .bind(user.as_str())
+        .bind(company.as_str())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    World {
+        db,
+        company,
+        user,
+        _directory: directory,
+    }
+}
+
+fn written<'a>(name: &'a str, target: &'a Target) -> Written<'a> {
+    Written {
+        name,
+        credential_type: "PASSWORD",
+        credentials: b"\x00sealed\xff",
+        target,
+        cloud_provider_id: None,
+        verified_usage_ability: true,
+        statement_timeout_ms: 10_000,
+    }
+}
+
+fn tcp() -> Target {
+    Target::Tcp {
+        host: "db.example.com".into(),
+        port: 5432,
+        database: "sales".into(),
+        ssl_mode: SslMode::VerifyFull,
+        ca_pem: None,
+    }
+}
+
+/// What was saved reads back; an update needs the revision that was read; a deleted one is gone,
+/// with its credentials, while its row stays for archived products.
+#[tokio::test]
+async fn a_connection_lives_and_dies() {
+    let World {
+        db,
+        company,
+        user,
+        _directory,
+    } = world().await;
+    let (id, target) = (ConnectionId::generate(), tcp());
+    let mut tx = db.write().await.unwrap();
+    connections::insert(
+        &mut tx,
+        &id,
+        &company,
+        &user,
+        1,
+        &written("one", &target),
+        NOW,
+    )
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+
+    let mut read = db.read().await.unwrap();
+    let found = connections::get(&mut read, &company, &id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (found.engine.as_str(), found.need, found.port),
+        ("postgres", Need::Tcp, Some(5432))
+    );
+    assert_eq!(found.credentials, b"\x00sealed\xff");
+    assert_eq!(
+        (
+            found.status.as_str(),
+            found.revision,
+            found.verified_usage_ability
+        ),
+        ("unverified", 1, true)
+    );
+    assert!(
+        connections::get(&mut read, &CompanyId::generate(), &id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+
+    let mut tx = db.write().await.unwrap();
+    connections::record_test(&mut tx, &company, &id, 1, Some("no route"), NOW)
+        .await
+        .unwrap();
+    assert!(
+        connections::relabel(&mut tx, &company, &id, &written("two", &target), NOW)
+            .await
+            .unwrap()
+    );
+    tx.commit().await.unwrap();
+    let found = connections::get(&mut read, &company, &id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (
+            found.name.as_str(),
+            found.status.as_str(),
+            found.last_error.as_deref()
+        ),
+        ("two", "failed", Some("no route"))
+    );
+
+    let mut tx = db.write().await.unwrap();
+    assert!(
+        connections::update(&mut tx, &company, &id, 1, &written("three", &target), NOW)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !connections::update(&mut tx, &company, &id, 1, &written("lost", &target), NOW)
+            .await
+            .unwrap()
+    );
+    // A test of the revision before says nothing about this one.
+    connections::record_test(&mut tx, &company, &id, 1, None, NOW)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let (list, total) = connections::list(
+        &mut read,
+        &company,
+        &Filter {
+            engine_id: Some(1),
+            status: Some("unverified"),
+        },
+        50,
+        0,
+    )
+    .await
+    .unwrap();
+    assert_eq!((list.len(), total, list[0].revision), (1, 1, 2));
+    let (list, total) = connections::list(
+        &mut read,
+        &company,
+        &Filter {
+            engine_id: Some(2),
+            status: None,
+        },
+        50,
+        0,
+    )
+    .await
+    .unwrap();
+    assert_eq!((list.len(), total), (0, 0));
+
+    let mut tx = db.write().await.unwrap();
+    assert!(
+        connections::delete(&mut tx, &company, &id, NOW)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !connections::delete(&mut tx, &company, &id, NOW)
+            .await
+            .unwrap()
+    );
+    let (left,): (i64,) =
+        sqlx::query_as("SELECT CAST(LENGTH(credentials) AS BIGINT) FROM connections WHERE id = $1")
+            .bind(id.as_str())
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap();
+    assert_eq!(left, 0);
+    tx.commit().await.unwrap();
+    assert!(
+        connections::get(&mut read, &company, &id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+/// A file that is replaced keeps its first date, and the connections that read it are known.
+#[tokio::test]
+async fn a_file_is_replaced_and_knows_its_readers() {
+    let World {
+        db,
+        company,
+        user,
+        _directory,
+    } = world().await;
+    let later = Timestamp::from_micros(NOW.micros() + 1);
+    let file = |time| File {
+        name: "sales.db".into(),
+        upload_id: FileId::generate().to_string(),
+        size_bytes: 7,
+        sha256: "ab".into(),
+        created_at: time,
+        updated_at: time,
+    };
+    let id = ConnectionId::generate();
+    let target = Target::File {
+        name: "sales.db".into(),
+    };
+    let mut tx = db.write().await.unwrap();
+    assert!(!files::lock(&mut tx, &company, "sales.db").await.unwrap());
+    files::put(&mut tx, &company, &file(NOW)).await.unwrap();
+    files::put(&mut tx, &company, &file(later)).await.unwrap();
+    assert!(files::lock(&mut tx, &company, "sales.db").await.unwrap());
+    connections::insert(
+        &mut tx,
+        &id,
+        &company,
+        &user,
+        4,
+        &written("file", &target),
+        NOW,
+    )
+    .await
+    .unwrap();
+    let readers = connections::using_file(&mut tx, &company, "sales.db")
+        .await
+        .unwrap();
+    assert_eq!(readers, [id.clone()]);
+    connections::bump(&mut tx, &company, &readers)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    let mut read = db.read().await.unwrap();
+    assert_eq!(
+        connections::get(&mut read, &company, &id)
+            .await
+            .unwrap()
+            .unwrap()
+            .revision,
+        2
+    );
+    let found = files::get(&mut read, &company, "sales.db")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((found.created_at, found.updated_at), (NOW, later));
+    assert_eq!(files::totals(&mut read, &company).await.unwrap(), (1, 7));
+    assert_eq!(
+        files::uploads(&mut read)
+            .await
+            .unwrap()
+            .iter()
+            .filter(|(owner, _)| owner == company.as_str())
+            .count(),
+        1
+    );
+    assert_eq!(files::list(&mut read, &company, 10, 0).await.unwrap().1, 1);
+    drop(read);
+    let mut tx = db.write().await.unwrap();
+    assert!(files::delete(&mut tx, &company, "sales.db").await.unwrap());
+    assert!(!files::delete(&mut tx, &company, "sales.db").await.unwrap());
+}
+
+/// A component of several pieces reads back whole, or not at all.
+#[tokio::test]
+async fn connectors_keep_their_bytes() {
+    let World { db, company, _directory, .. } = world().await;
+    let wasm: Vec<u8> = (0..CHUNK_BYTES * 2 + 3).map(|index| index as u8).collect();
+    let digest = format!("digest-{company}");
+    for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
+        let mut tx = db.write().await.unwrap();
+        connectors::put_chunk(&mut tx, &digest, piece as i64, bytes, NOW)
+            .await
+            .unwrap();
+        connectors::put_chunk(&mut tx, &digest, piece as i64, bytes, NOW)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+    let stored = StoredConnector {
+        scope: company.to_string(),
+        name: "x".into(),
+        version: "1.0.0".into(),
+        digest: digest.clone(),
+        size_bytes: wasm.len() as i64,
+        uploaded_by: "key_1".into(),
+        created_at: NOW,
+    };
+    let choice = Choice {
+        scope: company.to_string(),
+        name: "x".into(),
+        version: "1.0.0".into(),
+        previous_version: None,
+        activated_at: NOW,
+    };
+    let mut tx = db.write().await.unwrap();
+    connectors::insert(&mut tx, &stored).await.unwrap();
+    connectors::choose(&mut tx, &choice).await.unwrap();
+    let next = Choice {
+        version: "2.0.0".into(),
+        previous_version: Some("1.0.0".into()),
+        ..choice.clone()
+    };
+    connectors::choose(&mut tx, &next).await.unwrap();
+    connectors::sweep_chunks(&mut tx, Timestamp::from_micros(i64::MAX))
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    let mut read = db.read().await.unwrap();
+    assert_eq!(
+        connectors::bytes(&mut read, &digest, stored.size_bytes)
+            .await
+            .unwrap()
+            .unwrap(),
+        wasm
+    );
+    assert!(
+        connectors::bytes(&mut read, &digest, stored.size_bytes + CHUNK_BYTES as i64)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        connectors::get(&mut read, company.as_str(), "x", "1.0.0")
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        connectors::list(&mut read)
+            .await
+            .unwrap()
+            .iter()
+            .any(|one| one.digest == digest)
+    );
+    assert_eq!(
+        connectors::choice_of(&mut read, company.as_str(), "x")
+            .await
+            .unwrap()
+            .unwrap(),
+        next
+    );
+    assert!(
+        connectors::choices(&mut read)
+            .await
+            .unwrap()
+            .contains(&next)
+    );
+    drop(read);
+    let mut tx = db.write().await.unwrap();
+    connectors::forget_previous(&mut tx, company.as_str(), "x", "1.0.0")
+        .await
+        .unwrap();
+    assert_eq!(
+        connectors::choice_of(&mut tx, company.as_str(), "x")
+            .await
+            .unwrap()
+            .unwrap()
+            .previous_version,
+        None
+    );
+    assert!(
+        connectors::delete(&mut tx, company.as_str(), "x", "1.0.0")
+            .await
+            .unwrap()
+    );
+    assert!(
+        connectors::sweep_chunks(&mut tx, Timestamp::from_micros(i64::MAX))
+            .await
+            .unwrap()
+            >= 3
+    );
+    tx.commit().await.unwrap();
+}
+
+/// Bundled engines have the ids of the specification's clients; others get ids of their own, once.
+#[tokio::test]
+async fn engine_ids_are_stable() {
+    let World { db, company, _directory, .. } = world().await;
+    let new = StorageEngine {
+        id: 0,
+        scope: company.to_string(),
+        slug: format!("duck-{company}"),
+        name: "Duck".into(),
+        dialect: "generic".into(),
+        need: Need::Http,
+        credential_types: vec!["API_KEY".into()],
+    };
+    let mut tx = db.write().await.unwrap();
+    let postgres = StorageEngine {
+        slug: "postgres".into(),
+        ..new.clone()
+    };
+    assert_eq!(
+        reference::ensure_engine(&mut tx, &postgres).await.unwrap(),
+        1
+    );
+    let id = reference::ensure_engine(&mut tx, &new).await.unwrap();
+    assert_eq!(reference::ensure_engine(&mut tx, &new).await.unwrap(), id);
+    tx.commit().await.unwrap();
+    assert!(id >= UPLOADED_ENGINE_ID_MIN);
+    let mut read = db.read().await.unwrap();
+    assert_eq!(
+        reference::engine_by_id(&mut read, company.as_str(), id)
+            .await
+            .unwrap()
+            .unwrap()
+            .slug,
+        new.slug
+    );
+    // Another company does not see it.
+    assert!(
+        reference::engine_by_id(&mut read, "com_other", id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let slugs: Vec<String> = reference::engines(&mut read, PLATFORM)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|engine| engine.slug)
+        .collect();
+    assert_eq!(
+        slugs[..7],
+        [
+            "postgres",
+            "mysql",
+            "sqlserver",
+            "sqlite",
+            "clickhouse",
+            "bigquery",
+            "seller-api"
+        ]
+    );
+}
