@@ -1,0 +1,268 @@
+//! A result as columns in Arrow's physical layout, as they crossed the boundary. Everything in an
+//! `Output` has been checked (`validate`), so reading it cannot fail. Knows nothing of JSON.
+
+use std::sync::Arc;
+
+use wasmtime::component::{ComponentType, Lift};
+
+/// How the values of a column are laid out and what they mean.
+#[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[component(enum)]
+#[repr(u8)]
+pub enum ColumnKind {
+    #[component(name = "boolean")]
+    Boolean,
+    #[component(name = "int64")]
+    Int64,
+    #[component(name = "float64")]
+    Float64,
+    /// An exact number as text.
+    #[component(name = "decimal")]
+    Decimal,
+    #[component(name = "text")]
+    Text,
+    #[component(name = "bytes")]
+    Bytes,
+    #[component(name = "date")]
+    Date,
+    #[component(name = "time")]
+    Time,
+    #[component(name = "timestamp")]
+    Timestamp,
+    #[component(name = "json")]
+    Json,
+}
+
+impl ColumnKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ColumnKind::Boolean => "boolean",
+            ColumnKind::Int64 => "int64",
+            ColumnKind::Float64 => "float64",
+            ColumnKind::Decimal => "decimal",
+            ColumnKind::Text => "text",
+            ColumnKind::Bytes => "bytes",
+            ColumnKind::Date => "date",
+            ColumnKind::Time => "time",
+            ColumnKind::Timestamp => "timestamp",
+            ColumnKind::Json => "json",
+        }
+    }
+
+    /// Whether values of this kind can be read as a number.
+    pub fn is_numeric(self) -> bool {
+        matches!(
+            self,
+            ColumnKind::Int64 | ColumnKind::Float64 | ColumnKind::Decimal
+        )
+    }
+
+    /// Whether values of this kind lie on a time axis.
+    pub fn is_temporal(self) -> bool {
+        matches!(self, ColumnKind::Date | ColumnKind::Timestamp)
+    }
+}
+
+#[derive(ComponentType, Lift, Clone, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct Column {
+    pub name: String,
+    pub kind: ColumnKind,
+    pub nullable: bool,
+    /// The source's own name of the type: `int4`, `numeric(10,2)`.
+    pub native: String,
+}
+
+#[derive(ComponentType, Lift, Clone, Debug)]
+#[component(record)]
+pub struct VarLen {
+    pub offsets: Vec<i32>,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(ComponentType, Lift, Clone, Debug)]
+#[component(variant)]
+pub enum ColumnData {
+    #[component(name = "bits")]
+    Bits(Vec<u8>),
+    #[component(name = "i32s")]
+    I32s(Vec<i32>),
+    #[component(name = "i64s")]
+    I64s(Vec<i64>),
+    #[component(name = "f64s")]
+    F64s(Vec<f64>),
+    #[component(name = "var-len")]
+    VarLen(VarLen),
+}
+
+#[derive(ComponentType, Lift, Clone, Debug)]
+#[component(record)]
+pub struct Chunk {
+    /// One bit per row, least significant first, 1 = not NULL. Absent: no row is NULL.
+    pub validity: Option<Vec<u8>>,
+    pub data: ColumnData,
+}
+
+#[derive(ComponentType, Lift, Clone, Debug)]
+#[component(record)]
+pub struct Batch {
+    pub rows: u32,
+    pub chunks: Vec<Chunk>,
+}
+
+/// The whole, checked result of one request.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    pub columns: Arc<[Column]>,
+    pub batches: Vec<Batch>,
+    pub rows: usize,
+    /// Bytes of column data, as counted against the request's limit.
+    pub bytes: usize,
+}
+
+/// One value, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    Null,
+    Boolean(bool),
+    Int64(i64),
+    Float64(f64),
+    Decimal(&'a str),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since midnight.
+    Time(i64),
+    /// Microseconds since the epoch, UTC.
+    Timestamp(i64),
+    Json(&'a str),
+}
+
+impl Cell<'_> {
+    pub fn is_null(&self) -> bool {
+        matches!(self, Cell::Null)
+    }
+
+    /// The nearest float of a number, for charts and forecasts; `None` for what is no finite number.
+    pub fn as_f64(&self) -> Option<f64> {
+        let number = match self {
+            Cell::Int64(value) => *value as f64,
+            Cell::Float64(value) => *value,
+            Cell::Decimal(text) => text.parse().ok()?,
+            _ => return None,
+        };
+        number.is_finite().then_some(number)
+    }
+
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Cell::Int64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Cell::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The text of text, JSON and exact numbers.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Cell::Text(text) | Cell::Json(text) | Cell::Decimal(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Output {
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The value at `row` (over all batches) and `column`; `Null` outside the result.
+    pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        let Some(kind) = self.columns.get(column).map(|column| column.kind) else {
+            return Cell::Null;
+        };
+        let mut first = 0;
+        for batch in &self.batches {
+            if row < first + batch.rows as usize {
+                return batch
+                    .chunks
+                    .get(column)
+                    .map_or(Cell::Null, |chunk| chunk.cell(kind, row - first));
+            }
+            first += batch.rows as usize;
+        }
+        Cell::Null
+    }
+
+    /// All values of one column, top to bottom.
+    pub fn cells(&self, column: usize) -> impl Iterator<Item = Cell<'_>> {
+        let kind = self.columns.get(column).map(|column| column.kind);
+        self.batches.iter().flat_map(move |batch| {
+            (0..batch.rows as usize).map(move |row| match (kind, batch.chunks.get(column)) {
+                (Some(kind), Some(chunk)) => chunk.cell(kind, row),
+                _ => Cell::Null,
+            })
+        })
+    }
+
+    /// Keeps the first `rows` rows. Cheap: nothing is copied, whole batches are dropped.
+    pub fn truncate(&mut self, rows: usize) {
+        let mut first = 0;
+        self.batches.retain_mut(|batch| {
+            let keep = rows.saturating_sub(first).min(batch.rows as usize);
+            first += keep;
+            batch.rows = keep as u32;
+            keep > 0
+        });
+        self.rows = self.rows.min(rows);
+    }
+}
+
+impl Chunk {
+    pub fn is_null(&self, row: usize) -> bool {
+        self.validity.as_ref().is_some_and(|bits| !bit(bits, row))
+    }
+
+    fn cell(&self, kind: ColumnKind, row: usize) -> Cell<'_> {
+        if self.is_null(row) {
+            return Cell::Null;
+        }
+        match (&self.data, kind) {
+            (ColumnData::Bits(bits), _) => Cell::Boolean(bit(bits, row)),
+            (ColumnData::I32s(days), _) => Cell::Date(days[row]),
+            (ColumnData::I64s(values), ColumnKind::Time) => Cell::Time(values[row]),
+            (ColumnData::I64s(values), ColumnKind::Timestamp) => Cell::Timestamp(values[row]),
+            (ColumnData::I64s(values), _) => Cell::Int64(values[row]),
+            (ColumnData::F64s(values), _) => Cell::Float64(values[row]),
+            (ColumnData::VarLen(values), ColumnKind::Bytes) => Cell::Bytes(values.at(row)),
+            (ColumnData::VarLen(values), _) => {
+                // Checked when the batch arrived; a second failure would be a bug of this crate.
+                let text = std::str::from_utf8(values.at(row)).unwrap_or_default();
+                match kind {
+                    ColumnKind::Decimal => Cell::Decimal(text),
+                    ColumnKind::Json => Cell::Json(text),
+                    _ => Cell::Text(text),
+                }
+            }
+        }
+    }
+}
+
+impl VarLen {
+    #[inline]
+    pub fn at(&self, row: usize) -> &[u8] {
+        &self.bytes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+#[inline]
+pub(crate) fn bit(bits: &[u8], row: usize) -> bool {
+    bits[row >> 3] & (1 << (row & 7)) != 0
+}

@@ -1,0 +1,122 @@
+//! A loaded connector and what is known about it.
+
+use serde::Serialize;
+
+/// Who may use a connector.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    Platform,
+    /// Private to the company with this id.
+    Company(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    Tcp,
+    Http,
+    Directory,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Loaded, checked, takes no requests yet.
+    Staged,
+    Active,
+    /// Replaced; ends the requests it has.
+    Draining,
+    Retired,
+    Rejected,
+}
+
+/// One version of one connector, for people and for the API.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectorInfo {
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of the component, hex.
+    pub digest: String,
+    /// `platform` or `company`.
+    pub scope: &'static str,
+    pub company_id: Option<String>,
+    pub engine_ids: Vec<String>,
+    pub needs: Vec<Need>,
+    pub wit_version: String,
+    /// JSON Schema of the settings, as the connector wrote it.
+    pub settings_schema: String,
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    pub size_bytes: u64,
+    pub compile_ms: u64,
+    pub status: Status,
+    pub error: Option<String>,
+    /// Microseconds since the epoch.
+    pub loaded_at: i64,
+    pub active_since: Option<i64>,
+    pub sessions: SessionCount,
+    pub calls_total: u64,
+    pub traps_total: u64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct SessionCount {
+    pub open: u64,
+    pub idle: u64,
+}
+
+/// One engine as a company sees it: what the active connector says about it.
+#[derive(Clone, Debug)]
+pub struct EngineInfo {
+    pub slug: String,
+    pub title: String,
+    /// `postgres`, `sqlite`, `none`, ….
+    pub dialect: String,
+    pub credential_types: Vec<String>,
+    pub abilities: Vec<String>,
+    pub need: Need,
+    pub settings_schema: String,
+    pub connector: String,
+    pub version: String,
+    pub digest: String,
+}
+
+impl EngineInfo {
+    pub fn has(&self, ability: &str) -> bool {
+        self.abilities.iter().any(|known| known == ability)
+    }
+}
+
+/// Why a file does not become a connector, in words for the person who made it.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Not a component, another world, imports that no grant covers, a version not served, ….
+    #[error("{0}")]
+    Invalid(String),
+    #[error(
+        "connector \"{name}\" {version} is loaded already with another digest ({digest}): raise its version"
+    )]
+    Conflict {
+        name: String,
+        version: String,
+        digest: String,
+    },
+    #[error("no connector \"{name}\" {version} is loaded here")]
+    Unknown { name: String, version: String },
+    #[error("connector \"{name}\" {version} is active: activate another version first")]
+    Active { name: String, version: String },
+    #[error("connector \"{name}\" has no earlier version to go back to")]
+    NoEarlier { name: String },
+    #[error("connector \"{name}\" {version} failed its health check: {reason}")]
+    Unhealthy {
+        name: String,
+        version: String,
+        reason: String,
+    },
+    #[error("cannot compile the connector: {0}")]
+    Compile(String),
+    #[error("the sandbox failed: {0}")]
+    Internal(String),
+}

@@ -1,0 +1,140 @@
+//! Why a request did not succeed, and whose fault that is. Free of status codes: `api` maps them.
+
+use std::fmt;
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blame {
+    /// The connector's code: it trapped, looped, broke its contract.
+    Connector,
+    /// The seller's database or API, or the settings of the connection to it.
+    Source,
+    /// A value or a request of the caller's.
+    Caller,
+    /// This host.
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// No address, no route, or the wire broke.
+    Unreachable,
+    /// The address refused the connection.
+    Refused,
+    Authentication,
+    Permission,
+    /// The source failed in its own right, as in a bad statement.
+    SourceError,
+    /// The source answered what its protocol does not allow.
+    BadAnswer,
+    /// The address is outside what the operator allows.
+    EgressRefused,
+    Tls,
+    /// The source refused a value of the caller's.
+    InvalidRequest,
+    NotFound,
+    Unsupported,
+    /// The connection's settings cannot work.
+    Configuration,
+    Timeout,
+    /// More rows, bytes or columns than allowed.
+    LimitExceeded,
+    /// Too many requests wait already, here or at the source.
+    Busy,
+    Trapped,
+    ContractBroken,
+    OutOfMemory,
+    ShuttingDown,
+    Internal,
+}
+
+impl FaultKind {
+    /// Stable, lower_snake: for answers, metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FaultKind::Unreachable => "unreachable",
+            FaultKind::Refused => "refused",
+            FaultKind::Authentication => "authentication",
+            FaultKind::Permission => "permission",
+            FaultKind::SourceError => "error",
+            FaultKind::BadAnswer => "bad_answer",
+            FaultKind::EgressRefused => "egress_refused",
+            FaultKind::Tls => "tls",
+            FaultKind::InvalidRequest => "invalid_request",
+            FaultKind::NotFound => "not_found",
+            FaultKind::Unsupported => "unsupported",
+            FaultKind::Configuration => "configuration",
+            FaultKind::Timeout => "timeout",
+            FaultKind::LimitExceeded => "limit_exceeded",
+            FaultKind::Busy => "busy",
+            FaultKind::Trapped => "trapped",
+            FaultKind::ContractBroken => "contract_broken",
+            FaultKind::OutOfMemory => "out_of_memory",
+            FaultKind::ShuttingDown => "shutting_down",
+            FaultKind::Internal => "internal",
+        }
+    }
+}
+
+impl Blame {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Blame::Connector => "connector",
+            Blame::Source => "source",
+            Blame::Caller => "caller",
+            Blame::Host => "host",
+        }
+    }
+}
+
+/// A failed request.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct Fault {
+    pub blame: Blame,
+    pub kind: FaultKind,
+    /// Stable, lower_snake: `password_rejected`, `statement_timeout`.
+    pub code: String,
+    /// One sentence, safe to show to any caller.
+    pub message: String,
+    /// The source's or the connector's own text: for the connection's owner and the log only.
+    pub detail: Option<String>,
+    /// SQLSTATE or the like.
+    pub source_code: Option<String>,
+    pub retry_after_ms: Option<u64>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} ({}, blame: {})",
+            self.message,
+            self.code,
+            self.blame.as_str()
+        )
+    }
+}
+
+impl Fault {
+    pub fn new(blame: Blame, kind: FaultKind, message: impl Into<String>) -> Fault {
+        Fault {
+            blame,
+            kind,
+            code: kind.as_str().to_owned(),
+            message: message.into(),
+            detail: None,
+            source_code: None,
+            retry_after_ms: None,
+        }
+    }
+
+    pub fn code(mut self, code: &str) -> Fault {
+        self.code = code.to_owned();
+        self
+    }
+
+    pub fn detail(mut self, detail: impl Into<String>) -> Fault {
+        self.detail = Some(detail.into());
+        self
+    }
+}

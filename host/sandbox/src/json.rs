@@ -1,0 +1,418 @@
+//! Results as JSON. Exact: integers and exact numbers are written digit for digit. Everything it is
+//! given has been validated, JSON columns included, so what it writes is always well-formed.
+
+use std::ops::Range;
+
+use crate::columns::{Cell, Chunk, ColumnData, ColumnKind, Output, bit};
+
+/// One published field: which column, under which name. Prepare once, use for every execution.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub index: usize,
+    pub name: String,
+    /// `"name":`, escaped.
+    key: Vec<u8>,
+}
+
+impl Field {
+    pub fn new(index: usize, name: impl Into<String>) -> Field {
+        let name = name.into();
+        let mut key = Vec::with_capacity(name.len() + 3);
+        write_string(&mut key, name.as_bytes());
+        key.push(b':');
+        Field { index, name, key }
+    }
+
+    /// Every column of a result under its own name.
+    pub fn all(output: &Output) -> Vec<Field> {
+        output
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Field::new(index, &column.name))
+            .collect()
+    }
+}
+
+/// Appends the rows of `range` as a JSON array of objects with `fields` in their order. A field
+/// whose column does not exist is null; rows outside the result are left out.
+pub fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: Range<usize>) {
+    out.push(b'[');
+    let mut first = 0;
+    let mut separate = false;
+    for batch in &output.batches {
+        let rows = batch.rows as usize;
+        let from = range.start.clamp(first, first + rows) - first;
+        let to = range.end.clamp(first, first + rows) - first;
+        first += rows;
+        let columns: Vec<Option<(&Chunk, ColumnKind)>> = fields
+            .iter()
+            .map(|field| {
+                Some((
+                    batch.chunks.get(field.index)?,
+                    output.columns.get(field.index)?.kind,
+                ))
+            })
+            .collect();
+        for row in from..to {
+            if separate {
+                out.push(b',');
+            }
+            separate = true;
+            out.push(b'{');
+            for (position, (field, column)) in fields.iter().zip(&columns).enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(&field.key);
+                match column {
+                    Some((chunk, kind)) if !chunk.is_null(row) => {
+                        write_value(out, chunk, *kind, row)
+                    }
+                    _ => out.extend_from_slice(b"null"),
+                }
+            }
+            out.push(b'}');
+        }
+    }
+    out.push(b']');
+}
+
+/// Appends one value.
+pub fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
+    match cell {
+        Cell::Null => out.extend_from_slice(b"null"),
+        Cell::Boolean(value) => write_bool(out, *value),
+        Cell::Int64(value) => write_i64(out, *value),
+        Cell::Float64(value) => write_f64(out, *value),
+        Cell::Decimal(text) => write_decimal(out, text.as_bytes()),
+        Cell::Text(text) => write_string(out, text.as_bytes()),
+        Cell::Bytes(bytes) => write_base64(out, bytes),
+        Cell::Date(days) => write_date(out, *days),
+        Cell::Time(micros) => write_time(out, *micros),
+        Cell::Timestamp(micros) => write_timestamp(out, *micros),
+        Cell::Json(text) => out.extend_from_slice(text.as_bytes()),
+    }
+}
+
+#[inline]
+fn write_value(out: &mut Vec<u8>, chunk: &Chunk, kind: ColumnKind, row: usize) {
+    match &chunk.data {
+        ColumnData::Bits(bits) => write_bool(out, bit(bits, row)),
+        ColumnData::I32s(days) => write_date(out, days[row]),
+        ColumnData::I64s(values) => match kind {
+            ColumnKind::Time => write_time(out, values[row]),
+            ColumnKind::Timestamp => write_timestamp(out, values[row]),
+            _ => write_i64(out, values[row]),
+        },
+        ColumnData::F64s(values) => write_f64(out, values[row]),
+        ColumnData::VarLen(values) => match kind {
+            ColumnKind::Decimal => write_decimal(out, values.at(row)),
+            ColumnKind::Json => out.extend_from_slice(values.at(row)),
+            ColumnKind::Bytes => write_base64(out, values.at(row)),
+            _ => write_string(out, values.at(row)),
+        },
+    }
+}
+
+fn write_bool(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+fn write_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// JSON has no NaN and no infinity: they are null.
+fn write_f64(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+    } else {
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// A number literal where JSON has one, else (`NaN`, `Infinity`) a string.
+fn write_decimal(out: &mut Vec<u8>, text: &[u8]) {
+    if is_number(text) {
+        out.extend_from_slice(text);
+    } else {
+        write_string(out, text);
+    }
+}
+
+/// JSON's grammar of a number, to the letter.
+fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
+    match digits(rest) {
+        0 => return false,
+        count if count > 1 && rest[0] == b'0' => return false,
+        count => rest = &rest[count..],
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let count = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = &fraction[count..];
+    }
+    if let Some(exponent) = rest.strip_prefix(b"e").or_else(|| rest.strip_prefix(b"E")) {
+        let exponent = exponent
+            .strip_prefix(b"+")
+            .or_else(|| exponent.strip_prefix(b"-"))
+            .unwrap_or(exponent);
+        let count = digits(exponent);
+        return count > 0 && count == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// What stands for a byte inside a string: 0 itself, `u` as `\u00XX`, else `\` and this.
+static ESCAPE: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = b'u';
+        byte += 1;
+    }
+    table[b'\n' as usize] = b'n';
+    table[b'\r' as usize] = b'r';
+    table[b'\t' as usize] = b't';
+    table[8] = b'b';
+    table[12] = b'f';
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table
+};
+
+/// Appends a JSON string. `text` is UTF-8.
+pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    let mut start = 0;
+    for (at, byte) in text.iter().enumerate() {
+        let escape = ESCAPE[*byte as usize];
+        if escape == 0 {
+            continue;
+        }
+        out.extend_from_slice(&text[start..at]);
+        start = at + 1;
+        out.push(b'\\');
+        out.push(escape);
+        if escape == b'u' {
+            const HEX: &[u8; 16] = b"0123456789abcdef";
+            out.extend_from_slice(&[
+                b'0',
+                b'0',
+                HEX[(byte >> 4) as usize],
+                HEX[(byte & 15) as usize],
+            ]);
+        }
+    }
+    out.extend_from_slice(&text[start..]);
+    out.push(b'"');
+}
+
+fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.push(b'"');
+    for group in bytes.chunks(3) {
+        let word = u32::from(group[0]) << 16
+            | u32::from(group.get(1).copied().unwrap_or(0)) << 8
+            | u32::from(group.get(2).copied().unwrap_or(0));
+        let letter = |shift: u32| ALPHABET[(word >> shift & 63) as usize];
+        out.extend_from_slice(&[
+            letter(18),
+            letter(12),
+            if group.len() > 1 { letter(6) } else { b'=' },
+            if group.len() > 2 { letter(0) } else { b'=' },
+        ]);
+    }
+    out.push(b'"');
+}
+
+fn write_date(out: &mut Vec<u8>, days: i32) {
+    out.push(b'"');
+    push_date(out, i64::from(days));
+    out.push(b'"');
+}
+
+fn write_time(out: &mut Vec<u8>, micros: i64) {
+    out.push(b'"');
+    push_time(out, micros);
+    out.push(b'"');
+}
+
+/// RFC 3339 in UTC, microseconds always written.
+fn write_timestamp(out: &mut Vec<u8>, micros: i64) {
+    const DAY: i64 = 86_400_000_000;
+    out.push(b'"');
+    push_date(out, micros.div_euclid(DAY));
+    out.push(b'T');
+    push_time(out, micros.rem_euclid(DAY));
+    out.extend_from_slice(b"Z\"");
+}
+
+/// `YYYY-MM-DD`; years before 0 with a sign, as ISO 8601 has them.
+fn push_date(out: &mut Vec<u8>, days: i64) {
+    let (year, month, day) = civil(days);
+    if year < 0 {
+        out.push(b'-');
+    }
+    let year = year.unsigned_abs();
+    push_pair(out, year / 100);
+    push_pair(out, year % 100);
+    out.push(b'-');
+    push_pair(out, month);
+    out.push(b'-');
+    push_pair(out, day);
+}
+
+/// `HH:MM:SS.ffffff`.
+fn push_time(out: &mut Vec<u8>, micros: i64) {
+    let micros = micros as u64;
+    let seconds = micros / 1_000_000;
+    push_pair(out, seconds / 3600);
+    out.push(b':');
+    push_pair(out, seconds / 60 % 60);
+    out.push(b':');
+    push_pair(out, seconds % 60);
+    out.push(b'.');
+    let fraction = micros % 1_000_000;
+    push_pair(out, fraction / 10_000);
+    push_pair(out, fraction / 100 % 100);
+    push_pair(out, fraction % 100);
+}
+
+fn push_pair(out: &mut Vec<u8>, value: u64) {
+    out.push(b'0' + (value / 10 % 10) as u8);
+    out.push(b'0' + (value % 10) as u8);
+}
+
+/// Days since 1970-01-01 to a proleptic Gregorian date (Hinnant's `civil_from_days`).
+fn civil(days: i64) -> (i64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (
+        year_of_era + era * 400 + i64::from(month <= 2),
+        month as u64,
+        day as u64,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Batch, Column, VarLen};
+
+    fn cell(cell: Cell<'_>) -> String {
+        let mut out = Vec::new();
+        write_cell(&mut out, &cell);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Every kind of value has one exact spelling.
+    #[test]
+    fn values_are_written_exactly() {
+        assert_eq!(cell(Cell::Int64(i64::MIN)), "-9223372036854775808");
+        assert_eq!(cell(Cell::Float64(0.1)), "0.1");
+        assert_eq!(cell(Cell::Float64(f64::NAN)), "null");
+        assert_eq!(cell(Cell::Decimal("-12.340")), "-12.340");
+        assert_eq!(
+            cell(Cell::Decimal("123456789012345678901234567890.5")),
+            "123456789012345678901234567890.5"
+        );
+        assert_eq!(cell(Cell::Decimal("1e5")), "1e5");
+        for odd in [
+            "NaN", "Infinity", "007", ".5", "5.", "1e", "+1", "", "-", "1,5", "0x1",
+        ] {
+            assert_eq!(cell(Cell::Decimal(odd)), format!("\"{odd}\""));
+        }
+        assert_eq!(cell(Cell::Text("a\"b\\c\n\u{1}é")), r#""a\"b\\c\n\u0001é""#);
+        assert_eq!(cell(Cell::Bytes(b"")), r#""""#);
+        assert_eq!(cell(Cell::Bytes(b"a")), r#""YQ==""#);
+        assert_eq!(cell(Cell::Bytes(b"ab")), r#""YWI=""#);
+        assert_eq!(cell(Cell::Bytes(b"abc")), r#""YWJj""#);
+        assert_eq!(cell(Cell::Date(0)), r#""1970-01-01""#);
+        assert_eq!(cell(Cell::Date(-719_529)), r#""-0001-12-31""#);
+        assert_eq!(cell(Cell::Date(19_782)), r#""2024-02-29""#);
+        assert_eq!(cell(Cell::Time(86_399_999_999)), r#""23:59:59.999999""#);
+        assert_eq!(
+            cell(Cell::Timestamp(-1)),
+            r#""1969-12-31T23:59:59.999999Z""#
+        );
+        assert_eq!(
+            cell(Cell::Timestamp(951_782_400_000_000)),
+            r#""2000-02-29T00:00:00.000000Z""#
+        );
+        assert_eq!(cell(Cell::Json(r#"{"a":1}"#)), r#"{"a":1}"#);
+    }
+
+    /// A page may begin and end inside batches.
+    #[test]
+    fn a_range_crosses_batches() {
+        let column = |name: &str, kind| Column {
+            name: name.into(),
+            kind,
+            nullable: true,
+            native: String::new(),
+        };
+        let batch = |numbers: Vec<i64>, validity| Batch {
+            rows: numbers.len() as u32,
+            chunks: vec![
+                Chunk {
+                    validity,
+                    data: ColumnData::I64s(numbers.clone()),
+                },
+                Chunk {
+                    validity: None,
+                    data: ColumnData::VarLen(VarLen {
+                        offsets: (0..=numbers.len() as i32).collect(),
+                        bytes: vec![b'x'; numbers.len()],
+                    }),
+                },
+            ],
+        };
+        let output = Output {
+            columns: [
+                column("n", ColumnKind::Int64),
+                column("t", ColumnKind::Text),
+            ]
+            .into(),
+            batches: vec![
+                batch(vec![1, 2, 3], Some(vec![0b101])),
+                batch(vec![4, 5], None),
+            ],
+            rows: 5,
+            bytes: 45,
+        };
+        let mut out = Vec::new();
+        write_rows(&mut out, &output, &[Field::new(0, "a\"b")], 1..4);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"[{"a\"b":null},{"a\"b":3},{"a\"b":4}]"#
+        );
+        let mut out = Vec::new();
+        write_rows(
+            &mut out,
+            &output,
+            &[Field::new(1, "t"), Field::new(7, "gone")],
+            4..900,
+        );
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"[{"t":"x","gone":null}]"#
+        );
+    }
+}

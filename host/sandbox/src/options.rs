@@ -1,0 +1,79 @@
+//! What the operator decides about the sandbox, with the bounds that hold when nothing is said.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::egress::EgressPolicy;
+
+/// How to build a `Sandbox`.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Private to this host (made 0700): compiled connectors and the key that authenticates them.
+    pub cache_dir: PathBuf,
+    pub egress: EgressPolicy,
+    pub compiler: Compiler,
+    pub limits: SandboxLimits,
+}
+
+/// Where connectors are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// A child process with memory and time limits, which ends up in `compile_child::main`.
+    Child { program: PathBuf, args: Vec<String> },
+    /// This process, without limits: for tests and for tools that only see files they trust.
+    InProcess,
+}
+
+/// Every bound of the sandbox that is not part of a source or a request.
+#[derive(Clone, Debug)]
+pub struct SandboxLimits {
+    /// Sessions of all data connections together. Sizes the pooling allocator.
+    pub sessions_total: u32,
+    /// Linear memory of a session that speaks over a wire.
+    pub wire_memory_bytes: usize,
+    /// Linear memory of a session on a directory: a file engine keeps its page cache there.
+    pub directory_memory_bytes: usize,
+    /// CPU time of one call into a wire connector. A call is bounded by the bytes fed to it, so a
+    /// longer one is a loop.
+    pub call_budget: Duration,
+    /// From dialling to a session that takes requests.
+    pub open_timeout: Duration,
+    pub connect_timeout: Duration,
+    /// An unused session is closed after this time.
+    pub idle_timeout: Duration,
+    /// A session is not reused after this time, so that rotated passwords and moved hosts are noticed.
+    pub session_age_max: Duration,
+    pub columns_max: usize,
+    pub component_bytes_max: usize,
+    pub compile_memory_bytes: u64,
+    pub compile_timeout: Duration,
+}
+
+impl Default for SandboxLimits {
+    fn default() -> Self {
+        SandboxLimits {
+            sessions_total: 1000,
+            wire_memory_bytes: 64 << 20,
+            directory_memory_bytes: 512 << 20,
+            call_budget: Duration::from_millis(250),
+            open_timeout: Duration::from_secs(15),
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            session_age_max: Duration::from_secs(3600),
+            columns_max: 1600,
+            component_bytes_max: 64 << 20,
+            compile_memory_bytes: 4 << 30,
+            compile_timeout: Duration::from_secs(120),
+        }
+    }
+}
+
+impl Options {
+    pub fn new(cache_dir: impl Into<PathBuf>, egress: EgressPolicy, compiler: Compiler) -> Options {
+        Options {
+            cache_dir: cache_dir.into(),
+            egress,
+            compiler,
+            limits: SandboxLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a request runs against: one data connection of one company, and the one thing its connector
+//! is granted. Knows nothing of stores or secrets at rest: the caller has unsealed them already.
+
+use std::{fmt, net::IpAddr, path::PathBuf};
+
+/// One data connection, as the caller knows it now. Cheap to share; rebuild it (with a higher
+/// `revision`) whenever the connection or its credentials change.
+#[derive(Clone)]
+pub struct Source {
+    pub company: String,
+    pub connection: String,
+    /// Grows with every change. Sessions of an older revision take no new requests.
+    pub revision: u64,
+    /// The engine's slug: `postgres`.
+    pub engine: String,
+    /// A JSON object after the connector's schema, secrets included.
+    pub settings_json: String,
+    pub grant: Grant,
+    pub limits: PoolLimits,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Source")
+            .field("company", &self.company)
+            .field("connection", &self.connection)
+            .field("revision", &self.revision)
+            .field("engine", &self.engine)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one thing that a connector may reach.
+#[derive(Clone)]
+pub enum Grant {
+    Tcp {
+        host: String,
+        port: u16,
+        tls: TlsMode,
+        /// PEM of the authorities to trust instead of the public ones.
+        ca_pem: Option<String>,
+    },
+    Http {
+        /// `https://api.example.com/v2`: requests never leave it.
+        base_url: String,
+        /// Headers added at egress, after the connector is done with the request.
+        attach: Vec<(String, String)>,
+        ca_pem: Option<String>,
+    },
+    /// One directory, read-only, that the connector sees as `/data`.
+    Directory(PathBuf),
+}
+
+/// How a TCP wire is protected; the names are libpq's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TlsMode {
+    Disable,
+    /// Encrypted, the certificate is not looked at.
+    Require,
+    /// The chain must lead to a trusted authority; the name is not looked at.
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Bounds of the sessions of one data connection, over all threads of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    pub sessions_max: usize,
+    /// Requests that may wait for a session; one more is refused as busy.
+    pub queue_max: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        // Eight backends are what a small PostgreSQL spares for one client without noticing.
+        PoolLimits {
+            sessions_max: 8,
+            queue_max: 256,
+        }
+    }
+}
+
+/// The host part of an address: a literal is not looked up.
+pub(crate) fn literal_ip(host: &str) -> Option<IpAddr> {
+    host.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host)
+        .parse()
+        .ok()
+}
