@@ -5,6 +5,7 @@
 //! ever stored: a slow password hash would add nothing, because 256 random bits cannot be searched, and would cost every request.
 
 use crate::ids::{BASE62, base62, random_base62};
+use crate::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use subtle::ConstantTimeEq;
@@ -47,6 +48,48 @@ impl KeyType {
         match self {
             Self::Analytics => "sk_",
             Self::Endpoint => ENDPOINT_PREFIX,
+        }
+    }
+}
+
+/// Whether a key works at an instant. Deactivation wins over expiry: it answers 410, expiry 401.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyState {
+    Active,
+    Expired,
+    Deactivated,
+}
+
+impl KeyState {
+    /// A rotated key is deactivated only once its grace period is over, so `deactivated_at` may lie ahead.
+    pub fn at(
+        now: Timestamp,
+        expires_at: Option<Timestamp>,
+        deactivated_at: Option<Timestamp>,
+    ) -> Self {
+        if deactivated_at.is_some_and(|at| at <= now) {
+            Self::Deactivated
+        } else if expires_at.is_some_and(|at| at <= now) {
+            Self::Expired
+        } else {
+            Self::Active
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Expired => "expired",
+            Self::Deactivated => "deactivated",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "active" => Some(Self::Active),
+            "expired" => Some(Self::Expired),
+            "deactivated" => Some(Self::Deactivated),
+            _ => None,
         }
     }
 }

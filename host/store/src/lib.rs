@@ -5,14 +5,19 @@
 
 pub mod cache;
 pub mod changes;
+pub mod companies;
 pub mod connections;
 pub mod connectors;
 pub mod db;
 pub mod error;
 pub mod fields;
 pub mod files;
+pub mod founding;
+pub mod keys;
 pub mod migrations;
 pub mod reference;
+pub mod sealing;
+pub mod users;
 
 pub use cache::Cache;
 pub use changes::{Change, Topic};

@@ -1,0 +1,221 @@
+//! Companies: the tenants, and the platform's own.
+
+use crate::changes::Topic;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use souk_domain::ids::CompanyId;
+use souk_domain::time::{DAY, Timestamp};
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// A retired handle keeps routing to its company this long.
+pub const HANDLE_GRACE_DAYS: u32 = 90;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Company {
+    pub id: CompanyId,
+    /// A DNS label; the subdomain of its data routes.
+    pub handle: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub status: CompanyStatus,
+    /// The company of the platform's own staff.
+    pub is_platform: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompanyStatus {
+    Active,
+    Suspended,
+}
+
+impl CompanyStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+        }
+    }
+
+    pub(crate) fn read(text: &str) -> Result<Self, StoreError> {
+        match text {
+            "active" => Ok(Self::Active),
+            "suspended" => Ok(Self::Suspended),
+            other => Err(corrupt("status", format!("{other:?}"))),
+        }
+    }
+}
+
+/// What a new company is made of.
+#[derive(Debug, Clone)]
+pub struct NewCompany<'a> {
+    pub handle: &'a str,
+    pub name: &'a str,
+    pub description: Option<&'a str>,
+    pub is_platform: bool,
+}
+
+/// Adds a company. [`StoreError::Conflict`]: the handle is taken, or was given up too recently.
+pub async fn insert(
+    write: &mut Write,
+    company: &NewCompany<'_>,
+    now: Timestamp,
+) -> Result<Company, StoreError> {
+    refuse_retired(write, company.handle, None, now).await?;
+    let company = Company {
+        id: CompanyId::generate(),
+        handle: company.handle.to_owned(),
+        name: company.name.to_owned(),
+        description: company.description.map(str::to_owned),
+        status: CompanyStatus::Active,
+        is_platform: company.is_platform,
+        created_at: now,
+        updated_at: now,
+    };
+    sqlx::query(
+        "INSERT INTO companies (id, handle, name, description, status, is_platform, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+    )
+    .bind(company.id.as_str())
+    .bind(&company.handle)
+    .bind(&company.name)
+    .bind(company.description.as_deref())
+    .bind(company.status.as_str())
+    .bind(i64::from(company.is_platform))
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Company, &company.id);
+    Ok(company)
+}
+
+pub async fn get(db: &mut AnyConnection, id: &CompanyId) -> Result<Option<Company>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
+         FROM companies
+         WHERE id = $1",
+    )
+    .bind(id.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// The company that a handle routes to: its own, or the one that gave it up not long ago.
+pub async fn by_handle(
+    db: &mut AnyConnection,
+    handle: &str,
+    now: Timestamp,
+) -> Result<Option<Company>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
+         FROM companies
+         WHERE handle = $1
+            OR id = (SELECT company_id FROM retired_handles WHERE handle = $1 AND expires_at > $2)",
+    )
+    .bind(handle)
+    .bind(now.micros())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// The platform's company, once the store has been founded.
+pub async fn platform(db: &mut AnyConnection) -> Result<Option<Company>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
+         FROM companies
+         WHERE is_platform = 1
+         ORDER BY created_at
+         LIMIT 1",
+    )
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// Writes name, description, handle and status of `company`, as they are now. The former handle keeps routing for 90 days.
+pub async fn update(
+    write: &mut Write,
+    company: &Company,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let former = get(write, &company.id).await?.ok_or(StoreError::NotFound)?;
+    if former.handle != company.handle {
+        refuse_retired(write, &company.handle, Some(&company.id), now).await?;
+        retire_handle(write, &former, now).await?;
+    }
+    sqlx::query(
+        "UPDATE companies
+         SET handle = $2, name = $3, description = $4, status = $5, updated_at = $6
+         WHERE id = $1",
+    )
+    .bind(company.id.as_str())
+    .bind(&company.handle)
+    .bind(&company.name)
+    .bind(company.description.as_deref())
+    .bind(company.status.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Company, &company.id);
+    Ok(())
+}
+
+/// Another company's retired handle would take its traffic.
+async fn refuse_retired(
+    write: &mut Write,
+    handle: &str,
+    own: Option<&CompanyId>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = sqlx::query(
+        "SELECT company_id
+         FROM retired_handles
+         WHERE handle = $1 AND expires_at > $2 AND company_id <> $3",
+    )
+    .bind(handle)
+    .bind(now.micros())
+    .bind(own.map_or("", CompanyId::as_str))
+    .fetch_optional(&mut **write)
+    .await?;
+    if row.is_some() {
+        Err(StoreError::Conflict)
+    } else {
+        Ok(())
+    }
+}
+
+async fn retire_handle(
+    write: &mut Write,
+    company: &Company,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO retired_handles (handle, company_id, expires_at)
+         VALUES ($1, $2, $3)
+         ON CONFLICT (handle) DO UPDATE SET company_id = $2, expires_at = $3",
+    )
+    .bind(&company.handle)
+    .bind(company.id.as_str())
+    .bind(now.after(DAY * HANDLE_GRACE_DAYS).micros())
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+fn from_row(row: &AnyRow) -> Result<Company, StoreError> {
+    Ok(Company {
+        id: row.id("id")?,
+        handle: row.text("handle")?,
+        name: row.text("name")?,
+        description: row.text_opt("description")?,
+        status: CompanyStatus::read(&row.text("status")?)?,
+        is_platform: row.flag("is_platform")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+    })
+}

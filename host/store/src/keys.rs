@@ -1,0 +1,356 @@
+//! API keys, analytics and endpoint ones in one table. Knows digests, never secrets.
+
+use crate::changes::Topic;
+use crate::companies::CompanyStatus;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
+use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
+use souk_domain::roles::{Grant, Permissions};
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub id: KeyId,
+    /// Whose key it is: its runs are this company's.
+    pub company_id: CompanyId,
+    /// Whom the key acts for; absent on keys that the marketplace provisioned.
+    pub user_id: Option<UserId>,
+    pub key_type: KeyType,
+    /// The one endpoint of an endpoint key.
+    pub endpoint_id: Option<EndpointId>,
+    /// The purchase that provisioned it.
+    pub purchase_id: Option<PurchaseId>,
+    pub name: String,
+    pub description: Option<String>,
+    pub last4: String,
+    pub grant: Grant,
+    /// Requests per hour over all routes.
+    pub rate_limit: i64,
+    /// The key or user that created it.
+    pub created_by: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    /// May lie ahead, in the grace period of a rotation.
+    pub deactivated_at: Option<Timestamp>,
+    pub revoked_by: Option<String>,
+    pub revocation_reason: Option<String>,
+    pub reason_code: Option<String>,
+    pub first_used_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+    pub usage_count: i64,
+    pub failed_count: i64,
+}
+
+impl Key {
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        KeyState::at(now, self.expires_at, self.deactivated_at)
+    }
+
+    /// `sk_****` or `ep_****` and the last four characters.
+    pub fn masked(&self) -> String {
+        mask(self.key_type, &self.last4)
+    }
+}
+
+/// A key and what must hold of its surroundings for it to work: what the gate caches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownKey {
+    pub key: Key,
+    pub company_handle: String,
+    pub company_status: CompanyStatus,
+    /// False when the key's user was deactivated.
+    pub user_is_active: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewKey<'a> {
+    pub company_id: &'a CompanyId,
+    pub user_id: Option<&'a UserId>,
+    /// `Some`: an endpoint key.
+    pub endpoint_id: Option<&'a EndpointId>,
+    pub purchase_id: Option<&'a PurchaseId>,
+    pub name: &'a str,
+    pub description: Option<&'a str>,
+    pub grant: Grant,
+    pub rate_limit: i64,
+    pub created_by: Option<&'a str>,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Adds a key for `secret`, whose digest and last four characters are kept.
+pub async fn insert(
+    write: &mut Write,
+    new: &NewKey<'_>,
+    secret: &KeySecret,
+    now: Timestamp,
+) -> Result<Key, StoreError> {
+    let key = Key {
+        id: KeyId::generate(),
+        company_id: new.company_id.clone(),
+        user_id: new.user_id.cloned(),
+        key_type: secret.key_type(),
+        endpoint_id: new.endpoint_id.cloned(),
+        purchase_id: new.purchase_id.cloned(),
+        name: new.name.to_owned(),
+        description: new.description.map(str::to_owned),
+        last4: secret.last4().to_owned(),
+        grant: new.grant,
+        rate_limit: new.rate_limit,
+        created_by: new.created_by.map(str::to_owned),
+        created_at: now,
+        updated_at: now,
+        expires_at: new.expires_at,
+        deactivated_at: None,
+        revoked_by: None,
+        revocation_reason: None,
+        reason_code: None,
+        first_used_at: None,
+        last_used_at: None,
+        usage_count: 0,
+        failed_count: 0,
+    };
+    sqlx::query(
+        "INSERT INTO api_keys (id, company_id, user_id, key_type, endpoint_id, purchase_id, name, description, digest, last4,
+                               role, permissions, rate_limit, created_by, created_at, updated_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)",
+    )
+    .bind(key.id.as_str())
+    .bind(key.company_id.as_str())
+    .bind(key.user_id.as_ref().map(UserId::as_str))
+    .bind(key.key_type.as_str())
+    .bind(key.endpoint_id.as_ref().map(EndpointId::as_str))
+    .bind(key.purchase_id.as_ref().map(PurchaseId::as_str))
+    .bind(&key.name)
+    .bind(key.description.as_deref())
+    .bind(secret.digest().to_hex())
+    .bind(&key.last4)
+    .bind(i64::from(key.grant.role.level()))
+    .bind(key.grant.permissions.bits())
+    .bind(key.rate_limit)
+    .bind(key.created_by.as_deref())
+    .bind(now.micros())
+    .bind(key.expires_at.map(Timestamp::micros))
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Key, &key.id);
+    Ok(key)
+}
+
+/// Every column of a key. A macro, because SQL is literal text and three statements share it.
+macro_rules! columns {
+    () => {
+        "k.id, k.company_id, k.user_id, k.key_type, k.endpoint_id, k.purchase_id, k.name, k.description, k.last4,
+         k.role, k.permissions, k.rate_limit, k.created_by, k.created_at, k.updated_at, k.expires_at,
+         k.deactivated_at, k.revoked_by, k.revocation_reason, k.reason_code,
+         k.first_used_at, k.last_used_at, k.usage_count, k.failed_count"
+    };
+}
+
+/// The key whose secret has this digest, whatever its state.
+pub async fn by_digest(
+    db: &mut AnyConnection,
+    digest: &KeyDigest,
+) -> Result<Option<KnownKey>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        ", c.handle AS company_handle, c.status AS company_status, u.status AS user_status
+         FROM api_keys k
+         JOIN companies c ON c.id = k.company_id
+         LEFT JOIN users u ON u.id = k.user_id
+         WHERE k.digest = $1"
+    ))
+    .bind(digest.to_hex())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref()
+        .map(|row| {
+            Ok(KnownKey {
+                key: from_row(row)?,
+                company_handle: row.text("company_handle")?,
+                company_status: CompanyStatus::read(&row.text("company_status")?)?,
+                user_is_active: row
+                    .text_opt("user_status")?
+                    .is_none_or(|status| status == "active"),
+            })
+        })
+        .transpose()
+}
+
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &KeyId,
+) -> Result<Option<Key>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM api_keys k
+         WHERE k.id = $1 AND k.company_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// Which of a company's keys to list.
+#[derive(Debug, Clone, Default)]
+pub struct KeyFilter {
+    pub key_type: Option<KeyType>,
+    pub state: Option<KeyState>,
+    pub endpoint_id: Option<EndpointId>,
+    pub purchase_id: Option<PurchaseId>,
+}
+
+/// The company's keys, newest first, and how many match in all.
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    filter: &KeyFilter,
+    now: Timestamp,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<Key>, i64), StoreError> {
+    macro_rules! matching {
+        () => {
+            " FROM api_keys k
+              WHERE k.company_id = $1
+                AND ($2 IS NULL OR k.key_type = $2)
+                AND ($3 IS NULL OR k.endpoint_id = $3)
+                AND ($4 IS NULL OR k.purchase_id = $4)
+                AND ($5 IS NULL
+                     OR ($5 = 'deactivated' AND k.deactivated_at <= $6)
+                     OR ($5 = 'expired' AND k.expires_at <= $6
+                                        AND (k.deactivated_at IS NULL OR k.deactivated_at > $6))
+                     OR ($5 = 'active' AND (k.expires_at IS NULL OR k.expires_at > $6)
+                                       AND (k.deactivated_at IS NULL OR k.deactivated_at > $6)))"
+        };
+    }
+    let bind = |sql: &'static str| {
+        sqlx::query(sql)
+            .bind(company.as_str())
+            .bind(filter.key_type.map(KeyType::as_str))
+            .bind(filter.endpoint_id.as_ref().map(EndpointId::as_str))
+            .bind(filter.purchase_id.as_ref().map(PurchaseId::as_str))
+            .bind(filter.state.map(KeyState::as_str))
+            .bind(now.micros())
+    };
+    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let rows = bind(concat!(
+        "SELECT ",
+        columns!(),
+        matching!(),
+        " ORDER BY k.created_at DESC, k.id LIMIT $7 OFFSET $8"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let keys = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+    Ok((keys, total))
+}
+
+/// Writes what may change: name, description, permissions, rate limit and expiry. Returns when it was updated.
+pub async fn update(write: &mut Write, key: &Key, now: Timestamp) -> Result<Key, StoreError> {
+    let updated = sqlx::query(
+        "UPDATE api_keys
+         SET name = $3, description = $4, permissions = $5, rate_limit = $6, expires_at = $7, updated_at = $8
+         WHERE id = $1 AND company_id = $2",
+    )
+    .bind(key.id.as_str())
+    .bind(key.company_id.as_str())
+    .bind(&key.name)
+    .bind(key.description.as_deref())
+    .bind(key.grant.permissions.bits())
+    .bind(key.rate_limit)
+    .bind(key.expires_at.map(Timestamp::micros))
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    if updated.rows_affected() == 0 {
+        return Err(StoreError::NotFound);
+    }
+    write.touch(Topic::Key, &key.id);
+    Ok(Key {
+        updated_at: now,
+        ..key.clone()
+    })
+}
+
+/// From when on a key stops working, and why.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Deactivation<'a> {
+    pub at: Timestamp,
+    /// The key or user that did it.
+    pub by: Option<&'a str>,
+    pub reason: Option<&'a str>,
+    pub reason_code: Option<&'a str>,
+}
+
+/// Deactivates a key and returns it as it then is. A key that is already deactivated by then keeps its first metadata.
+pub async fn deactivate(
+    write: &mut Write,
+    company: &CompanyId,
+    id: &KeyId,
+    deactivation: &Deactivation<'_>,
+    now: Timestamp,
+) -> Result<Option<Key>, StoreError> {
+    sqlx::query(
+        "UPDATE api_keys
+         SET deactivated_at = $3, revoked_by = $4, revocation_reason = $5, reason_code = $6, updated_at = $7
+         WHERE id = $1 AND company_id = $2 AND (deactivated_at IS NULL OR deactivated_at > $3)",
+    )
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .bind(deactivation.at.micros())
+    .bind(deactivation.by)
+    .bind(deactivation.reason)
+    .bind(deactivation.reason_code)
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Key, id);
+    get(write, company, id).await
+}
+
+fn from_row(row: &AnyRow) -> Result<Key, StoreError> {
+    let key_type = row.text("key_type")?;
+    Ok(Key {
+        id: row.id("id")?,
+        company_id: row.id("company_id")?,
+        user_id: row.id_opt("user_id")?,
+        key_type: KeyType::parse(&key_type).ok_or_else(|| corrupt("key_type", key_type))?,
+        endpoint_id: row.id_opt("endpoint_id")?,
+        purchase_id: row.id_opt("purchase_id")?,
+        name: row.text("name")?,
+        description: row.text_opt("description")?,
+        last4: row.text("last4")?,
+        grant: Grant {
+            role: crate::users::role(row)?,
+            permissions: Permissions::from_bits(row.number("permissions")?),
+        },
+        rate_limit: row.number("rate_limit")?,
+        created_by: row.text_opt("created_by")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        expires_at: row.time_opt("expires_at")?,
+        deactivated_at: row.time_opt("deactivated_at")?,
+        revoked_by: row.text_opt("revoked_by")?,
+        revocation_reason: row.text_opt("revocation_reason")?,
+        reason_code: row.text_opt("reason_code")?,
+        first_used_at: row.time_opt("first_used_at")?,
+        last_used_at: row.time_opt("last_used_at")?,
+        usage_count: row.number("usage_count")?,
+        failed_count: row.number("failed_count")?,
+    })
+}

@@ -1,0 +1,286 @@
+//! Credentials at rest: AES-256-GCM under a master key, bound to the company and the connection they belong to.
+//!
+//! A sealed value is `version (1) | key id (4) | nonce (12) | ciphertext and tag`. The associated data holds version, company and
+//! connection, so a sealed value that is copied to another row does not open. The key id (the first bytes of the master key's SHA-256)
+//! says which master key is needed, so that several can be given while old values are sealed anew.
+
+use crate::error::StoreError;
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Key, Nonce};
+use rand::TryRngCore;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+const VERSION: u8 = 1;
+const KEY_ID_BYTES: usize = 4;
+const NONCE_BYTES: usize = 12;
+const HEAD_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
+const MASTER_KEY_BYTES: usize = 32;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error("a master key is 32 bytes, written as 64 hexadecimal digits or in base64")]
+    MasterKey,
+    #[error("sealed with another master key; give the former one in SOUK_MASTER_KEY_OLD")]
+    UnknownKey,
+    #[error("a sealed value is damaged or belongs to another row")]
+    Damaged,
+    #[error("{path}: {error}")]
+    File { path: String, error: std::io::Error },
+    #[error("the system gives no randomness")]
+    Randomness,
+}
+
+impl From<SealError> for StoreError {
+    fn from(error: SealError) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+/// What a sealed value belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'a> {
+    pub company: &'a str,
+    /// The connection, or whatever else within the company has the secret.
+    pub subject: &'a str,
+}
+
+/// Seals with its first key, opens with any.
+#[derive(Clone)]
+pub struct Sealer {
+    keys: Vec<([u8; KEY_ID_BYTES], Aes256Gcm)>,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sealer(..)")
+    }
+}
+
+impl Sealer {
+    /// `current` seals; `former` keys still open what they sealed.
+    pub fn new(current: &str, former: &[&str]) -> Result<Self, SealError> {
+        let mut keys = Vec::with_capacity(1 + former.len());
+        for text in std::iter::once(&current).chain(former) {
+            let bytes = parse_master_key(text)?;
+            let digest = Sha256::digest(bytes);
+            let mut id = [0; KEY_ID_BYTES];
+            id.copy_from_slice(&digest[..KEY_ID_BYTES]);
+            keys.push((id, Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&bytes))));
+        }
+        Ok(Self { keys })
+    }
+
+    /// The key of `master_key` if given, else of the file, which is made (readable by its owner only) when it does not exist.
+    pub fn open(master_key: Option<&str>, file: &Path) -> Result<Self, SealError> {
+        if let Some(text) = master_key {
+            return Self::new(text, &[]);
+        }
+        let failed = |error| SealError::File {
+            path: file.display().to_string(),
+            error,
+        };
+        match fs::read_to_string(file) {
+            Ok(text) => Self::new(&text, &[]),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mut bytes = [0; MASTER_KEY_BYTES];
+                fill_random(&mut bytes)?;
+                let text = hex::encode(bytes);
+                create_private(file, &text).map_err(failed)?;
+                Self::new(&text, &[])
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    pub fn seal(&self, owner: Owner<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        let (id, cipher) = self.keys.first().ok_or(SealError::MasterKey)?;
+        let mut nonce = [0; NONCE_BYTES];
+        fill_random(&mut nonce)?;
+        let payload = Payload {
+            msg: plain,
+            aad: &associated(owner),
+        };
+        let sealed = cipher
+            .encrypt(Nonce::from_slice(&nonce), payload)
+            .map_err(|_| SealError::Damaged)?;
+        let mut out = Vec::with_capacity(HEAD_BYTES + sealed.len());
+        out.push(VERSION);
+        out.extend_from_slice(id);
+        out.extend_from_slice(&nonce);
+        out.extend_from_slice(&sealed);
+        Ok(out)
+    }
+
+    pub fn unseal(&self, owner: Owner<'_>, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        if sealed.len() < HEAD_BYTES || sealed[0] != VERSION {
+            return Err(SealError::Damaged);
+        }
+        let (id, rest) = sealed[1..].split_at(KEY_ID_BYTES);
+        let (nonce, ciphertext) = rest.split_at(NONCE_BYTES);
+        let (_, cipher) = self
+            .keys
+            .iter()
+            .find(|(known, _)| known == id)
+            .ok_or(SealError::UnknownKey)?;
+        let payload = Payload {
+            msg: ciphertext,
+            aad: &associated(owner),
+        };
+        cipher
+            .decrypt(Nonce::from_slice(nonce), payload)
+            .map_err(|_| SealError::Damaged)
+    }
+
+    /// Whether `sealed` should be sealed anew, because a former key sealed it.
+    pub fn is_outdated(&self, sealed: &[u8]) -> bool {
+        match (self.keys.first(), sealed.get(1..1 + KEY_ID_BYTES)) {
+            (Some((current, _)), Some(id)) => current != id,
+            _ => true,
+        }
+    }
+}
+
+/// Lengths first, so that no two owners give the same bytes.
+fn associated(owner: Owner<'_>) -> Vec<u8> {
+    let mut data = vec![VERSION];
+    for part in [owner.company, owner.subject] {
+        data.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        data.extend_from_slice(part.as_bytes());
+    }
+    data
+}
+
+fn fill_random(out: &mut [u8]) -> Result<(), SealError> {
+    rand::rngs::OsRng
+        .try_fill_bytes(out)
+        .map_err(|_| SealError::Randomness)
+}
+
+fn parse_master_key(text: &str) -> Result<[u8; MASTER_KEY_BYTES], SealError> {
+    let text = text.trim();
+    let bytes = match hex::decode(text) {
+        Ok(bytes) => bytes,
+        Err(_) => base64(text).ok_or(SealError::MasterKey)?,
+    };
+    bytes.try_into().map_err(|_| SealError::MasterKey)
+}
+
+/// Standard and URL-safe alphabet, padding optional.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut buffer, mut bits) = (0_u32, 0);
+    for character in text.trim_end_matches('=').bytes() {
+        let value = match character {
+            b'A'..=b'Z' => character - b'A',
+            b'a'..=b'z' => character - b'a' + 26,
+            b'0'..=b'9' => character - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        buffer = buffer << 6 | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((buffer >> bits) as u8);
+            buffer &= (1 << bits) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+/// Written and synced under another name first, so that a crash never leaves half a key behind.
+fn create_private(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".new");
+    let mut options = fs::OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut new = options.open(&name)?;
+    new.write_all(text.as_bytes())?;
+    new.sync_all()?;
+    fs::rename(&name, file)?;
+    if let Some(directory) = file.parent()
+        && let Ok(directory) = fs::File::open(directory)
+    {
+        directory.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Owner<'_> = Owner {
+        company: "com_a",
+        subject: "con_1",
+    };
+
+    fn key(byte: u8) -> String {
+        hex::encode([byte; MASTER_KEY_BYTES])
+    }
+
+    /// A sealed value opens for its own row only, and any changed byte is noticed.
+    #[test]
+    fn sealed_values_are_bound_to_their_row() {
+        let sealer = Sealer::new(&key(1), &[]).unwrap();
+        let sealed = sealer.seal(OWNER, b"secret").unwrap();
+        assert_eq!(sealer.unseal(OWNER, &sealed).unwrap(), b"secret");
+        for (company, subject) in [("com_b", "con_1"), ("com_a", "con_2"), ("com_ac", "on_1")] {
+            assert!(sealer.unseal(Owner { company, subject }, &sealed).is_err());
+        }
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1;
+            assert!(sealer.unseal(OWNER, &damaged).is_err(), "byte {at}");
+        }
+    }
+
+    /// After a rotation the former key still opens, and what it sealed is known to be outdated.
+    #[test]
+    fn former_keys_still_open() {
+        let old = Sealer::new(&key(1), &[]).unwrap();
+        let sealed = old.seal(OWNER, b"secret").unwrap();
+        let new = Sealer::new(&key(2), &[&key(1)]).unwrap();
+        assert_eq!(new.unseal(OWNER, &sealed).unwrap(), b"secret");
+        assert!(new.is_outdated(&sealed) && !new.is_outdated(&new.seal(OWNER, b"x").unwrap()));
+        let other = Sealer::new(&key(3), &[]).unwrap();
+        assert!(matches!(
+            other.unseal(OWNER, &sealed),
+            Err(SealError::UnknownKey)
+        ));
+    }
+
+    /// The key file is made once, private to its owner, and used from then on.
+    #[test]
+    fn key_file_is_made_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("master.key");
+        let first = Sealer::open(None, &file).unwrap();
+        let sealed = first.seal(OWNER, b"secret").unwrap();
+        let second = Sealer::open(None, &file).unwrap();
+        assert_eq!(second.unseal(OWNER, &sealed).unwrap(), b"secret");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(
+                fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+        }
+    }
+
+    /// Both spellings of a key are read; anything else is refused.
+    #[test]
+    fn master_keys_are_hex_or_base64() {
+        assert!(Sealer::new("AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=", &[&key(1)]).is_ok());
+        for bad in ["", "short", &key(1)[1..], "!!!"] {
+            assert!(Sealer::new(bad, &[]).is_err(), "{bad}");
+        }
+    }
+}
