@@ -1,0 +1,85 @@
+//! The customer data route: by path and by Host, with endpoint keys and what they may not do.
+
+use serde_json::json;
+
+use crate::{host, league, unique};
+
+async fn endpoint_key(league: &crate::League, endpoint: &str) -> String {
+    let path = league.seller.path(&format!("/endpoints/{endpoint}/keys"));
+    league
+        .seller
+        .client
+        .post(&path, json!({"name": "a customer"}))
+        .await
+        .expect(201)
+        .text("/data/key")
+}
+
+/// A key that the seller minted fetches its endpoint free of charge, by all three spellings.
+#[tokio::test]
+async fn an_endpoint_key_fetches_its_endpoint_by_every_spelling() {
+    let league = league().await;
+    let (endpoint, slug) = league.matches(2).await;
+    let key = endpoint_key(&league, &endpoint).await;
+    assert!(key.starts_with("ep_"), "{key}");
+    let client = host().await.client(&key);
+    let handle = &league.seller.handle;
+
+    let by_slug = client
+        .get(&format!("/endpoints/v1/{slug}?limit=2"))
+        .await
+        .expect(200);
+    let by_handle = client
+        .get(&format!("/endpoints/v1/{handle}/{slug}?limit=2"))
+        .await
+        .expect(200);
+    assert_eq!(
+        by_slug.at("/data/response/data"),
+        by_handle.at("/data/response/data")
+    );
+    assert_eq!(by_slug.at("/data/service/billing/reason"), "owner");
+    assert_eq!(by_slug.at("/data/service/endpoint_slug"), &json!(slug));
+    assert_eq!(by_slug.at("/data/service/pagination/has_more"), true);
+}
+
+/// An endpoint key opens nothing else: no other endpoint, no unknown slug, no management.
+#[tokio::test]
+async fn an_endpoint_key_opens_nothing_else() {
+    let league = league().await;
+    let (endpoint, slug) = league.matches(1).await;
+    let (_, other) = league.matches(1).await;
+    let client = host().await.client(&endpoint_key(&league, &endpoint).await);
+    client
+        .get(&format!("/endpoints/v1/{other}"))
+        .await
+        .expect_error(403, "ENDPOINT_SCOPE_MISMATCH");
+    client
+        .get("/endpoints/v1/no-such-endpoint")
+        .await
+        .expect_error(403, "ENDPOINT_SCOPE_MISMATCH");
+    client
+        .get(&format!("/endpoints/v1/somebody-else/{slug}"))
+        .await
+        .expect_error(403, "ENDPOINT_SCOPE_MISMATCH");
+    client
+        .get(&league.seller.path("/api-keys"))
+        .await
+        .expect_error(403, "ENDPOINT_KEY_NOT_ALLOWED");
+    client
+        .get(&league.seller.path(&format!("/endpoints/{endpoint}")))
+        .await
+        .expect_error(403, "ENDPOINT_KEY_NOT_ALLOWED");
+}
+
+/// The seller's analytics key reads its own endpoint without charge; a stranger's is refused.
+#[tokio::test]
+async fn an_analytics_key_reads_its_own_companys_endpoints_only() {
+    let league = league().await;
+    let (_, slug) = league.matches(1).await;
+    let path = format!("/endpoints/v1/{}/{slug}", league.seller.handle);
+    let own = league.seller.client.get(&path).await.expect(200);
+    assert_eq!(own.at("/data/service/billing/credits_used"), 0);
+    let stranger = host().await.buyer(&unique("stranger"), 10).await;
+    let refusal = stranger.client.get(&path).await;
+    assert_eq!(refusal.status.as_u16(), 403, "{}", refusal.body);
+}

@@ -1,0 +1,172 @@
+//! Endpoints: pages with truthful `has_more`, published fields only, previews of three rows.
+
+use serde_json::json;
+
+use crate::{host, league, unique};
+
+/// Every row appears once, in order, and `has_more` is true exactly until the last page.
+#[tokio::test]
+async fn pages_are_whole_and_has_more_is_true_knowledge() {
+    let league = league().await;
+    let (endpoint, _) = league.matches(1).await;
+    let path = league
+        .seller
+        .path(&format!("/endpoints/{endpoint}/execute"));
+    let mut seen = Vec::new();
+    let mut start = 0;
+    loop {
+        let page = league
+            .seller
+            .client
+            .get(&format!("{path}?start={start}&limit=50"))
+            .await
+            .expect(200);
+        let rows = page
+            .at("/data/response/data")
+            .as_array()
+            .expect("rows")
+            .clone();
+        seen.extend(rows.iter().map(|row| row["id"].as_i64().expect("an id")));
+        let paging = page.at("/data/service/pagination").clone();
+        assert_eq!(paging["returned"], rows.len());
+        start += 50;
+        assert_eq!(paging["has_more"], start < 250, "{paging}");
+        if paging["has_more"] == false {
+            break;
+        }
+        assert_eq!(paging["next_start"], start);
+    }
+    assert_eq!(seen, (1..=250).collect::<Vec<i64>>());
+    let beyond = league
+        .seller
+        .client
+        .get(&format!("{path}?start=250"))
+        .await
+        .expect(200);
+    assert_eq!(beyond.at("/data/response/data"), &json!([]));
+}
+
+/// Only the published fields leave, under their aliases, filtered by equality.
+#[tokio::test]
+async fn only_published_fields_leave() {
+    let league = league().await;
+    let (endpoint, _) = league.matches(1).await;
+    let path = league
+        .seller
+        .path(&format!("/endpoints/{endpoint}/execute"));
+    let page = league
+        .seller
+        .client
+        .get(&format!("{path}?team=Celtic&limit=2"))
+        .await
+        .expect(200);
+    assert_eq!(
+        page.at("/data/response/data"),
+        &json!([{"id": 2, "team": "Celtic", "scored": 2, "played_on": "2026-01-03"}, {"id": 5, "team": "Celtic", "scored": 0, "played_on": "2026-01-06"}])
+    );
+    assert!(!page.body.to_string().contains("hidden"));
+    league
+        .seller
+        .client
+        .get(&format!("{path}?secret=x"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    league
+        .seller
+        .client
+        .get(&format!("{path}?id=seven"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    league
+        .seller
+        .client
+        .get(&format!("{path}?limit=1001"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    league
+        .seller
+        .client
+        .get(&format!("{path}?start=-1"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+}
+
+/// A preview is always the same three rows and costs nothing.
+#[tokio::test]
+async fn a_preview_is_three_stored_rows() {
+    let league = league().await;
+    let (endpoint, _) = league.matches(4).await;
+    let buyer = host().await.buyer(&unique("window"), 10).await;
+    let path = format!("/marketplace/products/{endpoint}/preview");
+    let first = buyer.client.get(&path).await.expect(200);
+    let second = buyer.client.get(&path).await.expect(200);
+    assert_eq!(
+        first.at("/data/response/data"),
+        second.at("/data/response/data")
+    );
+    assert_eq!(
+        first.at("/data/response/data").as_array().map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(first.at("/data/service/billing/reason"), "preview");
+    assert_eq!(buyer.balance().await, 10);
+}
+
+/// The URL that the API tells is the URL that works.
+#[tokio::test]
+async fn the_url_that_is_told_works() {
+    let league = league().await;
+    let (endpoint, slug) = league.matches(1).await;
+    let told = league
+        .seller
+        .client
+        .get(&league.seller.path(&format!("/endpoints/{endpoint}/url")))
+        .await
+        .expect(200);
+    assert_eq!(told.at("/data/slug"), &json!(slug));
+    league
+        .seller
+        .client
+        .get(&told.text("/data/path_url"))
+        .await
+        .expect(200);
+}
+
+/// Publishing needs a price and a query that works.
+#[tokio::test]
+async fn publishing_needs_a_price_and_a_passing_test() {
+    let league = league().await;
+    let seller = &league.seller;
+    let unpriced = seller.endpoint(&league.connection, json!({"slug": unique("unpriced"), "source": {"schema": "public", "table": "matches"}, "fields": [{"name": "id"}]})).await;
+    let refusal = seller
+        .client
+        .post(
+            &seller.path(&format!("/endpoints/{unpriced}/publish")),
+            json!({}),
+        )
+        .await;
+    assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
+
+    let broken = seller
+        .asset(
+            &league.connection,
+            json!({"slug": unique("broken"), "sql_logic": "SELECT goals FROM no_such_table"}),
+        )
+        .await;
+    seller
+        .client
+        .post(
+            &seller.path(&format!("/assets/{broken}/prices")),
+            json!({"price_credits": 1}),
+        )
+        .await
+        .expect(201);
+    let refusal = seller
+        .client
+        .post(
+            &seller.path(&format!("/assets/{broken}/publish")),
+            json!({}),
+        )
+        .await;
+    assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
+}

@@ -1,0 +1,332 @@
+//! Executing an asset: the result, the charge, who pays, and what retrying costs.
+
+use serde_json::json;
+
+use crate::{host, league, unique};
+
+/// The buyer gets the number and nothing else, and pays once; the seller's own calls are free.
+#[tokio::test]
+async fn a_buyer_pays_for_an_execution_and_the_owner_does_not() {
+    let league = league().await;
+    let asset = league.total_goals(3).await;
+    let buyer = host().await.buyer(&unique("payer"), 10).await;
+
+    let paid = buyer
+        .execute(&asset, json!({"team": "Benfica"}))
+        .await
+        .expect(200);
+    // 84 matches of Benfica: 1, 4, 7 … 250; goals = i % 5.
+    let expected: i64 = (1..=250).filter(|i| i % 3 == 1).map(|i| i % 5).sum();
+    assert_eq!(paid.at("/data/answer_value"), expected);
+    assert_eq!(paid.at("/meta/credits_used"), 3);
+    assert!(paid.at("/meta/execution_time_ms").is_u64());
+    assert!(paid.text("/meta/data_freshness").ends_with('Z'));
+    assert_eq!(buyer.balance().await, 7);
+
+    let own = league.seller.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(own.at("/meta/credits_used"), 0);
+    assert_eq!(league.seller.balance().await, 0);
+}
+
+/// The path may name the asset's owner or the caller; a third company is as unknown as any.
+#[tokio::test]
+async fn the_path_names_the_caller_or_the_owner() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let buyer = host().await.buyer(&unique("path"), 10).await;
+    let third = host().await.company(&unique("third")).await;
+    for verb in ["execute", "process"] {
+        buyer
+            .client
+            .post(
+                &league.seller.path(&format!("/assets/{asset}/{verb}")),
+                json!({}),
+            )
+            .await
+            .expect(200);
+        buyer
+            .client
+            .post(&buyer.path(&format!("/assets/{asset}/{verb}")), json!({}))
+            .await
+            .expect(200);
+        let refusal = buyer
+            .client
+            .post(&third.path(&format!("/assets/{asset}/{verb}")), json!({}))
+            .await;
+        refusal.expect_error(404, "ASSET_NOT_FOUND");
+    }
+    assert_eq!(buyer.balance().await, 6);
+}
+
+/// By handle and slug, with GET and POST.
+#[tokio::test]
+async fn analyze_runs_by_handle_and_slug() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let slug = league
+        .seller
+        .client
+        .get(&league.seller.path(&format!("/assets/{asset}")))
+        .await
+        .expect(200)
+        .text("/data/slug");
+    let buyer = host().await.buyer(&unique("analyze"), 10).await;
+    let path = format!("/analyze/{}/assets/{slug}", league.seller.handle);
+    let posted = buyer
+        .client
+        .post(&path, json!({"params": {"team": "Celtic"}}))
+        .await
+        .expect(200);
+    let got = buyer.client.get(&format!("{path}?team=Celtic")).await;
+    let got = if got.status == 200 {
+        got
+    } else {
+        buyer
+            .client
+            .get(&format!("{path}?params.team=Celtic"))
+            .await
+            .expect(200)
+    };
+    assert_eq!(
+        posted.at("/data/answer_value"),
+        got.at("/data/answer_value")
+    );
+    assert_eq!(buyer.balance().await, 8);
+}
+
+/// Without the credits nothing runs and nothing is charged.
+#[tokio::test]
+async fn too_few_credits_is_402() {
+    let league = league().await;
+    let asset = league.total_goals(5).await;
+    let buyer = host().await.buyer(&unique("poor"), 4).await;
+    let refusal = buyer
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(402, "INSUFFICIENT_CREDITS");
+    assert_eq!(refusal.at("/error/details/required_credits"), 5);
+    assert_eq!(refusal.at("/error/details/balance_credits"), 4);
+    assert_eq!(buyer.balance().await, 4);
+}
+
+/// Twenty calls race for ten credits: ten are answered, ten are refused, none overspends.
+#[tokio::test]
+async fn concurrent_calls_never_overspend() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let buyer = host().await.buyer(&unique("race"), 10).await;
+    let calls = (0..20).map(|_| {
+        let (buyer, asset) = (buyer.clone(), asset.clone());
+        tokio::spawn(async move { buyer.execute(&asset, json!({})).await.status.as_u16() })
+    });
+    let mut statuses = Vec::new();
+    for call in calls.collect::<Vec<_>>() {
+        statuses.push(call.await.expect("no panic"));
+    }
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 200).count(),
+        10,
+        "{statuses:?}"
+    );
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 402).count(),
+        10,
+        "{statuses:?}"
+    );
+    assert_eq!(buyer.balance().await, 0);
+}
+
+/// Retrying with the same idempotency key returns the first answer and charges once.
+#[tokio::test]
+async fn a_retry_with_the_same_key_charges_once() {
+    let league = league().await;
+    let asset = league.total_goals(2).await;
+    let buyer = host().await.buyer(&unique("retry"), 10).await;
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    let header = [("idempotency-key", "order-1")];
+    let first = buyer
+        .client
+        .post_with(&path, &header, json!({"params": {"team": "Ajax"}}))
+        .await
+        .expect(200);
+    let again = buyer
+        .client
+        .post_with(&path, &header, json!({"params": {"team": "Ajax"}}))
+        .await
+        .expect(200);
+    assert_eq!(first.body, again.body);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    buyer
+        .client
+        .post_with(&path, &header, json!({"params": {"team": "Celtic"}}))
+        .await
+        .expect_error(422, "IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(buyer.balance().await, 8);
+}
+
+/// Parameters are bound: a value is never SQL.
+#[tokio::test]
+async fn parameters_are_bound_never_pasted() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let nasty = [
+        "'; DROP TABLE matches; --",
+        "' OR '1'='1",
+        ":team",
+        "$1",
+        "\\",
+        "Ajax\u{0}",
+    ];
+    for team in nasty {
+        let answer = league.seller.execute(&asset, json!({"team": team})).await;
+        match team.contains('\u{0}') {
+            // PostgreSQL has no NUL in text: the caller's value, the caller's fault.
+            true => assert_eq!(answer.status.as_u16(), 400, "{}", answer.body),
+            false => assert!(
+                answer.expect(200).at("/data/answer_value").is_null(),
+                "{team}"
+            ),
+        }
+    }
+    league
+        .seller
+        .execute(&asset, json!({"team": "Ajax"}))
+        .await
+        .expect(200);
+    league
+        .seller
+        .execute(&asset, json!({"team": 7}))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    league
+        .seller
+        .execute(&asset, json!({"city": "Lisbon"}))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+}
+
+/// A statement must be one SELECT, and is refused when it is saved.
+#[tokio::test]
+async fn a_statement_that_writes_is_refused_when_saved() {
+    let league = league().await;
+    let statements = [
+        "DELETE FROM matches",
+        "SELECT 1; SELECT 2",
+        "WITH gone AS (DELETE FROM matches RETURNING 1) SELECT count(*) FROM gone",
+        "SELECT * INTO copy FROM matches",
+        "SELECT id FROM matches FOR UPDATE",
+        "COPY matches TO '/tmp/x'",
+        "SET search_path = public",
+        "",
+    ];
+    for sql in statements {
+        let body = json!({"connection_id": league.connection, "asset_type": "CALCULATION", "name": "bad", "result_type": "number", "sql_logic": sql});
+        let refusal = league
+            .seller
+            .client
+            .post(&league.seller.path("/assets"), body)
+            .await;
+        assert_eq!(refusal.status.as_u16(), 400, "{sql}: {}", refusal.body);
+    }
+}
+
+/// A draft is nobody else's business.
+#[tokio::test]
+async fn a_foreign_draft_is_not_found() {
+    let league = league().await;
+    let draft = league
+        .seller
+        .asset(&league.connection, json!({"sql_logic": "SELECT 1 AS one"}))
+        .await;
+    let buyer = host().await.buyer(&unique("curious"), 10).await;
+    buyer
+        .execute(&draft, json!({}))
+        .await
+        .expect_error(404, "ASSET_NOT_FOUND");
+    buyer
+        .execute("ast_doesnotexist", json!({}))
+        .await
+        .expect_error(404, "ASSET_NOT_FOUND");
+    league.seller.execute(&draft, json!({})).await.expect(200);
+}
+
+/// The SQL is the seller's own: a buyer never sees it.
+#[tokio::test]
+async fn sql_is_for_the_owner_only() {
+    let league = league().await;
+    let asset = league.total_goals(1).await;
+    let buyer = host().await.buyer(&unique("reader"), 1).await;
+    let own = league
+        .seller
+        .client
+        .get(&league.seller.path(&format!("/assets/{asset}")))
+        .await
+        .expect(200);
+    assert!(own.body.to_string().contains("SELECT sum(goals)"));
+    let foreign = buyer
+        .client
+        .get(&buyer.path(&format!("/assets/{asset}")))
+        .await
+        .expect(200);
+    assert!(
+        !foreign.body.to_string().contains("SELECT"),
+        "{}",
+        foreign.body
+    );
+}
+
+/// A chart is a Vega-Lite specification that the host built from columns.
+#[tokio::test]
+async fn a_visualization_is_vega_lite_built_by_the_host() {
+    let league = league().await;
+    let asset = league
+        .seller
+        .asset(
+            &league.connection,
+            json!({"asset_type": "VISUALIZATION", "result_type": "chart", "name": "Goals by team",
+                "sql_logic": "SELECT team, sum(goals) AS goals FROM matches GROUP BY team ORDER BY team",
+                "visualization": {"mark": "bar", "x": "team", "y": "goals", "title": "Goals"}}),
+        )
+        .await;
+    let answer = league.seller.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/visualization/format"), "vega-lite");
+    let values = answer
+        .at("/data/visualization/spec/data/values")
+        .as_array()
+        .expect("inline data")
+        .clone();
+    assert_eq!(values.len(), 3, "{values:?}");
+    assert_eq!(values[0]["team"], "Ajax");
+    assert!(answer.at("/data/visualization/spec/data/url").is_null());
+}
+
+/// A forecast has a point for every step of the horizon, inside its interval.
+#[tokio::test]
+async fn a_prediction_has_points_inside_their_intervals() {
+    let league = league().await;
+    let asset = league
+        .seller
+        .asset(
+            &league.connection,
+            json!({"asset_type": "PREDICTION", "result_type": "prediction", "name": "Goals to come",
+                "sql_logic": "SELECT played_on, goals + id * 0.1 AS goals FROM matches ORDER BY played_on",
+                "prediction": {"time_column": "played_on", "value_column": "goals", "frequency": "day", "horizon": 7, "level": 0.9}}),
+        )
+        .await;
+    let answer = league.seller.execute(&asset, json!({})).await.expect(200);
+    let points = answer
+        .at("/data/prediction/points")
+        .as_array()
+        .expect("points")
+        .clone();
+    assert_eq!(points.len(), 7, "{}", answer.body);
+    for point in &points {
+        let [lower, value, upper] =
+            ["lower", "value", "upper"].map(|name| point[name].as_f64().expect("a number"));
+        assert!(lower <= value && value <= upper, "{point}");
+        assert!(
+            (15.0..45.0).contains(&value),
+            "the trend goes on from about 25: {point}"
+        );
+    }
+}

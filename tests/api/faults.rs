@@ -1,0 +1,159 @@
+//! Faults at the source and in connectors: each has its status and its blame, costs nothing, and the
+//! next request succeeds.
+
+use serde_json::json;
+use souk_tests::PgCluster;
+
+use crate::{LEAGUE, host, league, unique};
+
+/// SQL that fails, values that the source refuses, statements that take too long, results that are
+/// too large.
+#[tokio::test]
+async fn a_fault_at_the_source_costs_nothing() {
+    let league = league().await;
+    let seller = &league.seller;
+    let asset = |sql: &str| {
+        let fields = json!({"sql_logic": sql, "slug": unique("fault"), "timeout_ms": 1500, "parameters": [{"name": "n", "type": "integer", "default": 0}]});
+        let connection = league.connection.clone();
+        async move { seller.asset(&connection, fields).await }
+    };
+    let failing = asset("SELECT goals / :n FROM matches WHERE id = 1").await;
+    seller.execute(&failing, json!({"n": 1})).await.expect(200);
+    // Division by zero is SQLSTATE 22012: the caller's value.
+    seller
+        .execute(&failing, json!({"n": 0}))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+
+    let gone = asset("SELECT goals FROM no_such_table WHERE id = :n").await;
+    let answer = seller
+        .execute(&gone, json!({}))
+        .await
+        .expect_error(502, "SOURCE_ERROR");
+    assert_eq!(answer.at("/error/details/blame"), "source");
+    assert_eq!(answer.at("/error/details/source_code"), "42P01");
+
+    let slow = asset("SELECT count(*) + :n FROM pg_sleep(30)").await;
+    seller
+        .execute(&slow, json!({}))
+        .await
+        .expect_error(504, "EXECUTION_TIMEOUT");
+
+    let many = asset("SELECT id FROM matches WHERE id > :n").await;
+    let answer = seller.execute(&many, json!({})).await;
+    assert!(
+        answer.status.is_client_error() || answer.status.is_server_error(),
+        "250 rows are no single value: {}",
+        answer.body
+    );
+    seller.execute(&failing, json!({"n": 1})).await.expect(200);
+}
+
+/// The source's own words go to the owner of the connection only.
+#[tokio::test]
+async fn the_sources_text_is_for_the_owner_only() {
+    let league = league().await;
+    let asset = league.total_goals(2).await;
+    let buyer = host().await.buyer(&unique("outsider"), 10).await;
+    buyer.execute(&asset, json!({})).await.expect(200);
+    PgCluster::shared()
+        .await
+        .client(&league.database)
+        .await
+        .batch_execute("ALTER TABLE matches RENAME TO renamed_secretly")
+        .await
+        .expect("DDL");
+    let refusal = buyer
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(502, "SOURCE_ERROR");
+    assert!(
+        !refusal.body.to_string().contains("matches"),
+        "{}",
+        refusal.body
+    );
+    assert_eq!(refusal.at("/error/details/charged"), false);
+    assert_eq!(buyer.balance().await, 8);
+}
+
+/// A database that goes away and comes back: 502 meanwhile, 200 again, nobody charged.
+#[tokio::test]
+async fn a_database_that_drops_its_clients_is_found_again() {
+    let cluster = PgCluster::start(&[]).await;
+    let database = cluster.database(LEAGUE).await;
+    let seller = host().await.company(&unique("dropper")).await;
+    let connection = seller.postgres(&cluster, &database).await;
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT count(*) FROM matches"}),
+        )
+        .await;
+    for _ in 0..5 {
+        assert_eq!(
+            seller
+                .execute(&asset, json!({}))
+                .await
+                .expect(200)
+                .at("/data/answer_value"),
+            250
+        );
+        let admin = cluster.client("postgres").await;
+        let ended = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+        );
+        admin.batch_execute(&ended).await.expect("terminate");
+    }
+    drop(cluster);
+    let refusal = seller
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(502, "SOURCE_ERROR");
+    assert_eq!(refusal.at("/error/details/blame"), "source");
+}
+
+/// Whatever a statement did to its session, the next statement cannot write.
+#[tokio::test]
+async fn read_only_is_held_on_every_statement() {
+    let cluster = PgCluster::shared().await;
+    let schema = format!(
+        "{LEAGUE} CREATE FUNCTION sneaky() RETURNS bigint LANGUAGE plpgsql AS $$
+         BEGIN INSERT INTO matches VALUES (9999, 'Sneaky', 1, NULL, now()); RETURN 1; END $$;"
+    );
+    let database = cluster.database(&schema).await;
+    let seller = host().await.company(&unique("readonly")).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let asset = |sql: &'static str| {
+        let (seller, connection) = (seller.clone(), connection.clone());
+        async move {
+            seller
+                .asset(
+                    &connection,
+                    json!({"sql_logic": sql, "slug": unique("ro"), "result_type": "string"}),
+                )
+                .await
+        }
+    };
+    let unlock = asset("SELECT set_config('default_transaction_read_only', 'off', false)").await;
+    let unlock_now = asset("SELECT set_config('transaction_read_only', 'off', false)").await;
+    let write = asset("SELECT sneaky()::text").await;
+    for _ in 0..4 {
+        for opener in [&unlock, &unlock_now] {
+            let _ = seller.execute(opener, json!({})).await;
+            let refusal = seller.execute(&write, json!({})).await.expect(502);
+            assert_eq!(
+                refusal.at("/error/details/source_code"),
+                "25006",
+                "{}",
+                refusal.body
+            );
+        }
+    }
+    let row = cluster
+        .client(&database)
+        .await
+        .query_one("SELECT count(*) FROM matches WHERE id = 9999", &[])
+        .await
+        .expect("count");
+    assert_eq!(row.get::<_, i64>(0), 0);
+}

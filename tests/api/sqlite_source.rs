@@ -1,0 +1,173 @@
+//! A SQLite file as a source, through the file connector.
+
+use serde_json::json;
+use sqlx::{ConnectOptions, Connection, Executor};
+
+use crate::{host, unique};
+
+/// A database file with a table of sales.
+async fn dataset(rows: u32) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("sales.db");
+    let mut db = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .expect("a database");
+    db.execute(
+        "CREATE TABLE sales (id INTEGER PRIMARY KEY, shop TEXT NOT NULL, amount REAL, note BLOB)",
+    )
+    .await
+    .expect("DDL");
+    let fill = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) \
+         INSERT INTO sales SELECT i, 'shop ' || (i % 4), i * 0.5, NULL FROM n"
+    );
+    sqlx::query(sqlx::AssertSqlSafe(fill))
+        .execute(&mut db)
+        .await
+        .expect("rows");
+    db.close().await.expect("close");
+    std::fs::read(&path).expect("the file")
+}
+
+#[tokio::test]
+async fn a_calculation_runs_in_the_file() {
+    let seller = host().await.company(&unique("sqlite")).await;
+    let connection = seller.sqlite("sales.db", dataset(100).await).await;
+    let test = seller
+        .client
+        .post(
+            &seller.path(&format!("/connections/{connection}/test")),
+            json!({}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT sum(amount) FROM sales WHERE id <= :upto", "parameters": [{"name": "upto", "type": "integer"}]}))
+        .await;
+    assert_eq!(
+        seller
+            .execute(&asset, json!({"upto": 10}))
+            .await
+            .expect(200)
+            .at("/data/answer_value"),
+        27.5
+    );
+}
+
+/// Replacing the file changes the answers from the next request.
+#[tokio::test]
+async fn a_replaced_file_is_seen_at_once() {
+    let seller = host().await.company(&unique("replace")).await;
+    let connection = seller.sqlite("sales.db", dataset(100).await).await;
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT count(*) FROM sales"}),
+        )
+        .await;
+    assert_eq!(
+        seller
+            .execute(&asset, json!({}))
+            .await
+            .expect(200)
+            .at("/data/answer_value"),
+        100
+    );
+    let replaced = seller
+        .client
+        .put_bytes(&seller.path("/files/sales.db"), dataset(7).await)
+        .await;
+    assert!(replaced.status.is_success(), "{}", replaced.body);
+    assert_eq!(
+        seller
+            .execute(&asset, json!({}))
+            .await
+            .expect(200)
+            .at("/data/answer_value"),
+        7
+    );
+}
+
+/// Neither another file nor a write is to be had.
+#[tokio::test]
+async fn the_file_is_all_there_is_and_it_is_read_only() {
+    let seller = host().await.company(&unique("locked")).await;
+    let connection = seller.sqlite("sales.db", dataset(3).await).await;
+    for sql in [
+        "SELECT load_extension('x')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT writefile('x', 'y')",
+    ] {
+        let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "bad", "result_type": "string", "sql_logic": sql});
+        let created = seller.client.post(&seller.path("/assets"), body).await;
+        if created.status == 201 {
+            let answer = seller
+                .execute(&created.text("/data/asset_id"), json!({}))
+                .await;
+            assert_eq!(answer.status.as_u16(), 502, "{sql}: {}", answer.body);
+        }
+    }
+}
+
+/// A file that is no database says so.
+#[tokio::test]
+async fn a_file_that_is_no_database_says_so() {
+    let seller = host().await.company(&unique("nodb")).await;
+    let connection = seller
+        .sqlite(
+            "fake.db",
+            b"this is not a database, whatever its name says".repeat(100),
+        )
+        .await;
+    let test = seller
+        .client
+        .post(
+            &seller.path(&format!("/connections/{connection}/test")),
+            json!({}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(test.at("/data/success"), false, "{}", test.body);
+    assert!(
+        test.at("/data/error").to_string().contains("database"),
+        "{}",
+        test.body
+    );
+}
+
+/// A statement that would run for ever ends at the asset's deadline, and the next one works.
+#[tokio::test]
+async fn an_endless_statement_ends_at_the_deadline() {
+    let seller = host().await.company(&unique("endless")).await;
+    let connection = seller.sqlite("sales.db", dataset(3).await).await;
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n";
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": endless, "timeout_ms": 1000}),
+        )
+        .await;
+    seller
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(504, "EXECUTION_TIMEOUT");
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT count(*) FROM sales"}),
+        )
+        .await;
+    assert_eq!(
+        seller
+            .execute(&asset, json!({}))
+            .await
+            .expect(200)
+            .at("/data/answer_value"),
+        3
+    );
+}
