@@ -73,7 +73,9 @@ impl Frequency {
     /// The `count`-th point after `last`, in microseconds since the epoch.
     pub fn step(self, last: i64, count: u32) -> Option<i64> {
         let count = i64::from(count);
-        let last = jiff::Timestamp::from_microsecond(last).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
+        let last = jiff::Timestamp::from_microsecond(last)
+            .ok()?
+            .to_zoned(jiff::tz::TimeZone::UTC);
         let span = jiff::Span::new();
         let span = match self {
             Frequency::Minute => span.try_minutes(count),
@@ -84,7 +86,12 @@ impl Frequency {
             Frequency::Quarter => span.try_months(count * 3),
             Frequency::Year => span.try_years(count),
         };
-        Some(last.checked_add(span.ok()?).ok()?.timestamp().as_microsecond())
+        Some(
+            last.checked_add(span.ok()?)
+                .ok()?
+                .timestamp()
+                .as_microsecond(),
+        )
     }
 }
 
@@ -127,22 +134,40 @@ pub fn forecast(
     }
     let recent = &history[history.len().saturating_sub(FITTED_MAX)..];
     if let Some(constant) = constant(recent) {
-        let point = Interval { value: constant, lower: constant, upper: constant };
-        return Ok(Forecasted { model: "constant", points: vec![point; horizon as usize] });
+        let point = Interval {
+            value: constant,
+            lower: constant,
+            upper: constant,
+        };
+        return Ok(Forecasted {
+            model: "constant",
+            points: vec![point; horizon as usize],
+        });
     }
     let season = frequency.season();
     if season > 1 && recent.len() > season * SEASONS_MIN {
         // A decomposition may fail on a series that smoothing alone can still follow.
         let trend = AutoETS::non_seasonal().into_trend_model();
-        let fitted = MSTLModel::new(vec![season], trend).fit(recent).and_then(|fit| fit.predict(horizon as usize, level));
+        let fitted = MSTLModel::new(vec![season], trend)
+            .fit(recent)
+            .and_then(|fit| fit.predict(horizon as usize, level));
         if let Some(points) = fitted.ok().and_then(intervals) {
-            return Ok(Forecasted { model: "mstl_ets", points });
+            return Ok(Forecasted {
+                model: "mstl_ets",
+                points,
+            });
         }
     }
-    let fitted = AutoETS::non_seasonal().fit(recent).and_then(|fit| fit.predict(horizon as usize, level));
+    let fitted = AutoETS::non_seasonal()
+        .fit(recent)
+        .and_then(|fit| fit.predict(horizon as usize, level));
     let points = fitted.map_err(|e| ForecastError::NoFit(e.to_string()))?;
-    let points = intervals(points).ok_or_else(|| ForecastError::NoFit("it has no finite forecast".to_owned()))?;
-    Ok(Forecasted { model: "ets", points })
+    let points = intervals(points)
+        .ok_or_else(|| ForecastError::NoFit("it has no finite forecast".to_owned()))?;
+    Ok(Forecasted {
+        model: "ets",
+        points,
+    })
 }
 
 /// A series that never moves has no variance to fit.
@@ -158,7 +183,11 @@ fn intervals(forecast: Forecast) -> Option<Vec<Interval>> {
         .point
         .iter()
         .zip(bounds.lower.iter().zip(&bounds.upper))
-        .map(|(value, (lower, upper))| Interval { value: *value, lower: *lower, upper: *upper })
+        .map(|(value, (lower, upper))| Interval {
+            value: *value,
+            lower: *lower,
+            upper: *upper,
+        })
         .collect();
     let finite = |p: &Interval| p.value.is_finite() && p.lower.is_finite() && p.upper.is_finite();
     (points.len() == forecast.point.len() && points.iter().all(finite)).then_some(points)
@@ -171,12 +200,18 @@ mod tests {
     /// A weekly pattern on a rising line is continued, and the truth lies within the interval.
     #[test]
     fn a_season_on_a_trend_is_continued() {
-        let truth = |day: usize| 100.0 + day as f64 + [0.0, 5.0, 9.0, 4.0, -3.0, -8.0, -7.0][day % 7];
-        let history: Vec<f64> = (0..140).map(|day| truth(day) + ((day * 7919) % 13) as f64 / 13.0 - 0.5).collect();
+        let truth =
+            |day: usize| 100.0 + day as f64 + [0.0, 5.0, 9.0, 4.0, -3.0, -8.0, -7.0][day % 7];
+        let history: Vec<f64> = (0..140)
+            .map(|day| truth(day) + ((day * 7919) % 13) as f64 / 13.0 - 0.5)
+            .collect();
         let forecasted = forecast(&history, Frequency::Day, 14, 0.95).unwrap();
         assert_eq!(forecasted.model, "mstl_ets");
         for (ahead, point) in forecasted.points.iter().enumerate() {
-            assert!((point.value - truth(140 + ahead)).abs() < 5.0, "{ahead}: {point:?}");
+            assert!(
+                (point.value - truth(140 + ahead)).abs() < 5.0,
+                "{ahead}: {point:?}"
+            );
             assert!(point.lower <= point.value && point.value <= point.upper);
         }
     }
@@ -185,7 +220,10 @@ mod tests {
     fn odd_series_are_answered_or_refused_but_never_panic() {
         assert!(forecast(&[1.0; 3], Frequency::Day, 5, 0.95).is_err());
         assert!(forecast(&vec![1.0; HISTORY_MAX + 1], Frequency::Day, 5, 0.95).is_err());
-        assert_eq!(forecast(&[3.0; 30], Frequency::Day, 2, 0.9).unwrap().points[1].value, 3.0);
+        assert_eq!(
+            forecast(&[3.0; 30], Frequency::Day, 2, 0.9).unwrap().points[1].value,
+            3.0
+        );
         for series in [
             vec![0.0, 1e300, -1e300, 1e300, 0.0, 1e300, -1e300, 1.0, 2.0, 3.0],
             (0..40).map(|n| if n == 20 { 1.0 } else { 0.0 }).collect(),
@@ -199,9 +237,14 @@ mod tests {
 
     #[test]
     fn steps_follow_the_calendar() {
-        let january = "2026-01-31T00:00:00Z".parse::<jiff::Timestamp>().unwrap().as_microsecond();
+        let january = "2026-01-31T00:00:00Z"
+            .parse::<jiff::Timestamp>()
+            .unwrap()
+            .as_microsecond();
         let at = |frequency: Frequency, count| {
-            jiff::Timestamp::from_microsecond(frequency.step(january, count).unwrap()).unwrap().to_string()
+            jiff::Timestamp::from_microsecond(frequency.step(january, count).unwrap())
+                .unwrap()
+                .to_string()
         };
         assert_eq!(at(Frequency::Month, 1), "2026-02-28T00:00:00Z");
         assert_eq!(at(Frequency::Month, 2), "2026-03-31T00:00:00Z");

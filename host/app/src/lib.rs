@@ -1,1 +1,10 @@
+//! Flows that span several transactions, or a transaction and a connector: executing, publishing,
+//! testing a connection, receiving a file.
+//!
+//! Refuses to know status codes and HTTP (`api` maps), SQL (`store` writes) and wasmtime (`sandbox`
+//! runs). No transaction is ever open across a connector's call. Start reading at [`App`].
+
+mod app;
 pub mod forecast;
+
+pub use app::{App, Clock, Parts};

@@ -131,7 +131,9 @@ pub async fn get(
     company: &CompanyId,
     id: &AssetId,
 ) -> Result<Option<Asset>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} WHERE a.id = $1 AND a.company_id = $2 AND a.status <> 'archived'");
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE a.id = $1 AND a.company_id = $2 AND a.status <> 'archived'"
+    );
     let row = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(id.as_str())
         .bind(company.as_str())
@@ -176,7 +178,9 @@ pub async fn list(
         Sort::UpdatedAt => "a.updated_at",
     };
     let way = if descending { "DESC" } else { "ASC" };
-    let sql = format!("SELECT {COLUMNS} WHERE {WHERE} ORDER BY {by} {way}, a.id {way} LIMIT $6 OFFSET $7");
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE {WHERE} ORDER BY {by} {way}, a.id {way} LIMIT $6 OFFSET $7"
+    );
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(company.as_str())
         .bind(filter.status)

@@ -110,7 +110,10 @@ pub async fn insert(
 }
 
 /// An endpoint of any company, archived ones included: whoever calls this decides who may see it.
-pub async fn get_any(db: &mut AnyConnection, id: &EndpointId) -> Result<Option<Endpoint>, StoreError> {
+pub async fn get_any(
+    db: &mut AnyConnection,
+    id: &EndpointId,
+) -> Result<Option<Endpoint>, StoreError> {
     let sql = format!("SELECT {COLUMNS} WHERE e.id = $1");
     let row = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(id.as_str())
@@ -125,7 +128,9 @@ pub async fn get(
     company: &CompanyId,
     id: &EndpointId,
 ) -> Result<Option<Endpoint>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} WHERE e.id = $1 AND e.company_id = $2 AND e.status <> 'archived'");
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE e.id = $1 AND e.company_id = $2 AND e.status <> 'archived'"
+    );
     let row = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(id.as_str())
         .bind(company.as_str())
@@ -170,7 +175,9 @@ pub async fn list(
         Sort::UpdatedAt => "e.updated_at",
     };
     let way = if descending { "DESC" } else { "ASC" };
-    let sql = format!("SELECT {COLUMNS} WHERE {WHERE} ORDER BY {by} {way}, e.id {way} LIMIT $5 OFFSET $6");
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE {WHERE} ORDER BY {by} {way}, e.id {way} LIMIT $5 OFFSET $6"
+    );
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(company.as_str())
         .bind(filter.status)
@@ -194,7 +201,10 @@ pub async fn list(
 
 /// A LIKE pattern that finds `part` anywhere, taken literally.
 fn containing(part: &str) -> String {
-    let literal = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    let literal = part
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
     format!("%{literal}%")
 }
 

@@ -3,12 +3,14 @@
 //! Refuses to decide: rules are `souk-domain`'s, flows are `souk-app`'s. One file per subject, plain functions over a connection
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
+pub mod assets;
 pub mod cache;
 pub mod changes;
 pub mod companies;
 pub mod connections;
 pub mod connectors;
 pub mod db;
+pub mod endpoints;
 pub mod error;
 pub mod fields;
 pub mod files;

@@ -13,6 +13,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (2, "ledger", include_str!("../migrations/0002_ledger.sql")),
     (3, "sources", include_str!("../migrations/0003_sources.sql")),
     (
+        4,
+        "products",
+        include_str!("../migrations/0004_products.sql"),
+    ),
+    (
         5,
         "commerce",
         include_str!("../migrations/0005_commerce.sql"),

@@ -1,0 +1,58 @@
+//! What every flow can reach.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use souk_domain::time::Timestamp;
+use souk_sandbox::Sandbox;
+use souk_store::Db;
+
+/// The application. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+/// What `host` builds an [`App`] from.
+pub struct Parts {
+    pub db: Db,
+    pub sandbox: Sandbox,
+    /// Where the companies' files are kept.
+    pub files_dir: PathBuf,
+}
+
+pub struct Inner {
+    pub db: Db,
+    pub sandbox: Sandbox,
+    pub files_dir: PathBuf,
+    pub clock: Clock,
+}
+
+impl App {
+    pub fn new(parts: Parts) -> App {
+        App(Arc::new(Inner {
+            db: parts.db,
+            sandbox: parts.sandbox,
+            files_dir: parts.files_dir,
+            clock: Clock,
+        }))
+    }
+}
+
+impl Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// The one place where flows read the time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock;
+
+impl Clock {
+    pub fn now(&self) -> Timestamp {
+        SystemTime::now().into()
+    }
+}
