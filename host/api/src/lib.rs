@@ -1,1 +1,81 @@
-//! 
+//! The REST edge: routes, the gate in front of them, and the only place with status codes.
+//!
+//! Refuses to know SQL, wires and the sandbox. A handler extracts, decides with `souk-domain`, writes once through `souk-store` (or calls
+//! `souk-app` for a flow), and renders. Start reading at [`routes`] (how a call runs) and [`gate`] (the order of checks).
+//!
+//! One operation is one file, `<resource>/<verb>.rs`, and its resource's `mod.rs` mounts it:
+//!
+//! ```ignore
+//! // host/api/src/prices/create.rs
+//! pub const OPERATION: Operation = Operation::post("create_price", "/companies/{company_id}/assets/{asset_id}/prices")
+//!     .about("Prices", "Set the price of an asset")
+//!     .needs(Role::DataEngineer, Permission::Write)           // default: role 1, `read` for GET and `write` for the others
+//!     .hourly(100)                                            // beside the key's own limit
+//!     .body(schema::<PriceIn>)                                // Deserialize + ToSchema
+//!     .returns(201, Shape::One(schema::<PriceOut>));          // Serialize + ToSchema
+//!
+//! /// Sets the price; the former one ends.
+//! pub async fn create_price(
+//!     State(api): State<ApiState>,
+//!     caller: Caller,                                         // key, company, role, permission and limits are checked
+//!     Path((_, asset)): Path<(CompanyId, AssetId)>,
+//!     Body(body): Body<PriceIn>,                              // always last
+//! ) -> Result<Created<PriceOut>, Problem> {
+//!     caller.agree_company(body.company_id.as_deref())?;
+//!     let mut write = api.db().write().await?;                // StoreError turns into a Problem
+//!     assets::get(&mut write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
+//!     let price = prices::insert(&mut write, …).await?;
+//!     write.commit().await?;
+//!     Ok(Created { location: format!("/companies/{}/assets/{asset}/prices/{}", caller.company(), price.id), data: price.into() })
+//! }
+//!
+//! // host/api/src/prices/mod.rs
+//! pub fn routes() -> Routes {
+//!     Routes::new().add(create::OPERATION, create::create_price).add(…)
+//! }
+//! ```
+//!
+//! Lists: `.query(PAGING)` (or `&[PAGE, PER_PAGE, STATUS]` with consts), take `query: Query`, `Page::of(&query)`, answer [`List`].
+//! What runs a connector says `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]).
+//! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype")`
+//! and take `axum::body::Body`. A body that is JSON already is answered as [`Prepared`].
+
+pub mod answer;
+pub mod body;
+pub mod caller;
+mod finish;
+mod gate;
+pub mod idempotency;
+pub mod limiter;
+pub mod openapi;
+pub mod operation;
+pub mod problem;
+pub mod query;
+pub mod routes;
+mod state;
+pub mod system;
+
+pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared};
+pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
+pub use caller::Caller;
+pub use openapi::schema;
+pub use operation::{Access, Operation, PAGE, PER_PAGE, Param, ParamKind, SORT_ORDER, Shape};
+pub use problem::{FieldError, Problem};
+pub use query::Query;
+pub use routes::Routes;
+pub use state::{ApiState, Settings};
+
+use http::HeaderName;
+
+/// The header that carries a key.
+pub const HEADER_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Every operation of this host.
+pub fn all() -> Routes {
+    Routes::new().merge(system::routes())
+}
+
+/// The service: every operation behind its gate.
+pub fn router(state: ApiState) -> axum::Router {
+    all().into_router(state)
+}

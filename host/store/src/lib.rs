@@ -15,6 +15,7 @@ pub mod error;
 pub mod fields;
 pub mod files;
 pub mod founding;
+pub mod idempotency;
 pub mod keys;
 pub mod migrations;
 pub mod reference;

@@ -1,0 +1,172 @@
+//! The success envelopes.
+
+use crate::operation::Param;
+use crate::problem::Problem;
+use crate::query::Query;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+/// 200 `{"data": …}`.
+pub struct Data<T>(pub T);
+
+/// 201 `{"data": …}` with `Location`.
+pub struct Created<T> {
+    pub location: String,
+    pub data: T,
+}
+
+/// 201 for what carries a secret: `kept` is what a replay of the request shows.
+pub struct CreatedOnce<T> {
+    pub location: String,
+    pub data: T,
+    pub kept: T,
+}
+
+/// 200 `{"data": […], "meta": {"total", "page", "per_page"}}`.
+pub struct List<T> {
+    pub data: Vec<T>,
+    pub total: i64,
+    pub page: Page,
+}
+
+/// 204.
+pub struct Deleted;
+
+/// 200 with a body that is JSON already, envelope included.
+pub struct Prepared(pub Bytes);
+
+/// `page` and `per_page` of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    pub page: i64,
+    pub per_page: i64,
+}
+
+const PER_PAGE_DEFAULT: i64 = 50;
+/// The parameters that [`Page::of`] reads.
+pub const PAGING: &[Param] = &[crate::operation::PAGE, crate::operation::PER_PAGE];
+
+impl Page {
+    pub fn of(query: &Query) -> Page {
+        Page {
+            page: query.integer("page").unwrap_or(1),
+            per_page: query.integer("per_page").unwrap_or(PER_PAGE_DEFAULT),
+        }
+    }
+
+    pub fn limit(&self) -> i64 {
+        self.per_page
+    }
+
+    pub fn offset(&self) -> i64 {
+        (self.page - 1) * self.per_page
+    }
+}
+
+/// In an answer's extensions: what to keep of it for a replay, when not the answer itself.
+#[derive(Clone)]
+pub(crate) struct Kept(pub Bytes);
+
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    data: &'a T,
+}
+
+#[derive(Serialize)]
+struct ListEnvelope<'a, T> {
+    data: &'a [T],
+    meta: Meta,
+}
+
+#[derive(Serialize)]
+struct Meta {
+    total: i64,
+    page: i64,
+    per_page: i64,
+}
+
+fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(Problem::internal)
+}
+
+/// An answer whose body is JSON.
+pub fn json(status: StatusCode, body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+fn located(location: &str, body: Bytes) -> Result<Response, Problem> {
+    let mut response = json(StatusCode::CREATED, body);
+    response.headers_mut().insert(
+        header::LOCATION,
+        HeaderValue::from_str(location).map_err(Problem::internal)?,
+    );
+    Ok(response)
+}
+
+fn render(response: Result<Response, Problem>) -> Response {
+    response.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl<T: Serialize> IntoResponse for Data<T> {
+    fn into_response(self) -> Response {
+        render(encode(&Envelope { data: &self.0 }).map(|body| json(StatusCode::OK, body)))
+    }
+}
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        render(
+            encode(&Envelope { data: &self.data }).and_then(|body| located(&self.location, body)),
+        )
+    }
+}
+
+impl<T: Serialize> IntoResponse for CreatedOnce<T> {
+    fn into_response(self) -> Response {
+        render(encode(&Envelope { data: &self.kept }).and_then(|kept| {
+            let mut response = located(&self.location, encode(&Envelope { data: &self.data })?)?;
+            response.extensions_mut().insert(Kept(kept));
+            Ok(response)
+        }))
+    }
+}
+
+impl<T: Serialize> IntoResponse for List<T> {
+    fn into_response(self) -> Response {
+        let meta = Meta {
+            total: self.total,
+            page: self.page.page,
+            per_page: self.page.per_page,
+        };
+        render(
+            encode(&ListEnvelope {
+                data: &self.data,
+                meta,
+            })
+            .map(|body| json(StatusCode::OK, body)),
+        )
+    }
+}
+
+impl IntoResponse for Deleted {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl IntoResponse for Prepared {
+    fn into_response(self) -> Response {
+        json(StatusCode::OK, self.0)
+    }
+}

@@ -1,0 +1,298 @@
+//! Bodies and path parameters, read once and refused in the envelope; and the small types that make fields valid by having them.
+
+use crate::ApiState;
+use crate::caller::Caller;
+use crate::operation::BODY_BYTES_MAX;
+use crate::problem::{FieldError, Problem};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
+
+/// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &ApiState) -> Result<Body<T>, Problem> {
+        let (parts, bytes) = read(request).await?;
+        require_json(&parts.headers)?;
+        parse(&bytes).map(Body)
+    }
+}
+
+/// A JSON object that may also be absent or empty: then it is the default.
+pub struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &ApiState) -> Result<OptionalBody<T>, Problem> {
+        let (parts, bytes) = read(request).await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(OptionalBody(T::default()));
+        }
+        require_json(&parts.headers)?;
+        parse(&bytes).map(OptionalBody)
+    }
+}
+
+/// The body as it came, bounded by the operation's limit, with the request's head: for operations that fingerprint it.
+pub struct RawBody {
+    pub parts: Parts,
+    pub bytes: Bytes,
+}
+
+impl FromRequest<ApiState> for RawBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &ApiState) -> Result<RawBody, Problem> {
+        let (parts, bytes) = read(request).await?;
+        Ok(RawBody { parts, bytes })
+    }
+}
+
+impl RawBody {
+    /// The body as [`OptionalBody`] would read it.
+    pub fn json<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
+        if self.bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(T::default());
+        }
+        require_json(&self.parts.headers)?;
+        parse(&self.bytes)
+    }
+}
+
+pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
+    let (parts, body) = request.into_parts();
+    if http_body::Body::is_end_stream(&body) {
+        return Ok((parts, Bytes::new()));
+    }
+    let limit = parts
+        .extensions
+        .get::<Caller>()
+        .and_then(|caller| caller.operation().operation.body_bytes_max)
+        .unwrap_or(BODY_BYTES_MAX);
+    match Limited::new(body, usize::try_from(limit).unwrap_or(usize::MAX))
+        .collect()
+        .await
+    {
+        Ok(collected) => Ok((parts, collected.to_bytes())),
+        Err(error) if error.is::<LengthLimitError>() => Err(Problem::too_large(limit)),
+        Err(error) => Err(Problem::bad_request(
+            "INVALID_REQUEST",
+            format!("the body ended early: {error}"),
+        )),
+    }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match kind == "application/json"
+        || (kind.starts_with("application/") && kind.ends_with("+json"))
+    {
+        true => Ok(()),
+        false => Err(Problem::unsupported_media_type("application/json")),
+    }
+}
+
+/// Parses a JSON object, naming the field that does not fit.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if bytes
+        .iter()
+        .find(|byte| !byte.is_ascii_whitespace())
+        .is_some_and(|byte| *byte != b'{')
+    {
+        return match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+            Ok(_) => Err(Problem::bad_request(
+                "VALIDATION_ERROR",
+                "the body must be a JSON object",
+            )
+            .detail("errors", serde_json::json!([]))),
+            Err(error) => Err(not_json(&error)),
+        };
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        match error.inner().classify() {
+            Category::Data => wrong_field(&path, error.inner()),
+            _ => not_json(error.inner()),
+        }
+    })?;
+    deserializer.end().map_err(|error| not_json(&error))?;
+    Ok(value)
+}
+
+fn not_json(error: &serde_json::Error) -> Problem {
+    Problem::bad_request(
+        "INVALID_REQUEST",
+        format!("the body is not valid JSON: {error}"),
+    )
+}
+
+/// Serde reports one error at a time, with its position appended, and a missing field at its parent.
+fn wrong_field(path: &str, error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    let parent = if path == "." { "" } else { path };
+    let (field, code, message) = match message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.strip_suffix('`'))
+    {
+        Some(name) if parent.is_empty() => (name.to_owned(), "required", "is required".to_owned()),
+        Some(name) => (
+            format!("{parent}.{name}"),
+            "required",
+            "is required".to_owned(),
+        ),
+        None if parent.is_empty() => ("body".to_owned(), "invalid", message.to_owned()),
+        None => (parent.to_owned(), "invalid", message.to_owned()),
+    };
+    Problem::fields(
+        "VALIDATION_ERROR",
+        vec![FieldError::new(field, code, message)],
+    )
+}
+
+/// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<ApiState> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Path<T>, Problem> {
+        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Path(value)),
+            Err(PathRejection::FailedToDeserializePathParams(error)) => {
+                let error = FieldError::new("path", "invalid", error.body_text());
+                Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
+            }
+            Err(error) => Err(Problem::internal(error)),
+        }
+    }
+}
+
+/// A text of `MIN` to `MAX` characters without NUL, which no store keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text<const MIN: usize, const MAX: usize>(String);
+
+impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl<const MIN: usize, const MAX: usize> std::ops::Deref for Text<MIN, MAX> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_blank = MIN > 0 && text.trim().is_empty();
+        if is_blank || !(MIN..=MAX).contains(&text.chars().count()) || text.contains('\0') {
+            return Err(D::Error::custom(format!(
+                "must be a text of {MIN} to {MAX} characters"
+            )));
+        }
+        Ok(Text(text))
+    }
+}
+
+/// A field of a PATCH: left out, `null`, or a value. Needs `#[serde(default)]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Patch<T> {
+    #[default]
+    Absent,
+    Null,
+    Value(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<T>::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code)]
+    struct Example {
+        name: Text<1, 5>,
+        count: Option<i64>,
+        #[serde(default)]
+        note: Patch<String>,
+    }
+
+    fn refusal(body: &str) -> (String, String) {
+        let (_, _, bytes) = parse::<Example>(body.as_bytes())
+            .unwrap_err()
+            .into_parts("req_1");
+        let body: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let field = body["error"]["details"]["errors"][0]["field"]
+            .as_str()
+            .unwrap_or_default();
+        (
+            body["error"]["code"].as_str().unwrap().to_owned(),
+            field.to_owned(),
+        )
+    }
+
+    /// Bad JSON is not a bad field, and a bad field is named.
+    #[test]
+    fn what_is_wrong_is_named() {
+        let named = |code: &str, field: &str| (code.to_owned(), field.to_owned());
+        assert_eq!(refusal("{"), named("INVALID_REQUEST", ""));
+        assert_eq!(
+            refusal(r#"{"name":"x"} trailing"#),
+            named("INVALID_REQUEST", "")
+        );
+        assert_eq!(refusal(""), named("INVALID_REQUEST", ""));
+        assert_eq!(refusal("[]"), named("VALIDATION_ERROR", ""));
+        assert_eq!(refusal("{}"), named("VALIDATION_ERROR", "name"));
+        assert_eq!(refusal(r#"{"name":""}"#), named("VALIDATION_ERROR", "name"));
+        assert_eq!(
+            refusal(r#"{"name":"toolong"}"#),
+            named("VALIDATION_ERROR", "name")
+        );
+        assert_eq!(
+            refusal(r#"{"name":"x","count":"1"}"#),
+            named("VALIDATION_ERROR", "count")
+        );
+    }
+
+    /// Unknown members pass; an absent field differs from null.
+    #[test]
+    fn unknown_members_are_ignored() {
+        let example: Example = parse(br#"{"name":"x","note":null,"more":[1]}"#).unwrap();
+        assert_eq!(example.note, Patch::Null);
+        assert_eq!(
+            parse::<Example>(br#"{"name":"x"}"#).unwrap().note,
+            Patch::Absent
+        );
+    }
+}

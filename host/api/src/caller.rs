@@ -1,0 +1,205 @@
+//! Who calls. Holding a [`Caller`] is the proof that the gate let the request pass: key, company, role, permission and limits are checked.
+
+use crate::ApiState;
+use crate::finish::Call;
+use crate::limiter::KeyBuckets;
+use crate::problem::Problem;
+use crate::routes::Mounted;
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use souk_domain::ids::{CompanyId, EndpointId, KeyId, RequestId, UserId};
+use souk_domain::keys::{KeyState, KeyType};
+use souk_domain::roles::{Grant, Permissions, Role};
+use souk_domain::time::Timestamp;
+use souk_store::companies::CompanyStatus;
+use souk_store::keys::{Key, KnownKey};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A key as the cache keeps it: what the store knows of it, and its buckets.
+pub struct Principal {
+    known: KnownKey,
+    buckets: Arc<KeyBuckets>,
+}
+
+impl Principal {
+    pub fn new(known: KnownKey, buckets: Arc<KeyBuckets>) -> Principal {
+        Principal { known, buckets }
+    }
+
+    pub fn key(&self) -> &Key {
+        &self.known.key
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.known.company_status == CompanyStatus::Suspended
+    }
+
+    pub fn buckets(&self) -> &Arc<KeyBuckets> {
+        &self.buckets
+    }
+
+    pub fn company(&self) -> &CompanyId {
+        &self.key().company_id
+    }
+
+    pub fn key_type(&self) -> KeyType {
+        self.key().key_type
+    }
+
+    pub fn role(&self) -> Role {
+        self.key().grant.role
+    }
+
+    pub fn permissions(&self) -> Permissions {
+        self.key().grant.permissions
+    }
+
+    pub fn rate_limit(&self) -> u32 {
+        u32::try_from(self.key().rate_limit).unwrap_or(u32::MAX)
+    }
+
+    /// (c): why the key cannot be used now, if so.
+    pub fn refusal(&self, now: Timestamp) -> Option<Problem> {
+        let key = self.key();
+        let expires_at = key.expires_at.map(|at| at.to_string());
+        match key.state(now) {
+            KeyState::Deactivated => Some(Problem::deactivated_key(
+                key.id.as_str(),
+                key.deactivated_at,
+            )),
+            KeyState::Expired => Some(Problem::invalid_key(
+                "this API key has expired; create a new one",
+                Some(key.id.as_str()),
+                expires_at,
+            )),
+            KeyState::Active if !self.known.user_is_active => {
+                Some(Problem::deactivated_key(key.id.as_str(), None))
+            }
+            KeyState::Active => None,
+        }
+    }
+}
+
+/// The caller of an operation that needs a key. Cheap to clone.
+#[derive(Clone)]
+pub struct Caller(Arc<Inner>);
+
+struct Inner {
+    principal: Arc<Principal>,
+    /// Set when platform staff act in another company.
+    foreign: Option<CompanyId>,
+    operation: Arc<Mounted>,
+    request_id: RequestId,
+    now: Timestamp,
+    peer: IpAddr,
+}
+
+impl Caller {
+    pub(crate) fn new(
+        principal: Arc<Principal>,
+        foreign: Option<CompanyId>,
+        operation: Arc<Mounted>,
+        call: &Call,
+    ) -> Caller {
+        Caller(Arc::new(Inner {
+            principal,
+            foreign,
+            operation,
+            request_id: call.request_id.clone(),
+            now: call.now,
+            peer: call.peer,
+        }))
+    }
+
+    /// The company that is acted in: the path's where the operation has one, else the key's. Every store read takes it.
+    pub fn company(&self) -> &CompanyId {
+        self.0
+            .foreign
+            .as_ref()
+            .unwrap_or(self.0.principal.company())
+    }
+
+    /// The handle of the key's company.
+    pub fn handle(&self) -> &str {
+        &self.0.principal.known.company_handle
+    }
+
+    /// The company that the key belongs to, which is the one that pays.
+    pub fn payer(&self) -> &CompanyId {
+        self.0.principal.company()
+    }
+
+    pub fn key(&self) -> &Key {
+        self.0.principal.key()
+    }
+
+    pub fn key_id(&self) -> &KeyId {
+        &self.0.principal.key().id
+    }
+
+    /// The user that the key belongs to.
+    pub fn user(&self) -> Option<&UserId> {
+        self.0.principal.key().user_id.as_ref()
+    }
+
+    pub fn grant(&self) -> Grant {
+        self.0.principal.key().grant
+    }
+
+    pub fn role(&self) -> Role {
+        self.grant().role
+    }
+
+    pub fn is_staff(&self) -> bool {
+        self.role() == Role::SuperAdmin
+    }
+
+    pub fn key_type(&self) -> KeyType {
+        self.0.principal.key_type()
+    }
+
+    /// The one endpoint that an endpoint key reads.
+    pub fn endpoint(&self) -> Option<&EndpointId> {
+        self.0.principal.key().endpoint_id.as_ref()
+    }
+
+    pub fn request_id(&self) -> &RequestId {
+        &self.0.request_id
+    }
+
+    /// When the request came in.
+    pub fn now(&self) -> Timestamp {
+        self.0.now
+    }
+
+    pub fn peer(&self) -> IpAddr {
+        self.0.peer
+    }
+
+    pub fn operation(&self) -> &Mounted {
+        &self.0.operation
+    }
+
+    /// A body may repeat the path's `company_id`, but not contradict it.
+    pub fn agree_company(&self, given: Option<&str>) -> Result<(), Problem> {
+        match given {
+            Some(other) if other != self.company().as_str() => {
+                Err(Problem::path_body_mismatch("company_id"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromRequestParts<ApiState> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Caller, Problem> {
+        parts
+            .extensions
+            .get::<Caller>()
+            .cloned()
+            .ok_or_else(|| Problem::internal("an operation without a key has no caller"))
+    }
+}

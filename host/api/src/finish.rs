@@ -1,0 +1,204 @@
+//! The frame of every call: a request id and the time at the start, the headers that every answer carries at the end.
+
+use crate::ApiState;
+use crate::caller::Principal;
+use crate::limiter::{Limits, Scope, Standing};
+use crate::problem::Problem;
+use crate::routes::Mounted;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use bytes::BytesMut;
+use http::header::{self, HeaderName, HeaderValue};
+use souk_domain::ids::RequestId;
+use souk_domain::time::Timestamp;
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STATE: HeaderName = HeaderName::from_static("ratelimit");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// One request on its way through.
+pub struct Call {
+    pub now: Timestamp,
+    pub request_id: RequestId,
+    pub peer: IpAddr,
+    pub operation: Option<Arc<Mounted>>,
+    caller: Option<(Arc<Principal>, Limits)>,
+    shown: Option<(Standing, Scope)>,
+    spent: bool,
+}
+
+impl Call {
+    pub fn begin(request: &Request, state: &ApiState) -> Call {
+        let now = Timestamp::from(SystemTime::now());
+        let peer = request
+            .extensions()
+            .get::<ConnectInfo<SocketAddr>>()
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+        let peer = state.settings().client(peer, request.headers());
+        Call {
+            now,
+            request_id: RequestId::generate_at(now),
+            peer,
+            operation: None,
+            caller: None,
+            shown: None,
+            spent: false,
+        }
+    }
+
+    fn seconds(&self) -> u32 {
+        u32::try_from(self.now.seconds()).unwrap_or(u32::MAX)
+    }
+
+    /// From here on the key's numbers are shown.
+    pub fn recognise(&mut self, principal: Arc<Principal>, limits: Limits) {
+        self.caller = Some((principal, limits));
+    }
+
+    /// Spends one call of the key.
+    pub fn spend(&mut self, limits: Limits) -> Result<(), Problem> {
+        let Some((principal, _)) = &self.caller else {
+            return Ok(());
+        };
+        match principal.buckets().take(limits, self.seconds()) {
+            Ok(shown) => {
+                self.shown = Some(shown);
+                self.spent = true;
+                Ok(())
+            }
+            Err((standing, scope)) => {
+                self.shown = Some((standing, scope));
+                Err(self.exceeded(standing, scope))
+            }
+        }
+    }
+
+    /// Spends one call of the address: for requests that no key answers for.
+    pub fn spend_address(&mut self, state: &ApiState) -> Result<(), Problem> {
+        match state.limiter().take_address(self.peer, self.seconds()) {
+            Ok(standing) => {
+                self.shown = Some((standing, Scope::Ip));
+                Ok(())
+            }
+            Err(standing) => {
+                self.shown = Some((standing, Scope::Ip));
+                Err(self.exceeded(standing, Scope::Ip))
+            }
+        }
+    }
+
+    fn exceeded(&self, standing: Standing, scope: Scope) -> Problem {
+        let retry_after = standing.reset.saturating_sub(self.seconds()).max(1);
+        let message = format!(
+            "the limit of {} requests an hour is used up; try again in {retry_after} s",
+            standing.limit
+        );
+        Problem::new(
+            http::StatusCode::TOO_MANY_REQUESTS,
+            "RATE_LIMIT_EXCEEDED",
+            message,
+        )
+        .detail("limit", standing.limit)
+        .detail("remaining", 0)
+        .detail("reset", standing.reset)
+        .detail("retry_after", retry_after)
+        .detail("scope", scope.name())
+        .detail("operation", self.operation_id())
+        .retry_after(u64::from(retry_after))
+    }
+
+    fn operation_id(&self) -> Option<&'static str> {
+        self.operation.as_ref().map(|mounted| mounted.operation.id)
+    }
+
+    /// Writes a problem's body, and the headers of every answer.
+    pub fn finish(mut self, state: &ApiState, response: &mut Response) {
+        if response.status().is_client_error() || response.status().is_server_error() {
+            self.render_problem(response);
+        }
+        let seconds = self.seconds();
+        let (standing, scope) = match (self.shown, &self.caller) {
+            (Some(shown), _) => shown,
+            (None, Some((principal, limits))) => principal.buckets().peek(*limits, seconds),
+            (None, None) => (state.limiter().peek_address(self.peer, seconds), Scope::Ip),
+        };
+        self.write_headers(standing, scope, response);
+    }
+
+    fn render_problem(&mut self, response: &mut Response) {
+        let problem = match response.extensions_mut().remove::<Problem>() {
+            Some(problem) => problem,
+            None if is_json(response) => return,
+            None => Problem::for_status(response.status()),
+        };
+        if let (true, true, Some((principal, limits))) =
+            (problem.consumes_nothing(), self.spent, &self.caller)
+        {
+            principal.buckets().give_back(*limits, self.seconds());
+            self.shown = None;
+        }
+        let (status, headers, body) = problem.into_parts(self.request_id.as_str());
+        *response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        response.headers_mut().insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        for (name, value) in headers {
+            response.headers_mut().insert(name, value);
+        }
+    }
+
+    /// All values are cut from one buffer.
+    fn write_headers(&self, standing: Standing, scope: Scope, response: &mut Response) {
+        let policy = match scope {
+            Scope::Operation => self.operation_id().unwrap_or("operation"),
+            other => other.name(),
+        };
+        let Standing {
+            limit,
+            remaining,
+            reset,
+        } = standing;
+        let left = reset.saturating_sub(self.seconds());
+        let mut buffer = BytesMut::with_capacity(256);
+        let mut value = |arguments: std::fmt::Arguments<'_>| {
+            // Writing to a buffer that grows cannot fail, and digits and identifiers are valid in a header.
+            let _ = buffer.write_fmt(arguments);
+            HeaderValue::from_maybe_shared(buffer.split().freeze())
+                .unwrap_or(HeaderValue::from_static(""))
+        };
+        let headers = response.headers_mut();
+        headers.reserve(8);
+        headers.insert(LIMIT, value(format_args!("{limit}")));
+        headers.insert(REMAINING, value(format_args!("{remaining}")));
+        headers.insert(RESET, value(format_args!("{reset}")));
+        headers.insert(POLICY, value(format_args!("\"{policy}\";q={limit};w=3600")));
+        headers.insert(
+            STATE,
+            value(format_args!("\"{policy}\";r={remaining};t={left}")),
+        );
+        headers.insert(REQUEST_ID, value(format_args!("{}", self.request_id)));
+        let is_public = self.caller.is_none() && response.status().is_success();
+        if !is_public {
+            response
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+    }
+}
+
+fn is_json(response: &Response) -> bool {
+    response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
+}

@@ -1,0 +1,463 @@
+//! Rate limits of this process: fixed windows of one hour, each anchored at the first request of its bucket.
+//!
+//! A key's buckets hang on its cached record, so that a call costs a few atomic operations and no map. Knows no HTTP. Windows begin
+//! empty with the host; hosts that share a store count each for itself.
+
+use parking_lot::Mutex;
+use souk_domain::ids::KeyId;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+const WINDOW_SECONDS: u32 = 3600;
+const SHARDS: usize = 32;
+/// Keys with live windows kept per shard before those that are over are swept: about 1 KB each.
+const KEYS_PER_SHARD: usize = 2_000;
+/// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
+const ADDRESSES_PER_SHARD: usize = 4_000;
+/// Calls that run a connector, in flight at once, per key.
+pub const IN_FLIGHT_MAX: u32 = 128;
+/// Calls that run a connector, in flight in this process, beyond which the hourly limit of keys is halved, and then quartered.
+const LOAD_HIGH: u32 = 1_024;
+const LOAD_FULL: u32 = 4_096;
+
+/// What a bucket has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub limit: u32,
+    pub remaining: u32,
+    /// Epoch seconds.
+    pub reset: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Key,
+    Operation,
+    Ip,
+}
+
+impl Scope {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Key => "key",
+            Scope::Operation => "operation",
+            Scope::Ip => "ip",
+        }
+    }
+}
+
+/// One window: the second it began in the upper half, calls so far in the lower.
+#[derive(Default)]
+pub struct Window(AtomicU64);
+
+impl Window {
+    fn take(&self, limit: u32, now: u32) -> Result<Standing, Standing> {
+        let mut current = self.0.load(Relaxed);
+        loop {
+            let (started, used) = live(current, now);
+            if used >= limit {
+                return Err(standing(limit, started, used));
+            }
+            match self
+                .0
+                .compare_exchange_weak(current, pack(started, used + 1), Relaxed, Relaxed)
+            {
+                Ok(_) => return Ok(standing(limit, started, used + 1)),
+                Err(other) => current = other,
+            }
+        }
+    }
+
+    fn peek(&self, limit: u32, now: u32) -> Standing {
+        let (started, used) = live(self.0.load(Relaxed), now);
+        standing(limit, started, used)
+    }
+
+    /// Undoes a [`Window::take`], if its window still runs.
+    fn give_back(&self, now: u32) {
+        let _ = self.0.fetch_update(Relaxed, Relaxed, |current| {
+            let (started, used) = live(current, now);
+            (used > 0).then(|| pack(started, used - 1))
+        });
+    }
+
+    fn is_over(&self, now: u32) -> bool {
+        live(self.0.load(Relaxed), now).1 == 0
+    }
+}
+
+/// Start and count at `now`: a window that is over is a new one.
+fn live(packed: u64, now: u32) -> (u32, u32) {
+    let (started, used) = ((packed >> 32) as u32, packed as u32);
+    if used == 0 || now.wrapping_sub(started) >= WINDOW_SECONDS {
+        (now, 0)
+    } else {
+        (started, used)
+    }
+}
+
+fn pack(started: u32, used: u32) -> u64 {
+    u64::from(started) << 32 | u64::from(used)
+}
+
+fn standing(limit: u32, started: u32, used: u32) -> Standing {
+    Standing {
+        limit,
+        remaining: limit.saturating_sub(used),
+        reset: started + WINDOW_SECONDS,
+    }
+}
+
+/// The buckets of one key.
+pub struct KeyBuckets {
+    key: Window,
+    operations: Box<[Window]>,
+    in_flight: AtomicU32,
+}
+
+/// The limits that a call meets: the key's, and the operation's with the place of its bucket.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    pub key: u32,
+    pub operation: Option<(usize, u32)>,
+}
+
+impl KeyBuckets {
+    fn new(operations: usize) -> KeyBuckets {
+        KeyBuckets {
+            key: Window::default(),
+            operations: (0..operations).map(|_| Window::default()).collect(),
+            in_flight: AtomicU32::new(0),
+        }
+    }
+
+    /// Spends one call of both buckets, or of neither. Both answers show the bucket that binds.
+    pub fn take(&self, limits: Limits, now: u32) -> Result<(Standing, Scope), (Standing, Scope)> {
+        let key = self
+            .key
+            .take(limits.key, now)
+            .map_err(|standing| (standing, Scope::Key))?;
+        let Some((place, limit)) = limits.operation else {
+            return Ok((key, Scope::Key));
+        };
+        match self.operations[place].take(limit, now) {
+            Ok(operation) => Ok(binding(key, operation)),
+            Err(operation) => {
+                self.key.give_back(now);
+                Err((operation, Scope::Operation))
+            }
+        }
+    }
+
+    pub fn peek(&self, limits: Limits, now: u32) -> (Standing, Scope) {
+        let key = self.key.peek(limits.key, now);
+        match limits.operation {
+            Some((place, limit)) => binding(key, self.operations[place].peek(limit, now)),
+            None => (key, Scope::Key),
+        }
+    }
+
+    pub fn give_back(&self, limits: Limits, now: u32) {
+        self.key.give_back(now);
+        if let Some((place, _)) = limits.operation {
+            self.operations[place].give_back(now);
+        }
+    }
+
+    fn is_over(&self, now: u32) -> bool {
+        self.key.is_over(now) && self.operations.iter().all(|window| window.is_over(now))
+    }
+}
+
+fn binding(key: Standing, operation: Standing) -> (Standing, Scope) {
+    if key.remaining < operation.remaining {
+        (key, Scope::Key)
+    } else {
+        (operation, Scope::Operation)
+    }
+}
+
+/// A place among the calls in flight; dropping it frees it.
+pub struct InFlight {
+    buckets: Arc<KeyBuckets>,
+    limiter: Arc<Limiter>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.buckets.in_flight.fetch_sub(1, Relaxed);
+        self.limiter.load.fetch_sub(1, Relaxed);
+    }
+}
+
+pub struct Limiter {
+    keys: Box<[Mutex<HashMap<KeyId, Arc<KeyBuckets>>>]>,
+    addresses: Box<[Mutex<HashMap<IpAddr, Window>>]>,
+    overflow: Window,
+    hasher: RandomState,
+    operations: usize,
+    address_limit: u32,
+    load: AtomicU32,
+}
+
+impl Limiter {
+    /// `operations`: how many operations have a limit of their own.
+    pub fn new(operations: usize, address_limit: u32) -> Limiter {
+        Limiter {
+            keys: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            overflow: Window::default(),
+            hasher: RandomState::new(),
+            operations,
+            address_limit,
+            load: AtomicU32::new(0),
+        }
+    }
+
+    /// The buckets of a key, for its cached record.
+    pub fn key(&self, id: &KeyId, now: u32) -> Arc<KeyBuckets> {
+        let mut shard = self.keys[self.shard(id)].lock();
+        if shard.len() >= KEYS_PER_SHARD {
+            shard.retain(|_, buckets| Arc::strong_count(buckets) > 1 || !buckets.is_over(now));
+        }
+        shard
+            .entry(id.clone())
+            .or_insert_with(|| Arc::new(KeyBuckets::new(self.operations)))
+            .clone()
+    }
+
+    /// Spends one call of an address.
+    pub fn take_address(&self, address: IpAddr, now: u32) -> Result<Standing, Standing> {
+        self.address(address, now, |window| window.take(self.address_limit, now))
+    }
+
+    pub fn peek_address(&self, address: IpAddr, now: u32) -> Standing {
+        let address = network(address);
+        let shard = self.addresses[self.shard(&address)].lock();
+        shard
+            .get(&address)
+            .unwrap_or(&Window::default())
+            .peek(self.address_limit, now)
+    }
+
+    fn address<T>(&self, address: IpAddr, now: u32, act: impl FnOnce(&Window) -> T) -> T {
+        let address = network(address);
+        let mut shard = self.addresses[self.shard(&address)].lock();
+        if shard.len() >= ADDRESSES_PER_SHARD && !shard.contains_key(&address) {
+            shard.retain(|_, window| !window.is_over(now));
+            if shard.len() >= ADDRESSES_PER_SHARD {
+                return act(&self.overflow);
+            }
+        }
+        act(shard.entry(address).or_default())
+    }
+
+    /// A place among the calls of a key that are in flight.
+    pub fn enter(self: &Arc<Self>, buckets: &Arc<KeyBuckets>) -> Option<InFlight> {
+        if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX {
+            buckets.in_flight.fetch_sub(1, Relaxed);
+            return None;
+        }
+        self.load.fetch_add(1, Relaxed);
+        Some(InFlight {
+            buckets: buckets.clone(),
+            limiter: self.clone(),
+        })
+    }
+
+    /// A key's hourly limit on calls that run a connector, lowered while this process has very many of them in flight.
+    pub fn under_load(&self, limit: u32) -> u32 {
+        match self.load.load(Relaxed) {
+            load if load < LOAD_HIGH => limit,
+            load if load < LOAD_FULL => (limit / 2).max(1),
+            _ => (limit / 4).max(1),
+        }
+    }
+
+    fn shard(&self, value: &impl Hash) -> usize {
+        self.hasher.hash_one(value) as usize % SHARDS
+    }
+}
+
+/// IPv6 callers own whole /64 networks: one bucket each.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let mut octets = address.octets();
+            octets[8..].fill(0);
+            IpAddr::V6(octets.into())
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u32 = 1_700_000_000;
+
+    fn buckets() -> KeyBuckets {
+        KeyBuckets::new(2)
+    }
+
+    /// The window opens with the first request, counts down and opens anew an hour later.
+    #[test]
+    fn a_window_is_anchored_at_its_first_request() {
+        let window = Window::default();
+        assert_eq!(
+            window.take(2, NOW),
+            Ok(Standing {
+                limit: 2,
+                remaining: 1,
+                reset: NOW + 3600
+            })
+        );
+        assert_eq!(
+            window.take(2, NOW + 10),
+            Ok(Standing {
+                limit: 2,
+                remaining: 0,
+                reset: NOW + 3600
+            })
+        );
+        assert_eq!(
+            window.take(2, NOW + 3599),
+            Err(Standing {
+                limit: 2,
+                remaining: 0,
+                reset: NOW + 3600
+            })
+        );
+        assert_eq!(
+            window.take(2, NOW + 3600),
+            Ok(Standing {
+                limit: 2,
+                remaining: 1,
+                reset: NOW + 7200
+            })
+        );
+    }
+
+    /// A refusal by one bucket does not spend the other.
+    #[test]
+    fn a_refused_call_spends_nothing() {
+        let buckets = buckets();
+        let limits = Limits {
+            key: 5,
+            operation: Some((1, 1)),
+        };
+        assert_eq!(
+            buckets.take(limits, NOW).map(|(_, scope)| scope),
+            Ok(Scope::Operation)
+        );
+        for _ in 0..3 {
+            assert_eq!(
+                buckets.take(limits, NOW).map_err(|(_, scope)| scope),
+                Err(Scope::Operation)
+            );
+        }
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        key: 5,
+                        operation: None
+                    },
+                    NOW
+                )
+                .0
+                .remaining,
+            4
+        );
+    }
+
+    /// The headers show the bucket with the fewest left; the operation's on a tie.
+    #[test]
+    fn the_binding_bucket_is_shown() {
+        let buckets = buckets();
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        key: 5,
+                        operation: Some((0, 5))
+                    },
+                    NOW
+                )
+                .1,
+            Scope::Operation
+        );
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        key: 4,
+                        operation: Some((0, 5))
+                    },
+                    NOW
+                )
+                .1,
+            Scope::Key
+        );
+    }
+
+    /// Concurrent callers never get more than the limit.
+    #[test]
+    fn a_limit_holds_under_contention() {
+        let buckets = buckets();
+        let granted = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        if buckets
+                            .take(
+                                Limits {
+                                    key: 700,
+                                    operation: None,
+                                },
+                                NOW,
+                            )
+                            .is_ok()
+                        {
+                            granted.fetch_add(1, Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(granted.load(Relaxed), 700);
+    }
+
+    /// All addresses of an IPv6 network share a bucket, and a mapped IPv4 address is itself.
+    #[test]
+    fn addresses_are_grouped_as_they_are_assigned() {
+        let limiter = Limiter::new(0, 2);
+        let of = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(limiter.take_address(of("2001:db8::1"), NOW).is_ok());
+        assert!(limiter.take_address(of("2001:db8::2"), NOW).is_ok());
+        assert!(limiter.take_address(of("2001:db8::3"), NOW).is_err());
+        assert!(limiter.take_address(of("192.0.2.1"), NOW).is_ok());
+        assert_eq!(
+            limiter.peek_address(of("::ffff:192.0.2.1"), NOW).remaining,
+            1
+        );
+    }
+
+    /// The 129th call in flight is refused until one ends.
+    #[test]
+    fn calls_in_flight_are_bounded_per_key() {
+        let limiter = Arc::new(Limiter::new(0, 1));
+        let buckets = limiter.key(&KeyId::generate(), NOW);
+        let mut held: Vec<_> = (0..IN_FLIGHT_MAX)
+            .map(|_| limiter.enter(&buckets).unwrap())
+            .collect();
+        assert!(limiter.enter(&buckets).is_none());
+        held.pop();
+        assert!(limiter.enter(&buckets).is_some());
+    }
+}

@@ -1,0 +1,323 @@
+//! Everything that a request can be refused with, and the one mapping to status codes.
+//!
+//! A [`Problem`] knows status, code, message and details; the request id and the rate-limit numbers are added when the answer
+//! leaves ([`crate::finish`]). Public text says what to do next; what happened inside goes to the log.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{HeaderName, HeaderValue};
+use http::{StatusCode, header};
+use serde_json::{Map, Value, json};
+use souk_domain::time::Timestamp;
+use souk_store::StoreError;
+use std::borrow::Cow;
+
+/// A refusal in the shape of the error envelope: `{"error": {"code", "message", "details"}}`.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    status: StatusCode,
+    code: Cow<'static, str>,
+    message: Cow<'static, str>,
+    details: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// One wrong field of a request: an entry of `details.errors`.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct FieldError {
+    pub field: String,
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl FieldError {
+    pub fn new(
+        field: impl Into<String>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> FieldError {
+        FieldError {
+            field: field.into(),
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl Problem {
+    pub fn new(
+        status: StatusCode,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Problem {
+        Problem(Box::new(Inner {
+            status,
+            code: code.into(),
+            message: message.into(),
+            details: Map::new(),
+            headers: Vec::new(),
+        }))
+    }
+
+    /// Adds a member to `details`.
+    pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Problem {
+        self.0.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
+        self.0.headers.push((name, value));
+        self
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub fn code(&self) -> &str {
+        &self.0.code
+    }
+
+    // 400
+
+    /// A body that breaks a rule of one field.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem::fields(
+            "VALIDATION_ERROR",
+            vec![FieldError::new(field, "invalid", message)],
+        )
+    }
+
+    /// A query parameter, or a parameter of an asset, that cannot be used.
+    pub fn parameter(name: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem::fields(
+            "INVALID_PARAMETER",
+            vec![FieldError::new(name, "invalid", message)],
+        )
+    }
+
+    /// Several fields at once, under the code of the whole.
+    pub fn fields(code: &'static str, errors: Vec<FieldError>) -> Problem {
+        let message = match errors.as_slice() {
+            [one] => format!("{}: {}", one.field, one.message),
+            many => format!("{} fields are not valid; see details.errors", many.len()),
+        };
+        let errors = serde_json::to_value(errors).unwrap_or_default();
+        Problem::new(StatusCode::BAD_REQUEST, code, message).detail("errors", errors)
+    }
+
+    pub fn bad_request(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// A body names another company or user than the path.
+    pub fn path_body_mismatch(field: &str) -> Problem {
+        let message = format!("must equal the `{field}` of the path, or be left out");
+        Problem::fields(
+            "PATH_BODY_MISMATCH",
+            vec![FieldError::new(field, "mismatch", message)],
+        )
+    }
+
+    // 401, 410
+
+    pub fn missing_key() -> Problem {
+        Problem::unauthenticated(
+            "MISSING_API_KEY",
+            "send your API key in the header x-api-key",
+        )
+    }
+
+    /// A key that is malformed or unknown (both null) or expired.
+    pub fn invalid_key(
+        message: &'static str,
+        key_id: Option<&str>,
+        expires_at: Option<String>,
+    ) -> Problem {
+        Problem::unauthenticated("INVALID_API_KEY", message)
+            .detail("key_id", key_id)
+            .detail("expires_at", expires_at)
+    }
+
+    fn unauthenticated(code: &'static str, message: &'static str) -> Problem {
+        const CHALLENGE: HeaderValue =
+            HeaderValue::from_static(r#"ApiKey realm="api", header="x-api-key""#);
+        Problem::new(StatusCode::UNAUTHORIZED, code, message)
+            .header(header::WWW_AUTHENTICATE, CHALLENGE)
+    }
+
+    pub fn deactivated_key(key_id: &str, deactivated_at: Option<Timestamp>) -> Problem {
+        Problem::new(
+            StatusCode::GONE,
+            "API_KEY_DEACTIVATED",
+            "this API key has been deactivated; create a new one",
+        )
+        .detail("key_id", key_id)
+        .detail("deactivated_at", deactivated_at.map(|at| at.to_string()))
+    }
+
+    // 402, 403
+
+    pub fn insufficient_credits(required: i64, balance: i64, held: i64) -> Problem {
+        Problem::new(
+            StatusCode::PAYMENT_REQUIRED,
+            "INSUFFICIENT_CREDITS",
+            "the balance does not cover this call; buy credits and try again",
+        )
+        .detail("required_credits", required)
+        .detail("balance_credits", balance)
+        .detail("held_credits", held)
+    }
+
+    pub fn forbidden(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, code, message)
+    }
+
+    // 404, 405, 409
+
+    /// `resource` is a word such as `asset`; the code is `ASSET_NOT_FOUND`.
+    pub fn not_found(resource: &str, id: &str) -> Problem {
+        let code = format!(
+            "{}_NOT_FOUND",
+            resource.replace([' ', '-'], "_").to_ascii_uppercase()
+        );
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            code,
+            format!("there is no {resource} {id:?} that this key can see"),
+        )
+        .detail("id", id)
+    }
+
+    pub fn conflict(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, code, message)
+    }
+
+    /// The resource exists but its state does not allow this.
+    pub fn state(status: &str, message: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::conflict("INVALID_STATE", message).detail("status", status)
+    }
+
+    // 413, 415
+
+    pub fn too_large(limit: u64) -> Problem {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "PAYLOAD_TOO_LARGE",
+            format!("the body is larger than {limit} bytes"),
+        )
+        .detail("limit_bytes", limit)
+    }
+
+    pub fn unsupported_media_type(expected: &str) -> Problem {
+        Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            format!("send the body with Content-Type: {expected}"),
+        )
+    }
+
+    // 429
+
+    /// Too many calls at once. Consumes nothing of the hourly limits.
+    pub fn busy(retry_after_seconds: u64) -> Problem {
+        Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            CONCURRENCY,
+            "too many calls are in flight; try again shortly",
+        )
+        .retry_after(retry_after_seconds)
+        .detail("retry_after", retry_after_seconds)
+    }
+
+    pub fn retry_after(self, seconds: u64) -> Problem {
+        self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// Whether the call was refused for want of room rather than spent.
+    pub(crate) fn consumes_nothing(&self) -> bool {
+        self.0.code == CONCURRENCY
+    }
+
+    // 500, 503
+
+    /// Our own failure: the cause goes to the log, not to the caller.
+    pub fn internal(cause: impl std::fmt::Display) -> Problem {
+        tracing::error!(%cause, "request failed");
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "INTERNAL_ERROR",
+            "the request failed on our side; try again, and report the request id if it persists",
+        )
+    }
+
+    pub fn unavailable(message: &'static str) -> Problem {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "SERVICE_UNAVAILABLE",
+            message,
+        )
+        .retry_after(1)
+    }
+
+    /// The envelope, with the request id in its details.
+    pub(crate) fn into_parts(
+        self,
+        request_id: &str,
+    ) -> (StatusCode, Vec<(HeaderName, HeaderValue)>, Vec<u8>) {
+        let Inner {
+            status,
+            code,
+            message,
+            mut details,
+            headers,
+        } = *self.0;
+        details.insert("request_id".to_owned(), request_id.into());
+        let body = json!({"error": {"code": code, "message": message, "details": details}});
+        (status, headers, body.to_string().into_bytes())
+    }
+
+    /// Stands in for an answer that some library made: same status, our envelope.
+    pub(crate) fn for_status(status: StatusCode) -> Problem {
+        match status {
+            StatusCode::NOT_FOUND => Problem::new(
+                status,
+                "ROUTE_NOT_FOUND",
+                "there is no such route; see /openapi.json",
+            ),
+            StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(crate::operation::BODY_BYTES_MAX),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Problem::unsupported_media_type("application/json")
+            }
+            status if status.is_client_error() => {
+                Problem::new(status, "INVALID_REQUEST", "the request cannot be read")
+            }
+            status => Problem::internal(format!("a library answered {status}")),
+        }
+    }
+}
+
+const CONCURRENCY: &str = "CONCURRENCY_LIMIT_EXCEEDED";
+
+/// The body is written when the answer leaves, because only then its request id is known.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.0.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        match error {
+            StoreError::Busy | StoreError::Unavailable(_) => {
+                tracing::warn!(%error, "store unavailable");
+                Problem::unavailable("the store is not available; try again")
+            }
+            error => Problem::internal(error),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! From operations and handlers to an axum router.
+//!
+//! Every route is one axum handler that runs the gate, the operation's own handler and the finish, in that order and in one boxed future.
+//! What matches no route or no method gets the same envelope and headers from the same code.
+
+use crate::gate::{self, Passed};
+use crate::operation::{CompanyRule, Operation, Verb};
+use crate::problem::Problem;
+use crate::{ApiState, finish, idempotency};
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter};
+use futures_util::FutureExt;
+use http::{HeaderValue, StatusCode, header};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// An operation in its place: what the gate needs beside the declaration.
+pub struct Mounted {
+    pub operation: Operation,
+    /// Its bucket among those of a key, if it has a limit of its own.
+    pub bucket: Option<usize>,
+    /// Its place among all operations, for counters.
+    pub index: usize,
+}
+
+type Mount =
+    Box<dyn Fn(MethodRouter<ApiState>, Arc<Mounted>) -> MethodRouter<ApiState> + Send + Sync>;
+
+/// Operations with their handlers; every resource module makes one, `lib.rs` merges them.
+#[derive(Default)]
+pub struct Routes {
+    entries: Vec<(Operation, Mount)>,
+}
+
+impl Routes {
+    pub fn new() -> Routes {
+        Routes::default()
+    }
+
+    pub fn add<H, T>(mut self, operation: Operation, handler: H) -> Routes
+    where
+        H: Handler<T, ApiState>,
+        T: 'static,
+    {
+        let mount = move |router: MethodRouter<ApiState>, mounted: Arc<Mounted>| {
+            let filter = filter(mounted.operation.verb);
+            router.on(
+                filter,
+                Gated {
+                    mounted,
+                    handler: handler.clone(),
+                    arguments: PhantomData,
+                },
+            )
+        };
+        self.entries.push((operation, Box::new(mount)));
+        self
+    }
+
+    pub fn merge(mut self, other: Routes) -> Routes {
+        self.entries.extend(other.entries);
+        self
+    }
+
+    pub fn operations(&self) -> impl Iterator<Item = &Operation> {
+        self.entries.iter().map(|(operation, _)| operation)
+    }
+
+    /// How many operations have a limit of their own.
+    pub fn buckets(&self) -> usize {
+        self.operations()
+            .filter(|operation| operation.hourly.is_some())
+            .count()
+    }
+
+    pub fn into_router(self, state: ApiState) -> axum::Router {
+        let mut buckets = 0;
+        let mut paths: BTreeMap<&'static str, (MethodRouter<ApiState>, Vec<&'static str>)> =
+            BTreeMap::new();
+        for (index, (operation, mount)) in self.entries.iter().enumerate() {
+            let bucket = operation.hourly.map(|_| {
+                buckets += 1;
+                buckets - 1
+            });
+            let mounted = Arc::new(Mounted {
+                operation: *operation,
+                bucket,
+                index,
+            });
+            for path in std::iter::once(&operation.path).chain(operation.aliases) {
+                let (router, methods) = paths.entry(path).or_default();
+                *router = mount(std::mem::take(router), mounted.clone());
+                methods.push(operation.verb.name());
+            }
+        }
+        let mut router = axum::Router::new();
+        for (path, (methods, names)) in paths {
+            let refuse = Unrouted {
+                allow: Some(
+                    HeaderValue::from_str(&names.join(", "))
+                        .unwrap_or(HeaderValue::from_static("")),
+                ),
+            };
+            router = router.route(
+                path,
+                methods
+                    .on(MethodFilter::HEAD, refuse.clone())
+                    .fallback(refuse),
+            );
+        }
+        router.fallback(Unrouted { allow: None }).with_state(state)
+    }
+}
+
+fn filter(verb: Verb) -> MethodFilter {
+    match verb {
+        Verb::Get => MethodFilter::GET,
+        Verb::Post => MethodFilter::POST,
+        Verb::Put => MethodFilter::PUT,
+        Verb::Patch => MethodFilter::PATCH,
+        Verb::Delete => MethodFilter::DELETE,
+    }
+}
+
+type BoxFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// An operation's handler behind the gate.
+struct Gated<H, T> {
+    mounted: Arc<Mounted>,
+    handler: H,
+    arguments: PhantomData<fn() -> T>,
+}
+
+impl<H: Clone, T> Clone for Gated<H, T> {
+    fn clone(&self) -> Self {
+        Gated {
+            mounted: self.mounted.clone(),
+            handler: self.handler.clone(),
+            arguments: PhantomData,
+        }
+    }
+}
+
+impl<H, T> Handler<(T,), ApiState> for Gated<H, T>
+where
+    H: Handler<T, ApiState>,
+    T: 'static,
+{
+    type Future = BoxFuture;
+
+    fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
+        Box::pin(async move {
+            let mut call = finish::Call::begin(&request, &state);
+            let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
+            let mut response = match passed {
+                Err(problem) => problem.into_response(),
+                Ok(Passed { in_flight }) => {
+                    let work = respond(self.handler, request, state.clone(), &self.mounted, &call);
+                    let response = AssertUnwindSafe(work).catch_unwind().await;
+                    drop(in_flight);
+                    response.unwrap_or_else(|_| {
+                        Problem::internal(format!("{} panicked", self.mounted.operation.id))
+                            .into_response()
+                    })
+                }
+            };
+            call.finish(&state, &mut response);
+            response
+        })
+    }
+}
+
+async fn respond<H, T>(
+    handler: H,
+    request: Request,
+    state: ApiState,
+    mounted: &Mounted,
+    call: &finish::Call,
+) -> Response
+where
+    H: Handler<T, ApiState>,
+    T: 'static,
+{
+    let operation = &mounted.operation;
+    let keeps_answers = operation.verb == Verb::Post && !operation.billed;
+    match request.headers().get(idempotency::HEADER) {
+        Some(_) if keeps_answers => idempotency::once(handler, request, state, mounted, call).await,
+        _ => handler.call(request, state).await,
+    }
+}
+
+/// What no operation takes: an unknown path, or a known one with another method.
+#[derive(Clone)]
+struct Unrouted {
+    allow: Option<HeaderValue>,
+}
+
+impl Handler<(), ApiState> for Unrouted {
+    type Future = BoxFuture;
+
+    fn call(self, request: Request, state: ApiState) -> BoxFuture {
+        Box::pin(async move {
+            let mut call = finish::Call::begin(&request, &state);
+            let problem = match gate::pass_unrouted(&state, request.headers(), &mut call).await {
+                Err(problem) => problem,
+                Ok(()) => match self.allow {
+                    None => Problem::new(
+                        StatusCode::NOT_FOUND,
+                        "ROUTE_NOT_FOUND",
+                        "there is no such route; see /openapi.json",
+                    ),
+                    Some(allow) => {
+                        let names = allow.to_str().unwrap_or_default().to_owned();
+                        Problem::new(
+                            StatusCode::METHOD_NOT_ALLOWED,
+                            "METHOD_NOT_ALLOWED",
+                            format!("this route takes {names}"),
+                        )
+                        .detail("allow", names)
+                        .header(header::ALLOW, allow)
+                    }
+                },
+            };
+            let mut response = problem.into_response();
+            call.finish(&state, &mut response);
+            response
+        })
+    }
+}
+
+/// The company that a path names, when the operation has one there: the raw second segment.
+pub fn path_company<'a>(operation: &Operation, path: &'a str) -> Option<&'a str> {
+    match operation.company {
+        CompanyRule::Own => path.strip_prefix("/companies/")?.split('/').next(),
+        CompanyRule::Unchecked => None,
+    }
+}

@@ -1,0 +1,139 @@
+//! What every handler can reach: the store, the flows, the settings, the limits, and the keys that were seen lately.
+
+use crate::caller::Principal;
+use crate::limiter::Limiter;
+use crate::problem::Problem;
+use http::HeaderMap;
+use ipnet::IpNet;
+use souk_app::App;
+use souk_domain::keys::KeyDigest;
+use souk_domain::time::Timestamp;
+use souk_store::{Cache, Change, Db, StoreError, Topic};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Keys kept in memory: about 2 KB each with their buckets.
+const KEYS_CACHED: usize = 20_000;
+
+/// What the operator chose.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the management API is reached, without a trailing slash.
+    pub base_url: String,
+    /// Where the data route is reached; sellers' handles become its subdomains.
+    pub endpoint_base_url: String,
+    /// Requests an hour of an address that shows no valid key.
+    pub address_rate_limit: u32,
+    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Host` are believed.
+    pub trust_proxy: Vec<IpNet>,
+}
+
+impl Settings {
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.trust_proxy
+            .iter()
+            .any(|network| network.contains(&peer))
+    }
+
+    /// The address of the client: the nearest one that is not a proxy of ours.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        if self.trust_proxy.is_empty() || !self.trusts(peer) {
+            return peer;
+        }
+        let forwarded = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        let addresses: Vec<IpAddr> = forwarded
+            .filter_map(|text| text.trim().parse().ok())
+            .collect();
+        addresses
+            .iter()
+            .rev()
+            .copied()
+            .find(|address| !self.trusts(*address))
+            .unwrap_or(peer)
+    }
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState(Arc<Shared>);
+
+struct Shared {
+    app: App,
+    settings: Settings,
+    limiter: Arc<Limiter>,
+    principals: Cache<KeyDigest, Principal>,
+}
+
+impl ApiState {
+    pub fn new(app: App, settings: Settings) -> ApiState {
+        let limiter = Arc::new(Limiter::new(
+            crate::all().buckets(),
+            settings.address_rate_limit,
+        ));
+        let principals = Cache::new(
+            &app.db,
+            KEYS_CACHED,
+            |change: &Change, _: &KeyDigest, principal: &Principal| match change {
+                Change::One {
+                    topic: Topic::Key,
+                    id,
+                } => principal.key().id.as_str() == id,
+                Change::One {
+                    topic: Topic::Company,
+                    id,
+                } => principal.company().as_str() == id,
+                _ => false,
+            },
+        );
+        ApiState(Arc::new(Shared {
+            app,
+            settings,
+            limiter,
+            principals,
+        }))
+    }
+
+    pub fn app(&self) -> &App {
+        &self.0.app
+    }
+
+    pub fn db(&self) -> &Db {
+        &self.0.app.db
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn limiter(&self) -> &Arc<Limiter> {
+        &self.0.limiter
+    }
+
+    /// The key with this digest. A transaction that changes it takes it out of the cache before its commit returns.
+    pub(crate) async fn principal(
+        &self,
+        digest: KeyDigest,
+        now: Timestamp,
+    ) -> Result<Option<Arc<Principal>>, Problem> {
+        let load = || async {
+            let mut read = self.db().read().await?;
+            let known = souk_store::keys::by_digest(&mut read, &digest)
+                .await?
+                .ok_or(StoreError::NotFound)?;
+            let buckets = self.limiter().key(
+                &known.key.id,
+                u32::try_from(now.seconds()).unwrap_or(u32::MAX),
+            );
+            Ok(Principal::new(known, buckets))
+        };
+        match self.0.principals.get_or_load(digest, load).await {
+            Ok(principal) => Ok(Some(principal)),
+            Err(StoreError::NotFound) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Liveness and readiness, for supervisors and balancers.
+
+use crate::{Access, ApiState, Data, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Serialize;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+pub const HEALTHZ: Operation = Operation::get("healthz", "/healthz")
+    .about("System", "Whether the process runs")
+    .access(Access::Public)
+    .returns(200, Shape::One(schema::<Health>));
+
+pub const READYZ: Operation = Operation::get("readyz", "/readyz")
+    .about("System", "Whether the host can serve: its store answers")
+    .notes("503 `SERVICE_UNAVAILABLE` when it cannot.")
+    .access(Access::Public)
+    .returns(200, Shape::One(schema::<Health>));
+
+/// Shorter than the patience of every balancer.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+#[derive(Serialize, ToSchema)]
+pub struct Health {
+    /// `ok`
+    pub status: &'static str,
+    pub version: &'static str,
+}
+
+const OK: Health = Health {
+    status: "ok",
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+pub async fn healthz() -> Data<Health> {
+    Data(OK)
+}
+
+pub async fn readyz(State(api): State<ApiState>) -> Result<Data<Health>, Problem> {
+    match tokio::time::timeout(STORE_ANSWERS_WITHIN, api.db().ping()).await {
+        Ok(Ok(())) => Ok(Data(OK)),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "not ready");
+            Err(Problem::unavailable("the store does not answer"))
+        }
+        Err(_) => Err(Problem::unavailable("the store does not answer in time")),
+    }
+}
