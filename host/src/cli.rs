@@ -47,14 +47,7 @@ pub enum Command {
     Demo(Options),
     /// Compile one connector, as a child of the sandbox.
     #[command(hide = true)]
-    Compile(Compile),
-}
-
-/// How the sandbox calls its own binary; see `souk_sandbox`.
-#[derive(Args)]
-pub struct Compile {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub arguments: Vec<String>,
+    Compile,
 }
 
 /// Settings as given in one place; absent means: ask the next place.
@@ -96,6 +89,16 @@ pub struct Options {
     )]
     pub master_key: Option<String>,
 
+    /// Master keys of the past, which open what they sealed but seal nothing anew. Repeatable.
+    #[arg(
+        long,
+        env = "SOUK_MASTER_KEY_OLD",
+        value_name = "KEY",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub master_key_old: Vec<String>,
+
     /// Write the addresses (and keys that were just made) to this file once requests are accepted, in one rename.
     #[arg(long, env = "SOUK_READY_FILE", value_name = "FILE")]
     pub ready_file: Option<PathBuf>,
@@ -129,8 +132,8 @@ pub struct Options {
     )]
     pub base_url: Option<String>,
 
-    /// Where sellers' endpoints are fetched [default: the base URL]. With `{handle}` in its host, as in
-    /// `https://{handle}.data.example.com`, the subdomain names the seller.
+    /// Where sellers' endpoints are fetched [default: the base URL]. With `https://data.example.com`, the subdomain
+    /// names the seller: `https://acme.data.example.com/endpoints/v1/league-goals`.
     #[arg(
         long,
         env = "SOUK_ENDPOINT_BASE_URL",
@@ -184,14 +187,28 @@ pub struct Options {
     /// Requests an hour that one address may make without a valid key [default: 6000].
     #[arg(
         long,
-        env = "SOUK_ADDRESS_RATE_LIMIT",
+        env = "SOUK_IP_RATE_LIMIT",
         value_name = "N",
         help_heading = "Bounds"
     )]
-    pub address_rate_limit: Option<u32>,
+    pub ip_rate_limit: Option<u32>,
+
+    /// Serve Prometheus metrics at /metrics on this address, without a key [default: not at all].
+    #[arg(
+        long,
+        env = "SOUK_METRICS_LISTEN",
+        value_name = "ADDR",
+        help_heading = "Logs and metrics"
+    )]
+    pub metrics_listen: Option<SocketAddr>,
 
     /// What is logged, as a tracing filter: `info`, `warn,souk_sandbox=debug` [default: info].
-    #[arg(long, env = "SOUK_LOG", value_name = "FILTER", help_heading = "Logs")]
+    #[arg(
+        long,
+        env = "SOUK_LOG",
+        value_name = "FILTER",
+        help_heading = "Logs and metrics"
+    )]
     pub log: Option<String>,
 
     /// How logs look [default: auto, text on a terminal and JSON otherwise].
@@ -200,7 +217,7 @@ pub struct Options {
         env = "SOUK_LOG_FORMAT",
         value_name = "FORMAT",
         value_enum,
-        help_heading = "Logs"
+        help_heading = "Logs and metrics"
     )]
     pub log_format: Option<LogFormat>,
 }
@@ -222,6 +239,7 @@ impl Options {
             data_dir: self.data_dir.or(next.data_dir),
             database_url: self.database_url.or(next.database_url),
             master_key: self.master_key.or(next.master_key),
+            master_key_old: given(self.master_key_old, next.master_key_old),
             ready_file: self.ready_file.or(next.ready_file),
             connector_dir: self.connector_dir.or(next.connector_dir),
             allow_network: given(self.allow_network, next.allow_network),
@@ -232,7 +250,8 @@ impl Options {
             connections_max: self.connections_max.or(next.connections_max),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
-            address_rate_limit: self.address_rate_limit.or(next.address_rate_limit),
+            ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
+            metrics_listen: self.metrics_listen.or(next.metrics_listen),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
         }
@@ -280,10 +299,10 @@ mod tests {
     #[test]
     fn every_setting_is_a_key_of_the_file() {
         let file = "
-            listen = '0.0.0.0:1'\n data_dir = 'd'\n database_url = 'sqlite:x'\n master_key = 'k'\n ready_file = 'r'
+            listen = '0.0.0.0:1'\n data_dir = 'd'\n database_url = 'sqlite:x'\n master_key = 'k'\n master_key_old = ['o']\n ready_file = 'r'
             connector_dir = 'c'\n allow_network = ['10.0.0.0/8']\n base_url = 'http://b'
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
-            idle_seconds = 3\n drain_seconds = 4\n address_rate_limit = 5\n log = 'warn'\n log_format = 'json'
+            idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -60,9 +60,36 @@ async fn reached(phase: &mut watch::Receiver<Phase>, at: Phase) {
 pub struct Server {
     address: SocketAddr,
     phase: watch::Sender<Phase>,
-    connections: Arc<Semaphore>,
-    connections_max: usize,
+    connections: Connections,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Counts client connections: one permit each.
+#[derive(Clone)]
+pub struct Connections {
+    permits: Arc<Semaphore>,
+    max: usize,
+}
+
+impl Connections {
+    fn new(max: usize) -> Connections {
+        Connections {
+            permits: Arc::new(Semaphore::new(max)),
+            max,
+        }
+    }
+
+    /// The acceptor holds one permit for the connection that it waits for.
+    pub fn open(&self) -> usize {
+        self.max
+            .saturating_sub(self.permits.available_permits() + 1)
+    }
+
+    async fn all_ended(&self) {
+        // At most 1,000,000, see `Settings`.
+        let all = u32::try_from(self.max).unwrap_or(u32::MAX);
+        drop(self.permits.acquire_many(all).await);
+    }
 }
 
 /// One accepted connection on its way to a worker. The permit counts it until it ends.
@@ -90,7 +117,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 impl Server {
     pub fn start(listener: TcpListener, options: &Options, router: Router) -> io::Result<Server> {
         let address = listener.local_addr()?;
-        let connections = Arc::new(Semaphore::new(options.connections_max));
+        let connections = Connections::new(options.connections_max);
         let (phase, _) = watch::channel(Phase::Serving);
 
         let mut threads = Vec::with_capacity(options.workers + 1);
@@ -105,14 +132,18 @@ impl Server {
             inboxes.push(inbox);
             threads.push(spawn(format!("worker-{number}"), worker.run(accepted))?);
         }
-        let accepting = accept(listener, inboxes, connections.clone(), phase.subscribe());
+        let accepting = accept(
+            listener,
+            inboxes,
+            connections.permits.clone(),
+            phase.subscribe(),
+        );
         threads.push(spawn("acceptor".to_owned(), accepting)?);
 
         Ok(Server {
             address,
             phase,
             connections,
-            connections_max: options.connections_max,
             threads,
         })
     }
@@ -121,16 +152,19 @@ impl Server {
         self.address
     }
 
+    pub fn connections(&self) -> Connections {
+        self.connections.clone()
+    }
+
     /// Stops accepting and waits until every request in flight has been answered, for `bound` at most.
     /// The number of connections that had to be cut comes back. The threads go on, so that what they
     /// opened (the store's connections) can still be closed; end them with [`Server::stop`].
     pub async fn drain(&self, bound: Duration) -> usize {
         self.phase.send_replace(Phase::Draining);
-        // 1,000,000 at most, see `Settings`.
-        let all = u32::try_from(self.connections_max).unwrap_or(u32::MAX);
-        match tokio::time::timeout(bound, self.connections.acquire_many(all)).await {
-            Ok(_) => 0,
-            Err(_) => self.connections_max - self.connections.available_permits(),
+        match tokio::time::timeout(bound, self.connections.all_ended()).await {
+            Ok(()) => 0,
+            // The acceptor is gone, and its permit with it.
+            Err(_) => self.connections.max - self.connections.permits.available_permits(),
         }
     }
 

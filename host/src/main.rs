@@ -1,7 +1,54 @@
+//! The binary `souk`: reads the command line and starts what it names. See `cli.rs` for the settings,
+//! `host.rs` for how the parts are put together.
+
 mod cli;
+mod demo;
+mod host;
 mod listener;
 mod logs;
+mod metrics;
 mod ready;
+mod serve;
 mod settings;
 
-fn main() {}
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use cli::{Cli, Command};
+use settings::Settings;
+
+/// For what is no request: the store's housekeeping, jobs, the demo's own API. Requests have threads
+/// of their own, see `listener.rs`.
+const BACKGROUND_THREADS: usize = 2;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve(options) => Settings::resolve(options, &settings::SERVE)
+            .and_then(|settings| block_on(settings, serve::run)),
+        Command::Demo(options) => Settings::resolve(options, &settings::DEMO)
+            .and_then(|settings| block_on(settings, demo::run)),
+        Command::Compile => return souk_sandbox::compile_child::main(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("souk: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn block_on<F: Future<Output = Result<()>>>(
+    settings: Settings,
+    run: fn(Settings) -> F,
+) -> Result<()> {
+    logs::start(&settings.log, settings.log_format)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(BACKGROUND_THREADS)
+        .thread_name("background")
+        .enable_all()
+        .build()?
+        .block_on(run(settings))
+}

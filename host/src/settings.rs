@@ -27,6 +27,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub database_url: String,
     pub master_key: Option<String>,
+    pub master_key_old: Vec<String>,
     pub ready_file: Option<PathBuf>,
     pub connector_dir: Option<PathBuf>,
     pub allow_network: Vec<IpNet>,
@@ -37,7 +38,8 @@ pub struct Settings {
     pub connections_max: usize,
     pub idle: Duration,
     pub drain: Duration,
-    pub address_rate_limit: u32,
+    pub ip_rate_limit: u32,
+    pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -50,7 +52,7 @@ const CONNECTIONS_MAX: usize = 10_000;
 const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
 const DRAIN_SECONDS: u64 = 20;
-const ADDRESS_RATE_LIMIT: u32 = 6000;
+const IP_RATE_LIMIT: u32 = 6000;
 /// More threads than this is a typing error.
 const WORKERS_MAX: usize = 1024;
 
@@ -95,6 +97,7 @@ impl Settings {
             database_url,
             data_dir,
             master_key: options.master_key,
+            master_key_old: options.master_key_old,
             ready_file: options.ready_file,
             connector_dir: options.connector_dir,
             allow_network: options.allow_network,
@@ -111,7 +114,8 @@ impl Settings {
             connections_max,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
-            address_rate_limit: options.address_rate_limit.unwrap_or(ADDRESS_RATE_LIMIT),
+            ip_rate_limit: options.ip_rate_limit.unwrap_or(IP_RATE_LIMIT),
+            metrics_listen: options.metrics_listen,
             log: options.log.unwrap_or_else(|| "info".to_owned()),
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
         })

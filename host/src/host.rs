@@ -1,0 +1,250 @@
+//! The host: store, sandbox, API and listener put together, and taken apart again in the right order.
+//!
+//! Wiring only: every decision is made in the crates that it wires. Start reading at [`Host::start`].
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use souk_api::ApiState;
+use souk_app::{App, Parts};
+use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_store::sealing::Sealer;
+use souk_store::{Db, OpenOptions};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::listener::{self, Server};
+use crate::metrics;
+use crate::ready::Platform;
+use crate::settings::Settings;
+
+/// Requests that were cut may still hold a connection of the store; the end does not wait for them.
+const CLOSE_MAX: Duration = Duration::from_secs(5);
+
+pub struct Host {
+    pub base_url: String,
+    pub endpoint_base_url: String,
+    /// Of the platform company, when this start made it.
+    pub platform: Option<Platform>,
+    server: Server,
+    app: App,
+    signals: Signals,
+    settings: Settings,
+}
+
+impl Host {
+    /// Returns once requests are accepted.
+    pub async fn start(settings: Settings, egress: EgressPolicy) -> Result<Host> {
+        make_private_directory(&settings.data_dir)?;
+        // Early, so that a taken address is noticed before anything is touched.
+        let listener = listener::bind(settings.listen)
+            .with_context(|| format!("cannot listen on {}", settings.listen))?;
+        let address = listener.local_addr()?;
+
+        let db = Db::open(&OpenOptions::new(&settings.database_url))
+            .await
+            .with_context(|| {
+                format!(
+                    "the store {} cannot be opened",
+                    without_password(&settings.database_url)
+                )
+            })?;
+        let _sealer = sealer(&settings)?;
+        let app = App::new(Parts {
+            db: db.clone(),
+            sandbox: sandbox(&settings, egress)?,
+            files_dir: settings.data_dir.join("files"),
+        });
+        let platform = found_platform(&db).await?;
+
+        let base_url = settings
+            .base_url
+            .clone()
+            .unwrap_or_else(|| reached_at(address));
+        let endpoint_base_url = settings
+            .endpoint_base_url
+            .clone()
+            .unwrap_or_else(|| base_url.clone());
+        let api = ApiState::new(
+            app.clone(),
+            souk_api::Settings {
+                base_url: base_url.clone(),
+                endpoint_base_url: endpoint_base_url.clone(),
+                address_rate_limit: settings.ip_rate_limit,
+                trust_proxy: settings.trust_proxy.clone(),
+            },
+        );
+        // From here on a signal waits for `serve`, which stops in order.
+        let signals = Signals::new()?;
+        let options = listener::Options {
+            workers: settings.workers,
+            connections_max: settings.connections_max,
+            idle: settings.idle,
+        };
+        let server = Server::start(listener, &options, souk_api::router(api))?;
+        if let Some(address) = settings.metrics_listen {
+            let address = metrics::start(address, app.clone(), server.connections()).await?;
+            tracing::info!(%address, "serving metrics");
+        }
+        if let Some(directory) = settings.connector_dir.clone() {
+            let sandbox = app.sandbox.clone();
+            tokio::spawn(async move { sandbox.watch_directory(&directory).await });
+        }
+        tracing::info!(%address, %base_url, workers = settings.workers, "accepting requests");
+        Ok(Host {
+            base_url,
+            endpoint_base_url,
+            platform,
+            server,
+            app,
+            signals,
+            settings,
+        })
+    }
+
+    /// Serves until SIGTERM or SIGINT, then finishes what is in flight. A second signal ends at once.
+    pub async fn serve(mut self) -> Result<()> {
+        self.signals.next().await;
+        let seconds = self.settings.drain.as_secs();
+        tracing::info!(seconds, "stopping: finishing the requests in flight");
+        tokio::select! {
+            () = stop(self.server, &self.app, self.settings.drain) => tracing::info!("stopped"),
+            () = self.signals.next() => tracing::warn!("stopped by a second signal"),
+        }
+        Ok(())
+    }
+}
+
+/// From the outside in: clients, connectors' sessions, the store; the threads last, since what they
+/// opened is closed through them.
+async fn stop(server: Server, app: &App, drain: Duration) {
+    let deadline = Instant::now() + drain;
+    let cut = server.drain(drain).await;
+    if cut > 0 {
+        tracing::warn!(
+            connections = cut,
+            "requests in flight were cut: they took longer than the drain allows"
+        );
+    }
+    app.sandbox.shut_down(deadline).await;
+    if tokio::time::timeout(CLOSE_MAX, app.db.close())
+        .await
+        .is_err()
+    {
+        tracing::warn!("the store is still in use; what was committed is safe");
+    }
+    server.stop();
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn sealer(settings: &Settings) -> Result<Sealer> {
+    let former: Vec<&str> = settings.master_key_old.iter().map(String::as_str).collect();
+    match &settings.master_key {
+        Some(key) => Ok(Sealer::new(key, &former)?),
+        None => {
+            ensure!(
+                former.is_empty(),
+                "--master-key-old without --master-key: which key seals from now on?"
+            );
+            Ok(Sealer::open(None, &settings.data_dir.join("master.key"))?)
+        }
+    }
+}
+
+fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
+    let compiler = Compiler::Child {
+        program: std::env::current_exe().context("the path of this program is unknown")?,
+        args: vec!["compile".to_owned()],
+    };
+    let options = souk_sandbox::Options::new(settings.data_dir.join("compiled"), egress, compiler);
+    Sandbox::new(options).context("the sandbox cannot start")
+}
+
+/// The platform company and its key, if this store has none yet. Its key is in memory only from here on:
+/// whoever starts the host for the first time must keep it.
+async fn found_platform(db: &Db) -> Result<Option<Platform>> {
+    let mut write = db.write().await?;
+    let founded =
+        souk_store::founding::found_platform(&mut write, SystemTime::now().into()).await?;
+    write.commit().await?;
+    Ok(founded.map(|founded| Platform {
+        company_id: founded.company.id.to_string(),
+        api_key: founded.secret.expose().to_owned(),
+    }))
+}
+
+/// Everything below is readable by its owner only: the store holds customers' data.
+fn make_private_directory(path: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("the data directory {} cannot be made", path.display()))
+}
+
+/// An address that a client on this machine can use.
+fn reached_at(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// For messages.
+fn without_password(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_url_is_one_that_can_be_called() {
+        assert_eq!(
+            reached_at("0.0.0.0:80".parse().unwrap()),
+            "http://127.0.0.1:80"
+        );
+        assert_eq!(reached_at("[::]:80".parse().unwrap()), "http://[::1]:80");
+        assert_eq!(
+            reached_at("10.0.0.7:8080".parse().unwrap()),
+            "http://10.0.0.7:8080"
+        );
+    }
+
+    #[test]
+    fn messages_show_no_password() {
+        assert_eq!(
+            without_password("postgres://u:p@ss@db/souk"),
+            "postgres://…@db/souk"
+        );
+        assert_eq!(without_password("sqlite:a/b.db"), "sqlite:a/b.db");
+    }
+}

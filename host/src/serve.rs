@@ -1,0 +1,41 @@
+//! `souk serve`.
+
+use anyhow::Result;
+use souk_sandbox::EgressPolicy;
+
+use crate::host::Host;
+use crate::ready::{Ready, write_json};
+use crate::settings::Settings;
+
+pub async fn run(settings: Settings) -> Result<()> {
+    let ready_file = settings.ready_file.clone();
+    let egress = egress(&settings);
+    let host = Host::start(settings, egress).await?;
+    let ready = Ready {
+        base_url: host.base_url.clone(),
+        endpoint_base_url: host.endpoint_base_url.clone(),
+        platform: host.platform.clone(),
+        seller: None,
+        buyer: None,
+    };
+    match (&ready_file, &host.platform) {
+        (Some(path), _) => write_json(path, &ready)?,
+        // Not into the log: logs are collected and kept.
+        (None, Some(platform)) => println!(
+            "The platform company {} was created. Its key, of role 5, is shown this once:\n{}",
+            platform.company_id, platform.api_key
+        ),
+        (None, None) => {}
+    }
+    host.serve().await
+}
+
+/// Public addresses, and what the operator vouches for.
+pub fn egress(settings: &Settings) -> EgressPolicy {
+    settings
+        .allow_network
+        .iter()
+        .fold(EgressPolicy::public_only(), |policy, network| {
+            policy.allow_network(*network)
+        })
+}

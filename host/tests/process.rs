@@ -1,0 +1,229 @@
+//! The binary as an operator meets it: starting, stopping, starting again, and what it says when it cannot.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// `souk serve` on a data directory; killed when the test is over.
+struct Souk {
+    process: Child,
+    ready: Value,
+}
+
+fn souk(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_souk"));
+    command.args(arguments).stdin(Stdio::null());
+    // A process group of its own, so that a Ctrl-C at the test run does not count as a signal to the host.
+    command.process_group(0);
+    command
+}
+
+impl Souk {
+    fn serve(directory: &Path, arguments: &[&str]) -> Souk {
+        let ready_file = directory.join("ready.json");
+        let _ = std::fs::remove_file(&ready_file);
+        let mut process = souk(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(directory.join("data"))
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while !ready_file.exists() {
+            assert!(
+                process.try_wait().unwrap().is_none(),
+                "souk ended instead of serving"
+            );
+            assert!(began.elapsed() < PATIENCE, "souk is not ready");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ready = serde_json::from_slice(&std::fs::read(&ready_file).unwrap()).unwrap();
+        Souk { process, ready }
+    }
+
+    fn base_url(&self) -> &str {
+        self.ready["base_url"].as_str().unwrap()
+    }
+
+    fn terminate(mut self) -> ExitStatus {
+        let pid = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "souk does not stop");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Souk {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn run(arguments: &[&str]) -> Output {
+    souk(arguments).output().unwrap()
+}
+
+fn errors(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+async fn get(url: String, key: &str) -> (u16, Value) {
+    let response = reqwest::Client::new()
+        .get(url)
+        .header("x-api-key", key)
+        .send()
+        .await
+        .unwrap();
+    let status = response.status().as_u16();
+    (status, response.json().await.unwrap())
+}
+
+/// The first start of an empty store makes the platform's company and key; a later one goes on with them.
+#[tokio::test]
+async fn a_second_start_goes_on_where_the_first_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Souk::serve(directory.path(), &[]);
+    let platform = first.ready["platform"].clone();
+    let (company, key) = (
+        platform["company_id"].as_str().unwrap(),
+        platform["api_key"].as_str().unwrap(),
+    );
+    assert!(key.starts_with("sk_"));
+    let (status, _) = get(
+        format!("{}/companies/{company}/api-keys", first.base_url()),
+        key,
+    )
+    .await;
+    assert_eq!(status, 200);
+    assert!(first.terminate().success());
+
+    let second = Souk::serve(directory.path(), &[]);
+    assert!(second.ready.get("platform").is_none());
+    let (status, keys) = get(
+        format!("{}/companies/{company}/api-keys", second.base_url()),
+        key,
+    )
+    .await;
+    assert_eq!((status, &keys["meta"]["total"]), (200, &Value::from(1)));
+}
+
+/// What the store and the key file hold is for the host's user only.
+#[tokio::test]
+async fn the_data_directory_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let _souk = Souk::serve(directory.path(), &[]);
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(directory.path().join("data")), 0o700);
+    assert_eq!(mode(directory.path().join("data/master.key")), 0o600);
+    assert_eq!(mode(directory.path().join("ready.json")), 0o600);
+}
+
+/// One host at a time has an embedded store open.
+#[test]
+fn a_second_host_on_the_same_directory_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let _first = Souk::serve(directory.path(), &[]);
+    let data = directory.path().join("data");
+    let second = run(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data.to_str().unwrap(),
+    ]);
+    assert!(
+        errors(&second).contains("cannot be opened"),
+        "{}",
+        errors(&second)
+    );
+}
+
+/// Metrics stand apart from the API, which does not serve them.
+#[tokio::test]
+async fn metrics_have_a_listener_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    let souk = Souk::serve(directory.path(), &["--metrics-listen", &free]);
+    let text = reqwest::get(format!("http://{free}/metrics"))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    assert!(text.contains("souk_client_connections "), "{text}");
+    assert_eq!(get(format!("{}/metrics", souk.base_url()), "").await.0, 404);
+}
+
+/// What is wrong with a setting is said in one line that names it.
+#[test]
+fn a_wrong_setting_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().to_str().unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["serve", "--data-dir", data, "--listen", &address],
+            "cannot listen on",
+        ),
+        (
+            &["serve", "--data-dir", data, "--database-url", "mysql://x"],
+            "cannot be opened",
+        ),
+        (
+            &["serve", "--data-dir", data, "--workers", "0"],
+            "--workers",
+        ),
+        (
+            &[
+                "serve",
+                "--data-dir",
+                data,
+                "--master-key",
+                "short",
+                "--listen",
+                "127.0.0.1:0",
+            ],
+            "master key",
+        ),
+        (
+            &["serve", "--config", "/does/not/exist.toml"],
+            "/does/not/exist.toml",
+        ),
+        (
+            &["serve", "--allow-network", "everything"],
+            "--allow-network",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let said = errors(&run(arguments));
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
