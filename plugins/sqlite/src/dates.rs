@@ -1,0 +1,172 @@
+//! Dates and times as SQLite's own functions write them, without loss or not at all.
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// `YYYY-MM-DD` as days since 1970-01-01.
+pub fn date(text: &[u8]) -> Option<i32> {
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text else {
+        return None;
+    };
+    let year = number(&[y0, y1, y2, y3])?;
+    let (month, day) = (number(&[m0, m1])?, number(&[d0, d1])?);
+    let days = days_of(year, month, day);
+    // What does not come back the same (February 30) is no date.
+    (civil(days) == (year, month, day)).then_some(days as i32)
+}
+
+/// `HH:MM[:SS[.ffffff]]` as microseconds since midnight.
+pub fn time(text: &[u8]) -> Option<i64> {
+    let (clock, fraction) = match text.iter().position(|&byte| byte == b'.') {
+        Some(dot) => (&text[..dot], Some(&text[dot + 1..])),
+        None => (text, None),
+    };
+    let (hour, minute, second) = match *clock {
+        [h0, h1, b':', m0, m1] if fraction.is_none() => (number(&[h0, h1])?, number(&[m0, m1])?, 0),
+        [h0, h1, b':', m0, m1, b':', s0, s1] => {
+            (number(&[h0, h1])?, number(&[m0, m1])?, number(&[s0, s1])?)
+        }
+        _ => return None,
+    };
+    let micros = match fraction {
+        None => 0,
+        Some(digits) if (1..=6).contains(&digits.len()) => {
+            number(digits)? * 10_i64.pow(6 - digits.len() as u32)
+        }
+        Some(_) => return None,
+    };
+    let valid = hour < 24 && minute < 60 && second < 60;
+    valid.then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+/// `YYYY-MM-DD HH:MM[:SS[.ffffff]][Z]`, with a blank or a `T`, as microseconds since 1970-01-01T00:00:00Z.
+pub fn timestamp(text: &[u8]) -> Option<i64> {
+    let text = text.strip_suffix(b"Z").unwrap_or(text);
+    let (day, clock) = text.split_at_checked(10)?;
+    let clock = clock
+        .strip_prefix(b" ")
+        .or_else(|| clock.strip_prefix(b"T"))?;
+    Some(i64::from(date(day)?) * DAY_US + time(clock)?)
+}
+
+/// `YYYY-MM-DD`; nothing outside the years that SQLite knows.
+pub fn write_date(days: i64) -> Option<String> {
+    let (year, month, day) = civil(days);
+    (0..=9999)
+        .contains(&year)
+        .then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// `YYYY-MM-DD HH:MM:SS[.ffffff]`, UTC.
+pub fn write_timestamp(micros: i64) -> Option<String> {
+    let date = write_date(micros.div_euclid(DAY_US))?;
+    let (seconds, fraction) = (
+        micros.rem_euclid(DAY_US) / 1_000_000,
+        micros.rem_euclid(1_000_000),
+    );
+    let clock = format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    Some(if fraction == 0 {
+        format!("{date} {clock}")
+    } else {
+        format!("{date} {clock}.{fraction:06}")
+    })
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0, |value, digit| {
+        digit
+            .is_ascii_digit()
+            .then(|| value * 10 + i64::from(digit - b'0'))
+    })
+}
+
+/// Days since 1970-01-01 of a proleptic Gregorian date; years begin in March here, so that the leap day is last.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// The inverse of [`days_of`].
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (
+        era * 400 + year_of_era + i64::from(month <= 2),
+        month,
+        day_of_year - (153 * shifted + 2) / 5 + 1,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every day that SQLite can write comes back as itself.
+    #[test]
+    fn dates_round_trip() {
+        for days in date(b"0000-01-01").unwrap()..=date(b"9999-12-31").unwrap() {
+            assert_eq!(
+                date(write_date(days.into()).unwrap().as_bytes()),
+                Some(days)
+            );
+        }
+        assert_eq!(date(b"2000-02-29"), Some(11_016));
+        assert_eq!(write_date(i32::MAX.into()), None);
+    }
+
+    #[test]
+    fn what_is_no_date_stays_text() {
+        for text in [
+            "2023-02-29",
+            "2023-13-01",
+            "2023-00-10",
+            "2023-1-1",
+            "20230101",
+            "2023-01-01 ",
+            "+023-01-01",
+        ] {
+            assert_eq!(date(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_and_timestamps() {
+        assert_eq!(time(b"23:59:59.000001"), Some(86_399_000_001));
+        assert_eq!(time(b"01:02"), Some(3_720_000_000));
+        for text in [
+            "24:00",
+            "1:00",
+            "10:60:00",
+            "10:00:00.",
+            "10:00:00.1234567",
+            "10:00.5",
+        ] {
+            assert_eq!(time(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(timestamp(b"1969-12-31T23:59:59.5Z"), Some(-500_000));
+        assert_eq!(timestamp(b"1970-01-01"), None);
+        assert_eq!(timestamp(b"1970-01-01 00:00:00+01:00"), None);
+        assert_eq!(
+            write_timestamp(-500_000).as_deref(),
+            Some("1969-12-31 23:59:59.500000")
+        );
+        assert_eq!(write_timestamp(0).as_deref(), Some("1970-01-01 00:00:00"));
+    }
+}

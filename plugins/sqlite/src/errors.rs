@@ -1,0 +1,134 @@
+//! SQLite's errors as errors of the contract.
+
+use rusqlite::ffi;
+use souk_sdk::Error;
+
+/// An error met while preparing or running a statement.
+pub fn of_statement(error: rusqlite::Error) -> Error {
+    let (code, text) = match &error {
+        rusqlite::Error::SqliteFailure(code, text) => {
+            (code.extended_code, text.clone().unwrap_or_default())
+        }
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error.extended_code, msg.clone()),
+        rusqlite::Error::MultipleStatement => {
+            return Error::source_failed(
+                "several_statements",
+                "the text holds more than one statement",
+            );
+        }
+        _ => {
+            return Error::internal("sqlite_client", "the connector could not use SQLite")
+                .detail(error.to_string());
+        }
+    };
+    classify(code, &text).detail(text).source_code(name(code))
+}
+
+fn classify(code: i32, text: &str) -> Error {
+    match code & 0xff {
+        ffi::SQLITE_INTERRUPT => {
+            Error::timeout("statement_timeout", "the statement did not finish in time")
+        }
+        ffi::SQLITE_AUTH | ffi::SQLITE_READONLY | ffi::SQLITE_PERM => Error::permission(
+            "statement_refused",
+            "the statement does something other than read",
+        ),
+        ffi::SQLITE_NOMEM => Error::limit_exceeded(
+            "out_of_memory",
+            "the statement needs more memory than a session has",
+        ),
+        ffi::SQLITE_TOOBIG => {
+            Error::limit_exceeded("value_too_long", "a value is longer than the limit allows")
+        }
+        ffi::SQLITE_NOTADB => {
+            Error::configuration("not_a_database", "the file is not an SQLite database")
+        }
+        ffi::SQLITE_CORRUPT => Error::source_failed(
+            "database_corrupt",
+            "the database file is damaged, or was changed while it was open",
+        ),
+        ffi::SQLITE_CANTOPEN => Error::configuration(
+            "database_not_found",
+            "there is no such database file in the company's directory",
+        ),
+        ffi::SQLITE_IOERR | ffi::SQLITE_PROTOCOL => {
+            Error::unavailable("read_failed", "the database file cannot be read")
+        }
+        ffi::SQLITE_MISMATCH => Error::invalid_request(
+            "value_mismatch",
+            "a value has a type that the statement cannot use",
+        ),
+        ffi::SQLITE_ERROR if text.starts_with("no such table") => Error::not_found(
+            "table_not_found",
+            "the statement names a table that does not exist",
+        ),
+        ffi::SQLITE_ERROR if text.starts_with("no such column") => Error::not_found(
+            "column_not_found",
+            "the statement names a column that does not exist",
+        ),
+        ffi::SQLITE_ERROR if text.starts_with("no such function") => Error::not_found(
+            "function_not_found",
+            "the statement names a function that does not exist",
+        ),
+        // The authorizer's refusal of a function comes as a plain error.
+        ffi::SQLITE_ERROR if text.starts_with("not authorized") => Error::permission(
+            "statement_refused",
+            "the statement does something other than read",
+        ),
+        ffi::SQLITE_ERROR if text.contains("syntax error") || text.contains("incomplete input") => {
+            Error::source_failed("syntax_error", "the statement is not valid SQL for SQLite")
+        }
+        _ => Error::source_failed("statement_failed", "the statement failed"),
+    }
+}
+
+/// `SQLITE_ERROR`, or `SQLITE_IOERR (266)` where the extended code says more.
+fn name(extended: i32) -> String {
+    const NAMES: [&str; 27] = [
+        "OK",
+        "ERROR",
+        "INTERNAL",
+        "PERM",
+        "ABORT",
+        "BUSY",
+        "LOCKED",
+        "NOMEM",
+        "READONLY",
+        "INTERRUPT",
+        "IOERR",
+        "CORRUPT",
+        "NOTFOUND",
+        "FULL",
+        "CANTOPEN",
+        "PROTOCOL",
+        "EMPTY",
+        "SCHEMA",
+        "TOOBIG",
+        "CONSTRAINT",
+        "MISMATCH",
+        "MISUSE",
+        "NOLFS",
+        "AUTH",
+        "FORMAT",
+        "RANGE",
+        "NOTADB",
+    ];
+    let primary = extended & 0xff;
+    match usize::try_from(primary).ok().and_then(|at| NAMES.get(at)) {
+        Some(name) if primary == extended => format!("SQLITE_{name}"),
+        Some(name) => format!("SQLITE_{name} ({extended})"),
+        None => extended.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_sqlites_own_names() {
+        assert_eq!(name(ffi::SQLITE_AUTH), "SQLITE_AUTH");
+        assert_eq!(name(ffi::SQLITE_IOERR_READ), "SQLITE_IOERR (266)");
+        assert_eq!(name(999_000_100), "999000100");
+    }
+}

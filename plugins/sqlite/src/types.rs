@@ -1,0 +1,606 @@
+//! From SQLite's values to the contract's columns. The README has the rules as a table; no value is ever
+//! changed to fit one.
+
+use crate::dates;
+use rusqlite::types::ValueRef;
+use serde::de::IgnoredAny;
+use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
+
+/// What a declared type promises. SQLite does not hold columns to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    Boolean,
+    Integer,
+    Real,
+    Decimal,
+    Text,
+    Blob,
+    Date,
+    Time,
+    Timestamp,
+    Json,
+    Nothing,
+}
+
+impl Declared {
+    pub fn parse(declared: Option<&str>) -> Declared {
+        let Some(declared) = declared else {
+            return Declared::Nothing;
+        };
+        let upper = declared.to_ascii_uppercase();
+        let base = upper.split('(').next().unwrap_or_default().trim();
+        let has = |parts: &[&str]| parts.iter().any(|part| base.contains(part));
+        match base {
+            "DATE" => Declared::Date,
+            "TIME" => Declared::Time,
+            "DATETIME" => Declared::Timestamp,
+            "JSON" => Declared::Json,
+            _ if base.starts_with("TIMESTAMP") => Declared::Timestamp,
+            _ if has(&["BOOL"]) => Declared::Boolean,
+            // From here on in the order of SQLite's own rules of affinity.
+            _ if has(&["INT"]) => Declared::Integer,
+            _ if has(&["CHAR", "CLOB", "TEXT"]) => Declared::Text,
+            _ if has(&["BLOB"]) => Declared::Blob,
+            _ if has(&["REAL", "FLOA", "DOUB"]) => Declared::Real,
+            _ if has(&["DEC", "NUMERIC"]) => Declared::Decimal,
+            _ => Declared::Nothing,
+        }
+    }
+
+    /// The type of a column in which no value was seen.
+    fn suggests(self) -> ColumnType {
+        match self {
+            Declared::Boolean => ColumnType::Boolean,
+            Declared::Integer => ColumnType::Int64,
+            Declared::Real => ColumnType::Float64,
+            Declared::Decimal => ColumnType::Decimal,
+            Declared::Text | Declared::Nothing => ColumnType::Text,
+            Declared::Blob => ColumnType::Bytes,
+            Declared::Date => ColumnType::Date,
+            Declared::Time => ColumnType::Time,
+            Declared::Timestamp => ColumnType::Timestamp,
+            Declared::Json => ColumnType::Json,
+        }
+    }
+}
+
+/// One column of a result while it is read: uniform as long as the values are, which is nearly always.
+pub struct Series {
+    declared: Declared,
+    data: Data,
+}
+
+enum Data {
+    /// So many NULLs so far.
+    Nulls(usize),
+    Integers(ColumnBuilder),
+    Reals(ColumnBuilder),
+    Text(ColumnBuilder),
+    Blobs(ColumnBuilder),
+    Mixed(Vec<Scalar>),
+}
+
+/// A value of a column that holds several types.
+enum Scalar {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(Vec<u8>),
+    Blob(Vec<u8>),
+}
+
+impl Series {
+    pub fn new(declared: Declared) -> Series {
+        Series {
+            declared,
+            data: Data::Nulls(0),
+        }
+    }
+
+    /// Appends a value and says how many bytes it counts for.
+    #[inline]
+    pub fn push(&mut self, value: ValueRef<'_>) -> Result<u64, Error> {
+        let value = match value {
+            ValueRef::Text(text) if std::str::from_utf8(text).is_err() => ValueRef::Blob(text),
+            other => other,
+        };
+        match (&mut self.data, value) {
+            (Data::Integers(column), ValueRef::Integer(integer)) => column.i64(integer)?,
+            (Data::Reals(column), ValueRef::Real(real)) => column.f64(real)?,
+            (Data::Text(column), ValueRef::Text(bytes))
+            | (Data::Blobs(column), ValueRef::Blob(bytes)) => column.var(bytes)?,
+            (
+                Data::Integers(column)
+                | Data::Reals(column)
+                | Data::Text(column)
+                | Data::Blobs(column),
+                ValueRef::Null,
+            ) => {
+                column.null();
+            }
+            (Data::Nulls(nulls), ValueRef::Null) => *nulls += 1,
+            (Data::Nulls(nulls), first) => {
+                self.data = Data::begin(*nulls, first);
+                return self.push(first);
+            }
+            (Data::Mixed(values), value) => values.push(Scalar::from(value)),
+            (_, another) => {
+                self.data =
+                    Data::Mixed(std::mem::replace(&mut self.data, Data::Nulls(0)).scalars());
+                return self.push(another);
+            }
+        }
+        Ok(match value {
+            ValueRef::Null => 1,
+            ValueRef::Integer(_) | ValueRef::Real(_) => 8,
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
+        })
+    }
+
+    /// Decides the column's type from all that was seen.
+    pub fn finish(self) -> Result<(ColumnType, Chunk), Error> {
+        let declared = self.declared;
+        match self.data {
+            Data::Nulls(rows) => {
+                let kind = declared.suggests();
+                let mut column = ColumnBuilder::new(kind);
+                (0..rows).for_each(|_| column.null());
+                Ok((kind, column.finish()))
+            }
+            Data::Integers(column) => integers(declared, column.finish()),
+            Data::Reals(column) if declared == Declared::Decimal => {
+                decimals(&scalars(&column.finish(), Storage::Reals))
+            }
+            Data::Reals(column) => Ok((ColumnType::Float64, column.finish())),
+            Data::Text(column) => Ok(text(declared, column.finish())),
+            Data::Blobs(column) => Ok((ColumnType::Bytes, column.finish())),
+            Data::Mixed(values) => mixed(declared, &values),
+        }
+    }
+}
+
+impl Data {
+    fn begin(nulls: usize, first: ValueRef<'_>) -> Data {
+        let filled = |kind| {
+            let mut column = ColumnBuilder::new(kind);
+            (0..nulls).for_each(|_| column.null());
+            column
+        };
+        match first {
+            ValueRef::Null => Data::Nulls(nulls),
+            ValueRef::Integer(_) => Data::Integers(filled(ColumnType::Int64)),
+            ValueRef::Real(_) => Data::Reals(filled(ColumnType::Float64)),
+            ValueRef::Text(_) => Data::Text(filled(ColumnType::Text)),
+            ValueRef::Blob(_) => Data::Blobs(filled(ColumnType::Bytes)),
+        }
+    }
+
+    fn scalars(self) -> Vec<Scalar> {
+        match self {
+            Data::Nulls(nulls) => (0..nulls).map(|_| Scalar::Null).collect(),
+            Data::Integers(column) => scalars(&column.finish(), Storage::Integers),
+            Data::Reals(column) => scalars(&column.finish(), Storage::Reals),
+            Data::Text(column) => scalars(&column.finish(), Storage::Text),
+            Data::Blobs(column) => scalars(&column.finish(), Storage::Blobs),
+            Data::Mixed(values) => values,
+        }
+    }
+}
+
+impl From<ValueRef<'_>> for Scalar {
+    fn from(value: ValueRef<'_>) -> Scalar {
+        match value {
+            ValueRef::Null => Scalar::Null,
+            ValueRef::Integer(integer) => Scalar::Integer(integer),
+            ValueRef::Real(real) => Scalar::Real(real),
+            ValueRef::Text(bytes) => Scalar::Text(bytes.to_vec()),
+            ValueRef::Blob(bytes) => Scalar::Blob(bytes.to_vec()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Storage {
+    Integers,
+    Reals,
+    Text,
+    Blobs,
+}
+
+/// The values of a uniform chunk, one by one.
+fn scalars(chunk: &Chunk, storage: Storage) -> Vec<Scalar> {
+    let valid = |row: usize| {
+        chunk
+            .validity
+            .as_ref()
+            .is_none_or(|bits| bits[row >> 3] >> (row & 7) & 1 == 1)
+    };
+    let or_null = |row, value: Scalar| if valid(row) { value } else { Scalar::Null };
+    match &chunk.data {
+        ColumnData::I64s(values) => values
+            .iter()
+            .enumerate()
+            .map(|(row, &v)| or_null(row, Scalar::Integer(v)))
+            .collect(),
+        ColumnData::F64s(values) => values
+            .iter()
+            .enumerate()
+            .map(|(row, &v)| or_null(row, Scalar::Real(v)))
+            .collect(),
+        ColumnData::VarLen(var) => pieces(var)
+            .enumerate()
+            .map(|(row, bytes)| match storage {
+                Storage::Text => or_null(row, Scalar::Text(bytes.to_vec())),
+                _ => or_null(row, Scalar::Blob(bytes.to_vec())),
+            })
+            .collect(),
+        ColumnData::Bits(_) | ColumnData::I32s(_) => Vec::new(),
+    }
+}
+
+fn pieces(var: &VarLen) -> impl Iterator<Item = &[u8]> {
+    var.offsets
+        .windows(2)
+        .map(|ends| &var.bytes[ends[0] as usize..ends[1] as usize])
+}
+
+fn integers(declared: Declared, chunk: Chunk) -> Result<(ColumnType, Chunk), Error> {
+    let ColumnData::I64s(values) = &chunk.data else {
+        return Ok((ColumnType::Int64, chunk));
+    };
+    match declared {
+        Declared::Boolean if values.iter().all(|value| matches!(value, 0 | 1)) => {
+            let mut bits = vec![0u8; values.len().div_ceil(8)];
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(row, &value)| bits[row >> 3] |= (value as u8) << (row & 7));
+            Ok((
+                ColumnType::Boolean,
+                Chunk {
+                    validity: chunk.validity,
+                    data: ColumnData::Bits(bits),
+                },
+            ))
+        }
+        Declared::Decimal => decimals(&scalars(&chunk, Storage::Integers)),
+        _ => Ok((ColumnType::Int64, chunk)),
+    }
+}
+
+/// Text of a declared type becomes that type if every value reads as one.
+fn text(declared: Declared, chunk: Chunk) -> (ColumnType, Chunk) {
+    let (kind, data) = {
+        let ColumnData::VarLen(var) = &chunk.data else {
+            return (ColumnType::Text, chunk);
+        };
+        let valid = |row: usize| {
+            chunk
+                .validity
+                .as_ref()
+                .is_none_or(|bits| bits[row >> 3] >> (row & 7) & 1 == 1)
+        };
+        match declared {
+            Declared::Date => (
+                ColumnType::Date,
+                every(var, valid, dates::date).map(ColumnData::I32s),
+            ),
+            Declared::Time => (
+                ColumnType::Time,
+                every(var, valid, dates::time).map(ColumnData::I64s),
+            ),
+            Declared::Timestamp => (
+                ColumnType::Timestamp,
+                every(var, valid, dates::timestamp).map(ColumnData::I64s),
+            ),
+            Declared::Json => {
+                let json = every(var, valid, |text| {
+                    serde_json::from_slice::<IgnoredAny>(text).ok().map(|_| ())
+                });
+                return if json.is_some() {
+                    (ColumnType::Json, chunk)
+                } else {
+                    (ColumnType::Text, chunk)
+                };
+            }
+            _ => return (ColumnType::Text, chunk),
+        }
+    };
+    match data {
+        Some(data) => (
+            kind,
+            Chunk {
+                validity: chunk.validity,
+                data,
+            },
+        ),
+        None => (ColumnType::Text, chunk),
+    }
+}
+
+/// All values parsed (a NULL as the type's default), or nothing if one does not parse.
+fn every<T: Default>(
+    var: &VarLen,
+    valid: impl Fn(usize) -> bool,
+    parse: impl Fn(&[u8]) -> Option<T>,
+) -> Option<Vec<T>> {
+    pieces(var)
+        .enumerate()
+        .map(|(row, text)| {
+            if valid(row) {
+                parse(text)
+            } else {
+                Some(T::default())
+            }
+        })
+        .collect()
+}
+
+fn mixed(declared: Declared, values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
+    /// Every integer up to here is a float64, and its neighbours are too.
+    const EXACT_MAX: u64 = 1 << 53;
+    let mut numbers = true;
+    let mut exact = true;
+    for value in values {
+        match value {
+            Scalar::Integer(integer) => exact &= integer.unsigned_abs() <= EXACT_MAX,
+            Scalar::Text(_) | Scalar::Blob(_) => numbers = false,
+            Scalar::Null | Scalar::Real(_) => {}
+        }
+    }
+    match (numbers, declared) {
+        (true, Declared::Decimal) => decimals(values),
+        (true, _) if exact => floats(values),
+        (true, _) => decimals(values),
+        (false, _) => documents(values),
+    }
+}
+
+fn floats(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
+    let mut column = ColumnBuilder::with_capacity(ColumnType::Float64, values.len(), 0);
+    for value in values {
+        match value {
+            Scalar::Integer(integer) => column.f64(*integer as f64)?,
+            Scalar::Real(real) => column.f64(*real)?,
+            _ => column.null(),
+        }
+    }
+    Ok((ColumnType::Float64, column.finish()))
+}
+
+fn decimals(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
+    let mut column =
+        ColumnBuilder::with_capacity(ColumnType::Decimal, values.len(), values.len() * 8);
+    for value in values {
+        match value {
+            Scalar::Integer(integer) => column.var(integer.to_string().as_bytes())?,
+            Scalar::Real(real) => column.var(decimal(*real).as_bytes())?,
+            _ => column.null(),
+        }
+    }
+    Ok((ColumnType::Decimal, column.finish()))
+}
+
+/// The shortest text that reads back as the same float64, without an exponent.
+fn decimal(real: f64) -> String {
+    match real {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        _ => format!("{real}"),
+    }
+}
+
+fn documents(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
+    let mut column = ColumnBuilder::with_capacity(ColumnType::Json, values.len(), values.len() * 8);
+    for value in values {
+        match value {
+            Scalar::Null => column.null(),
+            Scalar::Integer(integer) => column.var(integer.to_string().as_bytes())?,
+            Scalar::Real(real) if real.is_finite() => {
+                column.var(serde_json::Value::from(*real).to_string().as_bytes())?
+            }
+            Scalar::Real(real) => column.var(format!("\"{}\"", decimal(*real)).as_bytes())?,
+            Scalar::Text(text) => column.var(
+                serde_json::Value::from(String::from_utf8_lossy(text))
+                    .to_string()
+                    .as_bytes(),
+            )?,
+            Scalar::Blob(bytes) => {
+                column.var(format!("{{\"base64\":\"{}\"}}", base64(bytes)).as_bytes())?
+            }
+        }
+    }
+    Ok((ColumnType::Json, column.finish()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let word = group
+            .iter()
+            .fold(0u32, |word, &byte| word << 8 | u32::from(byte))
+            << (8 * (3 - group.len()));
+        for letter in 0..4 {
+            let used = letter <= group.len();
+            text.push(if used {
+                LETTERS[(word >> (18 - 6 * letter) & 63) as usize].into()
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ValueRef::{Blob, Integer, Null, Real, Text};
+
+    fn column(declared: &str, values: &[ValueRef<'_>]) -> (ColumnType, Chunk) {
+        let mut series = Series::new(Declared::parse(Some(declared)));
+        for value in values {
+            series.push(*value).unwrap();
+        }
+        series.finish().unwrap()
+    }
+
+    fn texts(chunk: &Chunk) -> Vec<&str> {
+        let ColumnData::VarLen(var) = &chunk.data else {
+            panic!("{:?}", chunk.data)
+        };
+        pieces(var)
+            .map(|bytes| std::str::from_utf8(bytes).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn uniform_values_keep_their_type() {
+        assert_eq!(
+            column("", &[Null, Integer(i64::MIN), Integer(2)]).1.data,
+            ColumnData::I64s(vec![0, i64::MIN, 2])
+        );
+        assert_eq!(
+            column("INTEGER", &[Real(0.5)]),
+            (
+                ColumnType::Float64,
+                Chunk {
+                    validity: None,
+                    data: ColumnData::F64s(vec![0.5])
+                }
+            )
+        );
+        assert_eq!(
+            column("TEXT", &[Text(b"a\0b"), Null]).1.validity,
+            Some(vec![1])
+        );
+        assert_eq!(column("", &[Blob(b"\xff")]).0, ColumnType::Bytes);
+    }
+
+    /// Integers among reals never lose a digit: past 2^53 the column becomes decimal.
+    #[test]
+    fn mixed_numbers_stay_exact() {
+        let (kind, chunk) = column("REAL", &[Integer(1 << 53), Real(0.5), Null]);
+        assert_eq!(
+            (kind, chunk.data),
+            (
+                ColumnType::Float64,
+                ColumnData::F64s(vec![9007199254740992.0, 0.5, 0.0])
+            )
+        );
+        let (kind, chunk) = column(
+            "REAL",
+            &[
+                Integer((1 << 53) + 1),
+                Real(0.1),
+                Real(f64::INFINITY),
+                Real(1e21),
+            ],
+        );
+        assert_eq!(kind, ColumnType::Decimal);
+        assert_eq!(
+            texts(&chunk),
+            [
+                "9007199254740993",
+                "0.1",
+                "Infinity",
+                "1000000000000000000000"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_decimal_column_is_decimal_whatever_it_holds() {
+        for values in [
+            &[Integer(1)][..],
+            &[Real(2.5)],
+            &[Integer(1), Real(2.5)],
+            &[],
+        ] {
+            assert_eq!(column("DECIMAL(10,2)", values).0, ColumnType::Decimal);
+        }
+    }
+
+    /// Text beside numbers or blobs keeps its type as a JSON value.
+    #[test]
+    fn other_mixtures_are_json() {
+        let (kind, chunk) = column(
+            "",
+            &[
+                Integer(1),
+                Text(b"1\""),
+                Null,
+                Real(0.5),
+                Blob(b"\x00\xff"),
+                Real(f64::NEG_INFINITY),
+            ],
+        );
+        assert_eq!(kind, ColumnType::Json);
+        assert_eq!(
+            texts(&chunk),
+            [
+                "1",
+                "\"1\\\"\"",
+                "",
+                "0.5",
+                "{\"base64\":\"AP8=\"}",
+                "\"-Infinity\""
+            ]
+        );
+        assert_eq!(chunk.validity, Some(vec![0b111011]));
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_bytes() {
+        assert_eq!(column("TEXT", &[Text(b"\xff")]).0, ColumnType::Bytes);
+        assert_eq!(
+            texts(&column("TEXT", &[Text(b"a"), Text(b"\xff")]).1),
+            ["\"a\"", "{\"base64\":\"/w==\"}"]
+        );
+    }
+
+    #[test]
+    fn declared_types_hold_only_if_every_value_fits() {
+        assert_eq!(
+            column("BOOLEAN", &[Integer(1), Null, Integer(0), Integer(1)])
+                .1
+                .data,
+            ColumnData::Bits(vec![0b1001])
+        );
+        assert_eq!(column("BOOLEAN", &[Integer(2)]).0, ColumnType::Int64);
+        assert_eq!(
+            column("DATE", &[Text(b"1970-01-02"), Null]).1.data,
+            ColumnData::I32s(vec![1, 0])
+        );
+        assert_eq!(
+            column("DATE", &[Text(b"1970-01-02"), Text(b"soon")]).0,
+            ColumnType::Text
+        );
+        assert_eq!(column("DATE", &[Integer(5)]).0, ColumnType::Int64);
+        assert_eq!(
+            column("timestamp with time zone", &[Text(b"1970-01-01 00:00:01")])
+                .1
+                .data,
+            ColumnData::I64s(vec![1_000_000])
+        );
+        assert_eq!(
+            column("JSON", &[Text(b"{}"), Text(b"[1]")]).0,
+            ColumnType::Json
+        );
+        assert_eq!(
+            column("JSON", &[Text(b"{}"), Text(b"{")]).0,
+            ColumnType::Text
+        );
+    }
+
+    #[test]
+    fn without_values_the_declaration_decides() {
+        assert_eq!(column("BIGINT", &[Null]).0, ColumnType::Int64);
+        assert_eq!(column("DATETIME", &[]).0, ColumnType::Timestamp);
+        assert_eq!(
+            Series::new(Declared::Nothing).finish().unwrap().0,
+            ColumnType::Text
+        );
+    }
+}
