@@ -50,10 +50,10 @@ impl Host {
                     without_password(&settings.database_url)
                 )
             })?;
-        let _sealer = sealer(&settings)?;
         let app = App::new(Parts {
             db: db.clone(),
             sandbox: sandbox(&settings, egress)?,
+            sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
         });
         let platform = found_platform(&db).await?;

@@ -8,6 +8,10 @@ use std::time::SystemTime;
 use souk_domain::time::Timestamp;
 use souk_sandbox::Sandbox;
 use souk_store::Db;
+use souk_store::sealing::Sealer;
+
+use crate::connections::{self, source::Sources};
+use crate::connectors::Registry;
 
 /// The application. Cheap to clone.
 #[derive(Clone)]
@@ -17,6 +21,8 @@ pub struct App(Arc<Inner>);
 pub struct Parts {
     pub db: Db,
     pub sandbox: Sandbox,
+    /// Seals and opens the credentials of connections.
+    pub sealer: Sealer,
     /// Where the companies' files are kept.
     pub files_dir: PathBuf,
 }
@@ -24,13 +30,19 @@ pub struct Parts {
 pub struct Inner {
     pub db: Db,
     pub sandbox: Sandbox,
+    pub sealer: Sealer,
     pub files_dir: PathBuf,
     pub clock: Clock,
+    pub sources: Sources,
+    pub connectors: Registry,
 }
 
 impl App {
     pub fn new(parts: Parts) -> App {
         App(Arc::new(Inner {
+            sources: connections::source::sources(&parts.db),
+            connectors: Registry::new(&parts.db),
+            sealer: parts.sealer,
             db: parts.db,
             sandbox: parts.sandbox,
             files_dir: parts.files_dir,

@@ -5,6 +5,9 @@
 //! runs). No transaction is ever open across a connector's call. Start reading at [`App`].
 
 mod app;
+pub mod connections;
+pub mod connectors;
+pub mod files;
 pub mod forecast;
 
 pub use app::{App, Clock, Parts};

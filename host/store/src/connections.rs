@@ -1,6 +1,6 @@
 //! Data connections. Credentials pass through here sealed; whoever may open them is not this file's business.
 
-use souk_domain::connections::{Need, Target};
+use souk_domain::connections::{Need, SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
@@ -36,6 +36,35 @@ pub struct Connection {
     pub last_error: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Connection {
+    /// Where the connection leads, as the rules wrote it down.
+    pub fn target(&self) -> Result<Target, StoreError> {
+        let missing = |what| StoreError::Corrupt(format!("connection {} has no {what}", self.id));
+        let database = || self.database.clone().ok_or_else(|| missing("database"));
+        Ok(match self.need {
+            Need::Tcp => Target::Tcp {
+                host: self.host.clone().ok_or_else(|| missing("host"))?,
+                port: self
+                    .port
+                    .and_then(|port| u16::try_from(port).ok())
+                    .ok_or_else(|| missing("port"))?,
+                database: database()?,
+                ssl_mode: self
+                    .ssl_mode
+                    .as_deref()
+                    .and_then(SslMode::parse)
+                    .ok_or_else(|| missing("ssl_mode"))?,
+                ca_pem: self.ca_pem.clone(),
+            },
+            Need::Http => Target::Http {
+                base_url: self.base_url.clone().ok_or_else(|| missing("base_url"))?,
+                ca_pem: self.ca_pem.clone(),
+            },
+            Need::Directory => Target::File { name: database()? },
+        })
+    }
 }
 
 /// What a client decides about a connection; an update replaces all of it.

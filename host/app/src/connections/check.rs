@@ -1,0 +1,194 @@
+//! Does a connection work, and if not, why: in words for the person who set it up.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_sandbox::{Cell, Fault, FaultKind, Grant, Limits, Request, Source, TlsMode};
+use souk_store::connections;
+
+use super::routings::{self, Probe};
+use super::source;
+use super::{ConnectionError, Input, Prepared};
+use crate::App;
+
+/// Name lookup, connect, TLS and log-in on the far side of the world, and one statement.
+const TEST_MAX: Duration = Duration::from_secs(20);
+/// A ping answers one row.
+const PING: (u32, u64) = (10, 64 * 1024);
+/// What `last_error` keeps.
+const ERROR_CHARS_MAX: usize = 1_000;
+
+/// What a test found.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    pub latency_ms: u64,
+    pub server_version: Option<String>,
+    /// Whether the source was seen to refuse a write. `None`: has no meaning for this engine.
+    pub read_only_verified: Option<bool>,
+    pub warnings: Vec<String>,
+    pub error: Option<String>,
+}
+
+impl Report {
+    pub fn success(&self) -> bool {
+        self.error.is_none()
+    }
+}
+
+/// Tests a saved connection on a session of its own and records the result.
+pub async fn saved(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+    probe: Option<Probe>,
+) -> Result<Report, ConnectionError> {
+    let stored = source::source(app, company, id).await?;
+    let probe = match probe {
+        Some(probe) => Some(probe),
+        None => routings::probe_of_asset(app, company, id).await?,
+    };
+    // Another id: no session that was opened with older settings may answer, and none is left over.
+    let fresh = Source {
+        connection: ConnectionId::generate().to_string(),
+        ..Source::clone(&stored)
+    };
+    let report = run(app, fresh, probe).await;
+
+    let revision = i64::try_from(stored.revision).unwrap_or_default();
+    let mut tx = app.db.write().await?;
+    let error = report
+        .error
+        .as_deref()
+        .map(|error| cut(error, ERROR_CHARS_MAX));
+    connections::record_test(&mut tx, company, id, revision, error, app.clock.now()).await?;
+    tx.commit().await?;
+    Ok(report)
+}
+
+/// Tests a connection that is not saved; nothing is recorded.
+pub async fn unsaved(
+    app: &App,
+    company: &CompanyId,
+    input: &Input,
+    probe: Option<Probe>,
+) -> Result<Report, ConnectionError> {
+    let draft = Prepared::new(app, company, input, None).await?;
+    let source = source::unsaved(app, company, &draft).await?;
+    Ok(run(app, source, probe).await)
+}
+
+async fn run(app: &App, source: Source, probe: Option<Probe>) -> Report {
+    let source = Arc::new(source);
+    let began = Instant::now();
+    let deadline = began + TEST_MAX;
+    let mut report = Report {
+        warnings: warnings(&source),
+        ..Report::default()
+    };
+    let ping = Request::Ping(Limits::new(PING.0, PING.1));
+    let answer = app.sandbox.run(&source, ping, deadline).await;
+    report.latency_ms = began.elapsed().as_millis() as u64;
+    match answer {
+        Ok(output) => {
+            let cell = |name: &str| {
+                output
+                    .column(name)
+                    .map_or(Cell::Null, |column| output.cell(0, column))
+            };
+            report.server_version = cell("server_version").as_str().map(str::to_owned);
+            report.read_only_verified = cell("read_only").as_bool();
+            if report.read_only_verified == Some(false) {
+                report.warnings.push(WRITABLE.to_owned());
+            }
+        }
+        Err(fault) => report.error = Some(explain(&fault, &source)),
+    }
+    let calls_functions = app
+        .sandbox
+        .engine(&source.company, &source.engine)
+        .is_some_and(|engine| engine.has("functions"));
+    if report.success() && calls_functions {
+        routings::compare(app, &source, probe, deadline, &mut report).await;
+    }
+    app.sandbox.forget(&source.company, &source.connection);
+    report
+}
+
+const WRITABLE: &str = "the source did not refuse a write: use a user that may only read";
+
+/// What works but should not stay so.
+fn warnings(source: &Source) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |text: &str| warnings.push(text.to_owned());
+    match &source.grant {
+        Grant::Tcp {
+            tls: TlsMode::Disable,
+            ..
+        } => {
+            warn("ssl_mode is disable: credentials and data travel unencrypted");
+        }
+        Grant::Tcp {
+            tls: TlsMode::Require,
+            ..
+        } => {
+            warn("ssl_mode is require: the server's certificate is not checked; use verify-full");
+        }
+        Grant::Tcp {
+            tls: TlsMode::VerifyCa,
+            ..
+        } => {
+            warn("ssl_mode is verify-ca: the server's name is not checked; use verify-full");
+        }
+        Grant::Http { base_url, .. } if base_url.starts_with("http:") => {
+            warn("base_url is http: credentials and data travel unencrypted; use https");
+        }
+        _ => {}
+    }
+    warnings
+}
+
+/// A fault in words for the owner of the connection: what happened, where, what to do.
+pub fn explain(fault: &Fault, source: &Source) -> String {
+    let place = place(&source.grant);
+    let said = match (&fault.detail, &fault.source_code) {
+        (Some(detail), Some(code)) => format!("{} ({detail}, code {code})", fault.message),
+        (Some(detail), None) => format!("{} ({detail})", fault.message),
+        (None, Some(code)) => format!("{} (code {code})", fault.message),
+        (None, None) => fault.message.clone(),
+    };
+    match fault.kind {
+        FaultKind::Unreachable => {
+            format!("cannot reach {place}: {said}; check the host name, the port and the firewall")
+        }
+        FaultKind::Refused => format!(
+            "{place} refuses connections: {said}; check that the server runs and listens there"
+        ),
+        FaultKind::EgressRefused => format!("{place} may not be connected to: {said}"),
+        FaultKind::Tls => format!("TLS with {place} failed: {said}; check ssl_mode and ca_pem"),
+        FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
+        FaultKind::Timeout => format!("{place} did not answer in time: {said}"),
+        FaultKind::Busy => format!("too many requests are waiting: {said}; try again"),
+        FaultKind::Trapped | FaultKind::ContractBroken | FaultKind::OutOfMemory => {
+            format!("the connector for {} failed: {said}", source.engine)
+        }
+        _ => said,
+    }
+}
+
+fn place(grant: &Grant) -> String {
+    match grant {
+        Grant::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+        Grant::Tcp { host, port, .. } => format!("{host}:{port}"),
+        Grant::Http { base_url, .. } => base_url.clone(),
+        Grant::Directory(_) => "the file".to_owned(),
+    }
+}
+
+/// At most `chars` characters of a text.
+pub(super) fn cut(text: &str, chars: usize) -> &str {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}

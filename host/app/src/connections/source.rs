@@ -1,0 +1,224 @@
+//! A stored connection as the sandbox wants it: settings, the one grant, and a revision.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use souk_domain::connections::{SslMode, Target};
+use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source, TlsMode};
+use souk_store::sealing::{Owner, SealError};
+use souk_store::{Cache, Change, Db, Topic, files};
+
+use super::{ConnectionError, Prepared};
+use crate::App;
+
+/// Connections in use at once, of all sellers; a source is about 2 kB.
+const SOURCES_MAX: usize = 10_000;
+/// The header of a seller's API key (specification 4.7).
+const API_KEY_HEADER: &str = "X-API-Key";
+
+/// The sources in use, dropped when their connection, its file or any connector changes.
+pub type Sources = Cache<ConnectionId, Source>;
+
+pub fn sources(db: &Db) -> Sources {
+    Cache::new(db, SOURCES_MAX, |change, id: &ConnectionId, _| match change {
+        Change::One {
+            topic: Topic::Connection,
+            id: changed,
+        } => changed == id.as_str(),
+        // Which settings a connector asks for is in its schema.
+        Change::One {
+            topic: Topic::Connector,
+            ..
+        } => true,
+        _ => false,
+    })
+}
+
+/// The source of a company's connection.
+pub async fn source(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<Arc<Source>, ConnectionError> {
+    let found = app
+        .sources
+        .get_or_load(id.clone(), || load(app, company, id))
+        .await?;
+    // The key of the cache is the connection alone.
+    match found.company == company.as_str() {
+        true => Ok(found),
+        false => Err(ConnectionError::NotFound),
+    }
+}
+
+/// What sealed credentials are bound to: they open for this company and connection only.
+pub(crate) fn owner<'a>(company: &'a CompanyId, id: &'a ConnectionId) -> Owner<'a> {
+    Owner {
+        company: company.as_str(),
+        subject: id.as_str(),
+    }
+}
+
+async fn load(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<Source, ConnectionError> {
+    let connection = super::get(app, company, id).await?;
+    let plain = app
+        .sealer
+        .unseal(owner(company, id), &connection.credentials)?;
+    let Ok(Value::Object(credentials)) = serde_json::from_slice(&plain) else {
+        return Err(SealError::Damaged.into());
+    };
+    let engine = app
+        .sandbox
+        .engine(company.as_str(), &connection.engine)
+        .ok_or_else(|| ConnectionError::NoConnector(connection.engine.clone()))?;
+    let target = connection.target()?;
+    let revision = u64::try_from(connection.revision).unwrap_or_default();
+    let plan = Plan {
+        company,
+        id,
+        revision,
+        engine: &engine,
+        target: &target,
+        statement_timeout_ms: connection.statement_timeout_ms,
+    };
+    build(app, &plan, &credentials).await
+}
+
+/// The source of a connection that is not saved.
+pub(crate) async fn unsaved(
+    app: &App,
+    company: &CompanyId,
+    draft: &Prepared,
+) -> Result<Source, ConnectionError> {
+    let plan = Plan {
+        company,
+        id: &ConnectionId::generate(),
+        revision: 0,
+        engine: &draft.engine,
+        target: &draft.checked.target,
+        statement_timeout_ms: draft.checked.statement_timeout_ms,
+    };
+    build(app, &plan, &draft.credentials.clone().unwrap_or_default()).await
+}
+
+/// All that a source is made of, besides its credentials.
+struct Plan<'a> {
+    company: &'a CompanyId,
+    id: &'a ConnectionId,
+    revision: u64,
+    engine: &'a EngineInfo,
+    target: &'a Target,
+    statement_timeout_ms: i64,
+}
+
+async fn build(
+    app: &App,
+    plan: &Plan<'_>,
+    credentials: &Map<String, Value>,
+) -> Result<Source, ConnectionError> {
+    let asked = Asked::of(plan.engine);
+    let grant = match plan.target {
+        Target::Tcp {
+            host,
+            port,
+            ssl_mode,
+            ca_pem,
+            ..
+        } => Grant::Tcp {
+            host: host.clone(),
+            port: *port,
+            tls: tls(*ssl_mode),
+            ca_pem: ca_pem.clone(),
+        },
+        Target::Http { base_url, ca_pem } => Grant::Http {
+            base_url: base_url.clone(),
+            attach: attach(&asked, credentials),
+            ca_pem: ca_pem.clone(),
+        },
+        Target::File { name } => {
+            let file = files::get(&mut *app.db.read().await?, plan.company, name).await?;
+            let file = file.ok_or_else(|| super::no_file(plan.company, name))?;
+            Grant::Directory(crate::files::directory(
+                &app.files_dir,
+                plan.company,
+                &file.upload_id,
+            ))
+        }
+    };
+    Ok(Source {
+        company: plan.company.to_string(),
+        connection: plan.id.to_string(),
+        revision: plan.revision,
+        engine: plan.engine.slug.clone(),
+        settings_json: Value::Object(settings(&asked, plan, credentials)).to_string(),
+        grant,
+        limits: PoolLimits::default(),
+    })
+}
+
+/// The members that the connector's schema names; everything where it names none.
+struct Asked(Option<Map<String, Value>>);
+
+impl Asked {
+    fn of(engine: &EngineInfo) -> Asked {
+        let schema: Value = serde_json::from_str(&engine.settings_schema).unwrap_or_default();
+        Asked(schema.get("properties").and_then(Value::as_object).cloned())
+    }
+
+    fn names(&self, member: &str) -> bool {
+        self.0
+            .as_ref()
+            .is_none_or(|properties| properties.contains_key(member))
+    }
+}
+
+/// What the connector is told: of the credentials and the connection, only what it asks for.
+fn settings(
+    asked: &Asked,
+    plan: &Plan<'_>,
+    credentials: &Map<String, Value>,
+) -> Map<String, Value> {
+    let connection = match plan.target {
+        Target::Tcp {
+            host,
+            port,
+            database,
+            ssl_mode,
+            ..
+        } => {
+            json!({"host": host, "port": port, "database": database, "ssl_mode": ssl_mode.as_str()})
+        }
+        Target::Http { base_url, .. } => json!({"base_url": base_url}),
+        Target::File { name } => json!({"database": name}),
+    };
+    let mut settings = credentials.clone();
+    settings.insert(
+        "statement_timeout_ms".to_owned(),
+        plan.statement_timeout_ms.into(),
+    );
+    settings.extend(connection.as_object().cloned().unwrap_or_default());
+    settings.retain(|name, _| asked.names(name));
+    settings
+}
+
+/// A secret that the connector does not ask for is added by the host when a request leaves.
+fn attach(asked: &Asked, credentials: &Map<String, Value>) -> Vec<(String, String)> {
+    match credentials.get("api_key").and_then(Value::as_str) {
+        Some(key) if !asked.names("api_key") => vec![(API_KEY_HEADER.to_owned(), key.to_owned())],
+        _ => Vec::new(),
+    }
+}
+
+fn tls(ssl_mode: SslMode) -> TlsMode {
+    match ssl_mode {
+        SslMode::Disable => TlsMode::Disable,
+        SslMode::Require => TlsMode::Require,
+        SslMode::VerifyCa => TlsMode::VerifyCa,
+        SslMode::VerifyFull => TlsMode::VerifyFull,
+    }
+}

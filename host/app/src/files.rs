@@ -1,0 +1,326 @@
+//! A company's files: bytes that a file engine reads.
+//!
+//! Every upload gets a directory of its own, `<files_dir>/<company>/<upload>/<name>`, which nothing
+//! names until the file's row is committed. So a reader sees the old file or the new one, never a
+//! part of either, and a connector is granted the one file that its connection names.
+//! Refuses to know: what is in a file. An engine says so when it reads it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use sha2::{Digest, Sha256};
+use souk_domain::connections::is_file_name;
+use souk_domain::ids::{CompanyId, ConnectionId, FileId};
+use souk_store::files::File;
+use souk_store::{StoreError, Topic, connections, files};
+
+use crate::App;
+
+/// Large enough for the datasets of an analytics seller, small enough to copy in a minute.
+pub const FILE_BYTES_MAX: u64 = 1 << 30;
+/// All files of one company together: what one company may take of a disk that all share.
+pub const COMPANY_BYTES_MAX: u64 = 16 << 30;
+/// All files of one company: a list of them stays readable.
+pub const COMPANY_FILES_MAX: i64 = 1_000;
+/// Bytes held in memory per upload before they are written.
+const BLOCK_BYTES: usize = 1 << 20;
+/// A client that sends nothing for so long has gone.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Requests that still name a replaced file have opened it, or failed, long before this.
+const REPLACED_KEPT: Duration = Duration::from_secs(60);
+/// An upload that nothing names after a day was broken off.
+const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error(
+        "a file's name has 1 to 128 characters of a-z, A-Z, 0-9, _, . and -, and begins with a letter, a digit or _"
+    )]
+    Name,
+    #[error("a file may have at most {max} bytes")]
+    TooLarge { max: u64 },
+    #[error(
+        "the company's files may have at most {} bytes together; delete some first",
+        COMPANY_BYTES_MAX
+    )]
+    CompanyFull,
+    #[error(
+        "a company may have at most {} files; delete some first",
+        COMPANY_FILES_MAX
+    )]
+    TooManyFiles,
+    #[error("the upload broke off: {0}")]
+    Aborted(String),
+    #[error("the file is read by {}", list(.0))]
+    InUse(Vec<ConnectionId>),
+    #[error("there is no such file")]
+    NotFound,
+    #[error("could not write the file: {0}")]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Streams `body` to disk and makes it the company's file of that name. True: the name is new.
+pub async fn put<S, E>(
+    app: &App,
+    company: &CompanyId,
+    name: &str,
+    body: S,
+) -> Result<(File, bool), FileError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::fmt::Display,
+{
+    if !is_file_name(name) {
+        return Err(FileError::Name);
+    }
+    let room = room(app, company, name).await?;
+    let upload = FileId::generate();
+    let directory = directory(&app.files_dir, company, upload.as_str());
+    let guard = Leftover(Some(directory.clone()));
+    let (size_bytes, sha256) = receive(&directory, name, body, room).await?;
+    let now = app.clock.now();
+    let file = File {
+        name: name.to_owned(),
+        upload_id: upload.to_string(),
+        size_bytes: size_bytes as i64,
+        sha256,
+        created_at: now,
+        updated_at: now,
+    };
+
+    let mut tx = app.db.write().await?;
+    let before = files::get(&mut tx, company, name).await?;
+    let file = File {
+        created_at: before.as_ref().map_or(now, |before| before.created_at),
+        ..file
+    };
+    files::put(&mut tx, company, &file).await?;
+    let users = connections::using_file(&mut tx, company, name).await?;
+    connections::bump(&mut tx, company, &users).await?;
+    for id in &users {
+        tx.touch(Topic::Connection, id.as_str());
+    }
+    tx.commit().await?;
+    guard.keep();
+
+    for id in &users {
+        app.sandbox.forget(company.as_str(), id.as_str());
+    }
+    if let Some(before) = &before {
+        remove_later(self::directory(&app.files_dir, company, &before.upload_id));
+    }
+    Ok((file, before.is_none()))
+}
+
+/// Deletes a file that no connection reads.
+pub async fn delete(app: &App, company: &CompanyId, name: &str) -> Result<(), FileError> {
+    let mut tx = app.db.write().await?;
+    let file = files::get(&mut tx, company, name)
+        .await?
+        .ok_or(FileError::NotFound)?;
+    // The row goes first: who creates a connection to it meanwhile waits for this transaction.
+    files::delete(&mut tx, company, name).await?;
+    let users = connections::using_file(&mut tx, company, name).await?;
+    if !users.is_empty() {
+        return Err(FileError::InUse(users));
+    }
+    tx.commit().await?;
+    remove_later(directory(&app.files_dir, company, &file.upload_id));
+    Ok(())
+}
+
+/// The directory that holds one upload and nothing else.
+pub fn directory(files_dir: &Path, company: &CompanyId, upload_id: &str) -> PathBuf {
+    files_dir.join(company.as_str()).join(upload_id)
+}
+
+/// Deletes what broken uploads and stopped hosts left behind. Called once at start.
+pub async fn sweep(app: &App) -> Result<usize, FileError> {
+    let needed = files::uploads(&mut *app.db.read().await?).await?;
+    let needed: std::collections::HashSet<(String, String)> = needed.into_iter().collect();
+    let files_dir = app.files_dir.clone();
+    blocking(move || {
+        let mut removed = 0;
+        for company in std::fs::read_dir(&files_dir)? {
+            let company = company?;
+            if !company.file_type()?.is_dir() {
+                continue;
+            }
+            for upload in std::fs::read_dir(company.path())? {
+                let upload = upload?;
+                let key = (
+                    company.file_name().to_string_lossy().into_owned(),
+                    upload.file_name().to_string_lossy().into_owned(),
+                );
+                let age = upload.metadata()?.modified()?.elapsed().unwrap_or_default();
+                if !needed.contains(&key) && age > LEFTOVER_AGE_MIN {
+                    std::fs::remove_dir_all(upload.path())?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed)
+    })
+    .await
+}
+
+/// How many bytes a new version of `name` may have.
+async fn room(app: &App, company: &CompanyId, name: &str) -> Result<Room, FileError> {
+    let mut db = app.db.read().await?;
+    let (count, bytes) = files::totals(&mut db, company).await?;
+    let replaced = files::get(&mut db, company, name).await?;
+    if replaced.is_none() && count >= COMPANY_FILES_MAX {
+        return Err(FileError::TooManyFiles);
+    }
+    let others = bytes - replaced.map_or(0, |file| file.size_bytes);
+    Ok(Room {
+        company: COMPANY_BYTES_MAX.saturating_sub(others.max(0) as u64),
+    })
+}
+
+struct Room {
+    company: u64,
+}
+
+impl Room {
+    fn check(&self, bytes: u64) -> Result<(), FileError> {
+        if bytes > FILE_BYTES_MAX {
+            return Err(FileError::TooLarge {
+                max: FILE_BYTES_MAX,
+            });
+        }
+        if bytes > self.company {
+            return Err(FileError::CompanyFull);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the body, block by block, away from the threads that serve requests; returns once it is on disk.
+async fn receive<S, E>(
+    directory: &Path,
+    name: &str,
+    mut body: S,
+    room: Room,
+) -> Result<(u64, String), FileError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::fmt::Display,
+{
+    let (path, directory) = (directory.join(name), directory.to_owned());
+    let mut sink = blocking(move || Sink::create(directory, path)).await?;
+    let mut block: Vec<Bytes> = Vec::new();
+    let (mut pending, mut size) = (0, 0_u64);
+    loop {
+        let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
+        let next = next.map_err(|_| {
+            FileError::Aborted(format!("no byte for {} seconds", IDLE_MAX.as_secs()))
+        })?;
+        let Some(bytes) = next else { break };
+        let bytes = bytes.map_err(|error| FileError::Aborted(error.to_string()))?;
+        size += bytes.len() as u64;
+        room.check(size)?;
+        pending += bytes.len();
+        block.push(bytes);
+        if pending >= BLOCK_BYTES {
+            let full = std::mem::take(&mut block);
+            pending = 0;
+            sink = blocking(move || sink.write(full)).await?;
+        }
+    }
+    let sha256 = blocking(move || sink.write(block)?.finish()).await?;
+    Ok((size, sha256))
+}
+
+/// A file being written, with the digest of what is in it so far.
+struct Sink {
+    file: std::fs::File,
+    directory: PathBuf,
+    digest: Sha256,
+}
+
+impl Sink {
+    fn create(directory: PathBuf, path: PathBuf) -> std::io::Result<Sink> {
+        std::fs::create_dir_all(&directory)?;
+        let file = std::fs::File::create_new(path)?;
+        Ok(Sink {
+            file,
+            directory,
+            digest: Sha256::new(),
+        })
+    }
+
+    fn write(mut self, block: Vec<Bytes>) -> std::io::Result<Sink> {
+        for bytes in block {
+            self.digest.update(&bytes);
+            self.file.write_all(&bytes)?;
+        }
+        Ok(self)
+    }
+
+    /// The file, its name and the name of its directory outlive a power failure from here on.
+    fn finish(self) -> std::io::Result<String> {
+        self.file.sync_all()?;
+        std::fs::File::open(&self.directory)?.sync_all()?;
+        if let Some(parent) = self.directory.parent() {
+            std::fs::File::open(parent)?.sync_all()?;
+        }
+        Ok(hex::encode(self.digest.finalize()))
+    }
+}
+
+/// Removes an upload that did not become a file.
+struct Leftover(Option<PathBuf>);
+
+impl Leftover {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        if let Some(directory) = self.0.take() {
+            std::thread::spawn(move || remove(&directory));
+        }
+    }
+}
+
+fn remove_later(directory: PathBuf) {
+    tokio::spawn(async move {
+        tokio::time::sleep(REPLACED_KEPT).await;
+        let _ = tokio::task::spawn_blocking(move || remove(&directory)).await;
+    });
+}
+
+fn remove(directory: &Path) {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(directory = %directory.display(), %error, "could not remove an upload");
+        }
+        _ => {}
+    }
+}
+
+async fn blocking<T, F>(work: F) -> Result<T, FileError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> std::io::Result<T> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(error) => Err(FileError::Io(std::io::Error::other(error))),
+    }
+}
+
+fn list(ids: &[ConnectionId]) -> String {
+    ids.iter()
+        .map(ConnectionId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
