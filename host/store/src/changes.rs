@@ -5,10 +5,12 @@
 
 use crate::error::StoreError;
 use parking_lot::RwLock;
+use souk_domain::ids::CompanyId;
+use souk_domain::money::UsdCents;
 use sqlx::Executor;
 use sqlx::postgres::PgListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What kind of thing changed.
@@ -64,10 +66,13 @@ pub enum Change {
 }
 
 type Listener = Box<dyn Fn(&Change) + Send + Sync>;
+pub(crate) type CreditListener = Box<dyn Fn(&[(CompanyId, UsdCents)]) + Send + Sync>;
 
 /// The listeners of this process.
 pub(crate) struct Changes {
     listeners: RwLock<Vec<Listener>>,
+    /// The one teller that counts balances.
+    credit_listener: OnceLock<CreditListener>,
     /// False while changes of other hosts may be missed.
     coherent: Arc<AtomicBool>,
     /// Marks this host's own notifications, which were already announced locally.
@@ -91,6 +96,7 @@ impl Changes {
         }
         Arc::new(Self {
             listeners: RwLock::default(),
+            credit_listener: OnceLock::new(),
             coherent: Arc::new(AtomicBool::new(coherent)),
             host,
         })
@@ -98,6 +104,18 @@ impl Changes {
 
     pub(crate) fn subscribe(&self, listener: Listener) {
         self.listeners.write().push(listener);
+    }
+
+    /// Fails if there is a listener already: two tellers would each think they know what is left.
+    pub(crate) fn subscribe_credits(&self, listener: CreditListener) -> Result<(), StoreError> {
+        let result = self.credit_listener.set(listener);
+        result.map_err(|_| StoreError::Unavailable("the store has its teller already".into()))
+    }
+
+    pub(crate) fn announce_credits(&self, credits: &[(CompanyId, UsdCents)]) {
+        if let (false, Some(listener)) = (credits.is_empty(), self.credit_listener.get()) {
+            listener(credits);
+        }
     }
 
     pub(crate) fn coherent(&self) -> Arc<AtomicBool> {

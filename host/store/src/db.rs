@@ -3,9 +3,11 @@
 //! SQLite: one writer connection behind a fair queue with `BEGIN IMMEDIATE`, many readers, WAL, every commit synced; a lock file makes sure
 //! that one host has it open. PostgreSQL: pools; hosts may share it.
 
-use crate::changes::{self, Change, Changes, Topic};
+use crate::changes::{self, Change, Changes, CreditListener, Topic};
 use crate::error::StoreError;
 use crate::migrations;
+use souk_domain::ids::CompanyId;
+use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
@@ -194,6 +196,17 @@ impl Db {
 
     /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
     pub async fn write(&self) -> Result<Write, StoreError> {
+        self.begin(None).await
+    }
+
+    /// A transaction on a shared store that a crash of the server may undo (whole, never in part) within about a second of its commit.
+    /// For what is worthless after a crash anyway.
+    pub(crate) async fn write_unsynced(&self) -> Result<Write, StoreError> {
+        self.begin(Some("BEGIN; SET LOCAL synchronous_commit = off"))
+            .await
+    }
+
+    async fn begin(&self, postgres_begin: Option<&'static str>) -> Result<Write, StoreError> {
         let (begin, mut session) = match &self.inner.backend {
             Backend::Sqlite { writer } => {
                 let mut slot =
@@ -208,9 +221,10 @@ impl Db {
                     Session::Exclusive(slot),
                 )
             }
-            Backend::Postgres { writers } => {
-                (None, Session::Pooled(Some(writers.acquire().await?)))
-            }
+            Backend::Postgres { writers } => (
+                postgres_begin.map(SqlSafeStr::into_sql_str),
+                Session::Pooled(Some(writers.acquire().await?)),
+            ),
         };
         if let Err(error) = Manager::begin(session.connection()?, begin).await {
             session.discard();
@@ -221,6 +235,7 @@ impl Db {
             changes: self.inner.changes.clone(),
             shared: self.is_shared(),
             touched: Vec::new(),
+            credited: Vec::new(),
             open: true,
         })
     }
@@ -230,6 +245,11 @@ impl Db {
         self.inner.changes.subscribe(listener);
     }
 
+    /// Calls `listener` with what a committed transaction of this host added to buyers' balances, before another one can begin.
+    pub(crate) fn on_credit(&self, listener: CreditListener) -> Result<(), StoreError> {
+        self.inner.changes.subscribe_credits(listener)
+    }
+
     /// False while changes of other hosts may be missed: what is cached must not be used.
     pub fn coherent(&self) -> Arc<AtomicBool> {
         self.inner.changes.coherent()
@@ -237,11 +257,6 @@ impl Db {
 
     pub fn is_coherent(&self) -> bool {
         self.inner.changes.coherent().load(Ordering::SeqCst)
-    }
-
-    /// A connection of its own, outside of the pools, for the teller on a shared store.
-    pub(crate) async fn connect(&self) -> Result<AnyConnection, StoreError> {
-        Ok(self.inner.options.connect().await?)
     }
 
     /// Whether the store answers.
@@ -330,6 +345,7 @@ pub struct Write {
     changes: Arc<Changes>,
     shared: bool,
     touched: Vec<(Topic, String)>,
+    credited: Vec<(CompanyId, UsdCents)>,
     open: bool,
 }
 
@@ -339,14 +355,19 @@ impl Write {
         self.touched.push((topic, id.as_ref().to_owned()));
     }
 
+    /// Notes that this transaction adds to a buyer's balance, of which the teller keeps count.
+    pub(crate) fn credited(&mut self, buyer: &CompanyId, amount: UsdCents) {
+        self.credited.push((buyer.clone(), amount));
+    }
+
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
     ///
     /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
     pub async fn commit(mut self) -> Result<(), StoreError> {
-        if self.touched.is_empty() {
+        if self.touched.is_empty() && self.credited.is_empty() {
             return self.finish().await;
         }
-        if self.shared {
+        if self.shared && !self.touched.is_empty() {
             for payload in self.changes.payloads(&self.touched) {
                 sqlx::query(changes::NOTIFY)
                     .bind(payload)
@@ -359,6 +380,10 @@ impl Write {
             // After a failure the outcome may be unknown; forgetting too much is harmless.
             for (topic, id) in std::mem::take(&mut self.touched) {
                 self.changes.announce(&Change::One { topic, id });
+            }
+            if result.is_ok() {
+                // Still the only writer: whoever counts balances sees the commits in their order.
+                self.changes.announce_credits(&self.credited);
             }
             result
         });

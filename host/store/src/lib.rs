@@ -3,6 +3,7 @@
 //! Refuses to decide: rules are `souk-domain`'s, flows are `souk-app`'s. One file per subject, plain functions over a connection
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
+mod bulk;
 pub mod assets;
 pub mod cache;
 pub mod changes;
@@ -12,14 +13,18 @@ pub mod connectors;
 pub mod db;
 pub mod endpoints;
 pub mod error;
+pub mod executions;
 pub mod fields;
 pub mod files;
 pub mod founding;
 pub mod idempotency;
 pub mod keys;
+pub mod ledger;
 pub mod migrations;
 pub mod reference;
 pub mod sealing;
+pub mod teller;
+pub mod usage;
 pub mod users;
 
 pub use cache::Cache;

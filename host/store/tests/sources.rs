@@ -292,7 +292,12 @@ async fn a_file_is_replaced_and_knows_its_readers() {
 /// A component of several pieces reads back whole, or not at all.
 #[tokio::test]
 async fn connectors_keep_their_bytes() {
-    let World { db, company, _directory, .. } = world().await;
+    let World {
+        db,
+        company,
+        _directory,
+        ..
+    } = world().await;
     let wasm: Vec<u8> = (0..CHUNK_BYTES * 2 + 3).map(|index| index as u8).collect();
     let digest = format!("digest-{company}");
     for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
@@ -405,7 +410,12 @@ async fn connectors_keep_their_bytes() {
 /// Bundled engines have the ids of the specification's clients; others get ids of their own, once.
 #[tokio::test]
 async fn engine_ids_are_stable() {
-    let World { db, company, _directory, .. } = world().await;
+    let World {
+        db,
+        company,
+        _directory,
+        ..
+    } = world().await;
     let new = StorageEngine {
         id: 0,
         scope: company.to_string(),

@@ -1,0 +1,339 @@
+//! The teller: reserves credits before a run, books the charge after it, and keeps the record of runs.
+//!
+//! `hold` before the connector runs, then either `post` (durable before it returns) or nothing: a [`Hold`] that is dropped is voided.
+//! Many charges share one commit: while one batch is being synced, the next collects.
+//!
+//! A host that has its store to itself (SQLite) keeps holds in memory, so reserving costs no statement and a crash voids every hold by
+//! itself. Hosts that share a store (PostgreSQL) keep them as rows, which expire when their host died.
+//!
+//! Refuses to know prices, entitlement, or whether a run deserves to be charged. Start reading at [`Teller::hold`] and [`Teller::post`].
+
+mod poster;
+mod purses;
+mod recorder;
+mod reservations;
+
+use crate::db::Db;
+use crate::error::StoreError;
+use crate::executions::Run;
+use crate::ledger::{self, Account};
+use purses::Purses;
+use recorder::Recorder;
+use souk_domain::ids::{CompanyId, ExecutionId, KeyId, TransactionId};
+use souk_domain::money::{CENTS_PER_CREDIT, Credits};
+use souk_domain::time::Timestamp;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+pub use recorder::KeyUse;
+
+/// Reserves, posts and records. Cheap to clone. One per store and process.
+#[derive(Clone)]
+pub struct Teller {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Db,
+    keeper: Keeper,
+    posts: mpsc::Sender<poster::Message>,
+    recorder: Recorder,
+}
+
+/// Where holds are kept.
+#[derive(Clone)]
+enum Keeper {
+    Memory(Arc<Purses>),
+    Rows(mpsc::UnboundedSender<reservations::Op>),
+}
+
+/// What to reserve.
+#[derive(Debug, Clone)]
+pub struct HoldRequest {
+    /// The run that is going to be paid for.
+    pub execution: ExecutionId,
+    pub buyer: CompanyId,
+    pub amount: Credits,
+    /// When a hold whose host died is given back: the run's deadline and 10 s.
+    pub expires_at: Timestamp,
+}
+
+/// Why nothing was reserved.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    #[error(
+        "{required} credits are required, {balance} are available ({held} more are held by runs in flight)"
+    )]
+    Insufficient {
+        required: Credits,
+        /// Net of holds.
+        balance: i64,
+        held: i64,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What is booked when a run succeeded.
+#[derive(Debug, Clone)]
+pub struct Receipt {
+    pub run: Run,
+    /// The answer to keep for a repeated request, booked in the same commit.
+    pub idempotency: Option<IdempotencyEntry>,
+}
+
+/// The answer to a request with an idempotency key, for the claim that `ticket` holds.
+#[derive(Debug, Clone)]
+pub struct IdempotencyEntry {
+    pub company: CompanyId,
+    pub route: String,
+    pub key: String,
+    pub ticket: String,
+    pub status: i64,
+    pub location: Option<String>,
+    pub body: String,
+    pub expires_at: Timestamp,
+}
+
+/// What a posted charge left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// `None` for a run that cost nothing.
+    pub transaction: Option<TransactionId>,
+    /// The buyer's credits after it, holds of other runs not deducted.
+    pub balance_credits: Option<i64>,
+}
+
+/// Why a run was not charged. The run's result must not be handed out then.
+#[derive(Debug, thiserror::Error)]
+pub enum PostError {
+    #[error("the hold has expired; nothing was charged")]
+    Expired,
+    #[error("another request took over the idempotency key; nothing was charged")]
+    Superseded,
+    #[error("nothing was charged: {0}")]
+    NotBooked(String),
+    /// The store went away in the middle of the commit and did not come back in time.
+    #[error("it is not known whether the run was charged: {0}")]
+    Unknown(String),
+}
+
+/// What a company has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// Posted, holds not deducted.
+    pub posted: i64,
+    pub held: i64,
+}
+
+impl Standing {
+    /// What may be spent.
+    pub const fn available(&self) -> i64 {
+        self.posted - self.held
+    }
+}
+
+/// Posts that may wait for their batch before `post` itself waits: several batches' worth.
+const POSTS_MAX: usize = 4_096;
+
+impl Teller {
+    /// Takes over the store's money. Its tasks run on the current runtime, which should be one that waits little (not a worker's).
+    pub async fn open(db: &Db) -> Result<Self, StoreError> {
+        let keeper = if db.is_shared() {
+            Keeper::Rows(reservations::start(db.clone()))
+        } else {
+            Keeper::Memory(purses::open(db).await?)
+        };
+        let (posts, queue) = mpsc::channel(POSTS_MAX);
+        tokio::spawn(poster::run(db.clone(), keeper.clone(), queue));
+        let inner = Inner {
+            db: db.clone(),
+            keeper,
+            posts,
+            recorder: recorder::start(db.clone()),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Reserves credits, so that concurrent runs can never spend more than there is.
+    pub async fn hold(&self, request: HoldRequest) -> Result<Hold, HoldError> {
+        let release = match &self.inner.keeper {
+            _ if request.amount.is_zero() => Release::Nothing,
+            Keeper::Memory(purses) => {
+                purses.reserve(&request.buyer, request.amount)?;
+                Release::Memory(purses.clone())
+            }
+            Keeper::Rows(ops) => return reservations::reserve(ops, request).await,
+        };
+        Ok(Hold {
+            execution: request.execution,
+            buyer: request.buyer,
+            amount: request.amount,
+            release,
+        })
+    }
+
+    /// Books the charge and the run. When this returns `Ok`, both are durable.
+    ///
+    /// A caller that is cancelled while it waits may still be charged: the booking may be on its way.
+    pub async fn post(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
+        let (reply, answer) = oneshot::channel();
+        let item = poster::Item::new(hold, receipt, reply);
+        let closed = || PostError::NotBooked("the teller is closed".into());
+        self.inner
+            .posts
+            .send(poster::Message::Post(Box::new(item)))
+            .await
+            .map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// Gives the reserved credits back.
+    pub fn void(&self, hold: Hold, reason: &str) {
+        tracing::debug!(execution = %hold.execution, amount = %hold.amount, reason, "hold voided");
+        drop(hold);
+    }
+
+    /// Records a run that costs nothing (free, or failed). Never waits; see [`recorder`] for what is kept under pressure.
+    pub fn record(&self, run: Run) {
+        self.inner.recorder.record(run);
+    }
+
+    /// Counts a request for the statistics of its key. Never waits.
+    pub fn count_use(&self, key_use: KeyUse) {
+        self.inner.recorder.count_use(key_use);
+    }
+
+    /// How many free runs were counted without keeping their individual record.
+    pub fn records_dropped(&self) -> u64 {
+        self.inner.recorder.dropped()
+    }
+
+    /// What the company has, and how much of it runs in flight hold.
+    pub async fn standing(&self, company: &CompanyId) -> Result<Standing, StoreError> {
+        match &self.inner.keeper {
+            Keeper::Memory(purses) => Ok(purses.standing(company)),
+            Keeper::Rows(_) => {
+                let mut read = self.inner.db.read().await?;
+                let account = Account::Buyer(company.clone());
+                let (balance, held) = ledger::balance_and_held(&mut read, &account).await?;
+                Ok(Standing {
+                    posted: balance.get() / CENTS_PER_CREDIT,
+                    held: held.get() / CENTS_PER_CREDIT,
+                })
+            }
+        }
+    }
+
+    /// Credits that runs in flight on this host (on a shared store: on all hosts) hold.
+    pub async fn held_in_all(&self) -> Result<i64, StoreError> {
+        match &self.inner.keeper {
+            Keeper::Memory(purses) => Ok(purses.held_in_all()),
+            Keeper::Rows(_) => {
+                let mut read = self.inner.db.read().await?;
+                Ok(ledger::held_in_all(&mut read).await?.get() / CENTS_PER_CREDIT)
+            }
+        }
+    }
+
+    /// Waits until everything that was posted, voided or recorded so far is in the store (or failed to get there).
+    pub async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self
+            .inner
+            .posts
+            .send(poster::Message::Flush(done))
+            .await
+            .is_ok()
+        {
+            flushed.await.ok();
+        }
+        if let Keeper::Rows(ops) = &self.inner.keeper {
+            let (done, flushed) = oneshot::channel();
+            if ops.send(reservations::Op::Flush(done)).is_ok() {
+                flushed.await.ok();
+            }
+        }
+        self.inner.recorder.flush().await;
+    }
+}
+
+/// Reserved credits. Dropping it gives them back.
+#[must_use = "a hold that is dropped is voided"]
+pub struct Hold {
+    execution: ExecutionId,
+    buyer: CompanyId,
+    amount: Credits,
+    release: Release,
+}
+
+/// How a hold is given back.
+enum Release {
+    /// There is nothing to give back (any more).
+    Nothing,
+    Memory(Arc<Purses>),
+    Rows(mpsc::UnboundedSender<reservations::Op>),
+}
+
+impl Hold {
+    pub fn execution(&self) -> &ExecutionId {
+        &self.execution
+    }
+
+    pub fn amount(&self) -> Credits {
+        self.amount
+    }
+
+    /// The charge was booked: the credits are spent, not given back.
+    fn settle(&mut self) {
+        if let Release::Memory(purses) = std::mem::replace(&mut self.release, Release::Nothing) {
+            purses.settle(&self.buyer, self.amount);
+        }
+    }
+
+    /// Whether the charge was booked is not known: the credits stay held (in memory until the host restarts, in a row until it expires).
+    fn keep(&mut self) {
+        self.release = Release::Nothing;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.release, Release::Nothing) {
+            Release::Nothing => {}
+            Release::Memory(purses) => purses.release(&self.buyer, self.amount),
+            Release::Rows(ops) => {
+                let op = reservations::Op::Release {
+                    execution: self.execution.clone(),
+                    buyer: self.buyer.clone(),
+                };
+                // Without its task the row expires.
+                ops.send(op).ok();
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Hold({} credits of {} for {})",
+            self.amount, self.buyer, self.execution
+        )
+    }
+}
+
+/// The key that made a request, for its statistics.
+impl KeyUse {
+    pub fn new(key: KeyId, route: &'static str, at: Timestamp, failed: bool) -> Self {
+        Self {
+            key,
+            route,
+            at,
+            failed,
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Books charges, many in one commit. While a batch is being synced, the next collects in the queue.
+//!
+//! One batch is a handful of statements, however many charges it has. Either all of it is booked or nothing; a batch that the store refuses
+//! is tried again charge by charge, so that one bad charge fails alone. When a commit's outcome is unknown, the batch is tried again with
+//! the same ids, which tells: either it books now, or its ids are there already.
+
+use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
+use crate::bulk::{Bulk, ROWS_MAX};
+use crate::db::{self, Db, Write};
+use crate::error::StoreError;
+use crate::executions::{self, DayCounts, DayKey};
+use crate::fields::Fields;
+use crate::ledger::{self, Account, AccountChanges, Transaction, TransactionType};
+use souk_domain::ids::TransactionId;
+use souk_domain::money::CENTS_PER_CREDIT;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Tries of one batch before its charges fail, and the pause before the second; it doubles each time. About 0.75 s in all, well within a
+/// caller's patience and long enough for a PostgreSQL failover's quick cases.
+const TRIES_MAX: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) enum Message {
+    Post(Box<Item>),
+    Flush(oneshot::Sender<()>),
+}
+
+pub(super) struct Item {
+    hold: Hold,
+    receipt: Receipt,
+    /// Made before the first try and kept for all of them. `None` when there is nothing to pay.
+    transaction: Option<TransactionId>,
+    reply: oneshot::Sender<Result<Posted, PostError>>,
+}
+
+impl Item {
+    pub(super) fn new(
+        hold: Hold,
+        receipt: Receipt,
+        reply: oneshot::Sender<Result<Posted, PostError>>,
+    ) -> Self {
+        let transaction = (!hold.amount.is_zero()).then(|| TransactionId::generate_at(db::now()));
+        Self {
+            hold,
+            receipt,
+            transaction,
+            reply,
+        }
+    }
+}
+
+struct Poster {
+    db: Db,
+    keeper: Keeper,
+    /// Accounts that are known to exist.
+    known: HashSet<Account>,
+}
+
+pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
+    let mut poster = Poster {
+        db,
+        keeper,
+        known: HashSet::new(),
+    };
+    let mut messages = Vec::with_capacity(ROWS_MAX);
+    while queue.recv_many(&mut messages, ROWS_MAX).await > 0 {
+        let mut batch = Vec::with_capacity(messages.len());
+        let mut flushes = Vec::new();
+        for message in messages.drain(..) {
+            match message {
+                Message::Post(item) => batch.push(*item),
+                Message::Flush(done) => flushes.push(done),
+            }
+        }
+        if !batch.is_empty() {
+            poster.settle(batch).await;
+        }
+        for done in flushes {
+            done.send(()).ok();
+        }
+    }
+}
+
+/// What became of one charge of a batch that was committed.
+enum Outcome {
+    Booked {
+        balance_after: Option<i64>,
+    },
+    /// The hold had expired.
+    Expired,
+    /// The claim on the idempotency key had lapsed and was taken over.
+    Superseded,
+}
+
+struct Failure {
+    error: StoreError,
+    /// The commit was sent, so it may have happened.
+    in_doubt: bool,
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self {
+            error,
+            in_doubt: false,
+        }
+    }
+}
+
+impl Poster {
+    /// Books a batch and answers everyone in it.
+    async fn settle(&mut self, batch: Vec<Item>) {
+        match self.book(&batch).await {
+            Ok(outcomes) => answer(batch, outcomes),
+            Err(failure) if !failure.in_doubt && batch.len() > 1 && is_refusal(&failure.error) => {
+                for item in batch {
+                    let single = [item];
+                    let result = self.book(&single).await;
+                    let single = Vec::from(single);
+                    match result {
+                        Ok(outcomes) => answer(single, outcomes),
+                        Err(failure) => fail(single, &failure),
+                    }
+                }
+            }
+            Err(failure) => fail(batch, &failure),
+        }
+    }
+
+    /// Tries until the batch is booked, or certainly is not, or patience ends.
+    async fn book(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
+        let mut in_doubt = false;
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            let failure = match self.attempt(batch).await {
+                Ok(outcomes) => return Ok(outcomes),
+                Err(failure) => failure,
+            };
+            in_doubt |= failure.in_doubt;
+            if in_doubt
+                && matches!(failure.error, StoreError::Conflict)
+                && let Ok(Some(outcomes)) = self.read_back(batch).await
+            {
+                return Ok(outcomes);
+            }
+            if attempt == TRIES_MAX || is_refusal(&failure.error) {
+                // A last look: a store that answers again can still say that nothing was booked.
+                return match self.read_back(batch).await {
+                    Ok(Some(outcomes)) if in_doubt => Ok(outcomes),
+                    Ok(_) => Err(Failure {
+                        error: failure.error,
+                        in_doubt: false,
+                    }),
+                    Err(_) => Err(Failure {
+                        error: failure.error,
+                        in_doubt,
+                    }),
+                };
+            }
+            tracing::warn!(error = %failure.error, in_doubt, charges = batch.len(), "charges are tried again");
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
+        let mut write = self.db.write().await?;
+        let superseded = keep_answers(&mut write, batch).await?;
+        let entries: Vec<_> = batch
+            .iter()
+            .map(|item| {
+                ledger::charge_entries(&item.hold.buyer, &item.receipt.run.seller, item.hold.amount)
+            })
+            .collect();
+        let mut touched = AccountChanges::default();
+        entries
+            .iter()
+            .flatten()
+            .for_each(|entry| touched.add(entry));
+        let new: Vec<Account> = touched
+            .accounts()
+            .filter(|account| !self.known.contains(account))
+            .cloned()
+            .collect();
+        if !new.is_empty() {
+            ledger::ensure_accounts(&mut write, new.iter()).await?;
+        }
+        let (mut balances, expired) = self.balances(&mut write, batch, &touched).await?;
+
+        let now = db::now();
+        let mut outcomes = Vec::with_capacity(batch.len());
+        let mut changes = AccountChanges::default();
+        let mut transactions = Vec::with_capacity(batch.len());
+        let mut booked_entries = Vec::with_capacity(batch.len() * 2);
+        let mut runs = Vec::with_capacity(batch.len());
+        let mut days: BTreeMap<DayKey, DayCounts> = BTreeMap::new();
+        for (index, (item, entries)) in batch.iter().zip(&entries).enumerate() {
+            if superseded.contains(&index) {
+                outcomes.push(Outcome::Superseded);
+                continue;
+            }
+            if expired.contains(item.hold.execution.as_str()) {
+                outcomes.push(Outcome::Expired);
+                continue;
+            }
+            let run = &item.receipt.run;
+            let mut balance_after = None;
+            if let Some(id) = &item.transaction {
+                let cents = item.hold.amount.cents().get();
+                let balance = balances
+                    .entry(Account::Buyer(item.hold.buyer.clone()).id())
+                    .or_default();
+                *balance -= cents;
+                balance_after = Some(*balance / CENTS_PER_CREDIT);
+                transactions.push(Transaction {
+                    id: id.clone(),
+                    seller: Some(run.seller.clone()),
+                    balance_after,
+                    product_type: Some(run.product.product_type()),
+                    product_id: Some(run.product.id().to_owned()),
+                    purchase: run.purchase.clone(),
+                    price: run.price.clone(),
+                    execution: Some(run.id.clone()),
+                    key: Some(run.key.clone()),
+                    request: Some(run.request.clone()),
+                    ..Transaction::new(
+                        TransactionType::Charge,
+                        item.hold.buyer.clone(),
+                        -item.hold.amount.get(),
+                        item.hold.amount.cents(),
+                        now,
+                    )
+                });
+                for entry in entries {
+                    changes.add(entry);
+                    booked_entries.push((id, entry));
+                }
+                if matches!(self.keeper, Keeper::Rows(_)) {
+                    changes.hold(&item.hold.buyer, -cents);
+                }
+            }
+            runs.push(executions::Row {
+                run,
+                transaction: item.transaction.as_ref(),
+                credits: item.hold.amount,
+            });
+            days.entry(DayKey::of(run))
+                .or_default()
+                .add_run(run, item.hold.amount);
+            outcomes.push(Outcome::Booked { balance_after });
+        }
+        ledger::insert_transactions(&mut write, &transactions).await?;
+        ledger::insert_entries(&mut write, &booked_entries).await?;
+        changes.apply(&mut write).await?;
+        executions::insert(&mut write, &runs).await?;
+        executions::add_days(&mut write, &days.into_iter().collect::<Vec<_>>()).await?;
+        write.commit().await.map_err(|error| Failure {
+            error,
+            in_doubt: true,
+        })?;
+        self.known.extend(new);
+        Ok(outcomes)
+    }
+
+    /// The balances, in cents, of the buyers in the batch, with no other change possible until the commit; and the runs whose hold is gone.
+    async fn balances(
+        &self,
+        write: &mut Write,
+        batch: &[Item],
+        touched: &AccountChanges,
+    ) -> Result<(HashMap<String, i64>, HashSet<String>), StoreError> {
+        match &self.keeper {
+            Keeper::Memory(purses) => {
+                let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
+                let balance = |buyer| purses.standing(buyer).posted * CENTS_PER_CREDIT;
+                let balances = buyers
+                    .into_iter()
+                    .map(|buyer| (Account::Buyer(buyer.clone()).id(), balance(buyer)));
+                Ok((balances.collect(), HashSet::new()))
+            }
+            Keeper::Rows(_) => {
+                let standings = ledger::lock(write, touched.accounts().cloned().collect()).await?;
+                let paying: Vec<_> = batch
+                    .iter()
+                    .filter(|item| item.transaction.is_some())
+                    .map(|item| &item.hold.execution)
+                    .collect();
+                let held: HashSet<_> = reservations::delete(write, &paying)
+                    .await?
+                    .into_iter()
+                    .map(|(execution, _, _)| execution)
+                    .collect();
+                let expired = paying
+                    .into_iter()
+                    .filter(|execution| !held.contains(*execution));
+                let expired = expired.map(|execution| execution.to_string()).collect();
+                Ok((
+                    standings
+                        .into_iter()
+                        .map(|(id, (balance, _))| (id, balance))
+                        .collect(),
+                    expired,
+                ))
+            }
+        }
+    }
+
+    /// What a batch that may have been booked before left; `None`: it was not booked.
+    async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Outcome>>, StoreError> {
+        // The writer's connection: on SQLite no other could be sure to see what it saw last.
+        let mut write = self.db.write().await?;
+        let mut outcomes = Vec::with_capacity(batch.len());
+        let mut found = false;
+        for item in batch {
+            let row = sqlx::query(
+                "SELECT e.id, t.balance_after_credits
+                 FROM executions e
+                 LEFT JOIN transactions t ON t.id = e.transaction_id
+                 WHERE e.id = $1 AND (e.transaction_id = $2 OR (e.transaction_id IS NULL AND $2 IS NULL))",
+            )
+            .bind(item.receipt.run.id.as_str())
+            .bind(item.transaction.as_ref().map(TransactionId::as_str))
+            .fetch_optional(&mut *write)
+            .await?;
+            outcomes.push(match row {
+                Some(row) => {
+                    found = true;
+                    Outcome::Booked {
+                        balance_after: row.number_opt("balance_after_credits")?,
+                    }
+                }
+                None => Outcome::Expired,
+            });
+        }
+        Ok(found.then_some(outcomes))
+    }
+}
+
+static KEEP_ANSWERS: Bulk = Bulk::new(
+    "UPDATE idempotency
+     SET status = v.column5, location = v.column6, body = v.column7, expires_at = v.column8",
+    8,
+    "WHERE idempotency.company_id = v.column1
+       AND idempotency.route = v.column2
+       AND idempotency.idempotency_key = v.column3
+       AND idempotency.ticket = v.column4
+     RETURNING idempotency.ticket",
+);
+
+/// Keeps the answers of requests with an idempotency key. Returns the positions of those whose claim is gone.
+async fn keep_answers(write: &mut Write, batch: &[Item]) -> Result<HashSet<usize>, StoreError> {
+    let entries: Vec<(usize, &IdempotencyEntry)> = batch
+        .iter()
+        .enumerate()
+        .filter_map(|(index, item)| Some((index, item.receipt.idempotency.as_ref()?)))
+        .collect();
+    if entries.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = KEEP_ANSWERS
+        .fetch(write, &entries, |values, row| {
+            let entry = row.map(|(_, entry)| entry);
+            values
+                .text(entry.map(|entry| entry.company.as_str()))
+                .text(entry.map(|entry| entry.route.as_str()))
+                .text(entry.map(|entry| entry.key.as_str()))
+                .text(entry.map(|entry| entry.ticket.as_str()))
+                .number(entry.map(|entry| entry.status))
+                .text(entry.and_then(|entry| entry.location.as_deref()))
+                .text(entry.map(|entry| entry.body.as_str()))
+                .number(entry.map(|entry| entry.expires_at.micros()));
+        })
+        .await?;
+    let mut kept = HashSet::with_capacity(rows.len());
+    for row in &rows {
+        kept.insert(row.text("ticket")?);
+    }
+    let lost = entries
+        .iter()
+        .filter(|(_, entry)| !kept.contains(&entry.ticket));
+    Ok(lost.map(|(index, _)| *index).collect())
+}
+
+/// Whether the store answered and said no, so that trying the same again is pointless.
+fn is_refusal(error: &StoreError) -> bool {
+    !matches!(error, StoreError::Busy | StoreError::Unavailable(_))
+}
+
+fn answer(batch: Vec<Item>, outcomes: Vec<Outcome>) {
+    for (mut item, outcome) in batch.into_iter().zip(outcomes) {
+        let result = match outcome {
+            Outcome::Booked { balance_after } => {
+                item.hold.settle();
+                Ok(Posted {
+                    transaction: item.transaction,
+                    balance_credits: balance_after,
+                })
+            }
+            Outcome::Expired => {
+                item.hold.keep();
+                Err(PostError::Expired)
+            }
+            Outcome::Superseded => Err(PostError::Superseded),
+        };
+        item.reply.send(result).ok();
+    }
+}
+
+fn fail(batch: Vec<Item>, failure: &Failure) {
+    tracing::error!(error = %failure.error, in_doubt = failure.in_doubt, charges = batch.len(), "charges were not booked");
+    for mut item in batch {
+        let message = failure.error.to_string();
+        let error = if failure.in_doubt {
+            item.hold.keep();
+            PostError::Unknown(message)
+        } else {
+            PostError::NotBooked(message)
+        };
+        item.reply.send(Err(error)).ok();
+    }
+}

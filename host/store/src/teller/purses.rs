@@ -1,0 +1,88 @@
+//! Balances and holds in memory, on a store that this host has to itself.
+//!
+//! Exact because every way in which a buyer's balance changes passes here: charges through the poster, everything else announces what it
+//! credited while its transaction still is the only writer.
+
+use super::{HoldError, Standing};
+use crate::db::Db;
+use crate::error::StoreError;
+use crate::ledger::{self, Account};
+use parking_lot::Mutex;
+use souk_domain::ids::CompanyId;
+use souk_domain::money::{CENTS_PER_CREDIT, Credits};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What every buyer has, in credits. A company without a purse has nothing.
+pub(super) struct Purses {
+    by_buyer: Mutex<HashMap<CompanyId, Standing>>,
+}
+
+/// Reads all balances, with no writer in between, and keeps them up from then on.
+pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
+    let mut write = db.write().await?;
+    let mut by_buyer = HashMap::new();
+    for (account, balance) in ledger::buyer_balances(&mut write).await? {
+        if let Account::Buyer(company) = account {
+            let posted = balance.get() / CENTS_PER_CREDIT;
+            by_buyer.insert(company, Standing { posted, held: 0 });
+        }
+    }
+    let purses = Arc::new(Purses {
+        by_buyer: Mutex::new(by_buyer),
+    });
+    let weak = Arc::downgrade(&purses);
+    db.on_credit(Box::new(move |credits| {
+        let Some(purses) = weak.upgrade() else { return };
+        let mut by_buyer = purses.by_buyer.lock();
+        for (buyer, amount) in credits {
+            by_buyer.entry(buyer.clone()).or_default().posted += amount.get() / CENTS_PER_CREDIT;
+        }
+    }))?;
+    Ok(purses)
+}
+
+impl Purses {
+    pub(super) fn reserve(&self, buyer: &CompanyId, amount: Credits) -> Result<(), HoldError> {
+        let mut by_buyer = self.by_buyer.lock();
+        let purse = by_buyer.get_mut(buyer);
+        let standing = purse.as_deref().copied().unwrap_or_default();
+        match purse {
+            Some(purse) if standing.available() >= amount.get() => {
+                purse.held += amount.get();
+                Ok(())
+            }
+            _ => Err(HoldError::Insufficient {
+                required: amount,
+                balance: standing.available(),
+                held: standing.held,
+            }),
+        }
+    }
+
+    pub(super) fn release(&self, buyer: &CompanyId, amount: Credits) {
+        if let Some(purse) = self.by_buyer.lock().get_mut(buyer) {
+            purse.held -= amount.get();
+            debug_assert!(purse.held >= 0, "released more than was held");
+        }
+    }
+
+    pub(super) fn settle(&self, buyer: &CompanyId, amount: Credits) {
+        if let Some(purse) = self.by_buyer.lock().get_mut(buyer) {
+            purse.held -= amount.get();
+            purse.posted -= amount.get();
+            debug_assert!(
+                purse.held >= 0 && purse.posted >= purse.held,
+                "spent more than was held"
+            );
+        }
+    }
+
+    pub(super) fn standing(&self, buyer: &CompanyId) -> Standing {
+        self.by_buyer.lock().get(buyer).copied().unwrap_or_default()
+    }
+
+    pub(super) fn held_in_all(&self) -> i64 {
+        self.by_buyer.lock().values().map(|purse| purse.held).sum()
+    }
+}

@@ -1,0 +1,236 @@
+//! What needs no promise: counts of use and records of free runs, written in batches behind the requests' backs.
+//!
+//! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
+//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about a thousand a second; beyond that they are counted only. Charged runs do not come
+//! here: the poster books them with their charge.
+
+use crate::db::Db;
+use crate::error::StoreError;
+use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
+use crate::usage::{self, HourCounts, HourKey};
+use parking_lot::Mutex;
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::money::Credits;
+use souk_domain::products::Product;
+use souk_domain::time::Timestamp;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Failed and free runs each; the former are the ones that somebody looks for.
+const ROWS_PER_FLUSH: usize = 512;
+/// Records in one transaction: a few milliseconds, because charges wait for the same writer.
+const ROWS_PER_COMMIT: usize = 128;
+/// Distinct counters between two flushes: while the store is away they cannot grow without end.
+const COUNTERS_MAX: usize = 100_000;
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+/// One request by a key.
+#[derive(Debug, Clone)]
+pub struct KeyUse {
+    pub key: KeyId,
+    /// The route's prefix, as statistics show it.
+    pub route: &'static str,
+    pub at: Timestamp,
+    pub failed: bool,
+}
+
+pub(super) struct Recorder {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    db: Db,
+    pending: Mutex<Pending>,
+    dropped: AtomicU64,
+    /// One flush at a time.
+    flushing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Pending {
+    failed: Vec<Run>,
+    free: Vec<Run>,
+    days: HashMap<ProductUse, DayCounts>,
+    hours: HashMap<HourKey, HourCounts>,
+}
+
+/// A [`DayKey`] that is cheap to make on the hot path.
+#[derive(PartialEq, Eq, Hash)]
+struct ProductUse {
+    company: CompanyId,
+    seller: CompanyId,
+    product: Product,
+    day: i64,
+}
+
+/// Starts the task that flushes. It ends with the recorder.
+pub(super) fn start(db: Db) -> Recorder {
+    let shared = Arc::new(Shared {
+        db,
+        pending: Mutex::default(),
+        dropped: AtomicU64::new(0),
+        flushing: tokio::sync::Mutex::new(()),
+    });
+    let weak = Arc::downgrade(&shared);
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(FLUSH_EVERY).await;
+            match weak.upgrade() {
+                Some(shared) => shared.flush().await,
+                None => return,
+            }
+        }
+    });
+    Recorder { shared }
+}
+
+impl Recorder {
+    pub(super) fn record(&self, run: Run) {
+        let key = ProductUse {
+            company: run.company.clone(),
+            seller: run.seller.clone(),
+            product: run.product.clone(),
+            day: run.started_at.day_start().micros(),
+        };
+        let mut pending = self.shared.pending.lock();
+        if pending.days.len() < COUNTERS_MAX || pending.days.contains_key(&key) {
+            pending
+                .days
+                .entry(key)
+                .or_default()
+                .add_run(&run, Credits::ZERO);
+        }
+        let rows = if run.outcome == Outcome::Succeeded {
+            &mut pending.free
+        } else {
+            &mut pending.failed
+        };
+        if rows.len() < ROWS_PER_FLUSH {
+            rows.push(run);
+        } else {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn count_use(&self, key_use: KeyUse) {
+        let at = key_use.at.micros();
+        let key = HourKey {
+            key: key_use.key,
+            hour: at.div_euclid(HOUR_MICROS) * HOUR_MICROS,
+            route: key_use.route,
+        };
+        let counts = HourCounts {
+            requests: 1,
+            failed: i64::from(key_use.failed),
+            first_at: at,
+            last_at: at,
+        };
+        let mut pending = self.shared.pending.lock();
+        if pending.hours.len() < COUNTERS_MAX || pending.hours.contains_key(&key) {
+            pending.hours.entry(key).or_default().add(&counts);
+        }
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn flush(&self) {
+        self.shared.flush().await;
+    }
+}
+
+impl Shared {
+    async fn flush(&self) {
+        let _one = self.flushing.lock().await;
+        let Pending {
+            failed,
+            free,
+            days,
+            hours,
+        } = std::mem::take(&mut *self.pending.lock());
+        if let Err(error) = self.write_counts(&days, &hours).await {
+            tracing::warn!(%error, "counts of use could not be written; they are kept");
+            self.put_back(days, hours);
+        }
+        let runs: Vec<Run> = failed.into_iter().chain(free).collect();
+        for (index, runs) in runs.chunks(ROWS_PER_COMMIT).enumerate() {
+            if let Err(error) = self.write_runs(runs).await {
+                let lost = runs.len();
+                self.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+                tracing::warn!(%error, lost, chunk = index, "records of free runs could not be written");
+            }
+        }
+    }
+
+    async fn write_counts(
+        &self,
+        days: &HashMap<ProductUse, DayCounts>,
+        hours: &HashMap<HourKey, HourCounts>,
+    ) -> Result<(), StoreError> {
+        if days.is_empty() && hours.is_empty() {
+            return Ok(());
+        }
+        // Sorted, so that hosts which share a store lock rows in one order.
+        let days: BTreeMap<DayKey, DayCounts> = days
+            .iter()
+            .map(|(key, counts)| (key.day_key(), *counts))
+            .collect();
+        let hours: BTreeMap<HourKey, HourCounts> = hours
+            .iter()
+            .map(|(key, counts)| (key.clone(), *counts))
+            .collect();
+        let mut keys: BTreeMap<KeyId, HourCounts> = BTreeMap::new();
+        for (key, counts) in &hours {
+            keys.entry(key.key.clone()).or_default().add(counts);
+        }
+        let keys: Vec<_> = keys.into_iter().collect();
+        let mut write = self.db.write().await?;
+        executions::add_days(&mut write, &days.into_iter().collect::<Vec<_>>()).await?;
+        usage::add_hours(&mut write, &hours.into_iter().collect::<Vec<_>>()).await?;
+        if self.db.is_shared() {
+            usage::lock_keys(&mut write, &keys).await?;
+        }
+        usage::add_to_keys(&mut write, &keys).await?;
+        write.commit().await
+    }
+
+    async fn write_runs(&self, runs: &[Run]) -> Result<(), StoreError> {
+        let rows: Vec<_> = runs
+            .iter()
+            .map(|run| executions::Row {
+                run,
+                transaction: None,
+                credits: Credits::ZERO,
+            })
+            .collect();
+        let mut write = self.db.write().await?;
+        executions::insert(&mut write, &rows).await?;
+        write.commit().await
+    }
+
+    fn put_back(&self, days: HashMap<ProductUse, DayCounts>, hours: HashMap<HourKey, HourCounts>) {
+        let mut pending = self.pending.lock();
+        for (key, counts) in days {
+            pending.days.entry(key).or_default().add(&counts);
+        }
+        for (key, counts) in hours {
+            pending.hours.entry(key).or_default().add(&counts);
+        }
+    }
+}
+
+impl ProductUse {
+    fn day_key(&self) -> DayKey {
+        DayKey {
+            company: self.company.clone(),
+            day: self.day,
+            product_id: self.product.id().to_owned(),
+            product_type: self.product.product_type().as_str(),
+            seller: self.seller.clone(),
+        }
+    }
+}

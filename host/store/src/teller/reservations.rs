@@ -1,0 +1,237 @@
+//! Holds as rows, on a store that several hosts share.
+//!
+//! One task reserves and releases in batches: it locks the buyers' accounts in the order of their ids, decides in the order of arrival,
+//! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
+
+use super::{Hold, HoldError, HoldRequest, Release};
+use crate::bulk::{Bulk, ROWS_MAX};
+use crate::db::{self, Db, Write};
+use crate::error::StoreError;
+use crate::fields::Fields;
+use crate::ledger::{self, Account, AccountChanges};
+use souk_domain::ids::{CompanyId, ExecutionId};
+use souk_domain::money::CENTS_PER_CREDIT;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// How often holds whose host died are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(2);
+
+type Ops = mpsc::UnboundedSender<Op>;
+
+pub(super) enum Op {
+    Reserve {
+        request: HoldRequest,
+        reply: oneshot::Sender<Result<Hold, HoldError>>,
+    },
+    Release {
+        execution: ExecutionId,
+        buyer: CompanyId,
+    },
+    Flush(oneshot::Sender<()>),
+}
+
+/// Starts the task that keeps holds. It ends with the last sender.
+pub(super) fn start(db: Db) -> Ops {
+    let (ops, queue) = mpsc::unbounded_channel();
+    tokio::spawn(run(db, ops.downgrade(), queue));
+    ops
+}
+
+/// Reserves through the task.
+pub(super) async fn reserve(ops: &Ops, request: HoldRequest) -> Result<Hold, HoldError> {
+    let closed = || StoreError::Unavailable("the teller is closed".into());
+    let (reply, answer) = oneshot::channel();
+    ops.send(Op::Reserve { request, reply })
+        .map_err(|_| closed())?;
+    answer.await.map_err(|_| closed())?
+}
+
+async fn run(db: Db, ops: mpsc::WeakUnboundedSender<Op>, mut queue: mpsc::UnboundedReceiver<Op>) {
+    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut batch = Vec::with_capacity(ROWS_MAX);
+    loop {
+        tokio::select! {
+            count = queue.recv_many(&mut batch, ROWS_MAX) => {
+                if count == 0 {
+                    return;
+                }
+            }
+            _ = sweep.tick() => match expired(&db).await {
+                Ok(releases) => batch.extend(releases),
+                Err(error) => tracing::warn!(%error, "expired holds could not be looked for"),
+            },
+        }
+        let Some(ops) = ops.upgrade() else { return };
+        settle(&db, &ops, std::mem::take(&mut batch)).await;
+    }
+}
+
+/// Holds that outlived their run, as releases.
+async fn expired(db: &Db) -> Result<Vec<Op>, StoreError> {
+    let mut read = db.read().await?;
+    let rows = sqlx::query(
+        "SELECT id, account_id FROM holds WHERE expires_at < $1 ORDER BY expires_at LIMIT $2",
+    )
+    .bind(db::now().micros())
+    .bind(ROWS_MAX as i64)
+    .fetch_all(&mut *read)
+    .await?;
+    let mut releases = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let execution: ExecutionId = row.id("id")?;
+        if let Some(Account::Buyer(buyer)) = Account::parse(&row.text("account_id")?) {
+            tracing::warn!(%execution, %buyer, "hold expired");
+            releases.push(Op::Release { execution, buyer });
+        }
+    }
+    Ok(releases)
+}
+
+/// Carries a batch out and answers everyone in it.
+async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
+    let mut requests = Vec::new();
+    let mut releases = Vec::new();
+    let mut flushes = Vec::new();
+    for op in batch {
+        match op {
+            Op::Reserve { request, reply } => requests.push((request, reply)),
+            Op::Release { execution, buyer } => releases.push((execution, buyer)),
+            Op::Flush(done) => flushes.push(done),
+        }
+    }
+    let wanted: Vec<&HoldRequest> = requests.iter().map(|(request, _)| request).collect();
+    let mut result = change(db, &wanted, &releases).await;
+    // A deadlock or a lost connection; both are cured by trying again, and the second time is enough to tell trouble from bad luck.
+    if let Err(StoreError::Busy | StoreError::Unavailable(_)) = result {
+        result = change(db, &wanted, &releases).await;
+    }
+    match result {
+        Ok(decisions) => {
+            for ((request, reply), decision) in requests.into_iter().zip(decisions) {
+                let hold = decision.map(|()| Hold {
+                    execution: request.execution,
+                    buyer: request.buyer,
+                    amount: request.amount,
+                    release: Release::Rows(ops.clone()),
+                });
+                // If nobody waits any more, the hold is dropped here and thereby released.
+                reply.send(hold).ok();
+            }
+        }
+        Err(error) => {
+            // Rows that were written after all, and rows that were not deleted, expire.
+            tracing::warn!(%error, "holds could not be changed");
+            for (_, reply) in requests {
+                reply
+                    .send(Err(StoreError::Unavailable(error.to_string()).into()))
+                    .ok();
+            }
+        }
+    }
+    for done in flushes {
+        done.send(()).ok();
+    }
+}
+
+static DELETE: Bulk = Bulk::new(
+    "DELETE FROM holds WHERE id IN (SELECT column1",
+    1,
+    ") RETURNING id, account_id, amount_cents",
+);
+
+/// Deletes the holds of these runs. Returns those that were there, with their accounts and cents. Their accounts must be locked.
+pub(super) async fn delete(
+    write: &mut Write,
+    executions: &[&ExecutionId],
+) -> Result<Vec<(ExecutionId, Account, i64)>, StoreError> {
+    let rows = DELETE
+        .fetch(write, executions, |values, row| {
+            values.text(row.map(|execution| execution.as_str()));
+        })
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let account = row.text("account_id")?;
+            let account = Account::parse(&account)
+                .ok_or_else(|| crate::fields::corrupt("account_id", account))?;
+            Ok((row.id("id")?, account, row.number("amount_cents")?))
+        })
+        .collect()
+}
+
+static INSERT: Bulk = Bulk::new(
+    "INSERT INTO holds (id, account_id, amount_cents, expires_at, created_at)
+     SELECT column1, column2, column3, column4, column5",
+    5,
+    "WHERE column1 IS NOT NULL",
+);
+
+async fn change(
+    db: &Db,
+    requests: &[&HoldRequest],
+    releases: &[(ExecutionId, CompanyId)],
+) -> Result<Vec<Result<(), HoldError>>, StoreError> {
+    if requests.is_empty() && releases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut write = db.write_unsynced().await?;
+    let buyers = requests.iter().map(|request| &request.buyer);
+    let buyers = buyers.chain(releases.iter().map(|(_, buyer)| buyer));
+    let accounts = buyers.map(|buyer| Account::Buyer(buyer.clone()));
+    let mut standings: HashMap<String, (i64, i64)> =
+        ledger::lock(&mut write, accounts.collect()).await?;
+    let mut changes = AccountChanges::default();
+
+    if !releases.is_empty() {
+        let executions: Vec<_> = releases.iter().map(|(execution, _)| execution).collect();
+        for (_, account, cents) in delete(&mut write, &executions).await? {
+            if let Some((_, held)) = standings.get_mut(&account.id()) {
+                *held -= cents;
+            }
+            if let Account::Buyer(buyer) = &account {
+                changes.hold(buyer, -cents);
+            }
+        }
+    }
+
+    let mut granted = Vec::new();
+    let mut decisions = Vec::with_capacity(requests.len());
+    for request in requests {
+        let cents = request.amount.cents().get();
+        let standing = standings.get_mut(&Account::Buyer(request.buyer.clone()).id());
+        let (balance, held) = standing.as_deref().copied().unwrap_or_default();
+        match standing {
+            Some((_, held_now)) if balance - held >= cents => {
+                *held_now += cents;
+                changes.hold(&request.buyer, cents);
+                granted.push(*request);
+                decisions.push(Ok(()));
+            }
+            _ => decisions.push(Err(HoldError::Insufficient {
+                required: request.amount,
+                balance: (balance - held) / CENTS_PER_CREDIT,
+                held: held / CENTS_PER_CREDIT,
+            })),
+        }
+    }
+    let now = db::now();
+    INSERT
+        .run(&mut write, &granted, |values, row| {
+            values
+                .text(row.map(|request| request.execution.as_str()))
+                .text(
+                    row.map(|request| Account::Buyer(request.buyer.clone()).id())
+                        .as_deref(),
+                )
+                .number(row.map(|request| request.amount.cents().get()))
+                .number(row.map(|request| request.expires_at.micros()))
+                .number(row.map(|_| now.micros()));
+        })
+        .await?;
+    changes.apply(&mut write).await?;
+    write.commit().await?;
+    Ok(decisions)
+}

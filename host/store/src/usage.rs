@@ -1,0 +1,151 @@
+//! Use of keys: requests per hour and route prefix, and each key's totals.
+
+use crate::bulk::Bulk;
+use crate::error::StoreError;
+use crate::fields::Fields;
+use souk_domain::ids::KeyId;
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+
+/// Requests of one key in one hour on one route prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyHour {
+    pub hour: Timestamp,
+    pub route: String,
+    pub requests: i64,
+    pub failed: i64,
+}
+
+/// What a key was used for, hour by hour, from `from` up to, not including, `to`.
+pub async fn key_hours(
+    db: &mut AnyConnection,
+    key: &KeyId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<KeyHour>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT hour, route, requests, failed
+         FROM key_usage
+         WHERE key_id = $1 AND hour >= $2 AND hour < $3
+         ORDER BY hour, route",
+    )
+    .bind(key.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(KeyHour {
+                hour: row.time("hour")?,
+                route: row.text("route")?,
+                requests: row.number("requests")?,
+                failed: row.number("failed")?,
+            })
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct HourKey {
+    pub key: KeyId,
+    /// The beginning of the hour.
+    pub hour: i64,
+    pub route: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HourCounts {
+    pub requests: i64,
+    pub failed: i64,
+    pub first_at: i64,
+    pub last_at: i64,
+}
+
+impl HourCounts {
+    pub(crate) fn add(&mut self, other: &HourCounts) {
+        self.first_at = if self.requests == 0 {
+            other.first_at
+        } else {
+            self.first_at.min(other.first_at)
+        };
+        self.last_at = self.last_at.max(other.last_at);
+        self.requests += other.requests;
+        self.failed += other.failed;
+    }
+}
+
+static ADD_HOURS: Bulk = Bulk::new(
+    "INSERT INTO key_usage (key_id, hour, route, requests, failed)
+     SELECT column1, column2, column3, column4, column5",
+    5,
+    "WHERE column1 IS NOT NULL
+     ON CONFLICT (key_id, hour, route) DO UPDATE
+     SET requests = key_usage.requests + excluded.requests,
+         failed = key_usage.failed + excluded.failed",
+);
+
+/// Adds counts. `hours` has no key twice and is sorted.
+pub(crate) async fn add_hours(
+    db: &mut AnyConnection,
+    hours: &[(HourKey, HourCounts)],
+) -> Result<(), StoreError> {
+    ADD_HOURS
+        .run(db, hours, |values, row| {
+            values
+                .text(row.map(|(key, _)| key.key.as_str()))
+                .number(row.map(|(key, _)| key.hour))
+                .text(row.map(|(key, _)| key.route))
+                .number(row.map(|(_, counts)| counts.requests))
+                .number(row.map(|(_, counts)| counts.failed));
+        })
+        .await?;
+    Ok(())
+}
+
+static ADD_TO_KEYS: Bulk = Bulk::new(
+    "UPDATE api_keys
+     SET usage_count = usage_count + v.column2,
+         failed_count = failed_count + v.column3,
+         first_used_at = COALESCE(first_used_at, v.column4),
+         last_used_at = CASE WHEN last_used_at > v.column5 THEN last_used_at ELSE v.column5 END",
+    5,
+    "WHERE api_keys.id = v.column1",
+);
+
+/// Adds to the totals of each key, which appears once.
+pub(crate) async fn add_to_keys(
+    db: &mut AnyConnection,
+    keys: &[(KeyId, HourCounts)],
+) -> Result<(), StoreError> {
+    ADD_TO_KEYS
+        .run(db, keys, |values, row| {
+            values
+                .text(row.map(|(key, _)| key.as_str()))
+                .number(row.map(|(_, counts)| counts.requests))
+                .number(row.map(|(_, counts)| counts.failed))
+                .number(row.map(|(_, counts)| counts.first_at))
+                .number(row.map(|(_, counts)| counts.last_at));
+        })
+        .await?;
+    Ok(())
+}
+
+static LOCK_KEYS: Bulk = Bulk::new(
+    "SELECT id FROM api_keys WHERE id IN (SELECT column1",
+    1,
+    ") ORDER BY id FOR UPDATE",
+);
+
+/// Locks the keys in the order of their ids, so that hosts which share a store never wait for each other in a circle.
+pub(crate) async fn lock_keys(
+    db: &mut AnyConnection,
+    keys: &[(KeyId, HourCounts)],
+) -> Result<(), StoreError> {
+    LOCK_KEYS
+        .fetch(db, keys, |values, row| {
+            values.text(row.map(|(key, _)| key.as_str()));
+        })
+        .await?;
+    Ok(())
+}
