@@ -3,8 +3,8 @@
 //! Refuses to decide: rules are `souk-domain`'s, flows are `souk-app`'s. One file per subject, plain functions over a connection
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
-mod bulk;
 pub mod assets;
+mod bulk;
 pub mod cache;
 pub mod changes;
 pub mod companies;
