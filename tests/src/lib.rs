@@ -4,6 +4,7 @@
 //! binary `souk`, its ready file and its REST API.
 
 pub mod client;
+pub mod guests;
 pub mod host;
 pub mod postgres;
 pub mod process;

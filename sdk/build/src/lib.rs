@@ -162,7 +162,7 @@ impl Build {
             true => Some(c_compiler::find_or_fetch(&self.places)?),
             false => None,
         };
-        let target_dir = self.places.wasm_target_dir(self.effort);
+        let target_dir = self.places.wasm_target_dir();
         cargo::build(&manifests, self.effort, &target_dir, compiler.as_ref())?;
 
         let release = cargo::release_dir(&target_dir);

@@ -2,7 +2,7 @@
 //! into the cargo target directory around it, so that `dev` and `release` share them.
 
 use crate::manifest::Component;
-use crate::{Artifact, BuildError, Effort};
+use crate::{Artifact, BuildError};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
@@ -23,11 +23,8 @@ impl Places {
     }
 
     /// Never the outer cargo's own: it holds that one's lock while this build script runs.
-    pub fn wasm_target_dir(&self, effort: Effort) -> PathBuf {
-        self.root.join(match effort {
-            Effort::Shipped => "souk-wasm",
-            Effort::Quick => "souk-wasm-quick",
-        })
+    pub fn wasm_target_dir(&self) -> PathBuf {
+        self.root.join("souk-wasm")
     }
 
     /// Downloaded compilers; `SOUK_TOOLS_DIR` overrides it, for machines that build many checkouts.
@@ -78,14 +75,8 @@ mod tests {
         std::fs::write(target.path().join("CACHEDIR.TAG"), "").unwrap();
         let dev = Places::around(target.path().join("debug/build/x-1/out"));
         let release = Places::around(target.path().join("release/build/x-2/out"));
-        assert_eq!(
-            dev.wasm_target_dir(Effort::Shipped),
-            release.wasm_target_dir(Effort::Shipped)
-        );
-        assert_ne!(
-            dev.wasm_target_dir(Effort::Shipped),
-            dev.wasm_target_dir(Effort::Quick)
-        );
+        assert_eq!(dev.wasm_target_dir(), release.wasm_target_dir());
+        assert!(dev.wasm_target_dir().starts_with(target.path()));
     }
 
     #[test]
