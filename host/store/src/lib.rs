@@ -21,6 +21,8 @@ pub mod idempotency;
 pub mod keys;
 pub mod ledger;
 pub mod migrations;
+pub mod prices;
+pub mod purchases;
 pub mod reference;
 pub mod sealing;
 pub mod teller;

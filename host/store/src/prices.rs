@@ -1,0 +1,275 @@
+//! Prices of products over time. At most one holds at an instant; what has begun is never changed, only ended.
+//!
+//! Whoever changes a price touches its product ([`Topic::Price`] with the product's id).
+
+use crate::changes::Topic;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::Fields;
+use souk_domain::ids::{CompanyId, PriceId};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::prices::Validity;
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Price {
+    pub id: PriceId,
+    pub company_id: CompanyId,
+    /// The id of an asset or an endpoint.
+    pub product_id: String,
+    pub credits: Credits,
+    /// As it was given; `credits` is what is paid.
+    pub usd: UsdCents,
+    pub discount_percent: Option<i64>,
+    /// What a discounted price was made from.
+    pub original_credits: Option<Credits>,
+    pub validity: Validity,
+    pub created_by: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewPrice<'a> {
+    pub company: &'a CompanyId,
+    pub product: &'a str,
+    pub credits: Credits,
+    pub usd: UsdCents,
+    pub discount_percent: Option<i64>,
+    pub original_credits: Option<Credits>,
+    pub validity: Validity,
+    pub created_by: &'a str,
+}
+
+/// Adds a price; the caller has made room for it ([`end_at`]).
+pub async fn insert(
+    write: &mut Write,
+    new: &NewPrice<'_>,
+    now: Timestamp,
+) -> Result<Price, StoreError> {
+    let price = Price {
+        id: PriceId::generate(),
+        company_id: new.company.clone(),
+        product_id: new.product.to_owned(),
+        credits: new.credits,
+        usd: new.usd,
+        discount_percent: new.discount_percent,
+        original_credits: new.original_credits,
+        validity: new.validity,
+        created_by: new.created_by.to_owned(),
+        created_at: now,
+        updated_at: now,
+    };
+    sqlx::query(
+        "INSERT INTO prices (price_id, company_id, product_id, price_credits, price_cents, discount_percent, original_price_credits,
+                             effective_from, effective_to, created_by, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)",
+    )
+    .bind(price.id.as_str())
+    .bind(price.company_id.as_str())
+    .bind(&price.product_id)
+    .bind(price.credits.get())
+    .bind(price.usd.get())
+    .bind(price.discount_percent)
+    .bind(price.original_credits.map(Credits::get))
+    .bind(price.validity.from.micros())
+    .bind(price.validity.to.map(Timestamp::micros))
+    .bind(&price.created_by)
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Price, &price.product_id);
+    Ok(price)
+}
+
+macro_rules! columns {
+    () => {
+        "price_id, company_id, product_id, price_credits, price_cents, discount_percent, original_price_credits,
+         effective_from, effective_to, created_by, created_at, updated_at"
+    };
+}
+
+/// The price that holds now.
+pub async fn active(
+    db: &mut AnyConnection,
+    product: &str,
+    now: Timestamp,
+) -> Result<Option<Price>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM prices
+         WHERE product_id = $1 AND effective_from <= $2 AND (effective_to IS NULL OR effective_to > $2)
+         ORDER BY effective_from DESC
+         LIMIT 1"
+    ))
+    .bind(product)
+    .bind(now.micros())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// When the price next changes by itself: the active one ends, or a coming one begins.
+pub async fn next_change(
+    db: &mut AnyConnection,
+    product: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = sqlx::query(
+        "SELECT MIN(CASE WHEN effective_from > $2 THEN effective_from ELSE effective_to END) AS next_change
+         FROM prices
+         WHERE product_id = $1 AND (effective_from > $2 OR effective_to > $2)",
+    )
+    .bind(product)
+    .bind(now.micros())
+    .fetch_one(db)
+    .await?;
+    row.time_opt("next_change")
+}
+
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    product: &str,
+    id: &PriceId,
+) -> Result<Option<Price>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM prices WHERE price_id = $1 AND product_id = $2 AND company_id = $3"
+    ))
+    .bind(id.as_str())
+    .bind(product)
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// The history of a product's prices, newest first, and how many there are in all.
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    product: &str,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<Price>, i64), StoreError> {
+    let total = sqlx::query(
+        "SELECT COUNT(*) AS total FROM prices WHERE product_id = $1 AND company_id = $2",
+    )
+    .bind(product)
+    .bind(company.as_str())
+    .fetch_one(&mut *db)
+    .await?
+    .number("total")?;
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM prices
+         WHERE product_id = $1 AND company_id = $2
+         ORDER BY effective_from DESC, price_id
+         LIMIT $3 OFFSET $4"
+    ))
+    .bind(product)
+    .bind(company.as_str())
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let prices = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+    Ok((prices, total))
+}
+
+/// The prices that hold at `from` or later, in the order of time.
+pub async fn holding_from(
+    db: &mut AnyConnection,
+    product: &str,
+    from: Timestamp,
+) -> Result<Vec<Price>, StoreError> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM prices
+         WHERE product_id = $1 AND (effective_to IS NULL OR effective_to > $2)
+         ORDER BY effective_from"
+    ))
+    .bind(product)
+    .bind(from.micros())
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// Ends a price at an instant that lies in it.
+pub async fn end_at(
+    write: &mut Write,
+    price: &Price,
+    at: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE prices SET effective_to = $2, updated_at = $3 WHERE price_id = $1")
+        .bind(price.id.as_str())
+        .bind(at.micros())
+        .bind(now.micros())
+        .execute(&mut **write)
+        .await?;
+    write.touch(Topic::Price, &price.product_id);
+    Ok(())
+}
+
+/// Writes amount and validity of a price that has not begun.
+pub async fn update(write: &mut Write, price: &Price, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE prices
+         SET price_credits = $2, price_cents = $3, effective_from = $4, effective_to = $5, updated_at = $6
+         WHERE price_id = $1",
+    )
+    .bind(price.id.as_str())
+    .bind(price.credits.get())
+    .bind(price.usd.get())
+    .bind(price.validity.from.micros())
+    .bind(price.validity.to.map(Timestamp::micros))
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Price, &price.product_id);
+    Ok(())
+}
+
+/// Removes a price that has not begun.
+pub async fn delete(write: &mut Write, price: &Price) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM prices WHERE price_id = $1")
+        .bind(price.id.as_str())
+        .execute(&mut **write)
+        .await?;
+    write.touch(Topic::Price, &price.product_id);
+    Ok(())
+}
+
+fn from_row(row: &AnyRow) -> Result<Price, StoreError> {
+    let original = row
+        .number_opt("original_price_credits")?
+        .map(Credits::new)
+        .transpose();
+    Ok(Price {
+        id: row.id("price_id")?,
+        company_id: row.id("company_id")?,
+        product_id: row.text("product_id")?,
+        credits: row.credits("price_credits")?,
+        usd: UsdCents::new(row.number("price_cents")?),
+        discount_percent: row.number_opt("discount_percent")?,
+        original_credits: original.map_err(|error| {
+            StoreError::Corrupt(format!("column original_price_credits: {error}"))
+        })?,
+        validity: Validity {
+            from: row.time("effective_from")?,
+            to: row.time_opt("effective_to")?,
+        },
+        created_by: row.text("created_by")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+    })
+}

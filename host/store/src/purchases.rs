@@ -1,0 +1,236 @@
+//! Purchases: what a buyer accepted, snapshotted. One per company and product.
+//!
+//! The first paid execution of an asset writes one by itself ([`implicit`]); nothing is charged by a purchase.
+
+use crate::changes::Topic;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
+use souk_domain::money::Credits;
+use souk_domain::products::{Product, ProductType};
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// The terms that a buyer accepts today.
+pub const TERMS_VERSION: &str = "2026-01";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurchaseStatus {
+    Active,
+    Cancelled,
+    Suspended,
+}
+
+impl PurchaseStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Cancelled => "cancelled",
+            Self::Suspended => "suspended",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "active" => Some(Self::Active),
+            "cancelled" => Some(Self::Cancelled),
+            "suspended" => Some(Self::Suspended),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purchase {
+    pub id: PurchaseId,
+    /// The buyer.
+    pub company_id: CompanyId,
+    pub seller_id: CompanyId,
+    pub product_type: ProductType,
+    pub product_id: String,
+    /// The price when it was accepted.
+    pub credits: Credits,
+    pub ai_training_allowed: bool,
+    pub terms_version: String,
+    /// The key that accepted.
+    pub accepted_by: String,
+    pub accepted_at: Timestamp,
+    pub status: PurchaseStatus,
+    /// The key that was provisioned for an endpoint.
+    pub endpoint_key_id: Option<KeyId>,
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewPurchase<'a> {
+    pub buyer: &'a CompanyId,
+    pub seller: &'a CompanyId,
+    pub product: &'a Product,
+    pub credits: Credits,
+    pub ai_training_allowed: bool,
+    /// The key that accepts.
+    pub accepted_by: &'a str,
+}
+
+/// The purchase of this product by this buyer: the one there is, in whatever state, or a new active one.
+pub async fn implicit(
+    write: &mut Write,
+    new: &NewPurchase<'_>,
+    now: Timestamp,
+) -> Result<Purchase, StoreError> {
+    let id = PurchaseId::generate();
+    let inserted = sqlx::query(
+        "INSERT INTO purchases (purchase_id, company_id, seller_company_id, product_id, product_type, price_credits,
+                                ai_training_allowed, terms_version, accepted_by, accepted_at, status, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'active', $10)
+         ON CONFLICT (company_id, product_id) DO NOTHING",
+    )
+    .bind(id.as_str())
+    .bind(new.buyer.as_str())
+    .bind(new.seller.as_str())
+    .bind(new.product.id())
+    .bind(new.product.product_type().as_str())
+    .bind(new.credits.get())
+    .bind(i64::from(new.ai_training_allowed))
+    .bind(TERMS_VERSION)
+    .bind(new.accepted_by)
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    if inserted.rows_affected() > 0 {
+        write.touch(Topic::Purchase, &id);
+    }
+    of_product(write, new.buyer, new.product.id())
+        .await?
+        .ok_or(StoreError::NotFound)
+}
+
+macro_rules! columns {
+    () => {
+        "purchase_id, company_id, seller_company_id, product_id, product_type, price_credits, ai_training_allowed, terms_version,
+         accepted_by, accepted_at, status, endpoint_key_id, created_at"
+    };
+}
+
+/// What this company has bought of this product.
+pub async fn of_product(
+    db: &mut AnyConnection,
+    buyer: &CompanyId,
+    product: &str,
+) -> Result<Option<Purchase>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM purchases WHERE company_id = $1 AND product_id = $2"
+    ))
+    .bind(buyer.as_str())
+    .bind(product)
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+pub async fn get(
+    db: &mut AnyConnection,
+    buyer: &CompanyId,
+    id: &PurchaseId,
+) -> Result<Option<Purchase>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM purchases WHERE purchase_id = $1 AND company_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(buyer.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// A company's purchases, newest first, and how many match in all.
+pub async fn list(
+    db: &mut AnyConnection,
+    buyer: &CompanyId,
+    product_type: Option<ProductType>,
+    status: Option<PurchaseStatus>,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<Purchase>, i64), StoreError> {
+    macro_rules! matching {
+        () => {
+            " FROM purchases
+              WHERE company_id = $1
+                AND (CAST($2 AS TEXT) IS NULL OR product_type = $2)
+                AND (CAST($3 AS TEXT) IS NULL OR status = $3)"
+        };
+    }
+    let bind = |sql: &'static str| {
+        sqlx::query(sql)
+            .bind(buyer.as_str())
+            .bind(product_type.map(ProductType::as_str))
+            .bind(status.map(PurchaseStatus::as_str))
+    };
+    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let rows = bind(concat!(
+        "SELECT ",
+        columns!(),
+        matching!(),
+        " ORDER BY created_at DESC, purchase_id LIMIT $4 OFFSET $5"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let purchases = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+    Ok((purchases, total))
+}
+
+/// Notes the endpoint key that was provisioned for a purchase.
+pub async fn set_key(write: &mut Write, id: &PurchaseId, key: &KeyId) -> Result<(), StoreError> {
+    sqlx::query("UPDATE purchases SET endpoint_key_id = $2 WHERE purchase_id = $1")
+        .bind(id.as_str())
+        .bind(key.as_str())
+        .execute(&mut **write)
+        .await?;
+    write.touch(Topic::Purchase, id);
+    Ok(())
+}
+
+pub async fn set_status(
+    write: &mut Write,
+    id: &PurchaseId,
+    status: PurchaseStatus,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE purchases SET status = $2 WHERE purchase_id = $1")
+        .bind(id.as_str())
+        .bind(status.as_str())
+        .execute(&mut **write)
+        .await?;
+    write.touch(Topic::Purchase, id);
+    Ok(())
+}
+
+fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {
+    let (product_type, status) = (row.text("product_type")?, row.text("status")?);
+    Ok(Purchase {
+        id: row.id("purchase_id")?,
+        company_id: row.id("company_id")?,
+        seller_id: row.id("seller_company_id")?,
+        product_type: ProductType::parse(&product_type)
+            .ok_or_else(|| corrupt("product_type", product_type))?,
+        product_id: row.text("product_id")?,
+        credits: row.credits("price_credits")?,
+        ai_training_allowed: row.flag("ai_training_allowed")?,
+        terms_version: row.text("terms_version")?,
+        accepted_by: row.text("accepted_by")?,
+        accepted_at: row.time("accepted_at")?,
+        status: PurchaseStatus::parse(&status).ok_or_else(|| corrupt("status", status))?,
+        endpoint_key_id: row.id_opt("endpoint_key_id")?,
+        created_at: row.time("created_at")?,
+    })
+}
