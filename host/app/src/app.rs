@@ -9,9 +9,12 @@ use souk_domain::time::Timestamp;
 use souk_sandbox::Sandbox;
 use souk_store::Db;
 use souk_store::sealing::Sealer;
+use souk_store::teller::Teller;
 
 use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
+use crate::products::Products;
+use crate::settle::{self, Standings};
 
 /// The application. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +23,7 @@ pub struct App(Arc<Inner>);
 /// What `host` builds an [`App`] from.
 pub struct Parts {
     pub db: Db,
+    pub teller: Teller,
     pub sandbox: Sandbox,
     /// Seals and opens the credentials of connections.
     pub sealer: Sealer,
@@ -29,12 +33,15 @@ pub struct Parts {
 
 pub struct Inner {
     pub db: Db,
+    pub teller: Teller,
     pub sandbox: Sandbox,
     pub sealer: Sealer,
     pub files_dir: PathBuf,
     pub clock: Clock,
     pub sources: Sources,
     pub connectors: Registry,
+    pub products: Products,
+    pub(crate) standings: Standings,
 }
 
 impl App {
@@ -42,6 +49,9 @@ impl App {
         App(Arc::new(Inner {
             sources: connections::source::sources(&parts.db),
             connectors: Registry::new(&parts.db),
+            products: Products::new(&parts.db),
+            standings: settle::standings(&parts.db),
+            teller: parts.teller,
             sealer: parts.sealer,
             db: parts.db,
             sandbox: parts.sandbox,

@@ -7,7 +7,15 @@
 mod app;
 pub mod connections;
 pub mod connectors;
+pub mod definition;
+pub mod execute;
+pub mod failure;
+pub mod fetch;
 pub mod files;
 pub mod forecast;
+pub mod products;
+pub mod publish;
+pub mod release;
+pub mod settle;
 
 pub use app::{App, Clock, Parts};

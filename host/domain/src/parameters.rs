@@ -10,6 +10,8 @@ use crate::sql::is_name;
 /// More would not fit in a form that anybody fills in.
 pub const PARAMETERS_MAX: usize = 50;
 pub const ENUM_VALUES_MAX: usize = 200;
+/// 2025-01-01.
+const EXAMPLE_DAY: i32 = 20_089;
 /// Longest text a caller may pass.
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 
@@ -266,6 +268,27 @@ impl Parameter {
 
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// A value that is within the bounds, for trying a product whose caller must choose one; `None`
+    /// where the caller need not.
+    pub fn example(&self) -> Option<Value> {
+        if self.default.is_some() || !self.required {
+            return None;
+        }
+        let chosen = self
+            .allowed
+            .first()
+            .or(self.minimum.as_ref())
+            .or(self.maximum.as_ref());
+        Some(chosen.cloned().unwrap_or_else(|| match self.kind {
+            Kind::Integer => Value::Integer(1),
+            Kind::Number => Value::Number(1.0),
+            Kind::String => Value::Text(String::new()),
+            Kind::Boolean => Value::Boolean(true),
+            Kind::Date => Value::Date(EXAMPLE_DAY),
+            Kind::Timestamp => Value::Timestamp(i64::from(EXAMPLE_DAY) * 86_400_000_000),
+        }))
     }
 
     /// The value for this parameter, when the caller gave `raw`.

@@ -13,7 +13,7 @@ mod purses;
 mod recorder;
 mod reservations;
 
-use crate::db::Db;
+use crate::db::{self, Db};
 use crate::error::StoreError;
 use crate::executions::Run;
 use crate::ledger::{self, Account};
@@ -159,20 +159,18 @@ impl Teller {
 
     /// Reserves credits, so that concurrent runs can never spend more than there is.
     pub async fn hold(&self, request: HoldRequest) -> Result<Hold, HoldError> {
-        let release = match &self.inner.keeper {
-            _ if request.amount.is_zero() => Release::Nothing,
+        let (available, release) = match &self.inner.keeper {
+            _ if request.amount.is_zero() => {
+                let standing = self.standing(&request.buyer).await?;
+                (standing.available(), Release::Nothing)
+            }
             Keeper::Memory(purses) => {
-                purses.reserve(&request.buyer, request.amount)?;
-                Release::Memory(purses.clone())
+                let available = purses.reserve(&request.buyer, request.amount)?;
+                (available, Release::Memory(purses.clone()))
             }
             Keeper::Rows(ops) => return reservations::reserve(ops, request).await,
         };
-        Ok(Hold {
-            execution: request.execution,
-            buyer: request.buyer,
-            amount: request.amount,
-            release,
-        })
+        Ok(Hold::new(request, available, release))
     }
 
     /// Books the charge and the run. When this returns `Ok`, both are durable.
@@ -266,6 +264,9 @@ pub struct Hold {
     execution: ExecutionId,
     buyer: CompanyId,
     amount: Credits,
+    /// Of the charge that posting it makes. `None` when there is nothing to pay.
+    transaction: Option<TransactionId>,
+    available: i64,
     release: Release,
 }
 
@@ -278,6 +279,30 @@ enum Release {
 }
 
 impl Hold {
+    fn new(request: HoldRequest, available: i64, release: Release) -> Self {
+        let transaction =
+            (!request.amount.is_zero()).then(|| TransactionId::generate_at(db::now()));
+        Self {
+            execution: request.execution,
+            buyer: request.buyer,
+            amount: request.amount,
+            transaction,
+            available,
+            release,
+        }
+    }
+
+    /// The transaction that posting this makes: known before, so that the answer can name it and
+    /// be kept in the same commit.
+    pub fn transaction(&self) -> Option<&TransactionId> {
+        self.transaction.as_ref()
+    }
+
+    /// What the buyer has left to spend, this and all other holds deducted.
+    pub fn available(&self) -> i64 {
+        self.available
+    }
+
     pub fn execution(&self) -> &ExecutionId {
         &self.execution
     }

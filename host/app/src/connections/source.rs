@@ -21,18 +21,22 @@ const API_KEY_HEADER: &str = "X-API-Key";
 pub type Sources = Cache<ConnectionId, Source>;
 
 pub fn sources(db: &Db) -> Sources {
-    Cache::new(db, SOURCES_MAX, |change, id: &ConnectionId, _| match change {
-        Change::One {
-            topic: Topic::Connection,
-            id: changed,
-        } => changed == id.as_str(),
-        // Which settings a connector asks for is in its schema.
-        Change::One {
-            topic: Topic::Connector,
-            ..
-        } => true,
-        _ => false,
-    })
+    Cache::new(
+        db,
+        SOURCES_MAX,
+        |change, id: &ConnectionId, _| match change {
+            Change::One {
+                topic: Topic::Connection,
+                id: changed,
+            } => changed == id.as_str(),
+            // Which settings a connector asks for is in its schema.
+            Change::One {
+                topic: Topic::Connector,
+                ..
+            } => true,
+            _ => false,
+        },
+    )
 }
 
 /// The source of a company's connection.

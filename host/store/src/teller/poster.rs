@@ -30,7 +30,7 @@ pub(super) enum Message {
 pub(super) struct Item {
     hold: Hold,
     receipt: Receipt,
-    /// Made before the first try and kept for all of them. `None` when there is nothing to pay.
+    /// The hold's. `None` when there is nothing to pay.
     transaction: Option<TransactionId>,
     reply: oneshot::Sender<Result<Posted, PostError>>,
 }
@@ -41,7 +41,7 @@ impl Item {
         receipt: Receipt,
         reply: oneshot::Sender<Result<Posted, PostError>>,
     ) -> Self {
-        let transaction = (!hold.amount.is_zero()).then(|| TransactionId::generate_at(db::now()));
+        let transaction = hold.transaction.clone();
         Self {
             hold,
             receipt,

@@ -43,14 +43,15 @@ pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
 }
 
 impl Purses {
-    pub(super) fn reserve(&self, buyer: &CompanyId, amount: Credits) -> Result<(), HoldError> {
+    /// Returns what is left to spend.
+    pub(super) fn reserve(&self, buyer: &CompanyId, amount: Credits) -> Result<i64, HoldError> {
         let mut by_buyer = self.by_buyer.lock();
         let purse = by_buyer.get_mut(buyer);
         let standing = purse.as_deref().copied().unwrap_or_default();
         match purse {
             Some(purse) if standing.available() >= amount.get() => {
                 purse.held += amount.get();
-                Ok(())
+                Ok(purse.available())
             }
             _ => Err(HoldError::Insufficient {
                 required: amount,

@@ -111,12 +111,8 @@ async fn settle(db: &Db, ops: &Ops, batch: Vec<Op>) {
     match result {
         Ok(decisions) => {
             for ((request, reply), decision) in requests.into_iter().zip(decisions) {
-                let hold = decision.map(|()| Hold {
-                    execution: request.execution,
-                    buyer: request.buyer,
-                    amount: request.amount,
-                    release: Release::Rows(ops.clone()),
-                });
+                let release = Release::Rows(ops.clone());
+                let hold = decision.map(|available| Hold::new(request, available, release));
                 // If nobody waits any more, the hold is dropped here and thereby released.
                 reply.send(hold).ok();
             }
@@ -173,7 +169,7 @@ async fn change(
     db: &Db,
     requests: &[&HoldRequest],
     releases: &[(ExecutionId, CompanyId)],
-) -> Result<Vec<Result<(), HoldError>>, StoreError> {
+) -> Result<Vec<Result<i64, HoldError>>, StoreError> {
     if requests.is_empty() && releases.is_empty() {
         return Ok(Vec::new());
     }
@@ -208,7 +204,7 @@ async fn change(
                 *held_now += cents;
                 changes.hold(&request.buyer, cents);
                 granted.push(*request);
-                decisions.push(Ok(()));
+                decisions.push(Ok((balance - held - cents) / CENTS_PER_CREDIT));
             }
             _ => decisions.push(Err(HoldError::Insufficient {
                 required: request.amount,

@@ -1,0 +1,428 @@
+//! The parts of a product that are stored as JSON: what may stand in them, and what they mean.
+//!
+//! The same functions read a client's body and the store's columns, so that nothing is saved that
+//! could not be executed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use souk_domain::parameters::{Definition, FieldError, PARAMETERS_MAX, Parameter, Raw};
+use souk_domain::sql::Order;
+
+use crate::forecast::{Frequency, HORIZON_MAX};
+
+pub const FIELDS_MAX: usize = 200;
+pub const FILTERS_MAX: usize = 20;
+pub const ORDER_MAX: usize = 10;
+/// Longest name of a column anywhere; PostgreSQL cuts at 63, others allow more.
+pub const COLUMN_CHARS_MAX: usize = 128;
+const TITLE_CHARS_MAX: usize = 200;
+/// Query parameters of the data route that no filter can be named after.
+const RESERVED_FILTERS: [&str; 2] = ["start", "limit"];
+
+/// Reads one JSON value, strictly by its type, for `parameters`.
+pub fn raw(value: &Json) -> Raw<'_> {
+    match value {
+        Json::Null => Raw::Null,
+        Json::Bool(value) => Raw::Boolean(*value),
+        Json::Number(number) => match number.as_i64() {
+            Some(value) => Raw::Integer(value),
+            None => Raw::Number(number.as_f64().unwrap_or(f64::INFINITY)),
+        },
+        Json::String(text) => Raw::Text(text),
+        Json::Array(_) | Json::Object(_) => Raw::Other,
+    }
+}
+
+/// `parameters[]` of an asset.
+pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
+    let Some(items) = json.as_array() else {
+        return Err(vec![FieldError::new(
+            "parameters",
+            "invalid_type",
+            "must be an array",
+        )]);
+    };
+    if items.len() > PARAMETERS_MAX {
+        let message = format!("has more than {PARAMETERS_MAX} parameters");
+        return Err(vec![FieldError::new("parameters", "too_many", message)]);
+    }
+    let mut errors = Vec::new();
+    let mut parameters: Vec<Parameter> = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let field = format!("parameters[{index}]");
+        match parameter(&field, item) {
+            Ok(parameter)
+                if parameters
+                    .iter()
+                    .any(|known| known.name() == parameter.name()) =>
+            {
+                errors.push(FieldError::new(
+                    format!("{field}.name"),
+                    "duplicate",
+                    "is used twice",
+                ));
+            }
+            Ok(parameter) => parameters.push(parameter),
+            Err(more) => errors.extend(more),
+        }
+    }
+    if errors.is_empty() {
+        Ok(parameters)
+    } else {
+        Err(errors)
+    }
+}
+
+fn parameter(field: &str, json: &Json) -> Result<Parameter, Vec<FieldError>> {
+    let wrong = |part: &str, expected: &str| {
+        let field = if part.is_empty() {
+            field.to_owned()
+        } else {
+            format!("{field}.{part}")
+        };
+        vec![FieldError::new(
+            field,
+            "invalid_type",
+            format!("must be {expected}"),
+        )]
+    };
+    let members = json.as_object().ok_or_else(|| wrong("", "an object"))?;
+    let text = |part: &str| match members.get(part) {
+        Some(Json::String(text)) => Ok(text.as_str()),
+        None => Err(vec![FieldError::new(
+            format!("{field}.{part}"),
+            "required",
+            "is required",
+        )]),
+        Some(_) => Err(wrong(part, "a string")),
+    };
+    let required = match members.get("required") {
+        None | Some(Json::Null) => None,
+        Some(Json::Bool(required)) => Some(*required),
+        Some(_) => return Err(wrong("required", "true or false")),
+    };
+    let allowed = match members.get("enum") {
+        None | Some(Json::Null) => Vec::new(),
+        Some(Json::Array(values)) => values.iter().map(raw).collect(),
+        Some(_) => return Err(wrong("enum", "an array")),
+    };
+    let optional = |part: &str| members.get(part).filter(|value| !value.is_null()).map(raw);
+    let definition = Definition {
+        name: text("name")?,
+        kind: text("type")?,
+        required,
+        default: optional("default"),
+        allowed,
+        minimum: optional("minimum"),
+        maximum: optional("maximum"),
+    };
+    Parameter::new(field, &definition)
+}
+
+/// How a chart is drawn. What is absent is chosen from the columns.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Visualization {
+    pub mark: Option<String>,
+    pub x: Option<String>,
+    pub y: Option<String>,
+    pub series: Option<String>,
+    pub title: Option<String>,
+}
+
+pub const MARKS: [&str; 9] = [
+    "bar", "line", "area", "point", "circle", "square", "tick", "arc", "rect",
+];
+
+pub fn visualization(json: &Json) -> Result<Visualization, Vec<FieldError>> {
+    let read: Visualization = member("visualization", json)?;
+    let mut errors = Vec::new();
+    if read
+        .mark
+        .as_deref()
+        .is_some_and(|mark| !MARKS.contains(&mark))
+    {
+        let message = format!("must be one of {}", MARKS.join(", "));
+        errors.push(FieldError::new("visualization.mark", "invalid", message));
+    }
+    for (name, column) in [("x", &read.x), ("y", &read.y), ("series", &read.series)] {
+        check_column(
+            &format!("visualization.{name}"),
+            column.as_deref(),
+            &mut errors,
+        );
+    }
+    if read
+        .title
+        .as_ref()
+        .is_some_and(|title| title.chars().count() > TITLE_CHARS_MAX)
+    {
+        let message = format!("must have at most {TITLE_CHARS_MAX} characters");
+        errors.push(FieldError::new("visualization.title", "too_long", message));
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(errors)
+    }
+}
+
+/// What is forecast from which columns. What is absent is chosen from the columns.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Prediction {
+    pub time_column: Option<String>,
+    pub value_column: Option<String>,
+    pub frequency: Option<String>,
+    pub horizon: Option<u32>,
+    pub level: Option<f64>,
+}
+
+pub const DEFAULT_HORIZON: u32 = 12;
+pub const DEFAULT_LEVEL: f64 = 0.95;
+
+pub fn prediction(json: &Json) -> Result<Prediction, Vec<FieldError>> {
+    let read: Prediction = member("prediction", json)?;
+    let mut errors = Vec::new();
+    check_column(
+        "prediction.time_column",
+        read.time_column.as_deref(),
+        &mut errors,
+    );
+    check_column(
+        "prediction.value_column",
+        read.value_column.as_deref(),
+        &mut errors,
+    );
+    if read
+        .frequency
+        .as_deref()
+        .is_some_and(|word| Frequency::of(word).is_none())
+    {
+        let message = "must be one of minute, hour, day, week, month, quarter, year";
+        errors.push(FieldError::new("prediction.frequency", "invalid", message));
+    }
+    if read
+        .horizon
+        .is_some_and(|horizon| !(1..=HORIZON_MAX).contains(&horizon))
+    {
+        let message = format!("must be between 1 and {HORIZON_MAX}");
+        errors.push(FieldError::new(
+            "prediction.horizon",
+            "out_of_range",
+            message,
+        ));
+    }
+    if read
+        .level
+        .is_some_and(|level| !(0.5..=0.999).contains(&level))
+    {
+        errors.push(FieldError::new(
+            "prediction.level",
+            "out_of_range",
+            "must be between 0.5 and 0.999",
+        ));
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(errors)
+    }
+}
+
+/// A row is released only when it stands for at least `min_group_size` of the people or things
+/// whose number is in the column `privacy_unit_column`, which itself is never released.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Privacy {
+    pub min_group_size: u32,
+    pub privacy_unit_column: String,
+}
+
+pub fn privacy(json: &Json) -> Result<Privacy, Vec<FieldError>> {
+    let read: Privacy = member("privacy", json)?;
+    let mut errors = Vec::new();
+    check_column(
+        "privacy.privacy_unit_column",
+        Some(&read.privacy_unit_column),
+        &mut errors,
+    );
+    if read.min_group_size == 0 {
+        errors.push(FieldError::new(
+            "privacy.min_group_size",
+            "out_of_range",
+            "must be at least 1",
+        ));
+    }
+    if errors.is_empty() {
+        Ok(read)
+    } else {
+        Err(errors)
+    }
+}
+
+/// One published column of an endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Field {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl Field {
+    /// Under which name the column is published.
+    pub fn published(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.name)
+    }
+}
+
+pub fn fields(json: &Json) -> Result<Vec<Field>, Vec<FieldError>> {
+    let fields: Vec<Field> = member("fields", json)?;
+    let mut errors = Vec::new();
+    if fields.is_empty() || fields.len() > FIELDS_MAX {
+        let message = format!("must name 1 to {FIELDS_MAX} columns");
+        errors.push(FieldError::new("fields", "out_of_range", message));
+    }
+    for (index, field) in fields.iter().enumerate() {
+        check_column(
+            &format!("fields[{index}].name"),
+            Some(&field.name),
+            &mut errors,
+        );
+        check_column(
+            &format!("fields[{index}].alias"),
+            field.alias.as_deref(),
+            &mut errors,
+        );
+        if fields[..index]
+            .iter()
+            .any(|known| known.published() == field.published())
+        {
+            let message = format!("\"{}\" is published twice", field.published());
+            errors.push(FieldError::new(
+                format!("fields[{index}]"),
+                "duplicate",
+                message,
+            ));
+        }
+    }
+    if errors.is_empty() {
+        Ok(fields)
+    } else {
+        Err(errors)
+    }
+}
+
+/// One column that rows are sorted by.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Sorting {
+    pub field: String,
+    #[serde(default)]
+    pub descending: bool,
+}
+
+impl Sorting {
+    pub fn order(&self) -> Order<'_> {
+        Order {
+            field: &self.field,
+            descending: self.descending,
+        }
+    }
+}
+
+/// `[{"field", "direction"}]`, `["field"]` or `["-field"]`, as a client writes it.
+pub fn order_by(json: &Json) -> Result<Vec<Sorting>, Vec<FieldError>> {
+    let wrong = |field: String, message: &str| vec![FieldError::new(field, "invalid", message)];
+    let items = json
+        .as_array()
+        .ok_or_else(|| wrong("order_by".into(), "must be an array"))?;
+    if items.len() > ORDER_MAX {
+        return Err(wrong("order_by".into(), "names more than 10 columns"));
+    }
+    let mut errors = Vec::new();
+    let mut sorting = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let at = format!("order_by[{index}]");
+        let read = match item {
+            Json::String(text) => match text.strip_prefix('-') {
+                Some(field) => Sorting {
+                    field: field.to_owned(),
+                    descending: true,
+                },
+                None => Sorting {
+                    field: text.clone(),
+                    descending: false,
+                },
+            },
+            Json::Object(members) => {
+                let field = members.get("field").and_then(Json::as_str);
+                let descending = match members.get("direction").and_then(Json::as_str) {
+                    Some("desc" | "DESC") => Some(true),
+                    Some("asc" | "ASC") => Some(false),
+                    Some(_) => None,
+                    None if members.contains_key("direction") => None,
+                    None => members.get("descending").map_or(Some(false), Json::as_bool),
+                };
+                match (field, descending) {
+                    (Some(field), Some(descending)) => Sorting {
+                        field: field.to_owned(),
+                        descending,
+                    },
+                    _ => {
+                        let message = "must have a field, and a direction asc or desc";
+                        errors.extend(wrong(at, message));
+                        continue;
+                    }
+                }
+            }
+            _ => {
+                errors.extend(wrong(at, "must be a column's name, or {field, direction}"));
+                continue;
+            }
+        };
+        check_column(&at, Some(&read.field), &mut errors);
+        sorting.push(read);
+    }
+    if errors.is_empty() {
+        Ok(sorting)
+    } else {
+        Err(errors)
+    }
+}
+
+/// Columns that a caller may ask to equal a value.
+pub fn filters(json: &Json) -> Result<Vec<String>, Vec<FieldError>> {
+    let filters: Vec<String> = member("filters", json)?;
+    let mut errors = Vec::new();
+    if filters.len() > FILTERS_MAX {
+        let message = format!("names more than {FILTERS_MAX} columns");
+        errors.push(FieldError::new("filters", "too_many", message));
+    }
+    for (index, filter) in filters.iter().enumerate() {
+        let at = format!("filters[{index}]");
+        check_column(&at, Some(filter), &mut errors);
+        if RESERVED_FILTERS.contains(&filter.as_str()) {
+            let message = format!("\"{filter}\" is a parameter of the data route itself");
+            errors.push(FieldError::new(&at, "reserved", message));
+        }
+        if filters[..index].contains(filter) {
+            errors.push(FieldError::new(at, "duplicate", "is named twice"));
+        }
+    }
+    if errors.is_empty() {
+        Ok(filters)
+    } else {
+        Err(errors)
+    }
+}
+
+fn member<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Vec<FieldError>> {
+    T::deserialize(json).map_err(|error| vec![FieldError::new(field, "invalid", error.to_string())])
+}
+
+fn check_column(field: &str, name: Option<&str>, errors: &mut Vec<FieldError>) {
+    let Some(name) = name else { return };
+    if name.is_empty() || name.chars().count() > COLUMN_CHARS_MAX || name.contains('\0') {
+        let message = format!("must be a column's name of 1 to {COLUMN_CHARS_MAX} characters");
+        errors.push(FieldError::new(field, "invalid", message));
+    }
+}

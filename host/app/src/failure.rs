@@ -1,0 +1,109 @@
+//! Why an execution did not succeed. Free of status codes: `api` maps them.
+
+use souk_domain::ids::ExecutionId;
+use souk_domain::pages::PageError;
+use souk_domain::parameters::FieldError;
+use souk_sandbox::{Blame, Fault, FaultKind};
+use souk_store::StoreError;
+use souk_store::purchases::PurchaseStatus;
+
+use crate::connections::ConnectionError;
+use crate::release::Withheld;
+
+/// What stood in the way. Nothing was charged.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such product, or this company may not know of it.
+    #[error("there is no such product")]
+    NotFound,
+    #[error("{} parameters are not valid", .0.len())]
+    Parameters(Vec<FieldError>),
+    #[error(transparent)]
+    Page(#[from] PageError),
+    /// The buyer's purchase is not active any more.
+    #[error("the purchase of this product is {}", .status.as_str())]
+    NotEntitled { status: PurchaseStatus },
+    #[error("the product has no active price")]
+    NoPrice,
+    #[error("{required} credits are needed")]
+    InsufficientCredits {
+        required: i64,
+        balance: i64,
+        held: i64,
+    },
+    /// Without an order that is the same every time, pages would overlap.
+    #[error("the table has no primary key: name the columns to sort by in order_by")]
+    NoOrder,
+    #[error(transparent)]
+    Withheld(#[from] Withheld),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    #[error("no connector for engine \"{0}\" is active")]
+    NoConnector(String),
+    /// A stored product that cannot be read back, or a secret that cannot be opened.
+    #[error("{0}")]
+    Internal(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Refusal {
+    /// The public code and the blame, as they are recorded with a failed run.
+    pub fn recorded(&self) -> (&'static str, &'static str) {
+        match self {
+            Refusal::Fault(fault) => (fault_code(fault), fault.blame.as_str()),
+            Refusal::Withheld(Withheld::Private { .. }) => ("PRIVACY_THRESHOLD", "source"),
+            Refusal::Withheld(Withheld::Abandoned) => ("INTERNAL_ERROR", "host"),
+            Refusal::Withheld(_) => ("SOURCE_ERROR", "source"),
+            Refusal::NoConnector(_) => ("CONNECTOR_UNAVAILABLE", "host"),
+            Refusal::Internal(_) | Refusal::Store(_) => ("INTERNAL_ERROR", "host"),
+            _ => ("INVALID_REQUEST", "caller"),
+        }
+    }
+}
+
+/// The stable code of a fault.
+pub fn fault_code(fault: &Fault) -> &'static str {
+    match (fault.kind, fault.blame) {
+        (FaultKind::Timeout, _) => "EXECUTION_TIMEOUT",
+        (FaultKind::Busy, _) => "CONCURRENCY_LIMIT_EXCEEDED",
+        (FaultKind::ShuttingDown, _) => "SHUTTING_DOWN",
+        (FaultKind::InvalidRequest, Blame::Caller) => "INVALID_PARAMETER",
+        (_, Blame::Connector) => "CONNECTOR_FAULT",
+        (_, Blame::Host) => "CONNECTOR_UNAVAILABLE",
+        (_, Blame::Source | Blame::Caller) => "SOURCE_ERROR",
+    }
+}
+
+impl From<ConnectionError> for Refusal {
+    fn from(error: ConnectionError) -> Refusal {
+        match error {
+            ConnectionError::Store(error) => Refusal::Store(error),
+            ConnectionError::Fault(fault) => Refusal::Fault(fault),
+            ConnectionError::NoConnector(engine) => Refusal::NoConnector(engine),
+            error => Refusal::Internal(error.to_string()),
+        }
+    }
+}
+
+/// A refusal, with the run it belongs to if one had begun.
+#[derive(Debug)]
+pub struct Failure {
+    pub execution: Option<ExecutionId>,
+    /// The caller owns the product: it may see the source's own words.
+    pub owner: bool,
+    /// The source is a seller's API and not a database.
+    pub seller_api: bool,
+    pub refusal: Refusal,
+}
+
+impl Failure {
+    pub fn before(owner: bool, refusal: impl Into<Refusal>) -> Failure {
+        Failure {
+            execution: None,
+            owner,
+            seller_api: false,
+            refusal: refusal.into(),
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! Fetching a page of an endpoint: the same five steps as [`crate::execute`], for rows.
+//!
+//! One row more than the page is asked for, so that `has_more` is knowledge. Only published fields
+//! are selected, and only published fields are written.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use souk_domain::ids::{CompanyId, ExecutionId};
+use souk_domain::pages::{Page, Paged};
+use souk_domain::parameters::{self, FieldError, Kind, Raw};
+use souk_domain::products::Product;
+use souk_domain::time::Timestamp;
+use souk_sandbox::{
+    Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Value, json,
+};
+
+use crate::App;
+use crate::connections::source::source;
+use crate::execute::{push_bool, push_number, value};
+use crate::failure::{Failure, Refusal};
+use crate::products::{EndpointSnapshot, Learned, LearnedColumn, kind_of, push_member};
+use crate::release::Withheld;
+use crate::settle::{self, Charge, Payer, Settled, Subject};
+
+/// A page as JSON stays well below what a client can parse at once.
+const PAGE_BYTES_MAX: u64 = 16 << 20;
+/// Rows that every preview of an endpoint shows.
+pub const PREVIEW_ROWS: u32 = 3;
+/// A table with more columns than this is not sold by the row.
+const CATALOG_ROWS_MAX: u32 = 2_000;
+
+/// Whether `company` may fetch from this endpoint now.
+pub async fn admit(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    company: &CompanyId,
+) -> Result<(), Refusal> {
+    if endpoint.row.status == "archived" {
+        return Err(Refusal::NotFound);
+    }
+    if endpoint.row.company_id == *company || endpoint.is_published() {
+        return Ok(());
+    }
+    if endpoint.row.status == "unpublished"
+        && settle::has_purchase(app, company, endpoint.row.id.as_str()).await?
+    {
+        return Ok(());
+    }
+    Err(Refusal::NotFound)
+}
+
+/// What is fetched.
+pub struct Wanted<'a> {
+    pub page: Page,
+    /// `column=value` pairs of the query string.
+    pub filters: &'a [(String, String)],
+    /// The key belongs to the seller, although it may name another payer.
+    pub free: bool,
+}
+
+/// Fetches one page. `next_url` is called with the next page's start when there is one.
+pub async fn fetch(
+    app: &App,
+    endpoint: &Arc<EndpointSnapshot>,
+    wanted: &Wanted<'_>,
+    payer: &Payer<'_>,
+    next_url: impl Fn(u64) -> String,
+) -> Result<Vec<u8>, Failure> {
+    let owner = endpoint.row.company_id == *payer.company;
+    let refuse = |refusal: Refusal| Failure::before(owner, refusal);
+    let used = filters_used(endpoint, wanted.filters).map_err(refuse)?;
+    let late;
+    let learned = match needs_learning(endpoint, !used.is_empty()) {
+        false => endpoint.learned(),
+        true => {
+            late = learn(app, endpoint, Instant::now() + endpoint.timeout)
+                .await
+                .map_err(refuse)?;
+            Some(endpoint.keep_learned(late))
+        }
+    };
+    let values = filter_values(learned, &used).map_err(refuse)?;
+
+    let execution = ExecutionId::generate_at(payer.now);
+    let started = Instant::now();
+    let subject = Subject {
+        execution: &execution,
+        seller: &endpoint.row.company_id,
+        product: Product::Endpoint(endpoint.row.id.clone()),
+        priced: &endpoint.priced,
+        allow_ai_training: endpoint.row.written.allow_ai_training,
+        timeout: endpoint.timeout,
+    };
+    let charge = match wanted.free {
+        true => Charge::owner(),
+        false => settle::begin(app, payer, &subject).await.map_err(refuse)?,
+    };
+    let places: Vec<usize> = used.iter().map(|(place, _)| *place).collect();
+    let output = match rows(
+        app,
+        endpoint,
+        &places,
+        values,
+        wanted.page,
+        learned,
+        started,
+    )
+    .await
+    {
+        Ok(output) => output,
+        Err(refusal) => {
+            settle::fail(app, charge, payer, &subject, &refusal, started).await;
+            return Err(Failure {
+                execution: Some(execution),
+                owner,
+                seller_api: false,
+                refusal,
+            });
+        }
+    };
+    let elapsed = started.elapsed();
+    let paged = wanted.page.paged(output.rows);
+    let charge = if paged.returned == 0 {
+        charge.for_empty_page()
+    } else {
+        charge
+    };
+    let render = |settled: &Settled| {
+        let next_url = paged.next_start.map(&next_url);
+        let meta = Meta {
+            payer,
+            elapsed_ms: elapsed.as_millis() as u64,
+            page: wanted.page,
+            paged,
+            next_url,
+            settled,
+        };
+        write_page(endpoint, &output, &meta)
+    };
+    settle::finish(
+        app,
+        charge,
+        payer,
+        &subject,
+        paged.returned as usize,
+        output.bytes,
+        elapsed,
+        render,
+    )
+    .await
+    .map_err(|refusal| Failure {
+        execution: Some(execution.clone()),
+        owner,
+        seller_api: false,
+        refusal,
+    })
+}
+
+fn needs_learning(endpoint: &EndpointSnapshot, filtered: bool) -> bool {
+    endpoint.learned().is_none() && (filtered || endpoint.order_by.is_empty())
+}
+
+/// Which filters are used, in the endpoint's own order, with their texts.
+fn filters_used<'a>(
+    endpoint: &EndpointSnapshot,
+    given: &'a [(String, String)],
+) -> Result<Vec<(usize, &'a (String, String))>, Refusal> {
+    let mut errors = Vec::new();
+    let mut used = Vec::with_capacity(given.len());
+    for pair in given {
+        match endpoint.filters.iter().position(|filter| *filter == pair.0) {
+            Some(place) => used.push((place, pair)),
+            None => {
+                let message = match endpoint.filters.is_empty() {
+                    true => "is not a parameter: this endpoint takes start and limit".to_owned(),
+                    false => format!(
+                        "is not a parameter: this endpoint takes start, limit and {}",
+                        endpoint.filters.join(", ")
+                    ),
+                };
+                errors.push(FieldError::new(&pair.0, "unknown", message));
+            }
+        }
+    }
+    used.sort_by_key(|(place, _)| *place);
+    if errors.is_empty() {
+        Ok(used)
+    } else {
+        Err(Refusal::Parameters(errors))
+    }
+}
+
+/// The filters' values, read by the types of their columns.
+fn filter_values(
+    learned: Option<&Learned>,
+    used: &[(usize, &(String, String))],
+) -> Result<Vec<Value>, Refusal> {
+    let mut errors = Vec::new();
+    let mut values = Vec::with_capacity(used.len() + 2);
+    for (_, (name, text)) in used {
+        let kind = learned
+            .and_then(|learned| learned.kind(name))
+            .and_then(kind_of)
+            .unwrap_or(ColumnKind::Text);
+        match filter_value(kind, text) {
+            Ok(value) => values.push(value),
+            Err(message) => errors.push(FieldError::new(name, "invalid_type", message)),
+        }
+    }
+    if errors.is_empty() {
+        Ok(values)
+    } else {
+        Err(Refusal::Parameters(errors))
+    }
+}
+
+fn filter_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
+    let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
+    match kind {
+        ColumnKind::Boolean => read(Kind::Boolean),
+        ColumnKind::Int64 => read(Kind::Integer),
+        ColumnKind::Float64 => read(Kind::Number),
+        // Checked as a number, sent digit for digit.
+        ColumnKind::Decimal => read(Kind::Number).map(|_| Value::Decimal(text.to_owned())),
+        ColumnKind::Date => read(Kind::Date),
+        ColumnKind::Timestamp => read(Kind::Timestamp),
+        ColumnKind::Text | ColumnKind::Time => read(Kind::String),
+        ColumnKind::Bytes | ColumnKind::Json => {
+            Err("this column cannot be compared with a value".to_owned())
+        }
+    }
+}
+
+/// Step three, and the check that the answer has the published columns and no others.
+async fn rows(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    places: &[usize],
+    mut values: Vec<Value>,
+    page: Page,
+    learned: Option<&Learned>,
+    started: Instant,
+) -> Result<Output, Refusal> {
+    if endpoint.order(learned).is_empty() {
+        return Err(Refusal::NoOrder);
+    }
+    values.push(Value::Int64(i64::from(page.fetch())));
+    values.push(Value::Int64(page.start as i64));
+    let text = endpoint.text(places, learned);
+    let limits = Limits::new(page.fetch(), PAGE_BYTES_MAX);
+    let source = source(
+        app,
+        &endpoint.row.company_id,
+        &endpoint.row.written.connection_id,
+    )
+    .await?;
+    let request = Request::Query(Query {
+        text,
+        parameters: values,
+        limits,
+    });
+    let output = app
+        .sandbox
+        .run(&source, request, started + endpoint.timeout)
+        .await
+        .map_err(|fault| too_large(fault, limits))?;
+    check_columns(endpoint, &output)?;
+    Ok(output)
+}
+
+fn too_large(fault: Fault, limits: Limits) -> Refusal {
+    match fault.kind {
+        FaultKind::LimitExceeded => Withheld::BadAnswer(format!(
+            "the page is larger than {} rows or {} bytes; ask for a smaller limit",
+            limits.rows_max, limits.bytes_max
+        ))
+        .into(),
+        _ => Refusal::Fault(fault),
+    }
+}
+
+fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Refusal> {
+    let same = output.columns.len() == endpoint.fields.len()
+        && output
+            .columns
+            .iter()
+            .zip(&endpoint.fields)
+            .all(|(column, field)| column.name == field.name);
+    // An empty result may come without its columns.
+    if same || (output.rows == 0 && output.columns.is_empty()) {
+        return Ok(());
+    }
+    Err(Withheld::BadAnswer(
+        "the source answered with other columns than the published ones".to_owned(),
+    )
+    .into())
+}
+
+/// Asks the source for the types of the columns and, where nothing else orders the rows, for the key.
+pub async fn learn(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    deadline: Instant,
+) -> Result<Learned, Refusal> {
+    let source = source(
+        app,
+        &endpoint.row.company_id,
+        &endpoint.row.written.connection_id,
+    )
+    .await?;
+    let mut learned = Learned::default();
+    if let (true, Some(table)) = (
+        endpoint.order_by.is_empty(),
+        &endpoint.row.written.source_table,
+    ) {
+        let filter = SchemaFilter {
+            schemas: endpoint.row.written.source_schema.iter().cloned().collect(),
+            tables: vec![table.clone()],
+            include_fields: true,
+            limits: Limits::new(CATALOG_ROWS_MAX, PAGE_BYTES_MAX),
+        };
+        let catalog = app
+            .sandbox
+            .run(&source, Request::Schema(filter), deadline)
+            .await?;
+        learned.key = primary_key(&catalog);
+        if learned.key.is_empty() {
+            return Err(Refusal::NoOrder);
+        }
+    }
+    let limits = Limits::new(1, PAGE_BYTES_MAX);
+    let parameters = vec![Value::Int64(1), Value::Int64(0)];
+    let request = Request::Query(Query {
+        text: endpoint.probe().into(),
+        parameters,
+        limits,
+    });
+    let output = app.sandbox.run(&source, request, deadline).await?;
+    let learn = |column: &souk_sandbox::Column| LearnedColumn {
+        name: column.name.clone(),
+        kind: column.kind.as_str().to_owned(),
+        native: column.native.clone(),
+    };
+    learned.columns = output.columns.iter().map(learn).collect();
+    Ok(learned)
+}
+
+/// The fields of the first table in a catalog that are its key.
+fn primary_key(catalog: &Output) -> Vec<String> {
+    let column = |name| catalog.column(name).unwrap_or(usize::MAX);
+    let (schema, field, key) = (column("schema"), column("field"), column("primary_key"));
+    let first = match catalog.cell(0, schema) {
+        Cell::Text(text) => text.to_owned(),
+        _ => String::new(),
+    };
+    (0..catalog.rows)
+        .filter(|row| catalog.cell(*row, schema).as_str().unwrap_or_default() == first)
+        .filter(|row| catalog.cell(*row, key).as_bool() == Some(true))
+        .filter_map(|row| catalog.cell(row, field).as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Rows for a test or a sample: the first `limit`, free, published or not.
+pub struct Tested {
+    pub learned: Learned,
+    /// A JSON array.
+    pub rows: Vec<u8>,
+    pub row_count: u32,
+    pub elapsed_ms: u64,
+}
+
+pub async fn test(
+    app: &App,
+    endpoint: &Arc<EndpointSnapshot>,
+    limit: u32,
+) -> Result<Tested, Failure> {
+    let refuse = |refusal: Refusal| Failure::before(true, refusal);
+    let started = Instant::now();
+    let learned = learn(app, endpoint, started + endpoint.timeout)
+        .await
+        .map_err(refuse)?;
+    let page = Page { start: 0, limit };
+    let output = rows(
+        app,
+        endpoint,
+        &[],
+        Vec::new(),
+        page,
+        Some(&learned),
+        started,
+    )
+    .await
+    .map_err(refuse)?;
+    let paged = page.paged(output.rows);
+    let mut rows = Vec::new();
+    json::write_rows(
+        &mut rows,
+        &output,
+        &endpoint.published,
+        0..paged.returned as usize,
+    );
+    Ok(Tested {
+        learned,
+        rows,
+        row_count: paged.returned,
+        elapsed_ms: started.elapsed().as_millis() as u64,
+    })
+}
+
+/// What a page says about itself.
+struct Meta<'a> {
+    payer: &'a Payer<'a>,
+    elapsed_ms: u64,
+    page: Page,
+    paged: Paged,
+    next_url: Option<String>,
+    settled: &'a Settled,
+}
+
+/// The body of section 4, written into one buffer.
+fn write_page(endpoint: &EndpointSnapshot, output: &Output, meta: &Meta<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024 + output.bytes * 2);
+    out.extend_from_slice(b"{\"data\":{\"response\":{\"data\":");
+    json::write_rows(
+        &mut out,
+        output,
+        &endpoint.published,
+        0..meta.paged.returned as usize,
+    );
+    out.extend_from_slice(b"},\"service\":{");
+    out.extend_from_slice(&endpoint.head);
+    push_member(&mut out, "request_id", meta.payer.request.as_str());
+
+    out.extend_from_slice(b",\"pagination\":{\"start\":");
+    push_number(&mut out, meta.page.start as i64);
+    out.extend_from_slice(b",\"limit\":");
+    push_number(&mut out, i64::from(meta.page.limit));
+    out.extend_from_slice(b",\"returned\":");
+    push_number(&mut out, i64::from(meta.paged.returned));
+    out.extend_from_slice(b",\"has_more\":");
+    push_bool(&mut out, meta.paged.has_more);
+    out.extend_from_slice(b",\"next_start\":");
+    match meta.paged.next_start {
+        Some(start) => push_number(&mut out, start as i64),
+        None => out.extend_from_slice(b"null"),
+    }
+    match &meta.next_url {
+        Some(url) => push_member(&mut out, "next_url", url),
+        None => out.extend_from_slice(b",\"next_url\":null"),
+    }
+    out.extend_from_slice(b",\"total\":null},\"billing\":{\"billable\":");
+
+    let settled = meta.settled;
+    push_bool(&mut out, settled.reason.is_none());
+    out.extend_from_slice(b",\"credits_used\":");
+    push_number(&mut out, settled.credits);
+    out.extend_from_slice(b",\"price_credits\":");
+    push_number(
+        &mut out,
+        endpoint
+            .priced
+            .price
+            .as_ref()
+            .map_or(0, |price| price.credits.get()),
+    );
+    out.extend_from_slice(b",\"balance_credits\":");
+    match settled.balance {
+        Some(balance) => push_number(&mut out, balance),
+        None => out.extend_from_slice(b"null"),
+    }
+    match &settled.transaction {
+        Some(transaction) => push_member(&mut out, "transaction_id", transaction.as_str()),
+        None => out.extend_from_slice(b",\"transaction_id\":null"),
+    }
+    match settled.reason {
+        Some(reason) => push_member(&mut out, "reason", reason),
+        None => out.extend_from_slice(b",\"reason\":null"),
+    }
+
+    out.extend_from_slice(b"},\"execution\":{\"execution_time_ms\":");
+    push_number(&mut out, meta.elapsed_ms as i64);
+    push_member(&mut out, "data_freshness", &meta.payer.now.to_string());
+    out.extend_from_slice(b"},");
+    push_license(&mut out, endpoint.row.written.allow_ai_training);
+    out.extend_from_slice(b"}}}");
+    out
+}
+
+fn push_license(out: &mut Vec<u8>, ai_training: bool) {
+    out.extend_from_slice(b"\"license\":{\"ai_training_allowed\":");
+    push_bool(out, ai_training);
+    out.extend_from_slice(b",\"redistribution_allowed\":false}");
+}
+
+/// The stored rows as an answer: free, and the same for everybody.
+pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refusal> {
+    let rows = endpoint.row.sample.as_deref().ok_or(Refusal::NotFound)?;
+    let mut out = b"{\"data\":{\"response\":{\"data\":".to_vec();
+    out.extend_from_slice(rows.as_bytes());
+    out.extend_from_slice(b"},\"service\":{");
+    out.extend_from_slice(&endpoint.head);
+    push_member(&mut out, "request_id", payer.request.as_str());
+    out.extend_from_slice(
+        b",\"billing\":{\"billable\":false,\"credits_used\":0,\"price_credits\":",
+    );
+    push_number(
+        &mut out,
+        endpoint
+            .priced
+            .price
+            .as_ref()
+            .map_or(0, |price| price.credits.get()),
+    );
+    out.extend_from_slice(b",\"reason\":\"preview\"},\"execution\":{\"execution_time_ms\":0");
+    let taken_at = endpoint
+        .row
+        .published_at
+        .unwrap_or(Timestamp::from_micros(0));
+    push_member(&mut out, "data_freshness", &taken_at.to_string());
+    out.extend_from_slice(b"},");
+    push_license(&mut out, endpoint.row.written.allow_ai_training);
+    out.extend_from_slice(b"}}}");
+    Ok(out)
+}

@@ -1,0 +1,496 @@
+//! The release policy: what of a source's answer may leave, and in which shape.
+//!
+//! One calculation releases one insight: exactly one row with one value. A chart releases the
+//! columns that it draws, a prediction the forecast and not its history. Whatever else a connector
+//! or a seller's API returned stays here. Charts are built by the host; nothing that a seller wrote
+//! is ever passed on as markup or code.
+
+use serde_json::value::RawValue;
+use souk_sandbox::{Cell, ColumnKind, Limits, Output, json};
+
+use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
+use crate::forecast::{self, Frequency, HISTORY_MAX};
+
+/// More marks than pixels is no chart.
+pub const CHART_ROWS_MAX: u32 = 5_000;
+const CHART_BYTES_MAX: u64 = 4 << 20;
+/// A number, or a text that a person reads.
+const VALUE_BYTES_MAX: u64 = 256 << 10;
+const HISTORY_BYTES_MAX: u64 = 8 << 20;
+
+/// What an asset's result is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResultKind {
+    Number,
+    String,
+    Chart(Visualization),
+    Prediction(Prediction),
+}
+
+impl ResultKind {
+    pub fn word(&self) -> &'static str {
+        match self {
+            ResultKind::Number => "number",
+            ResultKind::String => "string",
+            ResultKind::Chart(_) => "chart",
+            ResultKind::Prediction(_) => "prediction",
+        }
+    }
+
+    /// How much is taken from the source before it is stopped.
+    pub fn limits(&self) -> Limits {
+        match self {
+            ResultKind::Number | ResultKind::String => Limits::new(1, VALUE_BYTES_MAX),
+            ResultKind::Chart(_) => Limits::new(CHART_ROWS_MAX, CHART_BYTES_MAX),
+            ResultKind::Prediction(_) => Limits::new(HISTORY_MAX as u32, HISTORY_BYTES_MAX),
+        }
+    }
+}
+
+/// What decides about an asset's release.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub kind: ResultKind,
+    /// A column with the age of the data: reported beside the result, not in it.
+    pub freshness: Option<String>,
+    pub privacy: Option<Privacy>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Withheld {
+    /// The seller's answer is not what the asset promises.
+    #[error("{0}")]
+    BadAnswer(String),
+    #[error("no row")]
+    NoRow,
+    /// Too few stand behind the result.
+    #[error("the result stands for fewer than {min_group_size} units and is withheld")]
+    Private { min_group_size: u32 },
+    #[error("the forecast was abandoned")]
+    Abandoned,
+}
+
+/// A result that may leave.
+#[derive(Debug)]
+pub struct Released {
+    /// The members of the answer, without braces: `"answer_value":5`.
+    pub members: Vec<u8>,
+    /// Microseconds since the epoch.
+    pub freshness: Option<i64>,
+    pub rows: usize,
+}
+
+impl Policy {
+    pub async fn release(&self, output: Output) -> Result<Released, Withheld> {
+        let freshness = self.freshness_of(&output);
+        let rows = self.rows_that_may_leave(&output)?;
+        let mut members = Vec::with_capacity(64);
+        match &self.kind {
+            ResultKind::Number | ResultKind::String => {
+                members.extend_from_slice(b"\"answer_value\":");
+                self.write_value(&mut members, &output)?;
+            }
+            ResultKind::Chart(visualization) => {
+                self.write_chart(&mut members, &output, visualization, &rows)?
+            }
+            ResultKind::Prediction(prediction) => {
+                self.write_prediction(&mut members, &output, prediction, &rows)
+                    .await?
+            }
+        }
+        Ok(Released {
+            members,
+            freshness,
+            rows: rows.len(),
+        })
+    }
+
+    /// Columns that are neither about freshness nor about privacy.
+    fn columns(&self, output: &Output) -> Vec<usize> {
+        let hidden = |name: &str| {
+            self.freshness.as_deref() == Some(name)
+                || self
+                    .privacy
+                    .as_ref()
+                    .is_some_and(|privacy| privacy.privacy_unit_column == name)
+        };
+        (0..output.columns.len())
+            .filter(|index| !hidden(&output.columns[*index].name))
+            .collect()
+    }
+
+    /// The newest value of the freshness column.
+    fn freshness_of(&self, output: &Output) -> Option<i64> {
+        const DAY: i64 = 86_400_000_000;
+        let column = output.column(self.freshness.as_deref()?)?;
+        let instants = output.cells(column).filter_map(|cell| match cell {
+            Cell::Timestamp(micros) => Some(micros),
+            Cell::Date(days) => Some(i64::from(days) * DAY),
+            Cell::Text(text) => text
+                .parse::<jiff::Timestamp>()
+                .ok()
+                .map(|at| at.as_microsecond()),
+            _ => None,
+        });
+        instants.max()
+    }
+
+    fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Withheld> {
+        let Some(Privacy {
+            min_group_size,
+            privacy_unit_column,
+        }) = &self.privacy
+        else {
+            return Ok((0..output.rows).collect());
+        };
+        let Some(column) = output.column(privacy_unit_column) else {
+            return Err(missing(privacy_unit_column));
+        };
+        let large_enough = |cell: Cell<'_>| {
+            cell.as_f64()
+                .is_some_and(|units| units >= f64::from(*min_group_size))
+        };
+        let rows: Vec<usize> = output
+            .cells(column)
+            .enumerate()
+            .filter(|(_, cell)| large_enough(*cell))
+            .map(|(row, _)| row)
+            .collect();
+        if rows.is_empty() && output.rows > 0 {
+            return Err(Withheld::Private {
+                min_group_size: *min_group_size,
+            });
+        }
+        Ok(rows)
+    }
+
+    fn write_value(&self, out: &mut Vec<u8>, output: &Output) -> Result<(), Withheld> {
+        let columns = self.columns(output);
+        let [column] = columns[..] else {
+            return Err(bad(format!(
+                "the calculation returned {} values where exactly one is expected",
+                columns.len()
+            )));
+        };
+        match output.rows {
+            0 => return Err(Withheld::NoRow),
+            1 => {}
+            rows => {
+                return Err(bad(format!(
+                    "the calculation returned {rows} rows where exactly one is expected"
+                )));
+            }
+        }
+        let cell = output.cell(0, column);
+        let written = match &self.kind {
+            ResultKind::Number => write_number(out, &cell),
+            _ => write_text(out, &cell),
+        };
+        match written {
+            true => Ok(()),
+            false => {
+                let kind = output.columns[column].kind.as_str();
+                Err(bad(format!(
+                    "the result is {kind} where a {} is expected",
+                    self.kind.word()
+                )))
+            }
+        }
+    }
+
+    /// A complete Vega-Lite specification. Columns are renamed to `x`, `y` and `series`, because a
+    /// column's own name may be a path or an expression to Vega.
+    fn write_chart(
+        &self,
+        out: &mut Vec<u8>,
+        output: &Output,
+        wanted: &Visualization,
+        rows: &[usize],
+    ) -> Result<(), Withheld> {
+        let columns = self.columns(output);
+        let find = |name: &Option<String>| match name {
+            Some(name) => output.column(name).map(Some).ok_or_else(|| missing(name)),
+            None => Ok(None),
+        };
+        let first = |wanted: &dyn Fn(ColumnKind) -> bool, except: Option<usize>| {
+            columns
+                .iter()
+                .copied()
+                .find(|index| Some(*index) != except && wanted(output.columns[*index].kind))
+        };
+        let x = find(&wanted.x)?
+            .or_else(|| first(&|_| true, None))
+            .ok_or_else(|| bad("the query returned no columns"))?;
+        let y = find(&wanted.y)?
+            .or_else(|| first(&|kind| kind.is_numeric(), Some(x)))
+            .ok_or_else(|| bad("the query returned no column of numbers to draw"))?;
+        let series = find(&wanted.series)?;
+        let kind = |index: usize| output.columns[index].kind;
+        let mark = match wanted.mark.as_deref() {
+            Some(mark) => mark,
+            None if kind(x).is_temporal() => "line",
+            None => "bar",
+        };
+
+        let channel = |name: &str, index: usize| {
+            let mut encoding = serde_json::json!({"field": name, "type": measure(kind(index)), "title": output.columns[index].name});
+            // The source's own order is kept; Vega would sort names by the alphabet.
+            if measure(kind(index)) == "nominal" {
+                encoding["sort"] = serde_json::Value::Null;
+            }
+            encoding
+        };
+        let mut encoding = serde_json::Map::new();
+        // A pie has no axes.
+        let (horizontal, vertical) = if mark == "arc" {
+            ("color", "theta")
+        } else {
+            ("x", "y")
+        };
+        encoding.insert(horizontal.into(), channel("x", x));
+        encoding.insert(vertical.into(), channel("y", y));
+        let mut published = vec![json::Field::new(x, "x"), json::Field::new(y, "y")];
+        if let Some(series) = series {
+            let place = if mark == "arc" { "row" } else { "color" };
+            encoding.insert(place.into(), channel("series", series));
+            published.push(json::Field::new(series, "series"));
+        }
+        let mut spec = serde_json::json!({
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "mark": {"type": mark, "tooltip": true},
+            "encoding": encoding,
+        });
+        if let Some(title) = &wanted.title {
+            spec["title"] = title.as_str().into();
+        }
+
+        out.extend_from_slice(
+            b"\"visualization\":{\"format\":\"vega-lite\",\"version\":5,\"spec\":",
+        );
+        let text = spec.to_string();
+        out.extend_from_slice(text.strip_suffix('}').unwrap_or(&text).as_bytes());
+        out.extend_from_slice(b",\"data\":{\"values\":");
+        write_rows(out, output, &published, rows);
+        out.extend_from_slice(b"}}}");
+        Ok(())
+    }
+
+    async fn write_prediction(
+        &self,
+        out: &mut Vec<u8>,
+        output: &Output,
+        wanted: &Prediction,
+        rows: &[usize],
+    ) -> Result<(), Withheld> {
+        let columns = self.columns(output);
+        let choose = |name: &Option<String>, fits: fn(ColumnKind) -> bool, what: &str| match name {
+            Some(name) => match output.column(name) {
+                Some(index) if fits(output.columns[index].kind) => Ok(index),
+                Some(index) => Err(bad(format!(
+                    "the column \"{name}\" is {} where {what} is expected",
+                    output.columns[index].kind.as_str()
+                ))),
+                None => Err(missing(name)),
+            },
+            None => columns
+                .iter()
+                .copied()
+                .find(|index| fits(output.columns[*index].kind))
+                .ok_or_else(|| bad(format!("the query returned no column of {what}"))),
+        };
+        let time = choose(&wanted.time_column, is_time, "dates or timestamps")?;
+        let value = choose(&wanted.value_column, ColumnKind::is_numeric, "numbers")?;
+        let is_date = output.columns[time].kind == ColumnKind::Date
+            || rows.first().is_some_and(
+                |row| matches!(output.cell(*row, time), Cell::Text(text) if text.len() == 10),
+            );
+        let mut series = series(output, time, value, rows)?;
+        series.sort_by_key(|(at, _)| *at);
+        series.dedup_by_key(|(at, _)| *at);
+
+        let horizon = wanted.horizon.unwrap_or(DEFAULT_HORIZON);
+        let level = wanted.level.unwrap_or(DEFAULT_LEVEL);
+        let frequency = match &wanted.frequency {
+            Some(word) => Frequency::of(word).ok_or_else(|| bad("the frequency is unknown"))?,
+            None => Frequency::nearest(median_distance(&series)),
+        };
+        let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
+        // Fitting keeps a processor busy; the threads that serve requests must not wait for it.
+        let forecasted = tokio::task::spawn_blocking(move || {
+            forecast::forecast(&history, frequency, horizon, level)
+        });
+        let forecasted = forecasted
+            .await
+            .map_err(|_| Withheld::Abandoned)?
+            .map_err(|error| bad(error.to_string()))?;
+
+        let last = series.last().map_or(0, |(at, _)| *at);
+        let mut points = Vec::with_capacity(forecasted.points.len());
+        for (index, point) in forecasted.points.iter().enumerate() {
+            let at = frequency
+                .step(last, index as u32 + 1)
+                .ok_or_else(|| bad("the forecast leaves the calendar"))?;
+            let mut t = souk_domain::time::Timestamp::from_micros(at).to_string();
+            if is_date {
+                t.truncate(10);
+            }
+            points.push(serde_json::json!({"t": t, "value": point.value, "lower": point.lower, "upper": point.upper}));
+        }
+        let prediction =
+            serde_json::json!({"model": forecasted.model, "level": level, "points": points});
+        out.extend_from_slice(b"\"prediction\":");
+        out.extend_from_slice(prediction.to_string().as_bytes());
+        Ok(())
+    }
+}
+
+/// Times also come as text: SQLite has no type for them.
+fn is_time(kind: ColumnKind) -> bool {
+    kind.is_temporal() || kind == ColumnKind::Text
+}
+
+fn series(
+    output: &Output,
+    time: usize,
+    value: usize,
+    rows: &[usize],
+) -> Result<Vec<(i64, f64)>, Withheld> {
+    const DAY: i64 = 86_400_000_000;
+    let mut series = Vec::with_capacity(rows.len());
+    let cells: Vec<(Cell<'_>, Cell<'_>)> = output.cells(time).zip(output.cells(value)).collect();
+    for row in rows {
+        let Some((at, value)) = cells.get(*row) else {
+            continue;
+        };
+        let at = match *at {
+            Cell::Date(days) => i64::from(days) * DAY,
+            Cell::Timestamp(micros) => micros,
+            Cell::Text(text) => {
+                instant(text).ok_or_else(|| bad("a time of the series cannot be read"))?
+            }
+            _ => return Err(bad("the series has a row without a time")),
+        };
+        // A point without a value says nothing about the value.
+        if let Some(value) = value.as_f64() {
+            series.push((at, value));
+        }
+    }
+    Ok(series)
+}
+
+/// ISO 8601 with or without a time and an offset; without one it is UTC. Also `2026-01` and `2026`.
+fn instant(text: &str) -> Option<i64> {
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Some(at.as_microsecond());
+    }
+    let padded = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_owned(),
+    };
+    let civil: jiff::civil::DateTime = padded.parse().ok()?;
+    Some(
+        civil
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .ok()?
+            .timestamp()
+            .as_microsecond(),
+    )
+}
+
+fn median_distance(series: &[(i64, f64)]) -> i64 {
+    let mut distances: Vec<i64> = series
+        .windows(2)
+        .map(|pair| pair[1].0 - pair[0].0)
+        .collect();
+    distances.sort_unstable();
+    distances
+        .get(distances.len() / 2)
+        .copied()
+        .unwrap_or(86_400_000_000)
+}
+
+/// Consecutive rows are written in one go, which is all of them unless privacy took some out.
+fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[json::Field], rows: &[usize]) {
+    if rows.len() == output.rows {
+        return json::write_rows(out, output, fields, 0..output.rows);
+    }
+    out.push(b'[');
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let mut one = Vec::new();
+        json::write_rows(&mut one, output, fields, *row..*row + 1);
+        out.extend_from_slice(&one[1..one.len() - 1]);
+    }
+    out.push(b']');
+}
+
+fn measure(kind: ColumnKind) -> &'static str {
+    match kind {
+        kind if kind.is_temporal() => "temporal",
+        kind if kind.is_numeric() => "quantitative",
+        _ => "nominal",
+    }
+}
+
+/// False when it is no number.
+fn write_number(out: &mut Vec<u8>, cell: &Cell<'_>) -> bool {
+    match cell {
+        Cell::Null => out.extend_from_slice(b"null"),
+        Cell::Int64(_) => json::write_cell(out, cell),
+        // NaN and the infinities are no JSON.
+        Cell::Float64(_) | Cell::Decimal(_) if cell.as_f64().is_none() => {
+            out.extend_from_slice(b"null")
+        }
+        Cell::Float64(_) | Cell::Decimal(_) => json::write_cell(out, cell),
+        Cell::Json(text) => {
+            return write_raw(out, text, |first| {
+                first == b'-' || first.is_ascii_digit() || first == b'n'
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// False when it is no text.
+fn write_text(out: &mut Vec<u8>, cell: &Cell<'_>) -> bool {
+    match cell {
+        Cell::Null | Cell::Text(_) | Cell::Date(_) | Cell::Time(_) | Cell::Timestamp(_) => {
+            json::write_cell(out, cell)
+        }
+        Cell::Boolean(value) => {
+            out.extend_from_slice(if *value { b"\"true\"" } else { b"\"false\"" })
+        }
+        Cell::Json(text) => return write_raw(out, text, |first| first == b'"' || first == b'n'),
+        _ => return false,
+    }
+    true
+}
+
+/// A JSON value as the seller wrote it, digit for digit, when it begins as expected (`n` of null).
+fn write_raw(out: &mut Vec<u8>, text: &str, expected: impl Fn(u8) -> bool) -> bool {
+    let Ok(raw) = serde_json::from_str::<&RawValue>(text) else {
+        return false;
+    };
+    let raw = raw.get().trim().as_bytes();
+    let fits = raw.first().is_some_and(|first| expected(*first));
+    if fits {
+        out.extend_from_slice(raw);
+    }
+    fits
+}
+
+fn bad(message: impl Into<String>) -> Withheld {
+    Withheld::BadAnswer(message.into())
+}
+
+fn missing(column: &str) -> Withheld {
+    bad(format!("the query returned no column \"{column}\""))
+}
+
+#[cfg(test)]
+#[path = "release_tests.rs"]
+mod tests;

@@ -1,0 +1,253 @@
+use souk_sandbox::{Batch, Chunk, Column, ColumnData, VarLen};
+
+use super::*;
+
+/// Columns of one batch without NULLs.
+fn output(columns: Vec<(&str, ColumnKind, ColumnData)>, rows: u32) -> Output {
+    let describe = |(name, kind, _): &(&str, ColumnKind, ColumnData)| Column {
+        name: (*name).to_owned(),
+        kind: *kind,
+        nullable: true,
+        native: String::new(),
+    };
+    Output {
+        columns: columns.iter().map(describe).collect::<Vec<_>>().into(),
+        batches: vec![Batch {
+            rows,
+            chunks: columns
+                .into_iter()
+                .map(|(_, _, data)| Chunk {
+                    validity: None,
+                    data,
+                })
+                .collect(),
+        }],
+        rows: rows as usize,
+        bytes: 0,
+    }
+}
+
+fn texts(values: &[&str]) -> ColumnData {
+    let mut data = VarLen {
+        offsets: vec![0],
+        bytes: Vec::new(),
+    };
+    for value in values {
+        data.bytes.extend_from_slice(value.as_bytes());
+        data.offsets.push(data.bytes.len() as i32);
+    }
+    ColumnData::VarLen(data)
+}
+
+fn policy(kind: ResultKind) -> Policy {
+    Policy {
+        kind,
+        freshness: None,
+        privacy: None,
+    }
+}
+
+async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Withheld> {
+    let released = policy.release(output).await?;
+    let text = format!("{{{}}}", String::from_utf8(released.members).unwrap());
+    Ok(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// One insight per calculation: one row, one value, of the promised type.
+#[tokio::test]
+async fn a_calculation_releases_exactly_one_value() {
+    let number = policy(ResultKind::Number);
+    let of = |values: Vec<i64>| {
+        let rows = values.len() as u32;
+        output(
+            vec![("n", ColumnKind::Int64, ColumnData::I64s(values))],
+            rows,
+        )
+    };
+    assert_eq!(
+        released(&number, of(vec![7])).await.unwrap()["answer_value"],
+        7
+    );
+    assert!(matches!(
+        number.release(of(vec![])).await,
+        Err(Withheld::NoRow)
+    ));
+    assert!(matches!(
+        number.release(of(vec![1, 2])).await,
+        Err(Withheld::BadAnswer(_))
+    ));
+    let two = output(
+        vec![
+            ("a", ColumnKind::Int64, ColumnData::I64s(vec![1])),
+            ("b", ColumnKind::Int64, ColumnData::I64s(vec![2])),
+        ],
+        1,
+    );
+    assert!(matches!(
+        number.release(two).await,
+        Err(Withheld::BadAnswer(_))
+    ));
+    let text = || output(vec![("t", ColumnKind::Text, texts(&["x"]))], 1);
+    assert!(matches!(
+        number.release(text()).await,
+        Err(Withheld::BadAnswer(_))
+    ));
+    assert_eq!(
+        released(&policy(ResultKind::String), text()).await.unwrap()["answer_value"],
+        "x"
+    );
+}
+
+/// A seller's API answers JSON: numbers stay digit for digit, other shapes are refused.
+#[tokio::test]
+async fn a_json_answer_must_have_the_promised_type() {
+    let of = |json: &str| output(vec![("answer_value", ColumnKind::Json, texts(&[json]))], 1);
+    let exact = policy(ResultKind::Number)
+        .release(of("123456789012345678901234567890.10"))
+        .await
+        .unwrap();
+    assert_eq!(
+        exact.members,
+        b"\"answer_value\":123456789012345678901234567890.10"
+    );
+    for json in ["\"5\"", "true", "[5]", "{\"a\":5}"] {
+        assert!(
+            policy(ResultKind::Number).release(of(json)).await.is_err(),
+            "{json}"
+        );
+    }
+    assert!(policy(ResultKind::String).release(of("5")).await.is_err());
+    assert_eq!(
+        released(&policy(ResultKind::String), of("\"five\""))
+            .await
+            .unwrap()["answer_value"],
+        "five"
+    );
+}
+
+/// The age of the data and the size of the group are reported or used, never released.
+#[tokio::test]
+async fn freshness_and_group_sizes_do_not_leave() {
+    let policy = Policy {
+        kind: ResultKind::Number,
+        freshness: Some("at".to_owned()),
+        privacy: Some(Privacy {
+            min_group_size: 5,
+            privacy_unit_column: "people".to_owned(),
+        }),
+    };
+    let of = |people| {
+        output(
+            vec![
+                (
+                    "at",
+                    ColumnKind::Timestamp,
+                    ColumnData::I64s(vec![1_000_000]),
+                ),
+                ("salary", ColumnKind::Float64, ColumnData::F64s(vec![1.5])),
+                ("people", ColumnKind::Int64, ColumnData::I64s(vec![people])),
+            ],
+            1,
+        )
+    };
+    let five = policy.release(of(5)).await.unwrap();
+    assert_eq!(
+        (five.members.as_slice(), five.freshness),
+        (&b"\"answer_value\":1.5"[..], Some(1_000_000))
+    );
+    assert!(matches!(
+        policy.release(of(4)).await,
+        Err(Withheld::Private { min_group_size: 5 })
+    ));
+}
+
+/// A chart holds the columns that it draws and nothing else; a column's name cannot be an expression.
+#[tokio::test]
+async fn a_chart_is_built_by_the_host() {
+    let visualization = Visualization {
+        y: Some("goals[0].x".to_owned()),
+        title: Some("Goals".to_owned()),
+        ..Visualization::default()
+    };
+    let rows = output(
+        vec![
+            ("team", ColumnKind::Text, texts(&["A", "\"B\"\u{7}"])),
+            ("secret", ColumnKind::Text, texts(&["s", "t"])),
+            (
+                "goals[0].x",
+                ColumnKind::Int64,
+                ColumnData::I64s(vec![3, 4]),
+            ),
+        ],
+        2,
+    );
+    let chart = released(&policy(ResultKind::Chart(visualization)), rows)
+        .await
+        .unwrap();
+    let spec = &chart["visualization"]["spec"];
+    assert_eq!(chart["visualization"]["version"], 5);
+    assert_eq!(
+        spec["data"]["values"],
+        serde_json::json!([{"x": "A", "y": 3}, {"x": "\"B\"\u{7}", "y": 4}])
+    );
+    assert_eq!(
+        spec["encoding"]["y"],
+        serde_json::json!({"field": "y", "type": "quantitative", "title": "goals[0].x"})
+    );
+    assert_eq!(
+        (&spec["mark"]["type"], &spec["title"]),
+        (&"bar".into(), &"Goals".into())
+    );
+    let missing = Visualization {
+        x: Some("nope".to_owned()),
+        ..Visualization::default()
+    };
+    let rows = output(vec![("n", ColumnKind::Int64, ColumnData::I64s(vec![1]))], 1);
+    assert!(
+        policy(ResultKind::Chart(missing))
+            .release(rows)
+            .await
+            .is_err()
+    );
+}
+
+/// A prediction starts after the last point, and its history stays with the seller.
+#[tokio::test]
+async fn a_prediction_follows_the_history() {
+    let days: Vec<i32> = (0..60).collect();
+    let values: Vec<f64> = (0..60)
+        .map(|day| f64::from(day) + f64::from(day % 7))
+        .collect();
+    let history = output(
+        vec![
+            ("day", ColumnKind::Date, ColumnData::I32s(days)),
+            ("value", ColumnKind::Float64, ColumnData::F64s(values)),
+        ],
+        60,
+    );
+    let wanted = Prediction {
+        horizon: Some(3),
+        level: Some(0.9),
+        ..Prediction::default()
+    };
+    let answer = released(&policy(ResultKind::Prediction(wanted)), history)
+        .await
+        .unwrap();
+    let points = answer["prediction"]["points"].as_array().unwrap();
+    assert_eq!(points.len(), 3);
+    assert_eq!(points[0]["t"], "1970-03-02");
+    assert!(points[0]["lower"].as_f64() <= points[0]["value"].as_f64());
+    assert_eq!(answer["prediction"]["level"], 0.9);
+    let short = output(
+        vec![
+            ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),
+            ("value", ColumnKind::Float64, ColumnData::F64s(vec![1.0])),
+        ],
+        1,
+    );
+    let wanted = Prediction::default();
+    assert!(matches!(
+        policy(ResultKind::Prediction(wanted)).release(short).await,
+        Err(Withheld::BadAnswer(_))
+    ));
+}
