@@ -11,6 +11,7 @@ use souk_api::ApiState;
 use souk_app::{App, Parts};
 use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
 use souk_store::sealing::Sealer;
+use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -52,6 +53,9 @@ impl Host {
             })?;
         let app = App::new(Parts {
             db: db.clone(),
+            teller: Teller::open(&db)
+                .await
+                .context("the ledger cannot be read")?,
             sandbox: sandbox(&settings, egress)?,
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
@@ -128,6 +132,13 @@ async fn stop(server: Server, app: &App, drain: Duration) {
         );
     }
     app.sandbox.shut_down(deadline).await;
+    // Records of free runs are written behind the answers; the last of them are still on their way.
+    if tokio::time::timeout(CLOSE_MAX, app.teller.flush())
+        .await
+        .is_err()
+    {
+        tracing::warn!("some records of free runs were not written");
+    }
     if tokio::time::timeout(CLOSE_MAX, app.db.close())
         .await
         .is_err()
