@@ -1,9 +1,73 @@
 //! The child process that compiles one component: the host binary's hidden `compile` subcommand.
+//! It reads a component from standard input, writes native code to standard output, and limits
+//! itself before it reads anything.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Read, Write},
+    process::ExitCode,
+};
 
-/// Reads a component from standard input, writes native code to standard output. Limits itself
-/// before it reads.
+use crate::engine;
+
+/// Tells the child how much address space it may use, in bytes.
+pub(crate) const MEMORY_VARIABLE: &str = "SOUK_COMPILE_MEMORY_BYTES";
+/// Tells the child how much CPU time it may use, in seconds.
+pub(crate) const CPU_VARIABLE: &str = "SOUK_COMPILE_CPU_SECONDS";
+
+/// Exit codes: 0 compiled, 1 refused (the reason is on standard error). Anything else: a limit.
 pub fn main() -> ExitCode {
-    ExitCode::FAILURE
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            let _ = writeln!(io::stderr(), "{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    limit(libc::RLIMIT_CORE, 0)?;
+    if let Some(bytes) = variable(MEMORY_VARIABLE) {
+        limit(libc::RLIMIT_AS, bytes)?;
+    }
+    if let Some(seconds) = variable(CPU_VARIABLE) {
+        limit(libc::RLIMIT_CPU, seconds)?;
+    }
+    let mut wasm = Vec::new();
+    io::stdin()
+        .lock()
+        .read_to_end(&mut wasm)
+        .map_err(|error| format!("cannot read the component: {error}"))?;
+    let code = compile(&wasm)?;
+    let mut out = io::stdout().lock();
+    out.write_all(&code)
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("cannot write native code: {error}"))
+}
+
+pub(crate) fn compile(wasm: &[u8]) -> Result<Vec<u8>, String> {
+    let engine = engine::compiler().map_err(|error| format!("{error:#}"))?;
+    engine
+        .precompile_component(wasm)
+        .map_err(|error| format!("{error:#}"))
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[allow(unsafe_code)]
+fn limit(resource: libc::__rlimit_resource_t, value: u64) -> Result<(), String> {
+    let limit = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
+    // SAFETY: `limit` is a valid struct for the duration of the call.
+    if unsafe { libc::setrlimit(resource, &limit) } != 0 {
+        return Err(format!(
+            "cannot limit the compiler: {}",
+            io::Error::last_os_error()
+        ));
+    }
+    Ok(())
 }

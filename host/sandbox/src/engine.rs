@@ -1,0 +1,104 @@
+//! The one WebAssembly engine of this host, and the thread that keeps its time. Knows nothing of
+//! connectors.
+
+use std::{
+    hash::{Hash, Hasher},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use wasmtime::{Config, Engine, PoolingAllocationConfig};
+
+use crate::options::SandboxLimits;
+
+/// Granularity of every time limit inside a guest. A file engine that computes for long lets others
+/// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
+pub(crate) const TICK: Duration = Duration::from_millis(2);
+
+/// Memories that are not sessions: describing and health checks.
+const SPARE_INSTANCES: u32 = 16;
+/// Core modules in one component: the connector's own and the shims that `wit-component` adds.
+const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
+const TABLES_PER_COMPONENT: u32 = 8;
+/// One of its own; adapters may bring a second one.
+const MEMORIES_PER_COMPONENT: u32 = 2;
+/// Function table entries of one component; the largest bundled connector has about 4,000.
+pub(crate) const TABLE_ELEMENTS: usize = 20_000;
+/// Below this many sessions a host is not worth starting.
+const SESSIONS_MIN: u32 = 16;
+
+/// An engine that runs components, with all memory for them reserved (not committed) up front.
+/// Where the address space is limited, it takes fewer sessions rather than failing to start.
+pub(crate) fn runtime(limits: &SandboxLimits) -> wasmtime::Result<(Engine, u32)> {
+    let mut sessions = limits.sessions_total.max(SESSIONS_MIN);
+    loop {
+        let mut config = compile_config();
+        config.allocation_strategy(pooling(limits, sessions));
+        match Engine::new(&config) {
+            Ok(engine) => return Ok((engine, sessions)),
+            Err(error) if sessions / 2 < SESSIONS_MIN => return Err(error),
+            Err(error) => {
+                tracing::warn!(sessions, %error, "cannot reserve memory for this many sessions, trying half");
+                sessions /= 2;
+            }
+        }
+    }
+}
+
+/// An engine that only compiles: no memory is reserved.
+pub(crate) fn compiler() -> wasmtime::Result<Engine> {
+    Engine::new(&compile_config())
+}
+
+/// Everything that compiled code depends on. (Core dumps of guest memory, Winch and garbage-collected
+/// types are not even built into this wasmtime.)
+fn compile_config() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        // Synchronous calls into guests cost 112 ns without it and 880 ns with it.
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        // Traps are told by name; offsets into a connector help nobody here and a third of the
+        // compiled size is saved.
+        .generate_address_map(false)
+        .native_unwind_info(false);
+    config
+}
+
+fn pooling(limits: &SandboxLimits, sessions: u32) -> PoolingAllocationConfig {
+    let instances = sessions + SPARE_INSTANCES;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(instances)
+        .total_core_instances(instances * 4)
+        .total_memories(instances)
+        .total_tables(instances * 3)
+        .total_stacks(instances)
+        .max_core_instances_per_component(CORE_INSTANCES_PER_COMPONENT)
+        .max_tables_per_component(TABLES_PER_COMPONENT)
+        .max_memories_per_component(MEMORIES_PER_COMPONENT)
+        .table_elements(TABLE_ELEMENTS)
+        .max_memory_size(limits.wire_memory_bytes.max(limits.directory_memory_bytes));
+    pool
+}
+
+/// What compiled code must match to be loaded, as hex.
+pub(crate) fn fingerprint(engine: &Engine) -> String {
+    struct Collect(Sha256);
+    impl Hasher for Collect {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut collect = Collect(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut collect);
+    hex::encode(&collect.0.finalize()[..16])
+}
+
+/// How many ticks make up `duration`, never none.
+pub(crate) fn ticks(duration: Duration) -> u64 {
+    (duration.as_micros() / TICK.as_micros()).max(1) as u64 + 1
+}

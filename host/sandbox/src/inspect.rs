@@ -1,0 +1,217 @@
+//! Reads a component's imports and exports before anything of it is compiled or run, and says in
+//! plain words why it cannot be a connector here.
+
+use wasmparser::{Parser, Payload};
+
+use crate::{connector::LoadError, v1};
+
+/// The versions of `souk:connector` that this host serves.
+const SERVED_MAJOR: u64 = 1;
+const SERVED_MINOR_MAX: u64 = 0;
+const SERVED: &str = "1.0";
+
+/// What a component says about itself without running.
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    /// The exported interface with its version: `souk:connector/connector@1.0.0`.
+    pub interface: String,
+    pub wit_version: String,
+}
+
+/// Interfaces that a language's runtime leaves in a binary. Those that a grant covers are linked,
+/// the others trap when they are called.
+const TOLERATED: &[&str] = &[
+    "wasi:cli",
+    "wasi:io",
+    "wasi:clocks",
+    "wasi:filesystem",
+    "wasi:random",
+];
+
+/// What people call the things that no grant covers.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "wasi:sockets",
+        "to open network connections by itself; the host owns every wire, use the sdk's `io`",
+    ),
+    (
+        "wasi:http",
+        "to make HTTP requests by itself; the host owns every wire, use the sdk's `io`",
+    ),
+    ("wasi:keyvalue", "a key-value store"),
+    ("wasi:blobstore", "a blob store"),
+    ("wasi:config", "the host's configuration"),
+    ("wasi:nn", "machine-learning models of the host"),
+    ("wasi:messaging", "message queues of the host"),
+    ("wasi:threads", "threads"),
+];
+
+/// Refuses what cannot be a connector.
+pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
+    let invalid = |reason: String| Err(LoadError::Invalid(reason));
+    if Parser::is_core_wasm(wasm) {
+        return invalid(
+            "this is a core WebAssembly module, not a component: build it for wasm32-wasip2 or wrap it with `wasm-tools component new`".into(),
+        );
+    }
+    if !Parser::is_component(wasm) {
+        return invalid("this file is not a WebAssembly component".into());
+    }
+    let (imports, exports) = names(wasm)
+        .map_err(|error| LoadError::Invalid(format!("this component is damaged: {error}")))?;
+    let interface = exports
+        .iter()
+        .find(|name| name.split('@').next() == Some(v1::INTERFACE));
+    let Some(interface) = interface.cloned() else {
+        let exports = if exports.is_empty() {
+            "nothing".to_owned()
+        } else {
+            exports.join(", ")
+        };
+        return invalid(format!(
+            "this component is for another world: it exports {exports}, a connector exports {}",
+            v1::INTERFACE
+        ));
+    };
+    let wit_version = interface
+        .split_once('@')
+        .map_or("0", |(_, version)| version)
+        .to_owned();
+    check_version(&wit_version)?;
+    for import in &imports {
+        check_import(import)?;
+    }
+    Ok(Inspection {
+        imports,
+        exports,
+        interface,
+        wit_version,
+    })
+}
+
+fn check_version(version: &str) -> Result<(), LoadError> {
+    let mut parts = version.split('.').map(|part| part.parse::<u64>().ok());
+    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+    if major == Some(SERVED_MAJOR) && minor.is_some_and(|minor| minor <= SERVED_MINOR_MAX) {
+        return Ok(());
+    }
+    let built = match (major, minor) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => version.to_owned(),
+    };
+    Err(LoadError::Invalid(format!(
+        "built for souk:connector {built}, this host serves {SERVED}: rebuild with sdk {SERVED} or upgrade the host"
+    )))
+}
+
+fn check_import(import: &str) -> Result<(), LoadError> {
+    let package = import
+        .split('/')
+        .next()
+        .unwrap_or(import)
+        .split('@')
+        .next()
+        .unwrap_or(import);
+    // Types only: what `use` leaves behind.
+    if package == "souk:connector" && import.starts_with("souk:connector/types") {
+        return Ok(());
+    }
+    if TOLERATED.contains(&package) {
+        return Ok(());
+    }
+    let wants = REFUSED
+        .iter()
+        .find(|(name, _)| *name == package)
+        .map_or("something that this host does not have", |(_, wants)| wants);
+    Err(LoadError::Invalid(format!(
+        "this component imports {import}: it wants {wants}. No grant covers that"
+    )))
+}
+
+/// The names of the outermost component's imports and exports.
+fn names(wasm: &[u8]) -> wasmparser::Result<(Vec<String>, Vec<String>)> {
+    let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0usize);
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload? {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                for import in section {
+                    imports.push(import?.name.0.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                for export in section {
+                    exports.push(export?.name.0.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok((imports, exports))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A version outside the served range is refused with what to do about it.
+    #[test]
+    fn versions_are_served_or_explained() {
+        assert!(check_version("1.0.0").is_ok());
+        assert!(check_version("1.0.7").is_ok());
+        for odd in ["2.0.0", "1.1.0", "0.9.0", "0", "x"] {
+            assert!(check_version(odd).is_err(), "{odd}");
+        }
+        assert_eq!(
+            check_version("2.0.0").unwrap_err().to_string(),
+            "built for souk:connector 2.0, this host serves 1.0: rebuild with sdk 1.0 or upgrade the host"
+        );
+    }
+
+    /// What no grant covers is named.
+    #[test]
+    fn imports_are_covered_or_named() {
+        for fine in [
+            "wasi:cli/environment@0.2.6",
+            "wasi:io/poll@0.2.0",
+            "souk:connector/types@1.0.0",
+        ] {
+            assert!(check_import(fine).is_ok(), "{fine}");
+        }
+        let error = check_import("wasi:sockets/tcp@0.2.0")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("wasi:sockets/tcp@0.2.0") && error.contains("network"),
+            "{error}"
+        );
+        assert!(check_import("my:own/thing@1.0.0").is_err());
+        assert!(check_import("wasi:clicker/thing").is_err());
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        assert!(
+            inspect(b"hello")
+                .unwrap_err()
+                .to_string()
+                .contains("not a WebAssembly component")
+        );
+        assert!(
+            inspect(b"\0asm\x01\0\0\0")
+                .unwrap_err()
+                .to_string()
+                .contains("core WebAssembly module")
+        );
+        assert!(
+            inspect(b"\0asm\x0d\0\x01\0")
+                .unwrap_err()
+                .to_string()
+                .contains("another world")
+        );
+        assert!(inspect(b"\0asm\x0d\0\x01\0garbage").is_err());
+    }
+}

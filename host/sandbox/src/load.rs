@@ -1,0 +1,243 @@
+//! From bytes to a staged connector: inspect, compile, link, ask it to describe itself, and check
+//! what it says.
+
+use std::{sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+use wasmtime::{Engine, component::Component};
+
+use crate::{
+    cache::Cache,
+    compile,
+    connector::{LoadError, Need, Scope},
+    engine,
+    inspect::inspect,
+    loaded::{Connector, Parts},
+    options::Options,
+    v1::{self, Budget, Descriptor, GuestNeed},
+};
+
+/// `describe` is a constant in all but name.
+const DESCRIBE_BUDGET: Duration = Duration::from_millis(500);
+const DESCRIBE_LIFT_BYTES: usize = 1 << 20;
+const ENGINES_MAX: usize = 32;
+const ABILITIES_MAX: usize = 64;
+const NAME_BYTES_MAX: usize = 64;
+const TITLE_BYTES_MAX: usize = 256;
+
+/// Blocks: compiling takes a second or so when the cache is cold.
+pub(crate) fn load(
+    engine: &Engine,
+    cache: &Cache,
+    options: &Options,
+    wasm: &[u8],
+    scope: Scope,
+) -> Result<Arc<Connector>, LoadError> {
+    if wasm.len() > options.limits.component_bytes_max {
+        return Err(LoadError::Invalid(format!(
+            "the component is larger than {} MiB",
+            options.limits.component_bytes_max >> 20
+        )));
+    }
+    let inspection = inspect(wasm)?;
+    let digest = digest(wasm);
+    let (component, compile_ms) = component(engine, cache, options, wasm, &digest)?;
+    let exports = v1::Exports::find(&component, &inspection.interface).ok_or_else(|| {
+        LoadError::Invalid(format!(
+            "{} lacks functions of the contract",
+            inspection.interface
+        ))
+    })?;
+    let link = |error: wasmtime::Error| {
+        LoadError::Invalid(format!("this component cannot be linked: {error:#}"))
+    };
+    let wire = v1::link_wire(engine, &component).map_err(link)?;
+    let descriptor = describe(&wire, &exports, options)?;
+    let need = match descriptor.need {
+        GuestNeed::Tcp => Need::Tcp,
+        GuestNeed::Http => Need::Http,
+        GuestNeed::Directory => Need::Directory,
+    };
+    let directory = match need {
+        Need::Directory => Some(v1::link_directory(engine, &component).map_err(link)?),
+        _ => None,
+    };
+    Ok(Connector::new(Parts {
+        name: descriptor.name,
+        version: descriptor.version,
+        digest,
+        scope,
+        engines: descriptor.engines,
+        need,
+        abilities: descriptor.abilities,
+        settings_schema: descriptor.settings_schema,
+        wit_version: inspection.wit_version,
+        imports: inspection.imports,
+        exported: inspection.exports,
+        size_bytes: wasm.len() as u64,
+        compile_ms,
+        wire,
+        directory,
+        exports,
+    }))
+}
+
+/// Runs `describe` in a fresh instance and checks the answer. Also the health check of a version
+/// that is about to be activated.
+pub(crate) fn describe(
+    wire: &wasmtime::component::InstancePre<v1::WireState>,
+    exports: &v1::Exports,
+    options: &Options,
+) -> Result<Descriptor, LoadError> {
+    let budget = Budget {
+        call_ticks: engine::ticks(DESCRIBE_BUDGET),
+        lift_bytes: DESCRIBE_LIFT_BYTES,
+    };
+    let memory = options
+        .limits
+        .wire_memory_bytes
+        .max(options.limits.directory_memory_bytes);
+    let descriptor = v1::describe(wire, exports, memory, budget).map_err(|fault| {
+        let detail = fault.detail.unwrap_or_default();
+        LoadError::Invalid(format!(
+            "the connector cannot describe itself: {} ({detail})",
+            fault.message
+        ))
+    })?;
+    check(&descriptor)?;
+    Ok(descriptor)
+}
+
+pub(crate) fn digest(wasm: &[u8]) -> String {
+    hex::encode(Sha256::digest(wasm))
+}
+
+fn component(
+    engine: &Engine,
+    cache: &Cache,
+    options: &Options,
+    wasm: &[u8],
+    digest: &str,
+) -> Result<(Component, u64), LoadError> {
+    let (code, compile_ms) =
+        compile::compile(wasm, digest, cache, &options.compiler, &options.limits)?;
+    // SAFETY: the bytes come from our own compiler, directly or through a file that carries our MAC,
+    // and they are loaded from the memory in which they were authenticated.
+    #[allow(unsafe_code)]
+    let component = unsafe { Component::deserialize(engine, &code) }
+        .map_err(|error| LoadError::Internal(format!("cannot load native code: {error:#}")))?;
+    Ok((component, compile_ms))
+}
+
+fn check(descriptor: &Descriptor) -> Result<(), LoadError> {
+    let invalid = |reason: String| Err(LoadError::Invalid(reason));
+    if !is_name(&descriptor.name) {
+        return invalid(format!(
+            "the connector's name {:?} must match [a-z][a-z0-9-]* and have at most {NAME_BYTES_MAX} letters",
+            descriptor.name
+        ));
+    }
+    if !is_version(&descriptor.version) {
+        return invalid(format!(
+            "the connector's version {:?} is no semantic version such as 1.2.3",
+            descriptor.version
+        ));
+    }
+    if descriptor.engines.is_empty() || descriptor.engines.len() > ENGINES_MAX {
+        return invalid(format!(
+            "the connector names {} engines: 1 to {ENGINES_MAX} are allowed",
+            descriptor.engines.len()
+        ));
+    }
+    for (position, engine) in descriptor.engines.iter().enumerate() {
+        if !is_name(&engine.slug) {
+            return invalid(format!(
+                "the engine's slug {:?} must match [a-z][a-z0-9-]*",
+                engine.slug
+            ));
+        }
+        if descriptor.engines[..position]
+            .iter()
+            .any(|other| other.slug == engine.slug)
+        {
+            return invalid(format!(
+                "the connector names the engine {:?} twice",
+                engine.slug
+            ));
+        }
+        if engine.title.len() > TITLE_BYTES_MAX || engine.dialect.len() > NAME_BYTES_MAX {
+            return invalid(format!(
+                "the title or dialect of engine {:?} is too long",
+                engine.slug
+            ));
+        }
+    }
+    if descriptor.abilities.len() > ABILITIES_MAX {
+        return invalid(format!(
+            "the connector names more than {ABILITIES_MAX} abilities"
+        ));
+    }
+    match serde_json::from_str::<serde_json::Value>(&descriptor.settings_schema) {
+        Ok(serde_json::Value::Object(_)) => Ok(()),
+        _ => invalid("the connector's settings schema is no JSON object".into()),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// `MAJOR.MINOR.PATCH`, then optionally `-pre.release` and `+build`.
+fn is_version(version: &str) -> bool {
+    if version.len() > NAME_BYTES_MAX {
+        return false;
+    }
+    let (rest, build) = version
+        .split_once('+')
+        .map_or((version, None), |(rest, build)| (rest, Some(build)));
+    let (core, pre) = rest
+        .split_once('-')
+        .map_or((rest, None), |(core, pre)| (core, Some(pre)));
+    let number = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && (part == "0" || !part.starts_with('0'))
+    };
+    let word = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    core.split('.').count() == 3
+        && core.split('.').all(number)
+        && pre.is_none_or(|pre| pre.split('.').all(word))
+        && build.is_none_or(|build| build.split('.').all(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_versions_are_checked() {
+        for good in ["postgres", "seller-api", "a1"] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in ["", "1a", "-a", "A", "a_b", "../x", &"a".repeat(65)] {
+            assert!(!is_name(bad), "{bad}");
+        }
+        for good in ["0.1.0", "1.2.3-rc.1+build.5", "10.20.30"] {
+            assert!(is_version(good), "{good}");
+        }
+        for bad in [
+            "", "1", "1.2", "1.2.3.4", "01.2.3", "1.2.x", "1.2.3-", "../../x",
+        ] {
+            assert!(!is_version(bad), "{bad}");
+        }
+    }
+}

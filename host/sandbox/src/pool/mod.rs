@@ -1,0 +1,507 @@
+//! The sessions of one data connection: which one takes a request, when another one is opened, who
+//! waits. Knows nothing of guests or wires (`crate::session` has those).
+//!
+//! A session is polled by the thread that opened it, and a request prefers the sessions of its own
+//! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
+//! request is young, so that many clients share few backends and few system calls; a session that
+//! is busy with something slow takes no more.
+
+mod gauge;
+mod pools;
+mod session;
+mod ticket;
+
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+pub(crate) use gauge::{Gauge, Permit};
+pub(crate) use pools::Pools;
+pub(crate) use session::{Handle, Job};
+pub(crate) use ticket::{Answer, Ticket, Waiting};
+
+use crate::{
+    connector::Need,
+    fault::{Blame, Fault, FaultKind},
+    loaded::Connector,
+    sandbox::Shared,
+    session as sessions,
+    source::Source,
+    wire::{Dialer, Origin, Trust},
+};
+
+/// A session whose oldest request is older than this is busy with something slow.
+const JOIN_AGE_US: u64 = 2_000;
+/// Requests in flight on one session. More gain nothing: the wire is full long before.
+const DEPTH_MAX: usize = 64;
+
+/// The endpoint of a data connection, made ready once for all its sessions.
+pub(crate) enum Endpoint {
+    Tcp {
+        dialer: Dialer,
+        trust: Option<Trust>,
+    },
+    Http(Arc<Origin>),
+    Directory(std::path::PathBuf),
+}
+
+pub(crate) struct Pool {
+    pub shared: Arc<Shared>,
+    pub connector: Arc<Connector>,
+    pub source: Arc<Source>,
+    pub endpoint: Endpoint,
+    gauge: Arc<Gauge>,
+    state: Mutex<State>,
+    /// Length of the queue, readable without the lock.
+    waiting: AtomicUsize,
+    /// Replaced by a pool of a newer revision or connector: finishes what it has.
+    retired: AtomicBool,
+    pipelining: bool,
+    used_us: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: Vec<Arc<Handle>>,
+    opening: usize,
+    queue: VecDeque<Job>,
+}
+
+/// Where a job goes.
+enum Place {
+    On(Arc<Handle>),
+    Open(Permit),
+    Wait,
+}
+
+impl Pool {
+    pub fn new(
+        shared: Arc<Shared>,
+        connector: Arc<Connector>,
+        source: Arc<Source>,
+        endpoint: Endpoint,
+        gauge: Arc<Gauge>,
+    ) -> Arc<Pool> {
+        let pipelining = connector.pipelining && connector.need != Need::Directory;
+        let pool = Arc::new(Pool {
+            shared,
+            connector,
+            source,
+            endpoint,
+            gauge,
+            state: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
+            pipelining,
+            used_us: AtomicU64::new(0),
+        });
+        pool.gauge.join(&pool);
+        pool
+    }
+
+    pub fn gauge(&self) -> &Arc<Gauge> {
+        &self.gauge
+    }
+
+    /// Gives the job to a session or to the queue. `Ok(true)`: a session has it.
+    pub fn submit(self: &Arc<Pool>, job: Job, now: Instant) -> Result<bool, Fault> {
+        let now_us = self.shared.micros(now);
+        self.used_us.store(now_us, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let home = home();
+        let place = if state.queue.is_empty() {
+            self.place(&state, home, now_us, 1)
+        } else {
+            Place::Wait
+        };
+        match place {
+            Place::On(session) => {
+                let local = session.home == home;
+                session.push(job, now_us);
+                // Served by another thread this time; the next request finds a session of its own.
+                if !local
+                    && self.pipelining
+                    && state.opening == 0
+                    && let Some(permit) = self.permit()
+                {
+                    state.opening += 1;
+                    drop(state);
+                    self.spawn(permit);
+                }
+                Ok(true)
+            }
+            Place::Open(permit) => {
+                state.opening += 1;
+                self.enqueue(&mut state, job);
+                drop(state);
+                self.spawn(permit);
+                Ok(false)
+            }
+            Place::Wait => {
+                if state.queue.len() >= self.source.limits.queue_max {
+                    return Err(busy(self.source.limits.queue_max));
+                }
+                self.enqueue(&mut state, job);
+                drop(state);
+                self.kick();
+                Ok(false)
+            }
+        }
+    }
+
+    /// Gives queued jobs to sessions that can take them, and opens sessions for the others.
+    pub fn kick(self: &Arc<Pool>) {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let now_us = self.shared.micros(Instant::now());
+        let home = home();
+        loop {
+            let mut state = self.state.lock();
+            let queued = state.queue.len();
+            if queued == 0 {
+                return;
+            }
+            match self.place(&state, home, now_us, 0) {
+                Place::On(session) => {
+                    if let Some(job) = self.dequeue(&mut state) {
+                        session.push(job, now_us);
+                    }
+                }
+                Place::Open(permit) => {
+                    state.opening += 1;
+                    drop(state);
+                    self.spawn(permit);
+                }
+                Place::Wait => return,
+            }
+        }
+    }
+
+    /// Whether somebody waits for a session: read after every answer.
+    #[inline]
+    pub fn has_queue(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Takes no new requests; sessions end when they have answered those they have.
+    pub fn retire(self: &Arc<Pool>) {
+        self.retired.store(true, Ordering::Release);
+        let state = self.state.lock();
+        if state.queue.is_empty() {
+            for session in &state.sessions {
+                session.close();
+            }
+        }
+    }
+
+    /// A session is open: it takes requests from now on.
+    pub fn add(self: &Arc<Pool>, session: &Arc<Handle>) {
+        let mut state = self.state.lock();
+        state.opening = state.opening.saturating_sub(1);
+        state.sessions.push(session.clone());
+        drop(state);
+        self.kick();
+        self.settle(session);
+    }
+
+    /// A session could not be opened. Those who waited for it hear why, unless others can serve them.
+    pub fn open_failed(self: &Arc<Pool>, fault: &Fault) {
+        let mut state = self.state.lock();
+        state.opening = state.opening.saturating_sub(1);
+        let mut failed = Vec::new();
+        if state.sessions.is_empty() {
+            failed.extend(self.dequeue(&mut state));
+            while state.opening == 0
+                && let Some(job) = self.dequeue(&mut state)
+            {
+                failed.push(job);
+            }
+        }
+        drop(state);
+        for job in failed {
+            self.answer(&job, Err(fault.clone()), None);
+        }
+        self.kick();
+    }
+
+    /// A session is over: nothing is given to it from now on. Jobs that it had not submitted, and
+    /// those that may be tried again, come back to the front.
+    pub fn remove(self: &Arc<Pool>, session: &Arc<Handle>, again: Vec<Job>) {
+        let mut state = self.state.lock();
+        state.sessions.retain(|other| !Arc::ptr_eq(other, session));
+        for job in again.into_iter().rev() {
+            job.ticket.assign(None);
+            state.queue.push_front(job);
+        }
+        self.waiting.store(state.queue.len(), Ordering::Release);
+    }
+
+    /// The source closed a session that had been open for a while: it has closed the others too.
+    pub fn close_older(&self, than: Instant) {
+        for session in &self.state.lock().sessions {
+            if session.opened < than && session.is_idle() {
+                session.close();
+            }
+        }
+    }
+
+    /// After each answer: a retired pool lets its idle sessions go.
+    #[inline]
+    pub fn settle(&self, session: &Handle) {
+        if self.is_retired() && !self.has_queue() && session.is_idle() {
+            session.close();
+        }
+    }
+
+    /// Answers a job and counts it.
+    pub fn answer(&self, job: &Job, answer: Answer, elapsed: Option<Duration>) {
+        let stats = &self.connector.stats;
+        stats.calls.fetch_add(1, Ordering::Relaxed);
+        match &answer {
+            Ok(_) => {}
+            Err(_) => {
+                stats.failures.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        if let Some(elapsed) = elapsed {
+            stats.latency.record(elapsed);
+        }
+        job.ticket.answer(answer);
+    }
+
+    /// Called about every second by the keeper: closes idle and aged sessions, answers those whose
+    /// time in the queue is over. Returns whether the pool can be forgotten.
+    pub fn sweep(self: &Arc<Pool>, now: Instant) -> bool {
+        let limits = &self.shared.options.limits;
+        let now_us = self.shared.micros(now);
+        let mut state = self.state.lock();
+        for session in &state.sessions {
+            let idle = Duration::from_micros(
+                now_us.saturating_sub(session.idle_us.load(Ordering::Relaxed)),
+            );
+            if (session.is_idle()
+                && (idle > limits.idle_timeout || (self.is_retired() && state.queue.is_empty())))
+                || now - session.opened > limits.session_age_max
+            {
+                session.close();
+            }
+        }
+        let before = state.queue.len();
+        let (late, rest): (VecDeque<Job>, VecDeque<Job>) = std::mem::take(&mut state.queue)
+            .into_iter()
+            .partition(|job| job.deadline <= now);
+        state.queue = rest;
+        if before > 0 {
+            self.waiting.store(state.queue.len(), Ordering::Release);
+        }
+        let unused = state.sessions.is_empty() && state.opening == 0 && state.queue.is_empty();
+        drop(state);
+        for job in late {
+            self.answer(&job, Err(timed_out()), None);
+        }
+        let since_used =
+            Duration::from_micros(now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)));
+        unused && (self.is_retired() || since_used > limits.idle_timeout)
+    }
+
+    /// Gives up one idle session, so that another pool can open one. Does not wait for the lock: the
+    /// caller may hold it.
+    pub fn try_evict(&self) -> bool {
+        let Some(state) = self.state.try_lock() else {
+            return false;
+        };
+        match state
+            .sessions
+            .iter()
+            .find(|session| session.is_idle() && !session.is_closing())
+        {
+            Some(session) => {
+                session.close();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Fails everything that waits and closes every session.
+    pub fn abort(&self) {
+        self.retired.store(true, Ordering::Release);
+        let mut state = self.state.lock();
+        let queue = std::mem::take(&mut state.queue);
+        self.waiting.store(0, Ordering::Release);
+        for session in &state.sessions {
+            session.close();
+        }
+        drop(state);
+        for job in queue {
+            self.answer(&job, Err(shutting_down()), None);
+        }
+    }
+
+    /// Sessions open, sessions idle, jobs queued, jobs in flight.
+    pub fn counts(&self) -> [u64; 4] {
+        let state = self.state.lock();
+        let idle = state
+            .sessions
+            .iter()
+            .filter(|session| session.is_idle())
+            .count();
+        let depth: usize = state
+            .sessions
+            .iter()
+            .map(|session| session.depth.load(Ordering::Relaxed))
+            .sum();
+        [
+            state.sessions.len() as u64,
+            idle as u64,
+            state.queue.len() as u64,
+            depth as u64,
+        ]
+    }
+
+    /// `extra`: jobs to place that are not in the queue yet.
+    fn place(self: &Arc<Pool>, state: &State, home: u64, now_us: u64, extra: usize) -> Place {
+        let (mut local, mut idle, mut remote) = (None, None, None);
+        for session in &state.sessions {
+            if session.is_closing() {
+                continue;
+            }
+            let depth = session.depth.load(Ordering::Acquire);
+            let joins = self.pipelining
+                && depth > 0
+                && depth < DEPTH_MAX
+                && now_us.saturating_sub(session.oldest_us.load(Ordering::Relaxed)) < JOIN_AGE_US;
+            if session.home != home {
+                if remote.is_none() && (depth == 0 || joins) {
+                    remote = Some(session);
+                }
+            } else if joins {
+                local = Some(session);
+                break;
+            } else if depth == 0 && idle.is_none() {
+                idle = Some(session);
+            }
+        }
+        if let Some(session) = local.or(idle).or(remote) {
+            return Place::On(session.clone());
+        }
+        // One session being opened serves all who wait, if it can pipeline; else each needs its own.
+        let served = if self.pipelining {
+            state.opening * DEPTH_MAX
+        } else {
+            state.opening
+        };
+        if served >= state.queue.len() + extra {
+            return Place::Wait;
+        }
+        match self.permit() {
+            Some(permit) => Place::Open(permit),
+            None => Place::Wait,
+        }
+    }
+
+    fn permit(self: &Arc<Pool>) -> Option<Permit> {
+        let permit = self.gauge.acquire(self.source.limits.sessions_max)?;
+        match self.shared.pools.acquire_total(&self.connector) {
+            Some(total) => Some(permit.with(total)),
+            None => {
+                // Somebody's idle session makes room for this one; the keeper tries again.
+                permit.forget();
+                self.shared.pools.evict_one();
+                None
+            }
+        }
+    }
+
+    fn spawn(self: &Arc<Pool>, permit: Permit) {
+        // Dropped with its runtime at the latest; then `Opening` says so.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn(sessions::run(self.clone(), permit, home()));
+            }
+            Err(_) => match &self.shared.runtime {
+                Some(runtime) => {
+                    runtime.spawn(sessions::run(self.clone(), permit, 0));
+                }
+                None => self.open_failed(&shutting_down()),
+            },
+        }
+    }
+
+    fn enqueue(&self, state: &mut State, job: Job) {
+        state.queue.push_back(job);
+        self.waiting.store(state.queue.len(), Ordering::Release);
+    }
+
+    /// The next job that somebody still waits for.
+    fn dequeue(&self, state: &mut State) -> Option<Job> {
+        loop {
+            let job = state.queue.pop_front();
+            self.waiting.store(state.queue.len(), Ordering::Release);
+            match job {
+                Some(job) if job.ticket.is_gone() => continue,
+                job => return job,
+            }
+        }
+    }
+}
+
+pub(crate) fn busy(queue_max: usize) -> Fault {
+    Fault::new(
+        Blame::Host,
+        FaultKind::Busy,
+        format!("{queue_max} requests wait for this data connection already: try again later"),
+    )
+}
+
+pub(crate) fn timed_out() -> Fault {
+    Fault::new(
+        Blame::Source,
+        FaultKind::Timeout,
+        "the source did not answer in time",
+    )
+    .code("deadline_exceeded")
+}
+
+pub(crate) fn shutting_down() -> Fault {
+    Fault::new(
+        Blame::Host,
+        FaultKind::ShuttingDown,
+        "this host is shutting down: try again",
+    )
+}
+
+/// Which sessions a request may be given to without changing threads: those opened by this thread
+/// if it polls its own runtime; on a runtime with several threads, all that were opened there.
+pub(crate) fn home() -> u64 {
+    const UNKNOWN: u64 = u64::MAX;
+    const SHARED: u64 = 0;
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static HOME: Cell<u64> = const { Cell::new(UNKNOWN) };
+    }
+    HOME.with(|home| {
+        if home.get() == UNKNOWN {
+            use tokio::runtime::{Handle, RuntimeFlavor};
+            match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+                Ok(RuntimeFlavor::CurrentThread) => home.set(NEXT.fetch_add(1, Ordering::Relaxed)),
+                Ok(_) => home.set(SHARED),
+                Err(_) => return SHARED,
+            }
+        }
+        home.get()
+    })
+}

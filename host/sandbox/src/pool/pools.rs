@@ -1,0 +1,208 @@
+//! All pools of this host, by data connection.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use parking_lot::RwLock;
+
+use super::{Endpoint, Gauge, Pool, gauge::Total};
+use crate::{
+    connector::Need,
+    fault::{Blame, Fault, FaultKind},
+    loaded::Connector,
+    sandbox::Shared,
+    source::{Grant, Source},
+    wire::{Dialer, Origin, Trust},
+};
+
+pub(crate) struct Pools {
+    /// By connection id; the pools of one id differ in company, revision or connector.
+    by_connection: RwLock<HashMap<String, Vec<Arc<Pool>>>>,
+    open: Arc<AtomicUsize>,
+    sessions_total: usize,
+}
+
+impl Pools {
+    pub fn new(sessions_total: usize) -> Pools {
+        Pools {
+            by_connection: RwLock::default(),
+            open: Arc::default(),
+            sessions_total,
+        }
+    }
+
+    /// The pool that serves `source` now; made when there is none.
+    #[inline]
+    pub fn get(&self, shared: &Arc<Shared>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
+        if let Some(pools) = self.by_connection.read().get(&source.connection)
+            && let Some(pool) = pools.iter().find(|pool| serves(pool, source))
+        {
+            return Ok(pool.clone());
+        }
+        self.make(shared, source)
+    }
+
+    fn make(&self, shared: &Arc<Shared>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
+        let connector = shared
+            .registry
+            .resolve(&source.company, &source.engine)
+            .ok_or_else(|| {
+                Fault::new(
+                    Blame::Host,
+                    FaultKind::Unsupported,
+                    format!("no connector serves the engine \"{}\" here", source.engine),
+                )
+                .code("engine_unknown")
+            })?;
+        let endpoint = endpoint(shared, source, &connector)?;
+        let mut by_connection = self.by_connection.write();
+        let pools = by_connection.entry(source.connection.clone()).or_default();
+        if let Some(pool) = pools.iter().find(|pool| serves(pool, source)) {
+            return Ok(pool.clone());
+        }
+        let siblings = || {
+            pools
+                .iter()
+                .filter(|pool| pool.source.company == source.company)
+        };
+        let gauge = siblings()
+            .next()
+            .map_or_else(|| Arc::new(Gauge::default()), |pool| pool.gauge().clone());
+        for pool in siblings() {
+            pool.retire();
+        }
+        let pool = Pool::new(shared.clone(), connector, source.clone(), endpoint, gauge);
+        pools.push(pool.clone());
+        Ok(pool)
+    }
+
+    /// Retires the pools of one data connection.
+    pub fn forget(&self, company: &str, connection: &str) {
+        if let Some(pools) = self.by_connection.read().get(connection) {
+            for pool in pools.iter().filter(|pool| pool.source.company == company) {
+                pool.retire();
+            }
+        }
+    }
+
+    /// Retires every pool whose connector is not the one that serves its engine now.
+    pub fn follow(&self, shared: &Shared) {
+        for pool in self.all() {
+            let now = shared
+                .registry
+                .resolve(&pool.source.company, &pool.source.engine);
+            if !now.is_some_and(|connector| Arc::ptr_eq(&connector, &pool.connector)) {
+                pool.retire();
+            }
+        }
+    }
+
+    pub fn all(&self) -> Vec<Arc<Pool>> {
+        self.by_connection
+            .read()
+            .values()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// The keeper's round.
+    pub fn sweep(&self, now: Instant) {
+        let mut forgettable = false;
+        for pool in self.all() {
+            forgettable |= pool.sweep(now);
+            pool.kick();
+        }
+        if forgettable {
+            let mut by_connection = self.by_connection.write();
+            by_connection.retain(|_, pools| {
+                // Nobody else holds it: not a request on its way in, not a session.
+                pools.retain(|pool| !(Arc::strong_count(pool) == 1 && pool.sweep(now)));
+                !pools.is_empty()
+            });
+        }
+    }
+
+    pub fn acquire_total(&self, connector: &Arc<Connector>) -> Option<Total> {
+        Total::acquire(&self.open, self.sessions_total, connector)
+    }
+
+    /// Closes one idle session somewhere. Never waits for a lock that the caller may hold.
+    pub fn evict_one(&self) {
+        let Some(by_connection) = self.by_connection.try_read() else {
+            return;
+        };
+        let _ = by_connection
+            .values()
+            .flatten()
+            .any(|pool| pool.try_evict());
+    }
+
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+/// A pool also serves those who hold an older revision of its source.
+#[inline]
+fn serves(pool: &Pool, source: &Source) -> bool {
+    !pool.is_retired()
+        && pool.source.revision >= source.revision
+        && pool.source.company == source.company
+        && pool.source.engine == source.engine
+}
+
+/// Makes the endpoint ready, or says why the grant or the settings cannot work.
+fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<Endpoint, Fault> {
+    let configuration = |reason: String| {
+        Fault::new(
+            Blame::Source,
+            FaultKind::Configuration,
+            "the data connection's settings cannot work",
+        )
+        .detail(reason)
+    };
+    let dialer = |host: &str, port: u16| Dialer {
+        host: host.to_owned(),
+        port,
+        egress: shared.options.egress.clone(),
+        connect_timeout: shared.options.limits.connect_timeout,
+    };
+    match (&source.grant, connector.need) {
+        (
+            Grant::Tcp {
+                host,
+                port,
+                tls,
+                ca_pem,
+            },
+            Need::Tcp,
+        ) => Ok(Endpoint::Tcp {
+            dialer: dialer(host, *port),
+            trust: Trust::new(*tls, ca_pem.as_deref()).map_err(configuration)?,
+        }),
+        (
+            Grant::Http {
+                base_url,
+                attach,
+                ca_pem,
+            },
+            Need::Http,
+        ) => {
+            let origin = Origin::new(base_url, attach, ca_pem.as_deref(), dialer("", 0))
+                .map_err(configuration)?;
+            Ok(Endpoint::Http(Arc::new(origin)))
+        }
+        (Grant::Directory(path), Need::Directory) => Ok(Endpoint::Directory(path.clone())),
+        (_, need) => Err(configuration(format!(
+            "connector \"{}\" needs {need:?}, the connection grants something else",
+            connector.name
+        ))),
+    }
+}

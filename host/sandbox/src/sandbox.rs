@@ -1,0 +1,442 @@
+//! `Sandbox`: the whole of this crate behind one type. It wires the parts together and decides
+//! nothing itself.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use wasmtime::Engine;
+
+use crate::{
+    cache::Cache,
+    columns::Output,
+    connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope},
+    engine,
+    fault::{Blame, Fault, FaultKind},
+    load,
+    loaded::Connector,
+    metrics,
+    options::Options,
+    pool::{Job, Pools, Ticket, Waiting, shutting_down, timed_out},
+    registry::Registry,
+    request::Request,
+    source::Source,
+    v1::{self, Budget},
+    watch,
+    wire::resolve_and_check,
+};
+
+/// How often idle sessions and stale queues are looked at.
+const SWEEP: Duration = Duration::from_secs(1);
+/// The keeper's pace while no guest exists: nothing can run too long then.
+const IDLE_TICK: Duration = Duration::from_millis(20);
+/// How often a host that shuts down looks whether its requests have ended.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+
+/// All connectors and all sessions of this host. Clones share them.
+#[derive(Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+/// What every part may need.
+pub(crate) struct Shared {
+    pub engine: Engine,
+    pub options: Options,
+    pub cache: Cache,
+    pub registry: Registry,
+    pub pools: Pools,
+    /// Ticks that one call into a wire connector may take.
+    pub call_ticks: u64,
+    /// Where sessions are opened when nobody's runtime is at hand.
+    pub runtime: Option<tokio::runtime::Handle>,
+    born: Instant,
+    closed: AtomicBool,
+}
+
+impl Shared {
+    /// Microseconds since the sandbox was made: fits an atomic.
+    #[inline]
+    pub fn micros(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.born).as_micros() as u64
+    }
+}
+
+impl Sandbox {
+    /// Reserves memory, opens the cache, starts the keeper thread.
+    pub fn new(options: Options) -> Result<Sandbox, LoadError> {
+        let internal = |error: &dyn std::fmt::Display| LoadError::Internal(error.to_string());
+        let (engine, sessions) = engine::runtime(&options.limits)
+            .map_err(|error| LoadError::Internal(format!("{error:#}")))?;
+        let cache =
+            Cache::open(&options.cache_dir, engine::fingerprint(&engine)).map_err(|error| {
+                LoadError::Internal(format!(
+                    "cannot use the cache directory {}: {error}",
+                    options.cache_dir.display()
+                ))
+            })?;
+        let shared = Arc::new(Shared {
+            engine,
+            cache,
+            registry: Registry::default(),
+            pools: Pools::new(sessions as usize),
+            call_ticks: engine::ticks(options.limits.call_budget),
+            runtime: tokio::runtime::Handle::try_current().ok(),
+            born: Instant::now(),
+            closed: AtomicBool::new(false),
+            options,
+        });
+        let weak = Arc::downgrade(&shared);
+        std::thread::Builder::new()
+            .name("souk-keeper".into())
+            .spawn(move || keep(&weak))
+            .map_err(|error| internal(&error))?;
+        Ok(Sandbox { shared })
+    }
+
+    /// Compiles, checks and stages a component. The same bytes again are no error.
+    pub async fn load(&self, wasm: &[u8], scope: Scope) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.stage(wasm, scope).await?;
+        Ok(connector.info(0))
+    }
+
+    async fn stage(&self, wasm: &[u8], scope: Scope) -> Result<Arc<Connector>, LoadError> {
+        let shared = self.shared.clone();
+        let wasm = wasm.to_vec();
+        tokio::task::spawn_blocking(move || {
+            if let Some(known) = shared.registry.by_digest(&scope, &load::digest(&wasm)) {
+                return Ok(known);
+            }
+            let connector =
+                load::load(&shared.engine, &shared.cache, &shared.options, &wasm, scope)?;
+            shared.registry.stage(connector)
+        })
+        .await
+        .unwrap_or_else(|error| Err(LoadError::Internal(error.to_string())))
+    }
+
+    /// Loads and activates many components at once, as at a start. Each has its own result.
+    pub async fn load_all(
+        &self,
+        components: &[(&str, &'static [u8])],
+    ) -> Vec<Result<ConnectorInfo, LoadError>> {
+        let loads: Vec<_> = components
+            .iter()
+            .map(|(_, wasm)| {
+                let (this, wasm) = (self.clone(), *wasm);
+                tokio::spawn(async move {
+                    let connector = this.stage(wasm, Scope::Platform).await?;
+                    this.switch(connector, false).await
+                })
+            })
+            .collect();
+        let mut results = Vec::with_capacity(loads.len());
+        for load in loads {
+            results.push(
+                load.await
+                    .unwrap_or_else(|error| Err(LoadError::Internal(error.to_string()))),
+            );
+        }
+        results
+    }
+
+    /// Sends new requests to this version, after a health check. The version before drains.
+    pub async fn activate(
+        &self,
+        scope: &Scope,
+        name: &str,
+        version: &str,
+    ) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.shared.registry.find(scope, name, version)?;
+        self.switch(connector, false).await
+    }
+
+    /// Activates the version that was active before.
+    pub async fn rollback(&self, scope: &Scope, name: &str) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.shared.registry.earlier(scope, name)?;
+        self.switch(connector, true).await
+    }
+
+    async fn switch(
+        &self,
+        connector: Arc<Connector>,
+        back: bool,
+    ) -> Result<ConnectorInfo, LoadError> {
+        self.check_health(&connector).await?;
+        self.shared.registry.activate(&connector, back)?;
+        self.shared.pools.follow(&self.shared);
+        let (name, version) = (&connector.name, &connector.version);
+        tracing::info!(
+            name,
+            version,
+            digest = connector.digest,
+            "connector activated"
+        );
+        Ok(self.info(&connector))
+    }
+
+    /// Describes itself as it did before, and can be instantiated with what it will be given.
+    async fn check_health(&self, connector: &Arc<Connector>) -> Result<(), LoadError> {
+        let unhealthy = |reason: String| LoadError::Unhealthy {
+            name: connector.name.clone(),
+            version: connector.version.clone(),
+            reason,
+        };
+        let (shared, probed) = (self.shared.clone(), connector.clone());
+        let descriptor = tokio::task::spawn_blocking(move || {
+            load::describe(&probed.wire, &probed.exports, &shared.options)
+        })
+        .await
+        .map_err(|error| unhealthy(error.to_string()))?
+        .map_err(|error| unhealthy(error.to_string()))?;
+        if descriptor.name != connector.name || descriptor.version != connector.version {
+            return Err(unhealthy(format!(
+                "it now calls itself {} {}",
+                descriptor.name, descriptor.version
+            )));
+        }
+        if let Some(directory) = &connector.directory {
+            let limits = &self.shared.options.limits;
+            let budget = Budget {
+                call_ticks: self.shared.call_ticks,
+                lift_bytes: 1 << 20,
+            };
+            v1::probe_directory(
+                directory,
+                &connector.exports,
+                limits.directory_memory_bytes,
+                budget,
+            )
+            .await
+            .map_err(|fault| {
+                unhealthy(format!(
+                    "{} ({})",
+                    fault.message,
+                    fault.detail.unwrap_or_default()
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Forgets a version that is not active.
+    pub fn remove(&self, scope: &Scope, name: &str, version: &str) -> Result<(), LoadError> {
+        self.shared.registry.remove(scope, name, version)
+    }
+
+    /// Every version of every connector, by scope, name and load order; then the rejected files of
+    /// the watched directory.
+    pub fn connectors(&self) -> Vec<ConnectorInfo> {
+        let mut infos: Vec<ConnectorInfo> = self
+            .shared
+            .registry
+            .all()
+            .iter()
+            .map(|connector| self.info(connector))
+            .collect();
+        infos.extend(self.shared.registry.rejected());
+        infos
+    }
+
+    fn info(&self, connector: &Arc<Connector>) -> ConnectorInfo {
+        let idle = self
+            .shared
+            .pools
+            .all()
+            .iter()
+            .filter(|pool| Arc::ptr_eq(&pool.connector, connector))
+            .map(|pool| pool.counts()[1])
+            .sum();
+        connector.info(idle)
+    }
+
+    /// The engine `slug` as `company` sees it: its own connector first, then the platform's.
+    pub fn engine(&self, company: &str, slug: &str) -> Option<EngineInfo> {
+        self.shared
+            .registry
+            .resolve(company, slug)?
+            .engine_info(slug)
+    }
+
+    /// All engines that `company` can use, by slug.
+    pub fn engines(&self, company: &str) -> Vec<EngineInfo> {
+        self.shared
+            .registry
+            .engines(company)
+            .iter()
+            .filter_map(|(slug, connector)| connector.engine_info(slug))
+            .collect()
+    }
+
+    /// Loads and activates what lies in the directory now, then looks again every second. A bad
+    /// file leaves the version that runs active, and is logged once.
+    pub async fn watch_directory(&self, path: &Path) {
+        let mut watch = watch::Watch::new(path);
+        watch.look(self).await;
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(watch::INTERVAL).await;
+                let Some(shared) = shared
+                    .upgrade()
+                    .filter(|shared| !shared.closed.load(Ordering::Acquire))
+                else {
+                    return;
+                };
+                watch.look(&Sandbox { shared }).await;
+            }
+        });
+    }
+
+    pub(crate) fn note_rejected(&self, file: &str, rejected: Option<ConnectorInfo>) {
+        self.shared.registry.note_rejected(file, rejected);
+    }
+
+    /// Runs one request. On expiry the answer is a `Timeout` at the deadline, and the source is told.
+    /// Dropping the future cancels the request.
+    pub async fn run(
+        &self,
+        source: &Arc<Source>,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Output, Fault> {
+        let (waiting, placed) = self.enter(source, request, deadline)?;
+        // A session watches the deadlines of what it was given; the queue does not.
+        if placed {
+            return waiting.await;
+        }
+        tokio::time::timeout_at(deadline.into(), waiting)
+            .await
+            .unwrap_or_else(|_| Err(timed_out()))
+    }
+
+    fn enter(
+        &self,
+        source: &Arc<Source>,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<(Waiting, bool), Fault> {
+        let shared = &self.shared;
+        if shared.closed.load(Ordering::Acquire) {
+            return Err(shutting_down());
+        }
+        let now = Instant::now();
+        if deadline <= now {
+            return Err(timed_out());
+        }
+        let pool = shared.pools.get(shared, source)?;
+        supports(&pool.connector, &request)?;
+        let ticket = Arc::<Ticket>::default();
+        let job = Job {
+            request,
+            deadline,
+            ticket: ticket.clone(),
+            attempts: 0,
+        };
+        let placed = pool.submit(job, now)?;
+        Ok((Waiting(ticket), placed))
+    }
+
+    /// Drops the sessions of a data connection: it was deleted or its credentials changed. Requests
+    /// in flight end first.
+    pub fn forget(&self, company: &str, connection: &str) {
+        self.shared.pools.forget(company, connection);
+    }
+
+    /// Resolves a host and checks every address: for refusing a connection when it is saved.
+    pub async fn check_address(&self, host: &str, port: u16) -> Result<(), Fault> {
+        let limits = &self.shared.options.limits;
+        tokio::time::timeout(
+            limits.connect_timeout,
+            resolve_and_check(&self.shared.options.egress, host, port),
+        )
+        .await
+        .unwrap_or_else(|_| {
+            Err(crate::wire::WireError::new(
+                v1::WireFault::Timeout,
+                format!("{host} was not resolved in time"),
+            ))
+        })
+        .map(drop)
+        .map_err(Fault::from)
+    }
+
+    /// Refuses new requests, waits for those in flight until `deadline`, closes every session.
+    pub async fn shut_down(&self, deadline: Instant) {
+        self.shared.closed.store(true, Ordering::Release);
+        for pool in self.shared.pools.all() {
+            pool.retire();
+        }
+        while Instant::now() < deadline {
+            let busy = self.shared.pools.all().iter().any(|pool| {
+                let [_, _, queued, in_flight] = pool.counts();
+                queued + in_flight > 0
+            });
+            if !busy {
+                break;
+            }
+            tokio::time::sleep(DRAIN_POLL).await;
+        }
+        for pool in self.shared.pools.all() {
+            pool.abort();
+        }
+    }
+
+    /// Prometheus text.
+    pub fn render_metrics(&self, out: &mut String) {
+        metrics::render(&self.shared, out);
+    }
+}
+
+/// What a connector does not say it can do is not asked of it.
+#[inline]
+fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
+    let ability = match request {
+        Request::Query(_) | Request::Ping(_) => return Ok(()),
+        Request::Schema(_) => "schema",
+        Request::Call(_) => "functions",
+    };
+    if connector.abilities.iter().any(|known| known == ability) {
+        return Ok(());
+    }
+    let (name, need) = (&connector.name, connector.need);
+    let what = if need == Need::Http {
+        "API"
+    } else {
+        "database"
+    };
+    Err(Fault::new(
+        Blame::Caller,
+        FaultKind::Unsupported,
+        format!("connector \"{name}\" does not offer \"{ability}\" for this {what}"),
+    )
+    .code("ability_missing"))
+}
+
+/// Ticks the engine's clock and sweeps the pools, until the sandbox is gone.
+fn keep(shared: &Weak<Shared>) {
+    let mut swept = Instant::now();
+    loop {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        shared.engine.increment_epoch();
+        let now = Instant::now();
+        if now - swept >= SWEEP {
+            swept = now;
+            shared.pools.sweep(now);
+        }
+        let pace = if shared.pools.open() > 0 {
+            engine::TICK
+        } else {
+            IDLE_TICK
+        };
+        drop(shared);
+        std::thread::sleep(pace);
+    }
+}

@@ -1,0 +1,226 @@
+//! What a session owes: its place in the pool, its permit, and an answer to every request it was
+//! given. However the session ends, each is settled exactly once.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::flights::{Flight, Flights};
+use crate::{
+    columns::Output,
+    fault::{Blame, Fault, FaultKind},
+    pool::{Answer, Handle, Job, Permit, Pool, shutting_down},
+};
+
+/// Younger than this, a session that dies was broken by what it was asked, not by having waited.
+const FRESH: Duration = Duration::from_millis(200);
+/// A request moves to another session once; a second death is its own fault.
+const ATTEMPTS_MAX: u8 = 2;
+
+/// How a session came to its end.
+pub(crate) enum End {
+    /// It was asked to close and has answered everything.
+    Closed,
+    /// The source or the wire ended it.
+    Broke(Fault),
+    /// The guest ended it, with what was in flight.
+    Ended(Fault),
+    /// The guest is lost; the request that did it, if it is known.
+    Lost(Option<u32>, Fault),
+    /// A request that nobody waits for did not end in time.
+    Overdue,
+}
+
+pub(crate) struct Lease {
+    pub pool: Arc<Pool>,
+    pub handle: Arc<Handle>,
+    pub flights: Flights,
+    /// Taken from the inbox, not submitted yet.
+    pub unsubmitted: Vec<Job>,
+    served: u64,
+    permit: Option<Permit>,
+}
+
+impl Lease {
+    pub fn new(pool: Arc<Pool>, handle: Arc<Handle>, permit: Permit) -> Lease {
+        let flights = Flights::new(pool.shared.options.limits.columns_max);
+        Lease {
+            pool,
+            handle,
+            flights,
+            unsubmitted: Vec::new(),
+            served: 0,
+            permit: Some(permit),
+        }
+    }
+
+    /// Ends a request that is in flight. Ignored if it was answered before.
+    pub fn complete(&mut self, mut flight: Flight, now: Instant, result: Result<(), Fault>) {
+        self.served += 1;
+        if flight.quit.is_none() {
+            let answer: Answer = result.map(|()| -> Output { flight.output() });
+            self.pool
+                .answer(&flight.job, answer, Some(now - flight.submitted));
+        }
+        self.release(now);
+    }
+
+    /// Answers a request that never was in flight.
+    pub fn refuse(&mut self, job: &Job, now: Instant, fault: Fault) {
+        self.pool.answer(job, Err(fault), None);
+        self.release(now);
+    }
+
+    /// One request less: others may be given to this session.
+    fn release(&mut self, now: Instant) {
+        let handle = &self.handle;
+        // Those that wait in the inbox are submitted next.
+        let oldest = self.flights.oldest().unwrap_or(now);
+        handle
+            .oldest_us
+            .store(self.pool.shared.micros(oldest), Ordering::Relaxed);
+        if handle.depth.fetch_sub(1, Ordering::AcqRel) == 1 {
+            handle
+                .idle_us
+                .store(self.pool.shared.micros(now), Ordering::Relaxed);
+            self.pool.settle(handle);
+        }
+        if self.pool.has_queue() {
+            self.pool.kick();
+        }
+    }
+
+    /// Settles everything. Requests that were not submitted move on; so do those that may be tried
+    /// again because they are not to blame.
+    pub fn finish(mut self, end: End) {
+        let pool = self.pool.clone();
+        self.log(&end);
+        let mut flights: Vec<Flight> = self
+            .flights
+            .drain()
+            .into_iter()
+            .filter(|flight| flight.quit.is_none())
+            .collect();
+        if let End::Lost(culprit, _) = &end {
+            // Without a name it is the oldest: the one whose result was being read.
+            let at = culprit
+                .and_then(|id| flights.iter().position(|flight| flight.id == id))
+                .unwrap_or(0);
+            if at > 0 {
+                flights.swap(0, at);
+            }
+        }
+        let (mut again, mut failed) = (Vec::new(), Vec::new());
+        for (position, mut flight) in flights.into_iter().enumerate() {
+            flight.job.attempts += 1;
+            let may_repeat =
+                flight.job.attempts < ATTEMPTS_MAX && flight.job.request.is_repeatable();
+            let waited = self.served > 0 || flight.submitted - self.handle.opened > FRESH;
+            let fault = match &end {
+                End::Broke(_) if may_repeat && waited => None,
+                End::Lost(..) if may_repeat && position > 0 => None,
+                End::Overdue | End::Closed if may_repeat => None,
+                End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) => Some(fault.clone()),
+                End::Overdue | End::Closed => Some(Fault::new(
+                    Blame::Host,
+                    FaultKind::Internal,
+                    "the request was lost with the session of another one: try again",
+                )),
+            };
+            match fault {
+                None => again.push(flight.job),
+                Some(fault) => failed.push((flight.job, fault)),
+            }
+        }
+        if matches!(end, End::Broke(_)) && self.served > 0 {
+            pool.close_older(self.handle.opened + FRESH);
+        }
+        again.append(&mut self.unsubmitted);
+        self.leave(again);
+        for (job, fault) in failed {
+            pool.answer(&job, Err(fault), None);
+        }
+        drop(self.permit.take());
+        pool.kick();
+    }
+
+    /// Out of the pool, with the jobs that were on their way here.
+    fn leave(&mut self, mut again: Vec<Job>) {
+        self.handle.close();
+        self.pool.remove(&self.handle, Vec::new());
+        // Nothing is pushed from here on.
+        let mut inbox = Vec::new();
+        self.handle.take(&mut inbox);
+        again.append(&mut inbox);
+        if !again.is_empty() {
+            self.pool.remove(&self.handle, again);
+        }
+    }
+
+    fn log(&self, end: &End) {
+        let (connector, version) = (&self.pool.connector.name, &self.pool.connector.version);
+        let connection = &self.pool.source.connection;
+        match end {
+            End::Lost(_, fault) => {
+                self.pool
+                    .connector
+                    .stats
+                    .traps
+                    .fetch_add(1, Ordering::Relaxed);
+                let detail = fault.detail.as_deref().unwrap_or_default();
+                tracing::warn!(
+                    connector,
+                    version,
+                    connection,
+                    code = fault.code,
+                    detail,
+                    "a connector broke"
+                );
+            }
+            End::Broke(fault) | End::Ended(fault) => {
+                let detail = fault.detail.as_deref().unwrap_or_default();
+                tracing::debug!(
+                    connector,
+                    version,
+                    connection,
+                    code = fault.code,
+                    detail,
+                    "a session ended"
+                );
+            }
+            End::Overdue => tracing::debug!(
+                connector,
+                version,
+                connection,
+                "a session was dropped with an abandoned request"
+            ),
+            End::Closed => {}
+        }
+    }
+}
+
+impl Drop for Lease {
+    /// The task was dropped with its runtime, or `finish` has been here.
+    fn drop(&mut self) {
+        if self.permit.is_none() {
+            return;
+        }
+        self.handle.close();
+        self.pool.remove(&self.handle, Vec::new());
+        let mut jobs = std::mem::take(&mut self.unsubmitted);
+        let mut inbox = Vec::new();
+        self.handle.take(&mut inbox);
+        jobs.append(&mut inbox);
+        jobs.extend(
+            self.flights
+                .drain()
+                .into_iter()
+                .filter(|flight| flight.quit.is_none())
+                .map(|flight| flight.job),
+        );
+        for job in jobs {
+            self.pool.answer(&job, Err(shutting_down()), None);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! TLS at the host: how a certificate is checked is the data connection's `ssl_mode`, never the
+//! connector's choice.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::CryptoProvider,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::WireError;
+use crate::{source::TlsMode, v1::WireFault};
+
+/// Whom a wire trusts, made once for all sessions of a data connection.
+#[derive(Clone)]
+pub(crate) struct Trust(Arc<ClientConfig>);
+
+impl Trust {
+    /// `None` for a wire that is not to be protected. `Err` says what is wrong with the CA.
+    pub fn new(mode: TlsMode, ca_pem: Option<&str>) -> Result<Option<Trust>, String> {
+        let provider = provider();
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let config = match mode {
+            TlsMode::Disable => return Ok(None),
+            TlsMode::Require => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate { provider }))
+                .with_no_client_auth(),
+            TlsMode::VerifyCa => {
+                let chain = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider)
+                    .build()
+                    .map_err(|error| error.to_string())?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(AnyName { chain }))
+                    .with_no_client_auth()
+            }
+            TlsMode::VerifyFull => builder
+                .with_root_certificates(roots(ca_pem)?)
+                .with_no_client_auth(),
+        };
+        Ok(Some(Trust(Arc::new(config))))
+    }
+}
+
+/// Shakes hands. The caller bounds the time.
+pub(crate) async fn protect(
+    stream: TcpStream,
+    trust: &Trust,
+    host: &str,
+) -> Result<TlsStream<TcpStream>, WireError> {
+    let failed = |reason: String| WireError::new(WireFault::Tls, reason);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host);
+    let name = ServerName::try_from(bare.to_owned())
+        .map_err(|_| failed(format!("{host} is no name for a certificate")))?;
+    TlsConnector::from(trust.0.clone())
+        .connect(name, stream)
+        .await
+        .map_err(|error| failed(format!("{host}: {error}")))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
+    PROVIDER
+        .get_or_init(|| Arc::new(rustls::crypto::ring::default_provider()))
+        .clone()
+}
+
+/// The authorities in `ca_pem`, or the public ones.
+fn roots(ca_pem: Option<&str>) -> Result<Arc<RootCertStore>, String> {
+    static PUBLIC: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let Some(pem) = ca_pem else {
+        let public = || {
+            Arc::new(RootCertStore {
+                roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+            })
+        };
+        return Ok(PUBLIC.get_or_init(public).clone());
+    };
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        let certificate =
+            certificate.map_err(|error| format!("the CA certificate is no PEM: {error}"))?;
+        store
+            .add(certificate)
+            .map_err(|error| format!("the CA certificate cannot be used: {error}"))?;
+    }
+    if store.is_empty() {
+        return Err("the CA certificate holds no PEM certificate".into());
+    }
+    Ok(Arc::new(store))
+}
+
+/// `require`: encrypted, whoever answers. Signatures are checked, so the key is the certificate's.
+#[derive(Debug)]
+struct AnyCertificate {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+/// `verify-ca`: the chain must hold, the name may differ.
+#[derive(Debug)]
+struct AnyName {
+    chain: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::{CertificateError, Error};
+        match self
+            .chain
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+        {
+            // The name is looked at last: everything else has passed.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chain
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.chain
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chain.supported_verify_schemes()
+    }
+}
