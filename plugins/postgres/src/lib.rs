@@ -1,1 +1,30 @@
-//! 
+//! PostgreSQL as a connector: a state machine over the frontend/backend protocol, version 3.
+//!
+//! Start reading at `session` (requests in flight and what arrives for them); `startup` logs in, `statements`
+//! holds the prepared ones, `types` turns binary values into columns and `parameters` values into binary,
+//! `catalog` asks for the schema, `errors` says whose fault an SQLSTATE is.
+//!
+//! **Read-only.** The session starts with `default_transaction_read_only=on`, and every request is one implicit
+//! transaction: the statement, then `RESET ALL`, then Sync. A transaction that began read-only cannot be made
+//! read-write after its first snapshot. A setting that the statement changed for the session is put back by
+//! `RESET ALL` in the same transaction, or rolled back with it if either fails; so the next transaction begins
+//! read-only too, also when it was already on the wire. `RESET ALL` is the *unnamed* prepared statement, which
+//! no SQL can reach, deallocate or replace. Statements that could end a transaction themselves (`CALL`, `DO`,
+//! `COMMIT`) are refused before they are sent.
+
+mod arrays;
+mod catalog;
+mod errors;
+mod job;
+mod numeric;
+mod parameters;
+mod protocol;
+mod session;
+mod settings;
+mod startup;
+mod statements;
+mod types;
+
+pub use session::Session;
+
+souk_sdk::export_machine!(Session);

@@ -1,0 +1,290 @@
+//! Arrays in their binary form to JSON, nested as deep as their dimensions.
+//!
+//! Elements are written as the host writes such values on their own: finite numbers as numbers, bytes in
+//! base64, times in ISO 8601. What JSON has no number for is a string, or null for a float.
+
+use crate::numeric;
+use crate::protocol::{Reader, malformed};
+use crate::types::{self, Reading};
+use souk_sdk::Error;
+use std::io::Write;
+
+/// The server's own bound.
+const DIMENSIONS_MAX: usize = 6;
+const US_PER_DAY: i64 = 86_400_000_000;
+
+/// Appends the array as one JSON document.
+pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    let mut reader = Reader(value);
+    let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
+    reader.i32()?;
+    let element = reader.u32()?;
+    if dimensions == 0 {
+        out.extend_from_slice(b"[]");
+        return Ok(());
+    }
+    if dimensions > DIMENSIONS_MAX {
+        return Err(malformed());
+    }
+    let mut lengths = [0; DIMENSIONS_MAX];
+    for length in &mut lengths[..dimensions] {
+        *length = reader.u32()?;
+        reader.i32()?;
+    }
+    // So that every element takes bytes of the message, whatever the counts say.
+    if lengths[..dimensions].contains(&0) {
+        return Err(malformed());
+    }
+    // An element type that is not one of ours is an enumeration: its binary form is its text.
+    let reading = Reading::of(element).unwrap_or(Reading::Text);
+    level(&lengths[..dimensions], reading, &mut reader, out)
+}
+
+fn level(
+    lengths: &[u32],
+    reading: Reading,
+    reader: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let Some((&length, inner)) = lengths.split_first() else {
+        return match reader.value()? {
+            None => write_all(out, b"null"),
+            Some(value) => element(reading, value, out),
+        };
+    };
+    out.push(b'[');
+    for i in 0..length {
+        if i > 0 {
+            out.push(b',');
+        }
+        level(inner, reading, reader, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    match reading {
+        Reading::Bool => write_all(
+            out,
+            if types::boolean(value)? {
+                b"true"
+            } else {
+                b"false"
+            },
+        ),
+        Reading::Int2 => display(out, i16::from_be_bytes(types::exact(value)?)),
+        Reading::Int4 => display(out, i32::from_be_bytes(types::exact(value)?)),
+        Reading::Int8 => display(out, i64::from_be_bytes(types::exact(value)?)),
+        Reading::Oid => display(out, u32::from_be_bytes(types::exact(value)?)),
+        Reading::Float4 => float(out, f64::from(f32::from_be_bytes(types::exact(value)?))),
+        Reading::Float8 => float(out, f64::from_be_bytes(types::exact(value)?)),
+        Reading::Numeric => {
+            let start = out.len();
+            numeric::write(value, out)?;
+            // NaN and the infinities; every finite number ends with a digit.
+            if !out.last().is_some_and(u8::is_ascii_digit) {
+                out.insert(start, b'"');
+                out.push(b'"');
+            }
+            Ok(())
+        }
+        Reading::Text => string(out, std::str::from_utf8(value).map_err(|_| malformed())?),
+        Reading::Uuid => string(
+            out,
+            std::str::from_utf8(&types::uuid(value)?).map_err(|_| malformed())?,
+        ),
+        Reading::Bytes => base64(out, value),
+        Reading::Date => quoted(out, |out| match types::date(value)? {
+            None => infinity(value, out),
+            Some(days) => day(i64::from(days), out),
+        }),
+        Reading::Time => quoted(out, |out| {
+            time_of_day(i64::from_be_bytes(types::exact(value)?), out)
+        }),
+        Reading::Timestamp => quoted(out, |out| match types::timestamp(value)? {
+            None => infinity(value, out),
+            Some(us) => {
+                day(us.div_euclid(US_PER_DAY), out)?;
+                out.push(b'T');
+                time_of_day(us.rem_euclid(US_PER_DAY), out)?;
+                out.push(b'Z');
+                Ok(())
+            }
+        }),
+        Reading::Json => write_all(out, value),
+        Reading::Jsonb => write_all(out, types::jsonb(value)?),
+        // The server has no arrays of arrays: they are dimensions.
+        Reading::Array => Err(malformed()),
+    }
+}
+
+fn write_all(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn display(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Result<(), Error> {
+    write!(out, "{value}").map_err(|_| malformed())
+}
+
+fn float(out: &mut Vec<u8>, value: f64) -> Result<(), Error> {
+    serde_json::to_writer(out, &value).map_err(|_| malformed())
+}
+
+fn string(out: &mut Vec<u8>, value: &str) -> Result<(), Error> {
+    serde_json::to_writer(out, value).map_err(|_| malformed())
+}
+
+fn quoted(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    out.push(b'"');
+    write(out)?;
+    out.push(b'"');
+    Ok(())
+}
+
+fn base64(out: &mut Vec<u8>, value: &[u8]) -> Result<(), Error> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.push(b'"');
+    for chunk in value.chunks(3) {
+        let bits = chunk
+            .iter()
+            .fold(0u32, |bits, &byte| bits << 8 | u32::from(byte))
+            << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let sextet = ALPHABET[(bits >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { sextet } else { b'=' });
+        }
+    }
+    out.push(b'"');
+    Ok(())
+}
+
+/// Days since 1970-01-01 as `YYYY-MM-DD`; years before 1 count on below zero, as in ISO 8601.
+fn day(days: i64, out: &mut Vec<u8>) -> Result<(), Error> {
+    let (year, month, day) = civil(days);
+    let written = if year < 0 {
+        write!(out, "-{:06}", -year)
+    } else {
+        write!(out, "{year:04}")
+    };
+    written
+        .and_then(|()| write!(out, "-{month:02}-{day:02}"))
+        .map_err(|_| malformed())
+}
+
+/// The infinities are the smallest and the greatest number.
+fn infinity(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    write_all(
+        out,
+        if value.first() == Some(&0x80) {
+            b"-infinity"
+        } else {
+            b"infinity"
+        },
+    )
+}
+
+fn time_of_day(us: i64, out: &mut Vec<u8>) -> Result<(), Error> {
+    let seconds = us / 1_000_000;
+    write!(
+        out,
+        "{:02}:{:02}:{:02}.{:06}",
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60,
+        us % 1_000_000
+    )
+    .map_err(|_| malformed())
+}
+
+/// Year, month and day of a day since 1970-01-01, proleptic Gregorian (Howard Hinnant, `civil_from_days`).
+pub fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// `2024-01-31T12:30:00.000000`, for parameters that the server wants as text.
+pub fn timestamp_text(us: i64) -> String {
+    let mut out = date_text(us.div_euclid(US_PER_DAY)).into_bytes();
+    out.push(b'T');
+    let _ = time_of_day(us.rem_euclid(US_PER_DAY), &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// `2024-01-31`.
+pub fn date_text(days: i64) -> String {
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(lengths: &[u32], element: u32, values: &[Option<&[u8]>]) -> String {
+        let mut bytes = (lengths.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(0u32.to_be_bytes());
+        bytes.extend(element.to_be_bytes());
+        lengths
+            .iter()
+            .for_each(|n| bytes.extend([n.to_be_bytes(), 1u32.to_be_bytes()].concat()));
+        for value in values {
+            bytes.extend(value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+            bytes.extend(value.unwrap_or_default());
+        }
+        let mut out = Vec::new();
+        write(&bytes, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn arrays_become_json() {
+        let n = |n: i32| n.to_be_bytes();
+        assert_eq!(array(&[], 23, &[]), "[]");
+        assert_eq!(
+            array(&[2, 2], 23, &[Some(&n(1)), None, Some(&n(-3)), Some(&n(4))]),
+            "[[1,null],[-3,4]]"
+        );
+        assert_eq!(
+            array(&[2], 25, &[Some(b"a\"b\n"), Some("é".as_bytes())]),
+            "[\"a\\\"b\\n\",\"é\"]"
+        );
+        assert_eq!(
+            array(&[3], 17, &[Some(b"a"), Some(b"ab"), Some(b"abc")]),
+            r#"["YQ==","YWI=","YWJj"]"#
+        );
+        assert_eq!(array(&[1], 701, &[Some(&f64::NAN.to_be_bytes())]), "[null]");
+        assert_eq!(array(&[1], 1082, &[Some(&n(8825))]), "[\"2024-02-29\"]");
+        assert_eq!(
+            array(&[1], 1184, &[Some(&(-1i64).to_be_bytes())]),
+            "[\"1999-12-31T23:59:59.999999Z\"]"
+        );
+        assert_eq!(array(&[1], 90_000, &[Some(b"red")]), "[\"red\"]");
+    }
+
+    /// A count that no bytes stand behind is an error, and no memory is set aside for it.
+    #[test]
+    fn a_lying_count_is_refused() {
+        let mut bytes = Vec::new();
+        [1u32, 0, 23, u32::MAX, 1]
+            .iter()
+            .for_each(|n| bytes.extend(n.to_be_bytes()));
+        assert!(write(&bytes, &mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! Whose fault an error of the server's is, by its SQLSTATE. The server's text goes into `detail` only.
+
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::ErrorResponseBody;
+use souk_sdk::Error;
+
+/// An `ErrorResponse`, read.
+pub struct ServerError {
+    pub sqlstate: String,
+    /// FATAL or PANIC: the server closes the wire.
+    pub fatal: bool,
+    /// The server's function that raised it; not translated.
+    routine: String,
+    text: String,
+}
+
+impl ServerError {
+    pub fn read(body: &ErrorResponseBody) -> ServerError {
+        let mut error = ServerError {
+            sqlstate: String::new(),
+            fatal: false,
+            routine: String::new(),
+            text: String::new(),
+        };
+        let mut fields = body.fields();
+        while let Ok(Some(field)) = fields.next() {
+            let value = String::from_utf8_lossy(field.value_bytes());
+            match field.type_() {
+                b'C' => error.sqlstate = value.into_owned(),
+                // `V` is never translated; servers before 9.6 have only `S`.
+                b'S' | b'V' => error.fatal |= value == "FATAL" || value == "PANIC",
+                b'R' => error.routine = value.into_owned(),
+                b'M' => error.text.insert_str(0, &value),
+                b'D' | b'H' => {
+                    error.text.push_str("; ");
+                    error.text.push_str(&value);
+                }
+                b'P' => error.text.push_str(&format!(" (at character {value})")),
+                _ => {}
+            }
+        }
+        error
+    }
+
+    /// The prepared statement is no longer what the server has: prepare it again.
+    pub fn is_stale_statement(&self) -> bool {
+        self.is_lost_statement()
+            || (self.sqlstate == "0A000" && self.routine == "RevalidateCachedQuery")
+    }
+
+    /// The server knows no statement of that name.
+    pub fn is_lost_statement(&self) -> bool {
+        self.sqlstate == "26000"
+    }
+
+    /// A statement timeout or a cancel.
+    pub fn is_cancelled(&self) -> bool {
+        self.sqlstate == "57014"
+    }
+
+    /// A write in a read-only transaction.
+    pub fn is_read_only(&self) -> bool {
+        self.sqlstate == "25006"
+    }
+
+    /// The error of the contract. `cancelled`: we asked for the cancel ourselves.
+    pub fn blame(self, cancelled: bool) -> Error {
+        let state = self.sqlstate.as_str();
+        let error = match state {
+            "28P01" => Error::authentication(
+                "password_rejected",
+                "the database refused the user name or the password",
+            ),
+            "28000" => Error::authentication(
+                "login_refused",
+                "the database does not let this user in from here",
+            ),
+            "3D000" => Error::configuration(
+                "unknown_database",
+                "the database does not exist at the server",
+            ),
+            "42501" => Error::permission(
+                "permission_denied",
+                "the database user may not read what the statement names",
+            ),
+            "25006" => Error::permission(
+                "read_only",
+                "the statement tries to change the database; connections are read-only",
+            ),
+            "57014" if cancelled => Error::timeout("cancelled", "the statement was cancelled"),
+            "57014" => Error::timeout(
+                "statement_timeout",
+                "the statement ran longer than the database allows",
+            ),
+            "53300" => Error::unavailable(
+                "too_many_connections",
+                "the database takes no more connections",
+            ),
+            "57P05" | "25P03" => {
+                Error::unavailable("session_closed", "the database closed an idle session")
+            }
+            "42P01" => Error::source_failed(
+                "unknown_table",
+                "the statement names a table that does not exist",
+            ),
+            "42703" => Error::source_failed(
+                "unknown_column",
+                "the statement names a column that does not exist",
+            ),
+            "42883" => Error::source_failed(
+                "unknown_function",
+                "the statement names a function or operator that does not exist for these types",
+            ),
+            "42601" => {
+                Error::source_failed("syntax_error", "the database cannot read the statement")
+            }
+            _ => match state.get(..2).unwrap_or_default() {
+                "28" => Error::authentication("login_refused", "the database refused the login"),
+                "22" => Error::invalid_request("invalid_value", "the database refused a value"),
+                "53" => {
+                    Error::unavailable("out_of_resources", "the database has run out of a resource")
+                }
+                "57" => Error::unavailable(
+                    "shutting_down",
+                    "the database is starting up or shutting down",
+                ),
+                "08" => Error::unavailable("connection_lost", "the database broke the connection"),
+                "40" | "55" => Error::unavailable(
+                    "conflict",
+                    "the statement was in conflict with other work at the database; try again",
+                ),
+                _ => Error::source_failed("sql_error", "the database could not run the statement"),
+            },
+        };
+        error.detail(self.text).source_code(self.sqlstate)
+    }
+}

@@ -1,0 +1,202 @@
+//! What is on the wire: one job per Sync, in the order sent. Rows are decoded here, in place.
+
+use crate::errors::ServerError;
+use crate::protocol::{Reader, malformed};
+use crate::statements::{Ask, Description, Statement};
+use souk_sdk::{Batch, ColumnBuilder, Error, Step};
+use std::rc::Rc;
+
+/// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
+const BATCH_ROWS: u32 = 8_192;
+const BATCH_BYTES: u64 = 1 << 20;
+
+pub enum Job {
+    /// The unnamed statement, `RESET ALL`.
+    Setup,
+    Prepare(Prepare),
+    Lookup(Lookup),
+    Execute(Execute),
+    Probe(Probe),
+}
+
+/// A statement is being prepared.
+pub struct Prepare {
+    pub number: u64,
+    pub description: Description,
+    pub error: Option<ServerError>,
+}
+
+/// Types of a statement's columns are being looked up.
+pub struct Lookup {
+    pub number: u64,
+    pub description: Description,
+    pub error: Option<ServerError>,
+}
+
+/// A write is being tried, which must fail.
+pub struct Probe {
+    pub id: u32,
+    pub error: Option<ServerError>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    No,
+    /// As soon as it is this job's turn at the server.
+    Wanted,
+    Sent,
+}
+
+/// A statement runs, and its rows arrive.
+pub struct Execute {
+    pub ask: Ask,
+    pub statement: Rc<Statement>,
+    pub cancel: Cancel,
+    /// The statement's own `CommandComplete` is there.
+    pub complete: bool,
+    pub error: Option<ServerError>,
+    /// We fail the request ourselves; what still arrives is thrown away.
+    refused: Option<Error>,
+    announced: bool,
+    builders: Vec<ColumnBuilder>,
+    rows: u32,
+    bytes: u64,
+    batch_rows: u32,
+    batch_bytes: u64,
+}
+
+impl Execute {
+    pub fn new(ask: Ask, statement: Rc<Statement>) -> Execute {
+        Execute {
+            ask,
+            statement,
+            cancel: Cancel::No,
+            complete: false,
+            error: None,
+            refused: None,
+            announced: false,
+            builders: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            batch_rows: 0,
+            batch_bytes: 0,
+        }
+    }
+
+    /// One `DataRow`, straight into the columns.
+    #[inline]
+    pub fn row(&mut self, body: &[u8], step: &mut Step) {
+        if self.refused.is_some() || !self.admit(body.len()) {
+            return;
+        }
+        if self.batch_rows == 0 {
+            self.builders = self.statement.builders();
+        }
+        if let Err(error) = self.decode(body) {
+            return self.refuse(error);
+        }
+        self.rows += 1;
+        self.batch_rows += 1;
+        if self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES {
+            self.cut(step);
+        }
+    }
+
+    /// Counts a row of that many bytes; false if it is one too many.
+    pub fn admit(&mut self, body: usize) -> bool {
+        let bytes = body.saturating_sub(2 + 4 * self.statement.readings.len()) as u64;
+        self.bytes += bytes;
+        self.batch_bytes += bytes;
+        if self.rows >= self.ask.limits.rows_max {
+            self.refuse(Error::too_many_rows(self.ask.limits.rows_max));
+        } else if self.bytes > self.ask.limits.bytes_max {
+            self.refuse(Error::too_many_bytes(self.ask.limits.bytes_max));
+        }
+        self.refused.is_none()
+    }
+
+    /// A row that is not even here yet is too long for the request; true if nothing speaks against it.
+    pub fn admit_oversized(&mut self, length: usize) -> bool {
+        if self.refused.is_none() && length as u64 <= self.ask.limits.bytes_max {
+            // Within the request's limits, but not within what a session buffers.
+            self.refuse(Error::limit_exceeded(
+                "row_bytes",
+                "a row is larger than 64 MiB",
+            ));
+        }
+        self.refused.is_none() && self.admit(length)
+    }
+
+    fn decode(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut reader = Reader(body);
+        if usize::from(reader.u16()?) != self.builders.len() {
+            return Err(malformed());
+        }
+        for (reading, builder) in self.statement.readings.iter().zip(&mut self.builders) {
+            match reader.value()? {
+                None => builder.null(),
+                Some(value) => reading.push(value, builder)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails the request and has the server stop, unless all of its answer is here already.
+    #[cold]
+    fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
+        self.builders = Vec::new();
+        self.batch_rows = 0;
+        if self.cancel == Cancel::No {
+            self.cancel = Cancel::Wanted;
+        }
+    }
+
+    /// Whether it can run again as if nothing had been: the host has seen no row of it.
+    pub fn can_retry(&self) -> bool {
+        !self.ask.retried && !self.announced && self.refused.is_none()
+    }
+
+    /// `ReadyForQuery`: the request ends.
+    pub fn finish(mut self, step: &mut Step) {
+        let failed = match (self.refused.take(), self.error.take()) {
+            (Some(error), _) => Some(error),
+            // An error after the statement's own end is about what follows it; the rows are whole.
+            (None, Some(error)) if !self.complete => Some(error.blame(self.cancel != Cancel::No)),
+            (None, _) => None,
+        };
+        match failed {
+            Some(error) => step.failed(self.ask.id, error),
+            None if !self.complete => step.failed(self.ask.id, malformed()),
+            None => {
+                self.announce(step);
+                if self.batch_rows > 0 {
+                    self.cut(step);
+                }
+                step.done(self.ask.id);
+            }
+        }
+    }
+
+    fn announce(&mut self, step: &mut Step) {
+        if !std::mem::replace(&mut self.announced, true) {
+            step.columns(self.ask.id, self.statement.shape, self.statement.describe());
+        }
+    }
+
+    fn cut(&mut self, step: &mut Step) {
+        self.announce(step);
+        let builders = std::mem::take(&mut self.builders);
+        self.statement.remember(&builders);
+        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+        step.batch(
+            self.ask.id,
+            Batch {
+                rows: self.batch_rows,
+                chunks,
+            },
+        );
+        self.batch_rows = 0;
+        self.batch_bytes = 0;
+    }
+}

@@ -1,0 +1,376 @@
+//! The session's prepared statements: a bounded cache, least recently used out first.
+//!
+//! A slot's place is the number of its shape. Results come in the order in which statements were sent, so a
+//! place can be used again as soon as its statement is closed: the next shape of that number is described anew.
+
+use crate::protocol;
+use crate::types::Reading;
+use souk_sdk::{Column, ColumnBuilder, Limits, Value};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Statements kept prepared at the server by one session.
+const STATEMENTS_MAX: usize = 256;
+/// A result's buffers are made as large as last time's, up to this.
+const HINT_MAX: u32 = 256 << 10;
+
+/// One request for rows, whatever comes of it.
+pub struct Ask {
+    pub id: u32,
+    pub parameters: Vec<Value>,
+    pub limits: Limits,
+    /// Sent a second time already.
+    pub retried: bool,
+}
+
+/// What the server said about a statement.
+pub struct Description {
+    pub parameters: Vec<u32>,
+    pub columns: Vec<Described>,
+}
+
+pub struct Described {
+    pub name: String,
+    pub native: String,
+    pub type_oid: u32,
+    /// Asked for in binary and read so; None is text.
+    pub reading: Option<Reading>,
+}
+
+/// A prepared statement.
+pub struct Statement {
+    pub text: Rc<str>,
+    pub name: String,
+    pub parameters: Vec<u32>,
+    pub readings: Vec<Reading>,
+    pub shape: u32,
+    /// The beginning of its `Bind`: portal and name.
+    pub head: Vec<u8>,
+    /// The end of its `Bind`: the result formats.
+    pub tail: Vec<u8>,
+    columns: Vec<Column>,
+    described: Cell<bool>,
+    rows_hint: Cell<u32>,
+    bytes_hints: Vec<Cell<u32>>,
+}
+
+impl Statement {
+    fn new(text: Rc<str>, name: String, shape: u32, description: Description) -> Statement {
+        let readings: Vec<Reading> = description
+            .columns
+            .iter()
+            .map(|c| c.reading.unwrap_or(Reading::Text))
+            .collect();
+        let formats = description
+            .columns
+            .iter()
+            .map(|c| u16::from(c.reading.is_some()));
+        let mut tail = (readings.len() as u16).to_be_bytes().to_vec();
+        tail.extend(formats.flat_map(u16::to_be_bytes));
+        let mut head = vec![0];
+        protocol::text(&mut head, &name);
+        let columns = description.columns.into_iter().zip(&readings);
+        Statement {
+            text,
+            name,
+            parameters: description.parameters,
+            shape,
+            head,
+            tail,
+            columns: columns
+                .map(|(c, reading)| souk_sdk::column(c.name, reading.column_type(), c.native))
+                .collect(),
+            described: Cell::new(false),
+            rows_hint: Cell::new(0),
+            bytes_hints: vec![Cell::new(0); readings.len()],
+            readings,
+        }
+    }
+
+    /// The columns, the first time.
+    pub fn describe(&self) -> Option<Vec<Column>> {
+        if self.described.replace(true) {
+            None
+        } else {
+            Some(self.columns.clone())
+        }
+    }
+
+    /// Empty columns with the room that the last batch took.
+    pub fn builders(&self) -> Vec<ColumnBuilder> {
+        let rows = self.rows_hint.get() as usize;
+        let room = |(reading, bytes): (&Reading, &Cell<u32>)| {
+            ColumnBuilder::with_capacity(reading.column_type(), rows, bytes.get() as usize)
+        };
+        self.readings
+            .iter()
+            .zip(&self.bytes_hints)
+            .map(room)
+            .collect()
+    }
+
+    /// Remembers how large a batch was.
+    pub fn remember(&self, builders: &[ColumnBuilder]) {
+        let bounded = |n: usize| u32::try_from(n).unwrap_or(HINT_MAX).min(HINT_MAX);
+        self.rows_hint
+            .set(bounded(builders.first().map_or(0, ColumnBuilder::rows)));
+        for (hint, builder) in self.bytes_hints.iter().zip(builders) {
+            hint.set(bounded(builder.bytes()));
+        }
+    }
+}
+
+pub enum State {
+    /// The server has been asked; these wait for it.
+    Preparing(Vec<Ask>),
+    Ready(Rc<Statement>),
+}
+
+pub struct Slot {
+    text: Rc<str>,
+    /// Unique in the session; names the statement at the server.
+    number: u64,
+    used: u64,
+    pub state: State,
+}
+
+#[derive(Default)]
+pub struct Statements {
+    slots: Vec<Option<Slot>>,
+    clock: u64,
+    numbered: u64,
+}
+
+pub fn name(number: u64) -> String {
+    format!("s{number}")
+}
+
+impl Statements {
+    /// The slot of a text. Lengths differ before bytes do, so this is cheaper than a hash up to hundreds.
+    #[inline]
+    pub fn find(&mut self, text: &str) -> Option<&mut State> {
+        self.clock += 1;
+        let slot = self
+            .slots
+            .iter_mut()
+            .flatten()
+            .find(|slot| *slot.text == *text)?;
+        slot.used = self.clock;
+        Some(&mut slot.state)
+    }
+
+    /// Makes room for a new text. Answers its number and the name of the statement that went.
+    pub fn reserve(&mut self, text: Rc<str>, ask: Ask) -> (u64, Option<String>) {
+        let (place, evicted) = self.place();
+        self.numbered += 1;
+        let number = self.numbered;
+        self.slots[place] = Some(Slot {
+            text,
+            number,
+            used: self.clock,
+            state: State::Preparing(vec![ask]),
+        });
+        (number, evicted)
+    }
+
+    fn place(&mut self) -> (usize, Option<String>) {
+        if let Some(free) = self.slots.iter().position(Option::is_none) {
+            return (free, None);
+        }
+        let ready = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter_map(|(place, slot)| match slot {
+                Some(Slot {
+                    used,
+                    state: State::Ready(statement),
+                    ..
+                }) => Some((*used, place, &statement.name)),
+                _ => None,
+            });
+        match ready.min_by_key(|(used, ..)| *used) {
+            Some((_, place, name)) if self.slots.len() >= STATEMENTS_MAX => {
+                (place, Some(name.clone()))
+            }
+            // Requests in flight are bounded by the host, hence also slots that are all being prepared.
+            _ => {
+                self.slots.push(None);
+                (self.slots.len() - 1, None)
+            }
+        }
+    }
+
+    /// The statement of that number stands. Answers who waited for it.
+    pub fn prepared(
+        &mut self,
+        number: u64,
+        description: Description,
+    ) -> Option<(Rc<Statement>, Vec<Ask>)> {
+        let place = self.place_of(number)?;
+        let slot = self.slots[place].as_mut()?;
+        let statement = Rc::new(Statement::new(
+            slot.text.clone(),
+            name(number),
+            place as u32,
+            description,
+        ));
+        match std::mem::replace(&mut slot.state, State::Ready(statement.clone())) {
+            State::Preparing(asks) => Some((statement, asks)),
+            State::Ready(_) => None,
+        }
+    }
+
+    /// The statement of that number could not be prepared. Answers who waited for it.
+    pub fn refused(&mut self, number: u64) -> Vec<Ask> {
+        let slot = self
+            .place_of(number)
+            .and_then(|place| self.slots[place].take());
+        match slot.map(|slot| slot.state) {
+            Some(State::Preparing(asks)) => asks,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Forgets a statement. False if it was replaced already.
+    pub fn forget(&mut self, statement: &Rc<Statement>) -> bool {
+        let held = |slot: &Option<Slot>| matches!(slot, Some(Slot { state: State::Ready(held), .. }) if Rc::ptr_eq(held, statement));
+        match self.slots.iter().position(held) {
+            Some(place) => self.slots[place].take().is_some(),
+            None => false,
+        }
+    }
+
+    /// Takes back a request that still waits for its statement.
+    pub fn withdraw(&mut self, id: u32) -> bool {
+        self.slots
+            .iter_mut()
+            .flatten()
+            .any(|slot| match &mut slot.state {
+                State::Preparing(asks) => {
+                    let before = asks.len();
+                    asks.retain(|ask| ask.id != id);
+                    asks.len() < before
+                }
+                State::Ready(_) => false,
+            })
+    }
+
+    fn place_of(&self, number: u64) -> Option<usize> {
+        self.slots
+            .iter()
+            .position(|slot| slot.as_ref().is_some_and(|slot| slot.number == number))
+    }
+}
+
+/// Whether the text begins like a statement that only reads. It is the server that holds read-only; this keeps
+/// away what could end the transaction in which it does (`CALL`, `DO`, `COMMIT`) or change the protocol (`COPY`).
+pub fn reads(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        at += match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | 0x0c | 0x0b | b'(', ..] => 1,
+            [b'-', b'-', ..] => rest
+                .iter()
+                .position(|&b| b == b'\n' || b == b'\r')
+                .unwrap_or(rest.len()),
+            [b'/', b'*', ..] => comment(rest),
+            _ => break,
+        };
+    }
+    let word = &bytes[at..];
+    let word = &word[..word
+        .iter()
+        .position(|b| !b.is_ascii_alphabetic())
+        .unwrap_or(word.len())];
+    ["select", "with", "values", "table"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// The length of a comment; PostgreSQL nests them.
+fn comment(text: &[u8]) -> usize {
+    let (mut at, mut depth) = (0, 0);
+    while at < text.len() {
+        match &text[at..] {
+            [b'/', b'*', ..] => {
+                depth += 1;
+                at += 2;
+            }
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reading_statements_pass() {
+        for text in [
+            "SELECT 1",
+            " (\n(select 1))",
+            "-- x\nWITH a AS (VALUES (1)) TABLE a",
+            "/* a /* b */ c */values(1)",
+        ] {
+            assert!(reads(text), "{text}");
+        }
+        for text in [
+            "",
+            "CALL p()",
+            "COMMIT",
+            "do $$$$",
+            "/* open SELECT 1",
+            "selectx",
+            "-- SELECT 1",
+            "\u{a0}SELECT 1",
+            "EXPLAIN ANALYZE SELECT 1",
+        ] {
+            assert!(!reads(text), "{text}");
+        }
+    }
+
+    /// The cache keeps 256 statements and lets the one go that was used longest ago.
+    #[test]
+    fn the_oldest_statement_goes() {
+        let mut statements = Statements::default();
+        let ask = || Ask {
+            id: 0,
+            parameters: vec![],
+            limits: Limits {
+                rows_max: 1,
+                bytes_max: 1,
+                timeout_ms: 1,
+            },
+            retried: false,
+        };
+        let empty = || Description {
+            parameters: vec![],
+            columns: vec![],
+        };
+        for i in 0..STATEMENTS_MAX {
+            let text: Rc<str> = format!("SELECT {i}").into();
+            assert!(statements.find(&text).is_none());
+            let (number, evicted) = statements.reserve(text, ask());
+            assert_eq!(evicted, None);
+            statements.prepared(number, empty()).unwrap();
+        }
+        assert!(statements.find("SELECT 0").is_some());
+        assert!(statements.find("SELECT x").is_none());
+        let (_, evicted) = statements.reserve("SELECT x".into(), ask());
+        assert_eq!(evicted, Some(name(2)));
+        assert!(statements.find("SELECT 1").is_none() && statements.find("SELECT 0").is_some());
+        assert!(statements.withdraw(0) && !statements.withdraw(0));
+    }
+}

@@ -1,0 +1,716 @@
+//! The connector against a real PostgreSQL, driven by hand.
+
+mod common;
+
+use common::{Cluster, LIMITS, Wire};
+use souk_sdk::{ColumnType, ErrorClass, Limits, Machine, Query, Request, SchemaFilter, Value};
+
+/// SCRAM and md5 let in; a wrong password, an unknown database and cleartext without TLS do not.
+#[test]
+fn logins() {
+    let cluster = Cluster::get();
+    for (user, password) in [("reader", "readerpw"), ("md5er", "md5pw")] {
+        let mut wire = Wire::open(cluster.port, cluster.settings(user, password)).unwrap();
+        assert_eq!(wire.scalar("SELECT current_user"), user);
+    }
+    let fails = |user: &str, password: &str| {
+        Wire::open(cluster.port, cluster.settings(user, password))
+            .err()
+            .unwrap()
+    };
+    let error = fails("reader", "wrong");
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Authentication, "password_rejected")
+    );
+    assert_eq!(error.source_code.as_deref(), Some("28P01"));
+    assert_eq!(fails("md5er", "wrong").class, ErrorClass::Authentication);
+    assert_eq!(fails("clear", "clearpw").code, "cleartext_refused");
+    let mut settings = cluster.settings("reader", "readerpw");
+    settings.json = settings.json.replace(r#""postgres""#, r#""nowhere""#);
+    let error = Wire::open(cluster.port, settings).err().unwrap();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Configuration, "unknown_database")
+    );
+    let mut settings = cluster.settings("reader", "readerpw");
+    settings.json = settings.json.replace("disable", "require");
+    let error = Wire::open(cluster.port, settings).err().unwrap();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Configuration, "tls_not_supported")
+    );
+}
+
+/// Every type becomes the column it should, with its exact value and NULL.
+#[test]
+fn types_are_exact() {
+    let mut wire = Cluster::get().wire();
+    let cases: &[(&str, ColumnType, &str, &str)] = &[
+        ("true", ColumnType::Boolean, "bool", "true"),
+        ("(-32768)::int2", ColumnType::Int64, "int2", "-32768"),
+        ("2147483647", ColumnType::Int64, "int4", "2147483647"),
+        (
+            "(-9223372036854775808)::int8",
+            ColumnType::Int64,
+            "int8",
+            "-9223372036854775808",
+        ),
+        ("4294967295::oid", ColumnType::Int64, "oid", "4294967295"),
+        ("1.5::float4", ColumnType::Float64, "float4", "1.5"),
+        ("'-Infinity'::float8", ColumnType::Float64, "float8", "-inf"),
+        ("0.1::float8", ColumnType::Float64, "float8", "0.1"),
+        (
+            "12345678901234567890.0120::numeric",
+            ColumnType::Decimal,
+            "numeric",
+            "12345678901234567890.0120",
+        ),
+        (
+            "0.00001234::numeric(20,10)",
+            ColumnType::Decimal,
+            "numeric(20,10)",
+            "0.0000123400",
+        ),
+        ("'NaN'::numeric", ColumnType::Decimal, "numeric", "NaN"),
+        (
+            "'-Infinity'::numeric",
+            ColumnType::Decimal,
+            "numeric",
+            "-Infinity",
+        ),
+        ("'é'::text", ColumnType::Text, "text", "é"),
+        ("'ab'::varchar(5)", ColumnType::Text, "varchar(5)", "ab"),
+        ("'ab'::char(4)", ColumnType::Text, "char(4)", "ab  "),
+        ("'\\x6869'::bytea", ColumnType::Bytes, "bytea", "hi"),
+        ("'2024-02-29'::date", ColumnType::Date, "date", "19782"),
+        ("'0044-03-15 BC'::date", ColumnType::Date, "date", "-735160"),
+        ("'24:00'::time", ColumnType::Time, "time", "86400000000"),
+        (
+            "'1969-12-31 23:59:59.999999'::timestamp",
+            ColumnType::Timestamp,
+            "timestamp",
+            "-1",
+        ),
+        (
+            "'2000-01-01 02:00+02'::timestamptz",
+            ColumnType::Timestamp,
+            "timestamptz",
+            "946684800000000",
+        ),
+        (
+            "'1 day 02:03:04'::interval",
+            ColumnType::Text,
+            "interval",
+            "1 day 02:03:04",
+        ),
+        (
+            "'12:00+02'::timetz",
+            ColumnType::Text,
+            "timetz",
+            "12:00:00+02",
+        ),
+        (
+            "'A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid",
+            ColumnType::Text,
+            "uuid",
+            "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+        ),
+        ("'{\"a\": 1}'::json", ColumnType::Json, "json", "{\"a\": 1}"),
+        (
+            "'{\"a\":1}'::jsonb",
+            ColumnType::Json,
+            "jsonb",
+            "{\"a\": 1}",
+        ),
+        (
+            "ARRAY[[1,NULL],[3,4]]",
+            ColumnType::Json,
+            "int4[]",
+            "[[1,null],[3,4]]",
+        ),
+        (
+            "ARRAY['a\"b', NULL]",
+            ColumnType::Json,
+            "text[]",
+            "[\"a\\\"b\",null]",
+        ),
+        (
+            "ARRAY[1.50, 'NaN']::numeric[]",
+            ColumnType::Json,
+            "numeric[]",
+            "[1.50,\"NaN\"]",
+        ),
+        (
+            "ARRAY['infinity', '2024-01-01']::date[]",
+            ColumnType::Json,
+            "date[]",
+            "[\"infinity\",\"2024-01-01\"]",
+        ),
+        (
+            "ARRAY['2024-01-01 12:00:00.5+00']::timestamptz[]",
+            ColumnType::Json,
+            "timestamptz[]",
+            "[\"2024-01-01T12:00:00.500000Z\"]",
+        ),
+        ("ARRAY[]::int8[]", ColumnType::Json, "int8[]", "[]"),
+        ("'happy'::shop.mood", ColumnType::Text, "shop.mood", "happy"),
+        (
+            "ARRAY['sad','happy']::shop.mood[]",
+            ColumnType::Json,
+            "shop.mood[]",
+            "[\"sad\",\"happy\"]",
+        ),
+        ("'10.0.0.1/8'::inet", ColumnType::Text, "inet", "10.0.0.1/8"),
+        ("'[1,5)'::int4range", ColumnType::Text, "int4range", "[1,5)"),
+        ("'(1,2)'::point", ColumnType::Text, "point", "(1,2)"),
+        ("B'0101'", ColumnType::Text, "bit", "0101"),
+    ];
+    for (expression, kind, native, value) in cases {
+        let ty = if expression.starts_with("B'") {
+            "bit(4)".into()
+        } else {
+            wire.scalar(&format!("SELECT pg_typeof({expression})::text"))
+        };
+        let sql = format!(
+            "SELECT x AS v, NULLIF(x::text, x::text)::{ty} AS n FROM (SELECT {expression} AS x) t"
+        );
+        let answer = wire.query(&sql, vec![]).ok();
+        assert_eq!(
+            (answer.columns[0].kind, answer.columns[0].native.as_str()),
+            (*kind, *native),
+            "{expression}"
+        );
+        assert_eq!(answer.cell(0, 0), *value, "{expression}");
+        assert_eq!(answer.cell(1, 0), "NULL", "{expression}");
+    }
+    let error = wire.query("SELECT 'infinity'::timestamp", vec![]).error();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Source, "infinite_time")
+    );
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+}
+
+/// Parameters go as the server's types; what does not fit is the caller's fault and the session goes on.
+#[test]
+fn parameters_are_bound() {
+    let mut wire = Cluster::get().wire();
+    let ok: Vec<(&str, Value, &str)> = vec![
+        ("$1::int2", Value::Int64(7), "7"),
+        ("$1::int8", Value::Decimal("12".into()), "12"),
+        ("$1::float4", Value::Float64(0.5), "0.5"),
+        ("$1::float8", Value::Int64(3), "3"),
+        ("$1::numeric", Value::Decimal("-1.50".into()), "-1.50"),
+        (
+            "$1::numeric",
+            Value::Float64(1e21),
+            "1000000000000000000000",
+        ),
+        ("$1::text", Value::Text("a'b\\".into()), "a'b\\"),
+        ("$1::varchar", Value::Int64(5), "5"),
+        ("$1::bool", Value::Boolean(true), "true"),
+        ("$1::bool", Value::Text("off".into()), "false"),
+        ("$1::date", Value::Date(19_782), "2024-02-29"),
+        ("$1::date", Value::Text("2024-02-29".into()), "2024-02-29"),
+        (
+            "$1::timestamp",
+            Value::Timestamp(-1),
+            "1969-12-31 23:59:59.999999",
+        ),
+        (
+            "$1::timestamptz",
+            Value::Text("2024-01-01T00:00:00Z".into()),
+            "2024-01-01 00:00:00+00",
+        ),
+        ("$1::timestamp", Value::Date(0), "1970-01-01 00:00:00"),
+        ("$1::time", Value::Text("12:30".into()), "12:30:00"),
+        ("$1::interval", Value::Text("90 minutes".into()), "01:30:00"),
+        (
+            "$1::uuid",
+            Value::Text("a0eebc999c0b4ef8bb6d6bb9bd380a11".into()),
+            "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+        ),
+        ("$1::json", Value::Json("{\"a\":1}".into()), "{\"a\":1}"),
+        ("$1::jsonb", Value::Json("[1, 2]".into()), "[1, 2]"),
+        ("$1::jsonb", Value::Int64(3), "3"),
+        ("$1::bytea", Value::Bytes(vec![1, 255]), "\\x01ff"),
+        ("$1::int4[]", Value::Json("[1,null,3]".into()), "{1,NULL,3}"),
+        (
+            "$1::text[]",
+            Value::Json(r#"["a,b","c\"d"]"#.into()),
+            r#"{"a,b","c\"d"}"#,
+        ),
+        ("$1::shop.mood", Value::Text("sad".into()), "sad"),
+        ("$1::shop.mood[]", Value::Json(r#"["sad"]"#.into()), "{sad}"),
+        ("$1::inet", Value::Text("10.0.0.1".into()), "10.0.0.1/32"),
+        ("$1::int4", Value::Null, "NULL"),
+    ];
+    for (expression, value, text) in ok {
+        let sql = format!("SELECT ({expression})::text");
+        assert_eq!(
+            wire.query(&sql, vec![value.clone()]).ok().cell(0, 0),
+            text,
+            "{expression} {value:?}"
+        );
+    }
+    for (expression, value) in [
+        ("$1::int2", Value::Int64(40_000)),
+        ("$1::int4", Value::Float64(1.5)),
+        ("$1::int4", Value::Text("x".into())),
+        ("$1::float4", Value::Float64(1e300)),
+        ("$1::bool", Value::Int64(1)),
+        ("$1::uuid", Value::Text("nope".into())),
+        ("$1::date", Value::Text("2024-02-30".into())),
+        ("$1::json", Value::Json("{".into())),
+        ("$1::bytea", Value::Boolean(true)),
+        ("$1::text", Value::Text("a\0b".into())),
+        ("$1::shop.mood", Value::Text("angry".into())),
+        ("1 / $1::int4", Value::Int64(0)),
+    ] {
+        let error = wire
+            .query(&format!("SELECT ({expression})::text"), vec![value])
+            .error();
+        assert_eq!(
+            error.class,
+            ErrorClass::InvalidRequest,
+            "{expression}: {error:?}"
+        );
+    }
+    assert_eq!(
+        wire.query("SELECT $1::int", vec![]).error().code,
+        "parameter_count"
+    );
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+}
+
+/// Each error carries its class and SQLSTATE; the server's text is in the detail only; the session goes on.
+#[test]
+fn errors_have_their_class() {
+    let cluster = Cluster::get();
+    let mut wire = cluster.wire();
+    for (sql, class, code, state) in [
+        (
+            "SELECT * FROM shop.nothing",
+            ErrorClass::Source,
+            "unknown_table",
+            "42P01",
+        ),
+        (
+            "SELECT nothing FROM shop.items",
+            ErrorClass::Source,
+            "unknown_column",
+            "42703",
+        ),
+        (
+            "SELECT FROM WHERE",
+            ErrorClass::Source,
+            "syntax_error",
+            "42601",
+        ),
+        (
+            "SELECT 1; SELECT 2",
+            ErrorClass::Source,
+            "syntax_error",
+            "42601",
+        ),
+        (
+            "SELECT rolpassword FROM pg_authid",
+            ErrorClass::Permission,
+            "permission_denied",
+            "42501",
+        ),
+        (
+            "SELECT 1 / (id - 500) FROM shop.items",
+            ErrorClass::InvalidRequest,
+            "invalid_value",
+            "22012",
+        ),
+    ] {
+        let error = wire.query(sql, vec![]).error();
+        assert_eq!(
+            (
+                error.class,
+                error.code.as_str(),
+                error.source_code.as_deref()
+            ),
+            (class, code, Some(state)),
+            "{sql}"
+        );
+        let detail = error.detail.unwrap();
+        assert!(!detail.is_empty() && !error.message.contains(&detail));
+    }
+    for sql in [
+        "CALL shop.sneak()",
+        "DO $$BEGIN END$$",
+        "COPY shop.items TO STDOUT",
+        "BEGIN",
+        "INSERT INTO shop.victims VALUES (1)",
+    ] {
+        assert_eq!(wire.query(sql, vec![]).error().code, "not_a_query", "{sql}");
+    }
+    assert_eq!(
+        wire.query("SELECT 1 INTO t", vec![]).error().code,
+        "no_result"
+    );
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+
+    cluster
+        .admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'stranger'");
+    let mut doomed = Wire::open(cluster.port, cluster.settings("stranger", "strangerpw")).unwrap();
+    doomed.ask("SELECT pg_sleep(10)", vec![]);
+    while doomed.scalar_at_server(cluster) == 0 {
+        doomed.pump().unwrap();
+    }
+    cluster
+        .admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'stranger'");
+    assert_eq!(doomed.wait(1).unwrap_err().class, ErrorClass::Unavailable);
+}
+
+impl Wire {
+    /// How many statements of `stranger` the server is running.
+    fn scalar_at_server(&mut self, cluster: &Cluster) -> i32 {
+        cluster
+            .admin("SELECT count(*) FROM pg_stat_activity WHERE usename = 'stranger' AND state = 'active' AND query LIKE '%sleep%' AND backend_xmin IS NOT NULL")
+            .parse()
+            .unwrap()
+    }
+}
+
+/// Whatever a statement does to the session's settings, the next one is read-only and finds them as they were,
+/// one at a time and all in flight together.
+#[test]
+fn read_only_holds_on_every_statement() {
+    let cluster = Cluster::get();
+    let victims = || cluster.admin("SELECT count(*) FROM shop.victims");
+    assert_eq!(victims(), "0");
+    let attacks = [
+        "SELECT set_config('default_transaction_read_only', 'off', false)",
+        "SELECT set_config('default_transaction_read_only', 'off', true)",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+        "SELECT set_config('transaction_read_only', 'off', true)",
+        "SELECT set_config('default_transaction_read_only', 'off', false), set_config('statement_timeout', '1', false)",
+        "SELECT shop.run('SET default_transaction_read_only = off')",
+        "SELECT shop.run('SET TRANSACTION READ WRITE')",
+        "SELECT shop.run('SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE')",
+        "SELECT shop.run('SET default_transaction_read_only = off'), shop.run('DEALLOCATE ALL')",
+        "SELECT shop.run('SET default_transaction_read_only = off'), shop.run('DEALLOCATE ALL'), shop.run('PREPARE s1 AS SELECT 1')",
+        "SELECT set_config('default_transaction_read_only', 'off', false), 1 / 0",
+        "WITH a AS (SELECT set_config('default_transaction_read_only', 'off', false)) SELECT shop.write() FROM a",
+    ];
+    let writes = [
+        "SELECT shop.write()",
+        "WITH w AS (INSERT INTO shop.victims VALUES (1) RETURNING n) SELECT n FROM w",
+    ];
+    let mut wire = cluster.wire();
+    for attack in attacks {
+        wire.query(attack, vec![]);
+        for write in writes {
+            let error = wire.query(write, vec![]).error();
+            assert_eq!(
+                (error.class, error.source_code.as_deref()),
+                (ErrorClass::Permission, Some("25006")),
+                "{attack}"
+            );
+        }
+        assert_eq!(
+            wire.scalar("SELECT current_setting('statement_timeout')"),
+            "5s",
+            "{attack}"
+        );
+        assert_eq!(
+            wire.scalar("SELECT current_setting('default_transaction_read_only')"),
+            "on",
+            "{attack}"
+        );
+    }
+    // Prepared by now; all on the wire before the first answer.
+    let mut ids = Vec::new();
+    for attack in attacks {
+        ids.push((wire.ask(attack, vec![]), false));
+        ids.extend(writes.map(|write| (wire.ask(write, vec![]), true)));
+    }
+    for (id, write) in ids {
+        let answer = wire.wait(id).unwrap();
+        if write {
+            assert_eq!(answer.error().source_code.as_deref(), Some("25006"));
+        }
+    }
+    assert_eq!(
+        wire.scalar("SELECT current_setting('search_path')"),
+        "\"$user\", public"
+    );
+    assert_eq!(victims(), "0");
+}
+
+/// Hundreds of statements in flight together, more than the cache holds, split anywhere: each gets its answer.
+#[test]
+fn requests_in_flight_keep_their_answers() {
+    let cluster = Cluster::get();
+    let mut wire = cluster.wire();
+    wire.piece = 7;
+    for round in 0..2 {
+        let ids: Vec<(u32, usize)> = (0..600)
+            .map(|i| match i % 3 {
+                0 => (
+                    wire.ask("SELECT $1::int8 + 0 AS n", vec![Value::Int64(i as i64)]),
+                    i,
+                ),
+                1 => (wire.ask(&format!("SELECT {i} AS n"), vec![]), i),
+                _ => (wire.ask("SELECT 1 / 0 AS n", vec![]), i),
+            })
+            .collect();
+        for (id, i) in ids {
+            let answer = wire.wait(id).unwrap();
+            match i % 3 {
+                2 => assert_eq!(answer.error().source_code.as_deref(), Some("22012")),
+                _ => assert_eq!(
+                    (answer.columns[0].name.as_str(), answer.cell(0, 0)),
+                    ("n", i.to_string()),
+                    "round {round}"
+                ),
+            }
+        }
+    }
+    assert!(
+        wire.scalar("SELECT count(*) FROM pg_prepared_statements")
+            .parse::<u32>()
+            .unwrap()
+            <= 257
+    );
+}
+
+/// A result of many batches is whole.
+#[test]
+fn large_results_are_whole() {
+    let mut wire = Cluster::get().wire();
+    let sql = "SELECT i, CASE WHEN i % 10 <> 0 THEN repeat('x', i % 100) END FROM generate_series(1, 50000) i";
+    for piece in [usize::MAX, 1_000] {
+        wire.piece = piece;
+        let answer = wire.query(sql, vec![]).ok();
+        assert_eq!(answer.rows, 50_000);
+        assert!(answer.chunks.len() > 5);
+        let sum: i64 = answer
+            .chunks
+            .iter()
+            .map(|batch| match &batch[0].data {
+                souk_sdk::ColumnData::I64s(values) => values.iter().sum::<i64>(),
+                _ => panic!(),
+            })
+            .sum();
+        assert_eq!(sum, 1_250_025_000);
+    }
+}
+
+/// A request past its limits fails, the server is stopped, and the session goes on.
+#[test]
+fn limits_are_held_while_rows_arrive() {
+    let mut wire = Cluster::get().wire();
+    let limited = |text: &str, rows_max, bytes_max| {
+        Request::Query(Query {
+            text: text.into(),
+            parameters: vec![],
+            limits: Limits {
+                rows_max,
+                bytes_max,
+                ..LIMITS
+            },
+        })
+    };
+    let endless = "SELECT generate_series(1, 1000000000)";
+    for (request, code, aside) in [
+        (
+            limited("SELECT id FROM shop.items", 999, 1 << 20),
+            "rows_limit",
+            0,
+        ),
+        (
+            limited("SELECT name FROM shop.items", 1_000, 1_000),
+            "bytes_limit",
+            0,
+        ),
+        (
+            limited("SELECT repeat('x', 50000000)", 10, 1_000),
+            "bytes_limit",
+            1,
+        ),
+        (limited(endless, 10, 1 << 20), "rows_limit", 1),
+        (limited(endless, u32::MAX, 1 << 20), "bytes_limit", 1),
+    ] {
+        wire.asides = 0;
+        let before = wire.submit(request);
+        let after = wire.ask("SELECT 7 AS n", vec![]);
+        let error = wire.wait(before).unwrap().error();
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::LimitExceeded, code)
+        );
+        assert!(wire.asides <= aside.max(1), "{code}");
+        assert_eq!(wire.wait(after).unwrap().ok().cell(0, 0), "7");
+    }
+    let id = wire.submit(limited("SELECT id FROM shop.items", 1_000, 1 << 20));
+    assert_eq!(wire.wait(id).unwrap().ok().rows, 1_000);
+}
+
+/// A cancel stops its own request, running or still waiting; the one behind it is unharmed.
+#[test]
+fn a_cancel_strikes_its_own_request() {
+    let mut wire = Cluster::get().wire();
+    for _ in 0..3 {
+        let (first, second, third) = (
+            wire.ask("SELECT pg_sleep(4)", vec![]),
+            wire.ask("SELECT pg_sleep(0.1), 2 AS n", vec![]),
+            wire.ask("SELECT 3 AS n", vec![]),
+        );
+        wire.step(|session, step| session.cancel(first, step))
+            .unwrap();
+        let answer = wire.wait(first).unwrap().error();
+        assert_eq!(
+            (answer.class, answer.code.as_str()),
+            (ErrorClass::Timeout, "cancelled")
+        );
+        assert_eq!(wire.wait(second).unwrap().ok().cell(1, 0), "2");
+        assert_eq!(wire.wait(third).unwrap().ok().cell(0, 0), "3");
+    }
+    let (first, second) = (
+        wire.ask("SELECT pg_sleep(0.2), 1 AS n", vec![]),
+        wire.ask("SELECT pg_sleep(4), 2 AS n", vec![]),
+    );
+    wire.step(|session, step| session.cancel(second, step))
+        .unwrap();
+    assert_eq!(wire.wait(first).unwrap().ok().cell(1, 0), "1");
+    assert_eq!(wire.wait(second).unwrap().error().code, "cancelled");
+    // A cancel that comes too late strikes nobody.
+    for _ in 0..50 {
+        let first = wire.ask("SELECT 3 AS n", vec![]);
+        let second = wire.ask("SELECT count(*) FROM generate_series(1, 20000)", vec![]);
+        wire.step(|session, step| session.cancel(first, step))
+            .unwrap();
+        wire.wait(first).unwrap();
+        assert_eq!(wire.wait(second).unwrap().ok().cell(0, 0), "20000");
+    }
+}
+
+/// The server ends what runs longer than the settings allow.
+#[test]
+fn statement_timeout_holds() {
+    let cluster = Cluster::get();
+    let mut settings = cluster.settings("reader", "readerpw");
+    settings.json = settings.json.replace("5000", "100");
+    let mut wire = Wire::open(cluster.port, settings).unwrap();
+    let error = wire.query("SELECT pg_sleep(3)", vec![]).error();
+    assert_eq!(
+        (
+            error.class,
+            error.code.as_str(),
+            error.source_code.as_deref()
+        ),
+        (ErrorClass::Timeout, "statement_timeout", Some("57014"))
+    );
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+}
+
+/// A table that changes under a prepared statement, and statements that a function deallocated, are prepared
+/// again without the caller noticing.
+#[test]
+fn stale_statements_are_prepared_again() {
+    let cluster = Cluster::get();
+    cluster.admin("CREATE TABLE shop.changing (a int); INSERT INTO shop.changing VALUES (1); GRANT SELECT ON shop.changing TO reader");
+    let mut wire = cluster.wire();
+    assert_eq!(
+        wire.query("SELECT * FROM shop.changing", vec![])
+            .ok()
+            .columns
+            .len(),
+        1
+    );
+    cluster.admin("ALTER TABLE shop.changing ADD b text DEFAULT 'x'");
+    let ids: Vec<u32> = (0..5)
+        .map(|_| wire.ask("SELECT * FROM shop.changing", vec![]))
+        .collect();
+    for id in ids {
+        let answer = wire.wait(id).unwrap().ok();
+        assert_eq!((answer.columns.len(), answer.cell(1, 0)), (2, "x".into()));
+    }
+    wire.query("SELECT shop.run('DEALLOCATE ALL')", vec![]).ok();
+    assert_eq!(
+        wire.query("SELECT * FROM shop.changing", vec![]).ok().rows,
+        1
+    );
+}
+
+/// The schema: what the user may read, fields in order, keys, estimates; filters narrow it.
+#[test]
+fn schema_comes_from_the_catalog() {
+    let mut wire = Cluster::get().wire();
+    let filter = |schemas: &[&str], tables: &[&str], include_fields| {
+        let owned = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        Request::Schema(SchemaFilter {
+            schemas: owned(schemas),
+            tables: owned(tables),
+            include_fields,
+            limits: LIMITS,
+        })
+    };
+    let id = wire.submit(filter(&["shop"], &["items", "dear"], true));
+    let answer = wire.wait(id).unwrap().ok();
+    let names: Vec<&str> = answer.columns.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "schema",
+            "table",
+            "type",
+            "row_estimate",
+            "field",
+            "field_type",
+            "nullable",
+            "primary_key"
+        ]
+    );
+    let kinds: Vec<ColumnType> = answer.columns.iter().map(|c| c.kind).collect();
+    assert_eq!(
+        kinds,
+        souk_sdk::Rows::schema_columns()
+            .iter()
+            .map(|c| c.kind)
+            .collect::<Vec<_>>()
+    );
+    let rows: Vec<String> = (0..answer.rows as usize)
+        .map(|r| {
+            (0..8)
+                .map(|c| answer.cell(c, r))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "shop dear view NULL id integer true false",
+            "shop dear view NULL price numeric(10,2) true false",
+            "shop items table 1000 id integer false true",
+            "shop items table 1000 name character varying(20) false false",
+            "shop items table 1000 price numeric(10,2) true false",
+            "shop items table 1000 moods shop.mood[] true false",
+        ]
+    );
+    let id = wire.submit(filter(&["shop"], &[], false));
+    let answer = wire.wait(id).unwrap().ok();
+    assert!(answer.rows >= 3 && (4..8).all(|c| answer.cell(c, 0) == "NULL"));
+    let id = wire.submit(filter(&["no'where"], &[], true));
+    assert_eq!(wire.wait(id).unwrap().ok().rows, 0);
+}
+
+/// A ping tells the version and has seen a write refused.
+#[test]
+fn ping_sees_a_write_refused() {
+    let mut wire = Cluster::get().wire();
+    for _ in 0..2 {
+        let id = wire.submit(Request::Ping(LIMITS));
+        let answer = wire.wait(id).unwrap().ok();
+        assert!(answer.cell(0, 0).starts_with("15."));
+        assert_eq!(answer.cell(1, 0), "true");
+    }
+    assert_eq!(wire.scalar("SELECT 1"), "1");
+}
