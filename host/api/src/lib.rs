@@ -43,6 +43,9 @@
 pub mod answer;
 pub mod body;
 pub mod caller;
+pub mod connections;
+pub mod connectors;
+pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
@@ -53,6 +56,7 @@ pub mod problem;
 pub mod query;
 pub mod routes;
 mod state;
+pub mod storage_engines;
 pub mod system;
 
 pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared};
@@ -72,7 +76,12 @@ pub const HEADER_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Every operation of this host.
 pub fn all() -> Routes {
-    Routes::new().merge(system::routes())
+    Routes::new()
+        .merge(system::routes())
+        .merge(connections::routes())
+        .merge(connectors::routes())
+        .merge(files::routes())
+        .merge(storage_engines::routes())
 }
 
 /// The service: every operation behind its gate.

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, future};
 use parking_lot::Mutex;
 use souk_domain::ids::{CompanyId, KeyId};
-use souk_sandbox::{ConnectorInfo, EngineInfo, LoadError, Scope, Status};
+pub use souk_sandbox::{ConnectorInfo, Scope};
+use souk_sandbox::{EngineInfo, LoadError, Status};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::reference::{self, StorageEngine};
 use souk_store::{Change, Db, StoreError, Topic};
@@ -325,7 +326,7 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     for (scope, name, version) in gone {
         match app.sandbox.remove(&scope_from(&scope), &name, &version) {
             Ok(()) | Err(LoadError::Unknown { .. }) => {
-                drop(app.connectors.stored.lock().remove(&(scope, name, version)))
+                app.connectors.stored.lock().remove(&(scope, name, version));
             }
             Err(error) => {
                 tracing::warn!(scope, name, version, %error, "cannot remove a deleted connector")
@@ -485,6 +486,22 @@ pub async fn engines(
         (engine, info)
     };
     Ok(known.into_iter().map(with_info).collect())
+}
+
+/// The ids of the engines that a company can see, by slug.
+pub struct Engines(Vec<(StorageEngine, Option<EngineInfo>)>);
+
+impl Engines {
+    pub async fn load(app: &App, company: &CompanyId) -> Result<Engines, ConnectorError> {
+        Ok(Engines(engines(app, company).await?))
+    }
+
+    pub fn id(&self, slug: &str) -> Option<i64> {
+        self.0
+            .iter()
+            .find(|(engine, _)| engine.slug == slug)
+            .map(|(engine, _)| engine.id)
+    }
 }
 
 async fn ensure_engine(app: &App, engine: &StorageEngine) -> Result<(), ConnectorError> {

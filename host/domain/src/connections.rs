@@ -158,11 +158,11 @@ pub struct Invalid {
 pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<Invalid>> {
     let mut faults = Faults::default();
     let name = draft.name.trim();
-    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.contains('\0') {
         faults.add(
             "name",
             "length",
-            format!("name must have 1 to {NAME_CHARS_MAX} characters"),
+            format!("name must have 1 to {NAME_CHARS_MAX} characters, and no NUL"),
         );
     }
     if !engine
@@ -416,6 +416,8 @@ fn check_ca(draft: &Draft, faults: &mut Faults) -> Option<String> {
             "length",
             format!("ca_pem must have at most {CA_PEM_BYTES_MAX} bytes"),
         );
+    } else if pem.contains('\0') {
+        faults.add("ca_pem", "format", "ca_pem must be text");
     } else if pem.contains("PRIVATE KEY") {
         faults.add(
             "ca_pem",

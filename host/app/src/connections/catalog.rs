@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::time::Timestamp;
-use souk_sandbox::{Cell, Limits, Output, Request, SchemaFilter};
+use souk_sandbox::{Cell, Fault, Limits, Output, Request, SchemaFilter};
 
+use super::check::explain;
 use super::{ConnectionError, source};
 use crate::App;
 
@@ -61,6 +62,10 @@ pub async fn catalog(
     filter: Filter,
 ) -> Result<Catalog, ConnectionError> {
     let source = source::source(app, company, id).await?;
+    let engine = app.sandbox.engine(company.as_str(), &source.engine);
+    if !engine.is_some_and(|engine| engine.has("schema")) {
+        return Err(ConnectionError::NoCatalog(source.engine.clone()));
+    }
     let include_fields = filter.include_fields;
     let request = Request::Schema(SchemaFilter {
         schemas: filter.schemas,
@@ -68,14 +73,21 @@ pub async fn catalog(
         include_fields,
         limits: Limits::new(FIELDS_MAX, CATALOG_BYTES_MAX),
     });
-    let output = app
+    match app
         .sandbox
         .run(&source, request, Instant::now() + CATALOG_MAX)
-        .await?;
-    Ok(Catalog {
-        schemas: group(&output, include_fields),
-        fetched_at: app.clock.now(),
-    })
+        .await
+    {
+        Ok(output) => Ok(Catalog {
+            schemas: group(&output, include_fields),
+            fetched_at: app.clock.now(),
+        }),
+        // Only the owner reads a catalog.
+        Err(fault) => {
+            let message = explain(&fault, &source);
+            Err(ConnectionError::Fault(Fault { message, ..fault }))
+        }
+    }
 }
 
 /// One row per field (or per table) becomes a tree; the connector orders the rows by schema and table.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ConnectionId};
-use souk_sandbox::{Cell, Fault, FaultKind, Grant, Limits, Request, Source, TlsMode};
+use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source, TlsMode};
+pub use souk_sandbox::{Fault, FaultKind};
 use souk_store::connections;
 
 use super::routings::{self, Probe};
@@ -174,6 +175,11 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
         }
         _ => said,
     }
+}
+
+/// Whether the connector's code is at fault rather than the source or the settings.
+pub fn blames_connector(fault: &Fault) -> bool {
+    fault.blame == Blame::Connector
 }
 
 fn place(grant: &Grant) -> String {

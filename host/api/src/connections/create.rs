@@ -1,0 +1,40 @@
+use super::refusal;
+use super::shape::{ConnectionIn, ConnectionOut};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::connections;
+use souk_domain::roles::{Permission, Role};
+
+pub const OPERATION: Operation =
+    Operation::post("create_connection", "/companies/{company_id}/connections")
+        .about("Connections", "Save a connection to a source")
+        .notes(
+            "Nothing is dialled yet: test it with `POST …/{connection_id}/test`. \
+             A written address that the operator does not allow is 400 `UNSAFE_URL`.",
+        )
+        .needs(Role::DataEngineer, Permission::Write)
+        .body(schema::<ConnectionIn>)
+        .returns(201, Shape::One(schema::<ConnectionOut>));
+
+/// Saves a connection; its credentials are sealed and never shown again.
+pub async fn create_connection(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<ConnectionIn>,
+) -> Result<Created<ConnectionOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let user = body.user(caller.user())?;
+    let is_own = caller.user() == Some(&user);
+    let input = body.into_input();
+    let connection = connections::create(api.app(), caller.company(), &user, is_own, &input)
+        .await
+        .map_err(refusal(""))?;
+    Ok(Created {
+        location: format!(
+            "/companies/{}/connections/{}",
+            caller.company(),
+            connection.id
+        ),
+        data: connection.into(),
+    })
+}

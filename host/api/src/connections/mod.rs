@@ -1,0 +1,89 @@
+//! Data connections: how a seller's source is reached. Credentials go in and never come out.
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod schema;
+mod shape;
+pub mod test;
+pub mod test_unsaved;
+pub mod update;
+
+use crate::{FieldError, Problem, Routes};
+use http::StatusCode;
+pub use shape::{ConnectionIn, ConnectionOut};
+use souk_app::connections::ConnectionError;
+use souk_app::connections::check::{Fault, FaultKind, blames_connector};
+
+pub fn routes() -> Routes {
+    Routes::new()
+        .add(list::OPERATION, list::list_connections)
+        .add(create::OPERATION, create::create_connection)
+        .add(
+            test_unsaved::OPERATION,
+            test_unsaved::test_unsaved_connection,
+        )
+        .add(get::OPERATION, get::get_connection)
+        .add(update::OPERATION, update::update_connection)
+        .add(delete::OPERATION, delete::delete_connection)
+        .add(test::OPERATION, test::test_connection)
+        .add(schema::OPERATION, schema::get_connection_schema)
+}
+
+/// The refusal of an operation on the connection `id`.
+fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
+    move |error| match error {
+        ConnectionError::NotFound => Problem::not_found("connection", id),
+        ConnectionError::Invalid(faults) => {
+            let field = |fault: souk_domain::connections::Invalid| {
+                FieldError::new(fault.field, fault.code, fault.message)
+            };
+            Problem::fields("VALIDATION_ERROR", faults.into_iter().map(field).collect())
+        }
+        ConnectionError::UnsafeAddress { field, message } => Problem::fields(
+            "UNSAFE_URL",
+            vec![FieldError::new(field, "unsafe", message)],
+        ),
+        ConnectionError::InUse { assets, endpoints } => {
+            let message = format!(
+                "{assets} assets and {endpoints} endpoints run on this connection: archive them or give them another one first"
+            );
+            Problem::conflict("RESOURCE_IN_USE", message)
+                .detail("assets", assets)
+                .detail("endpoints", endpoints)
+        }
+        error @ ConnectionError::Lost => Problem::conflict("CONFLICT", error.to_string()),
+        error @ ConnectionError::NoConnector(_) => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "CONNECTOR_UNAVAILABLE",
+            error.to_string(),
+        ),
+        error @ ConnectionError::NoCatalog(_) => {
+            Problem::bad_request("INVALID_REQUEST", error.to_string())
+        }
+        ConnectionError::Fault(fault) => failed(&fault),
+        ConnectionError::Sealed(error) => Problem::internal(error),
+        ConnectionError::Store(error) => error.into(),
+    }
+}
+
+/// A request to the source that failed, told to the owner of the source.
+fn failed(fault: &Fault) -> Problem {
+    let (status, code) = match fault.kind {
+        FaultKind::Busy => return Problem::busy(1),
+        FaultKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "EXECUTION_TIMEOUT"),
+        FaultKind::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN"),
+        FaultKind::Internal => return Problem::internal(fault),
+        _ if blames_connector(fault) => (StatusCode::BAD_GATEWAY, "CONNECTOR_FAULT"),
+        _ => (StatusCode::BAD_GATEWAY, "SOURCE_ERROR"),
+    };
+    let problem = Problem::new(status, code, fault.message.clone())
+        .detail("charged", false)
+        .detail("blame", fault.blame.as_str())
+        .detail("reason", fault.kind.as_str());
+    match &fault.source_code {
+        Some(code) => problem.detail("source_code", code.as_str()),
+        None => problem,
+    }
+}

@@ -1,0 +1,240 @@
+//! A connection as clients write and read it.
+
+use crate::{FieldError, Patch, Problem};
+use serde::{Deserialize, Serialize};
+use souk_app::connections::Input;
+use souk_app::connections::check::Report;
+use souk_app::connections::routings::Probe;
+use souk_domain::ids::UserId;
+use souk_domain::time::Timestamp;
+use souk_store::connections::Connection;
+use utoipa::ToSchema;
+
+/// Longest function name or path that is probed.
+const PROBE_CHARS_MAX: usize = 1_000;
+
+/// A connection to save, or what to change of one. Which members are needed depends on the engine:
+/// see `connection_fields` of `GET /storage-engines`.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct ConnectionIn {
+    /// Must equal the path's when given.
+    pub company_id: Option<String>,
+    /// A user of the company; the key's user when absent.
+    pub user_id: Option<String>,
+    /// Required on create; cannot be changed.
+    pub engine_id: Option<i64>,
+    /// Required on create.
+    pub name: Option<String>,
+    /// Required on create: `PASSWORD`, `API_KEY`, `SERVICE_ACCOUNT` or `NONE`, as the engine lists.
+    pub credential_type: Option<String>,
+    /// Required on create: a JSON object as text, `"{}"` for `NONE`. `host`, `port`, `database`,
+    /// `ssl_mode` and `base_url` are also read from it when they are absent here.
+    #[schema(write_only)]
+    pub credentials: Option<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub host: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<i64>)]
+    pub port: Patch<i64>,
+    /// SQL servers: the database. File engines: the name of one of the company's files.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub database: Patch<String>,
+    /// `disable`, `require` (default), `verify-ca` or `verify-full`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub ssl_mode: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub base_url: Patch<String>,
+    /// PEM of the authorities to trust instead of the public ones (also accepted as `ssl_root_cert`).
+    #[serde(alias = "ssl_root_cert")]
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub ca_pem: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<i64>)]
+    pub cloud_provider_id: Patch<i64>,
+    pub verified_usage_ability: Option<bool>,
+    /// 100 to 60000; default 10000.
+    pub statement_timeout_ms: Option<i64>,
+}
+
+impl ConnectionIn {
+    pub fn into_input(self) -> Input {
+        Input {
+            engine_id: self.engine_id,
+            name: self.name,
+            credential_type: self.credential_type,
+            credentials: self.credentials,
+            host: given(self.host),
+            port: given(self.port),
+            database: given(self.database),
+            ssl_mode: given(self.ssl_mode),
+            base_url: given(self.base_url),
+            ca_pem: given(self.ca_pem),
+            cloud_provider_id: given(self.cloud_provider_id),
+            verified_usage_ability: self.verified_usage_ability,
+            statement_timeout_ms: self.statement_timeout_ms,
+        }
+    }
+
+    /// The body's user, or the key's.
+    pub fn user(&self, of_key: Option<&UserId>) -> Result<UserId, Problem> {
+        match (&self.user_id, of_key) {
+            (Some(id), _) => {
+                UserId::parse(id).map_err(|error| Problem::invalid("user_id", error.to_string()))
+            }
+            (None, Some(user)) => Ok(user.clone()),
+            (None, None) => Err(Problem::invalid(
+                "user_id",
+                "is required: this key belongs to no user",
+            )),
+        }
+    }
+}
+
+fn given<T>(member: Patch<T>) -> Option<Option<T>> {
+    match member {
+        Patch::Absent => None,
+        Patch::Null => Some(None),
+        Patch::Value(value) => Some(Some(value)),
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionOut {
+    pub id: String,
+    pub connection_id: String,
+    pub company_id: String,
+    pub user_id: String,
+    pub engine_id: i64,
+    /// The engine's slug.
+    pub engine: String,
+    pub name: String,
+    pub credential_type: String,
+    pub has_credentials: bool,
+    pub host: Option<String>,
+    pub port: Option<i64>,
+    pub database: Option<String>,
+    pub ssl_mode: Option<String>,
+    pub base_url: Option<String>,
+    pub ca_pem: Option<String>,
+    pub cloud_provider_id: Option<i64>,
+    pub verified_usage_ability: bool,
+    pub statement_timeout_ms: i64,
+    /// `unverified`, `active` or `failed`: what the last test of this version found.
+    pub status: String,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_tested_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+impl From<Connection> for ConnectionOut {
+    fn from(row: Connection) -> ConnectionOut {
+        ConnectionOut {
+            id: row.id.to_string(),
+            connection_id: row.id.to_string(),
+            company_id: row.company_id.to_string(),
+            user_id: row.user_id.to_string(),
+            engine_id: row.engine_id,
+            engine: row.engine,
+            name: row.name,
+            has_credentials: row.credential_type != "NONE",
+            credential_type: row.credential_type,
+            host: row.host,
+            port: row.port,
+            database: row.database,
+            ssl_mode: row.ssl_mode,
+            base_url: row.base_url,
+            ca_pem: row.ca_pem,
+            cloud_provider_id: row.cloud_provider_id,
+            verified_usage_ability: row.verified_usage_ability,
+            statement_timeout_ms: row.statement_timeout_ms,
+            status: row.status,
+            last_tested_at: row.last_tested_at,
+            last_error: row.last_error,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+/// Seller APIs: the function to call on both routings. Absent: one of an asset of the connection.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct ProbeIn {
+    pub function_id: Option<String>,
+    /// Of direct routing; `/` and the function's name when absent.
+    pub path: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub params: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl ProbeIn {
+    pub fn into_probe(self) -> Result<Option<Probe>, Problem> {
+        let mut errors = Vec::new();
+        let mut check = |field: &str, text: Option<&str>, right: bool, what: &str| {
+            if text.is_some_and(|text| !right || text.is_empty() || text.len() > PROBE_CHARS_MAX) {
+                errors.push(FieldError::new(field, "invalid", what));
+            }
+        };
+        let path = self.path.as_deref();
+        let is_path = path.is_some_and(|path| {
+            path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic())
+        });
+        let function = self.function_id.as_deref();
+        check(
+            "function_id",
+            function,
+            true,
+            "must be a text of 1 to 1000 characters",
+        );
+        check(
+            "path",
+            path,
+            is_path,
+            "must begin with / and be percent-encoded",
+        );
+        if !errors.is_empty() {
+            return Err(Problem::fields("VALIDATION_ERROR", errors));
+        }
+        let params = serde_json::Value::Object(self.params.unwrap_or_default()).to_string();
+        Ok(match (function, path) {
+            (None, None) => None,
+            (Some(function), path) => Some(Probe::new(function, path, params)),
+            (None, Some(path)) => {
+                Some(Probe::new(path.trim_start_matches('/'), Some(path), params))
+            }
+        })
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TestOut {
+    pub success: bool,
+    pub latency_ms: u64,
+    pub server_version: Option<String>,
+    /// Whether the source was seen to refuse a write; null where that has no meaning.
+    pub read_only_verified: Option<bool>,
+    pub warnings: Vec<String>,
+    /// What is wrong and what to do; null when the connection works.
+    pub error: Option<String>,
+}
+
+impl From<Report> for TestOut {
+    fn from(report: Report) -> TestOut {
+        TestOut {
+            success: report.success(),
+            latency_ms: report.latency_ms,
+            server_version: report.server_version,
+            read_only_verified: report.read_only_verified,
+            warnings: report.warnings,
+            error: report.error,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+use super::refusal;
+use super::shape::{ProbeIn, TestOut};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::connections::check;
+use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_domain::roles::{Permission, Role};
+
+pub const OPERATION: Operation = Operation::post(
+    "test_connection",
+    "/companies/{company_id}/connections/{connection_id}/test",
+)
+.about("Connections", "Try a saved connection")
+.notes(
+    "200 also when the connection does not work: `success` is false and `error` says why. A seller \
+     API is asked for one function on both routings; where the answers differ, `error` names the place.",
+)
+.needs(Role::DataEngineer, Permission::Write)
+.runs_connector()
+.optional_body(schema::<ProbeIn>)
+.returns(200, Shape::One(schema::<TestOut>));
+
+/// Tries the connection on a session of its own and records what was found.
+pub async fn test_connection(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, ConnectionId)>,
+    OptionalBody(body): OptionalBody<ProbeIn>,
+) -> Result<Data<TestOut>, Problem> {
+    let report = check::saved(api.app(), caller.company(), &id, body.into_probe()?).await;
+    Ok(Data(report.map_err(refusal(id.as_str()))?.into()))
+}

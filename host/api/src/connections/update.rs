@@ -1,0 +1,44 @@
+use super::refusal;
+use super::shape::{ConnectionIn, ConnectionOut};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::connections::{self, check};
+use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_domain::roles::{Permission, Role};
+
+pub const OPERATION: Operation = Operation::patch(
+    "update_connection",
+    "/companies/{company_id}/connections/{connection_id}",
+)
+.about("Connections", "Change a connection")
+.notes(
+    "Absent members keep their value, null clears. A change that sessions depend on (credentials, \
+     address, database, TLS, time limit) is tested at once; `status` and `last_error` say what was found.",
+)
+.needs(Role::DataEngineer, Permission::Write)
+.runs_connector()
+.body(schema::<ConnectionIn>)
+.returns(200, Shape::One(schema::<ConnectionOut>));
+
+/// Changes a connection and tests it anew where the change calls for it.
+pub async fn update_connection(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, ConnectionId)>,
+    Body(body): Body<ConnectionIn>,
+) -> Result<Data<ConnectionOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let (app, company) = (api.app(), caller.company());
+    let (connection, retest) = connections::change(app, company, &id, &body.into_input())
+        .await
+        .map_err(refusal(id.as_str()))?;
+    if !retest {
+        return Ok(Data(connection.into()));
+    }
+    // The change is saved: a test that cannot even run leaves the connection unverified.
+    if let Err(error) = check::saved(app, company, &id, None).await {
+        tracing::warn!(connection = %id, %error, "cannot test a changed connection");
+    }
+    let connection = connections::get(app, company, &id).await;
+    Ok(Data(connection.map_err(refusal(id.as_str()))?.into()))
+}

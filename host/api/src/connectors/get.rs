@@ -1,0 +1,44 @@
+use super::{ConnectorOut, refusal};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Serialize;
+use souk_app::connectors;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get("get_connector", "/connectors/{name}")
+    .about("Connectors", "Read a connector with every version of it")
+    .returns(200, Shape::One(schema::<VersionsOut>));
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VersionsOut {
+    pub name: String,
+    /// The version that a call of this company reaches; null when none is active.
+    pub active_version: Option<String>,
+    /// The company's own first, each in the order of loading.
+    pub versions: Vec<ConnectorOut>,
+}
+
+pub async fn get_connector(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Data<VersionsOut>, Problem> {
+    let engines = connectors::Engines::load(api.app(), caller.company())
+        .await
+        .map_err(refusal(&name))?;
+    let mut versions: Vec<ConnectorOut> = connectors::visible(api.app(), caller.company())
+        .into_iter()
+        .filter(|info| info.name == name)
+        .map(|info| ConnectorOut::new(info, &engines))
+        .collect();
+    if versions.is_empty() {
+        return Err(Problem::not_found("connector", &name));
+    }
+    versions.sort_by_key(|version| version.company_id.is_none());
+    let active = versions.iter().find(|version| version.status == "active");
+    Ok(Data(VersionsOut {
+        active_version: active.map(|version| version.version.clone()),
+        name,
+        versions,
+    }))
+}

@@ -1,0 +1,62 @@
+//! Connectors: what speaks to the engines, which version runs, and uploads of new ones.
+//!
+//! The same operations twice: for the platform (`/connectors`, role 5) and private to a company
+//! (`/companies/{company_id}/connectors`).
+
+pub mod activate;
+pub mod get;
+pub mod list;
+pub mod remove;
+pub mod rollback;
+mod shape;
+pub mod upload;
+
+use crate::caller::Caller;
+use crate::operation::CompanyRule;
+use crate::{Problem, Routes};
+use http::StatusCode;
+pub use shape::ConnectorOut;
+use souk_app::connectors::{ConnectorError, Scope};
+
+pub fn routes() -> Routes {
+    Routes::new()
+        .add(list::OPERATION, list::list_connectors)
+        .add(get::OPERATION, get::get_connector)
+        .add(upload::PLATFORM, upload::upload_connector)
+        .add(upload::COMPANY, upload::upload_connector)
+        .add(activate::PLATFORM, activate::activate_connector)
+        .add(activate::COMPANY, activate::activate_company_connector)
+        .add(rollback::PLATFORM, rollback::rollback_connector)
+        .add(rollback::COMPANY, rollback::rollback_company_connector)
+        .add(remove::PLATFORM, remove::delete_connector_version)
+        .add(remove::COMPANY, remove::delete_company_connector_version)
+}
+
+/// The scope that an operation's path speaks of.
+fn scope(caller: &Caller) -> Scope {
+    match caller.operation().operation.company {
+        CompanyRule::Own => Scope::Company(caller.company().to_string()),
+        CompanyRule::Unchecked => Scope::Platform,
+    }
+}
+
+/// The refusal of an operation on the connector `name`.
+fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
+    move |error| {
+        let text = error.to_string();
+        match error {
+            ConnectorError::Invalid(_) => Problem::bad_request("CONNECTOR_INVALID", text),
+            ConnectorError::Unhealthy(_) => {
+                Problem::new(StatusCode::CONFLICT, "CONNECTOR_UNHEALTHY", text)
+            }
+            ConnectorError::Conflict(_) => Problem::conflict("CONFLICT", text),
+            ConnectorError::NotFound => Problem::not_found("connector", name),
+            ConnectorError::TooLarge => {
+                Problem::too_large(souk_app::connectors::COMPONENT_BYTES_MAX as u64)
+            }
+            ConnectorError::Aborted(_) => Problem::bad_request("INVALID_REQUEST", text),
+            ConnectorError::Internal(error) => Problem::internal(error),
+            ConnectorError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use super::{ConnectorOut, refusal, scope};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::connectors;
+use souk_domain::ids::CompanyId;
+use souk_domain::roles::{Permission, Role};
+
+const NOTES: &str = "409 `CONFLICT` when there is no earlier version. A second rollback returns to the version of before.";
+
+pub const PLATFORM: Operation =
+    Operation::post("rollback_connector", "/connectors/{name}/rollback")
+        .about(
+            "Connectors",
+            "Go back to the version that was active before",
+        )
+        .notes(NOTES)
+        .needs(Role::SuperAdmin, Permission::Write)
+        .returns(200, Shape::One(schema::<ConnectorOut>));
+
+pub const COMPANY: Operation = Operation::post(
+    "rollback_company_connector",
+    "/companies/{company_id}/connectors/{name}/rollback",
+)
+.about(
+    "Connectors",
+    "Go back to the version of the company's own connector that was active before",
+)
+.notes(NOTES)
+.needs(Role::DataEngineer, Permission::Write)
+.returns(200, Shape::One(schema::<ConnectorOut>));
+
+pub async fn rollback_connector(
+    api: State<ApiState>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Data<ConnectorOut>, Problem> {
+    rollback(api, caller, name).await
+}
+
+pub async fn rollback_company_connector(
+    api: State<ApiState>,
+    caller: Caller,
+    Path((_, name)): Path<(CompanyId, String)>,
+) -> Result<Data<ConnectorOut>, Problem> {
+    rollback(api, caller, name).await
+}
+
+async fn rollback(
+    State(api): State<ApiState>,
+    caller: Caller,
+    name: String,
+) -> Result<Data<ConnectorOut>, Problem> {
+    let info = connectors::rollback(api.app(), &scope(&caller), &name)
+        .await
+        .map_err(refusal(&name))?;
+    let engines = connectors::Engines::load(api.app(), caller.company())
+        .await
+        .map_err(refusal(&name))?;
+    Ok(Data(ConnectorOut::new(info, &engines)))
+}

@@ -1,0 +1,81 @@
+//! A version of a connector as clients read it.
+
+use serde::Serialize;
+use souk_app::connectors::{ConnectorInfo, Engines};
+use souk_domain::time::Timestamp;
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectorOut {
+    pub name: String,
+    pub version: String,
+    /// SHA-256 of the component, hexadecimal.
+    pub digest: String,
+    /// `platform` or `company`.
+    pub scope: &'static str,
+    pub company_id: Option<String>,
+    /// Of the engines that have an id; a new engine gets its id when its connector is activated.
+    pub engine_ids: Vec<i64>,
+    /// The engines' slugs.
+    pub engines: Vec<String>,
+    /// `tcp`, `http` or `directory`.
+    #[schema(value_type = Vec<String>)]
+    pub needs: serde_json::Value,
+    pub wit_version: String,
+    /// JSON Schema of the settings.
+    #[schema(value_type = Object)]
+    pub settings_schema: serde_json::Value,
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    pub size_bytes: u64,
+    pub compile_ms: u64,
+    /// `staged`, `active`, `draining`, `retired` or `rejected`.
+    #[schema(value_type = String)]
+    pub status: serde_json::Value,
+    pub error: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub loaded_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub active_since: Option<Timestamp>,
+    /// `{open, idle}`
+    #[schema(value_type = Object)]
+    pub sessions: serde_json::Value,
+    pub calls_total: u64,
+    pub traps_total: u64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+}
+
+impl ConnectorOut {
+    pub fn new(info: ConnectorInfo, engines: &Engines) -> ConnectorOut {
+        ConnectorOut {
+            engine_ids: info
+                .engine_ids
+                .iter()
+                .filter_map(|slug| engines.id(slug))
+                .collect(),
+            engines: info.engine_ids,
+            needs: serde_json::to_value(&info.needs).unwrap_or_default(),
+            settings_schema: serde_json::from_str(&info.settings_schema).unwrap_or_default(),
+            status: serde_json::to_value(info.status).unwrap_or_default(),
+            sessions: serde_json::to_value(info.sessions).unwrap_or_default(),
+            name: info.name,
+            version: info.version,
+            digest: info.digest,
+            scope: info.scope,
+            company_id: info.company_id,
+            wit_version: info.wit_version,
+            imports: info.imports,
+            exports: info.exports,
+            size_bytes: info.size_bytes,
+            compile_ms: info.compile_ms,
+            error: info.error,
+            loaded_at: Timestamp::from_micros(info.loaded_at),
+            active_since: info.active_since.map(Timestamp::from_micros),
+            calls_total: info.calls_total,
+            traps_total: info.traps_total,
+            p50_ms: info.p50_ms,
+            p95_ms: info.p95_ms,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use super::{ConnectorOut, refusal, scope};
+use crate::{
+    ApiState, Caller, Created, Operation, Param, ParamKind, Problem, Query, Shape, schema,
+};
+use axum::body::Body;
+use axum::extract::State;
+use http::{HeaderMap, header};
+use souk_app::connectors::{self, Scope};
+use souk_domain::roles::{Permission, Role};
+
+const ACTIVATE: Param = Param {
+    name: "activate",
+    kind: ParamKind::Boolean,
+    about: "Put the version to work at once. Default false: it is staged.",
+};
+const WASM: &str = "application/wasm";
+const NOTES: &str = "The body is a WebAssembly component, at most 64 MiB, `application/wasm`. It is compiled and checked before \
+anything else: 400 `CONNECTOR_INVALID` says what is wrong with it, 409 `CONFLICT` that this version exists with another digest, 409 \
+`CONNECTOR_UNHEALTHY` that it is stored but could not be activated. The version that ran before goes on in each case.";
+
+pub const PLATFORM: Operation = Operation::post("upload_connector", "/connectors")
+    .about("Connectors", "Upload a connector for all companies")
+    .notes(NOTES)
+    .needs(Role::SuperAdmin, Permission::Write)
+    .query(&[ACTIVATE])
+    .streams(WASM)
+    .returns(201, Shape::One(schema::<ConnectorOut>));
+
+pub const COMPANY: Operation = Operation::post(
+    "upload_company_connector",
+    "/companies/{company_id}/connectors",
+)
+.about(
+    "Connectors",
+    "Upload a connector that is private to the company",
+)
+.notes(NOTES)
+.needs(Role::DataEngineer, Permission::Write)
+.query(&[ACTIVATE])
+.streams(WASM)
+.returns(201, Shape::One(schema::<ConnectorOut>));
+
+/// Checks, keeps and stages a component, and puts it to work if asked to.
+pub async fn upload_connector(
+    State(api): State<ApiState>,
+    caller: Caller,
+    query: Query,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Created<ConnectorOut>, Problem> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    if kind.split(';').next().unwrap_or_default().trim() != WASM {
+        return Err(Problem::unsupported_media_type(WASM));
+    }
+    let scope = scope(&caller);
+    let activate = query.boolean("activate").unwrap_or(false);
+    let info = connectors::upload(
+        api.app(),
+        &scope,
+        caller.key_id(),
+        body.into_data_stream(),
+        activate,
+    )
+    .await
+    .map_err(refusal(""))?;
+    let engines = connectors::Engines::load(api.app(), caller.company())
+        .await
+        .map_err(refusal(""))?;
+    let base = match &scope {
+        Scope::Platform => String::new(),
+        Scope::Company(company) => format!("/companies/{company}"),
+    };
+    Ok(Created {
+        location: format!("{base}/connectors/{}", info.name),
+        data: ConnectorOut::new(info, &engines),
+    })
+}

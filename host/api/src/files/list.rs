@@ -1,0 +1,25 @@
+use super::FileOut;
+use crate::{ApiState, Caller, List, Operation, PAGING, Page, Problem, Query, Shape, schema};
+use axum::extract::State;
+use souk_store::files;
+
+pub const OPERATION: Operation = Operation::get("list_files", "/companies/{company_id}/files")
+    .about("Files", "List the company's files by name")
+    .query(PAGING)
+    .returns(200, Shape::List(schema::<FileOut>));
+
+pub async fn list_files(
+    State(api): State<ApiState>,
+    caller: Caller,
+    query: Query,
+) -> Result<List<FileOut>, Problem> {
+    let page = Page::of(&query);
+    let mut read = api.db().read().await?;
+    let (rows, total) =
+        files::list(&mut read, caller.company(), page.limit(), page.offset()).await?;
+    Ok(List {
+        data: rows.into_iter().map(FileOut::from).collect(),
+        total,
+        page,
+    })
+}

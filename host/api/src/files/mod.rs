@@ -1,0 +1,72 @@
+//! A company's files: what its file engines read.
+
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod put;
+
+use crate::{FieldError, Problem, Routes};
+use serde::Serialize;
+use souk_app::files::FileError;
+use souk_domain::time::Timestamp;
+use souk_store::files::File;
+use utoipa::ToSchema;
+
+pub fn routes() -> Routes {
+    Routes::new()
+        .add(list::OPERATION, list::list_files)
+        .add(put::OPERATION, put::put_file)
+        .add(get::OPERATION, get::get_file)
+        .add(delete::OPERATION, delete::delete_file)
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FileOut {
+    pub name: String,
+    pub size_bytes: i64,
+    /// SHA-256 of the content, hexadecimal.
+    pub sha256: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// When the content was replaced last.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+impl From<File> for FileOut {
+    fn from(row: File) -> FileOut {
+        FileOut {
+            name: row.name,
+            size_bytes: row.size_bytes,
+            sha256: row.sha256,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+/// The refusal of an operation on the file `name`.
+fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
+    move |error| match error {
+        error @ FileError::Name => {
+            let error = FieldError::new("name", "invalid", error.to_string());
+            Problem::fields("INVALID_PATH_PARAMETER", vec![error])
+        }
+        FileError::TooLarge { max } => Problem::too_large(max),
+        error @ (FileError::CompanyFull | FileError::TooManyFiles) => {
+            Problem::conflict("CONFLICT", error.to_string())
+        }
+        error @ FileError::Aborted(_) => Problem::bad_request("INVALID_REQUEST", error.to_string()),
+        FileError::InUse(ids) => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "connections read this file: delete or change {} first",
+                ids.join(", ")
+            );
+            Problem::conflict("RESOURCE_IN_USE", message).detail("connection_ids", ids)
+        }
+        FileError::NotFound => Problem::not_found("file", name),
+        FileError::Io(error) => Problem::internal(error),
+        FileError::Store(error) => error.into(),
+    }
+}

@@ -1,0 +1,107 @@
+use crate::{ApiState, Caller, Operation, Prepared, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Serialize;
+use souk_app::connectors::{self, ConnectorError};
+use souk_domain::connections::{Need, STATEMENT_TIMEOUT_MS_DEFAULT, default_port};
+use souk_store::reference::StorageEngine;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storage-engines")
+    .about("Reference data", "List storage engines")
+    .notes("The ids are stable. An engine is `usable` while a connector for it is active.")
+    .returns(200, Shape::Bare(schema::<EnginesOut>));
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EnginesOut {
+    pub data: Vec<EngineOut>,
+    pub meta: Total,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Total {
+    pub total: usize,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EngineOut {
+    pub id: i64,
+    pub name: String,
+    pub slug: String,
+    /// How SQL is written for it; `none` when it takes none.
+    pub dialect: String,
+    pub credential_types: Vec<String>,
+    /// The members of a connection that this engine reads.
+    pub connection_fields: Vec<ConnectionField>,
+    pub usable: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionField {
+    pub name: &'static str,
+    pub required: bool,
+    /// What holds when the member is absent.
+    #[schema(value_type = Object)]
+    pub default: serde_json::Value,
+}
+
+/// Lists the platform's engines and those of the company's own connectors.
+pub async fn list_storage_engines(
+    State(api): State<ApiState>,
+    caller: Caller,
+) -> Result<Prepared, Problem> {
+    let engines = match connectors::engines(api.app(), caller.company()).await {
+        Ok(engines) => engines,
+        Err(ConnectorError::Store(error)) => return Err(error.into()),
+        Err(error) => return Err(Problem::internal(error)),
+    };
+    let data: Vec<EngineOut> = engines
+        .into_iter()
+        .map(|(row, active)| match active {
+            // What runs knows better than what was written down when the engine got its id.
+            Some(active) => engine(
+                StorageEngine {
+                    name: active.title.clone(),
+                    dialect: active.dialect.clone(),
+                    credential_types: active.credential_types.clone(),
+                    ..row
+                },
+                true,
+            ),
+            None => engine(row, false),
+        })
+        .collect();
+    let meta = Total { total: data.len() };
+    let body = serde_json::to_vec(&EnginesOut { data, meta }).map_err(Problem::internal)?;
+    Ok(Prepared(body.into()))
+}
+
+fn engine(row: StorageEngine, usable: bool) -> EngineOut {
+    EngineOut {
+        connection_fields: fields(row.need, &row.slug),
+        id: row.id,
+        name: row.name,
+        slug: row.slug,
+        dialect: row.dialect,
+        credential_types: row.credential_types,
+        usable,
+    }
+}
+
+fn fields(need: Need, slug: &str) -> Vec<ConnectionField> {
+    let default = |name: &str| match name {
+        "port" => default_port(slug).into(),
+        "ssl_mode" => "require".into(),
+        "statement_timeout_ms" => STATEMENT_TIMEOUT_MS_DEFAULT.into(),
+        _ => serde_json::Value::Null,
+    };
+    let common = [("statement_timeout_ms", false)];
+    let members = need.fields().iter().copied().chain(common);
+    members
+        .map(|(name, required)| ConnectionField {
+            name,
+            // A port is required where the engine has none of its own.
+            required: required || name == "port" && default_port(slug).is_none(),
+            default: default(name),
+        })
+        .collect()
+}
