@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, future};
+use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
 use souk_domain::ids::{CompanyId, KeyId};
 pub use souk_sandbox::{ConnectorInfo, Scope};
@@ -78,6 +78,8 @@ pub struct Registry {
     stored: Mutex<HashSet<Key>>,
     /// The bundled version of each connector: where a choice without a row leads.
     bundled: Mutex<BTreeMap<String, String>>,
+    /// The choices that were carried out, by scope and name.
+    applied: Mutex<BTreeMap<(String, String), Choice>>,
     changed: Arc<Notify>,
     uploads: Semaphore,
     /// One at a time changes what runs.
@@ -105,6 +107,7 @@ impl Registry {
         Registry {
             stored: Mutex::default(),
             bundled: Mutex::default(),
+            applied: Mutex::default(),
             changed,
             uploads: Semaphore::new(UPLOADS_MAX),
             changing: tokio::sync::Mutex::default(),
@@ -114,33 +117,18 @@ impl Registry {
 
 /// Loads the bundled connectors and what the store holds, then follows the store's changes on the
 /// current runtime. A stored connector that cannot be loaded is logged and left out.
-pub async fn start(app: &App, bundle: &[(&str, &[u8])]) -> Result<(), ConnectorError> {
-    let loads = bundle
-        .iter()
-        .map(|(_, wasm)| app.sandbox.load(wasm, Scope::Platform));
-    for (loaded, (file, _)) in future::join_all(loads).await.into_iter().zip(bundle) {
+pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), ConnectorError> {
+    let loads = app.sandbox.load_all(bundle).await;
+    for (loaded, (file, _)) in loads.into_iter().zip(bundle) {
         let info = loaded.map_err(|error| {
             ConnectorError::Internal(format!("bundled connector {file}: {error}"))
         })?;
         app.connectors
             .bundled
             .lock()
-            .insert(info.name.clone(), info.version.clone());
-    }
-    let chosen = choices(app).await?;
-    for (name, version) in app.connectors.bundled.lock().clone() {
-        // A choice of another version is carried out below; activating this one first would only drain it again.
-        let elsewhere = chosen.iter().any(|choice| {
-            choice.scope == PLATFORM && choice.name == name && choice.version != version
-        });
-        if !elsewhere {
-            app.sandbox
-                .activate(&Scope::Platform, &name, &version)
-                .await?;
-        }
+            .insert(info.name, info.version);
     }
     reconcile(app).await?;
-    activate_what_has_no_version(app).await?;
     sweep(app).await?;
     tokio::spawn(follow(app.clone()));
     Ok(())
@@ -291,7 +279,11 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     }
     for choice in &chosen {
         let scope = scope_from(&choice.scope);
-        if active(app, &scope, &choice.name).as_deref() == Some(&choice.version) {
+        // A choice is carried out once: what the operator's connector directory activates later stays.
+        let place = (choice.scope.clone(), choice.name.clone());
+        let before = app.connectors.applied.lock().insert(place, choice.clone());
+        let is_active = active(app, &scope, &choice.name).as_deref() == Some(&choice.version);
+        if is_active || before.as_ref() == Some(choice) {
             continue;
         }
         match app
@@ -331,18 +323,6 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
             Err(error) => {
                 tracing::warn!(scope, name, version, %error, "cannot remove a deleted connector")
             }
-        }
-    }
-    Ok(())
-}
-
-/// A bundled connector whose chosen version failed to load must not leave its engine without any.
-async fn activate_what_has_no_version(app: &App) -> Result<(), ConnectorError> {
-    for (name, version) in app.connectors.bundled.lock().clone() {
-        if active(app, &Scope::Platform, &name).is_none() {
-            app.sandbox
-                .activate(&Scope::Platform, &name, &version)
-                .await?;
         }
     }
     Ok(())
@@ -558,16 +538,15 @@ async fn remember(
     Ok(())
 }
 
-async fn choices(app: &App) -> Result<Vec<Choice>, ConnectorError> {
-    Ok(connectors::choices(&mut *app.db.read().await?).await?)
-}
-
-/// What a company sees of the connectors: the platform's and its own.
-pub fn visible(app: &App, company: &CompanyId) -> Vec<ConnectorInfo> {
+/// What a company sees of the connectors: the platform's and its own. Files of the operator's
+/// directory that were refused are the operator's business.
+pub fn visible(app: &App, company: &CompanyId, is_staff: bool) -> Vec<ConnectorInfo> {
     let visible = |info: &ConnectorInfo| {
-        info.company_id
+        let own = info
+            .company_id
             .as_deref()
-            .is_none_or(|owner| owner == company.as_str())
+            .is_none_or(|owner| owner == company.as_str());
+        own && (is_staff || info.status != Status::Rejected)
     };
     app.sandbox
         .connectors()

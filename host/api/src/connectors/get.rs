@@ -26,11 +26,12 @@ pub async fn get_connector(
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(&name))?;
-    let mut versions: Vec<ConnectorOut> = connectors::visible(api.app(), caller.company())
-        .into_iter()
-        .filter(|info| info.name == name)
-        .map(|info| ConnectorOut::new(info, &engines))
-        .collect();
+    let mut versions: Vec<ConnectorOut> =
+        connectors::visible(api.app(), caller.company(), caller.is_staff())
+            .into_iter()
+            .filter(|info| info.name == name)
+            .map(|info| ConnectorOut::new(info, &engines))
+            .collect();
     if versions.is_empty() {
         return Err(Problem::not_found("connector", &name));
     }

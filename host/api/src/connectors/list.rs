@@ -27,7 +27,7 @@ pub async fn list_connectors(
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(""))?;
-    let rows = connectors::visible(api.app(), caller.company())
+    let rows = connectors::visible(api.app(), caller.company(), caller.is_staff())
         .into_iter()
         .map(|info| ConnectorOut::new(info, &engines));
     let rows: Vec<ConnectorOut> = match query.text("status") {
