@@ -158,6 +158,7 @@ const SEED: &str = "
     CREATE ROLE md5er LOGIN PASSWORD 'md5pw';
     CREATE ROLE clear LOGIN PASSWORD 'clearpw';
     CREATE SCHEMA shop AUTHORIZATION reader;
+    GRANT USAGE ON SCHEMA shop TO md5er;
     SET ROLE reader;
     CREATE TYPE shop.mood AS ENUM ('sad', 'happy');
     CREATE TABLE shop.items (id int PRIMARY KEY, name varchar(20) NOT NULL, price numeric(10,2), moods shop.mood[]);

@@ -1,0 +1,374 @@
+//! What comes in: messages cut from the stream move the job at the head of the queue.
+
+use super::{Known, PING_SHAPE, Phase, Session, TYPES_MAX};
+use crate::errors::ServerError;
+use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe};
+use crate::protocol::{self, MESSAGE_BYTES_MAX, malformed, unexpected};
+use crate::startup;
+use crate::statements::{Described, Description};
+use crate::types::{self, Reading};
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::Message;
+use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step, Value};
+
+/// Name of the type, and whether it is an array of an enumeration, which we read in binary.
+const LOOKUP: &str = "SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL), \
+     COALESCE(t.typcategory = 'A' AND e.typtype = 'e', false)::text \
+     FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem WHERE t.oid = ANY ($1::oid[])";
+
+impl Session {
+    #[inline]
+    pub(super) fn bytes(&mut self, bytes: Vec<u8>, step: &mut Step) -> Result<(), Error> {
+        if matches!(self.phase, Phase::AskedTls) {
+            startup::accepts_tls(&bytes)?;
+            self.phase = Phase::Handshake;
+            step.start_tls();
+            return Ok(());
+        }
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        if self.partial.is_empty() {
+            let used = skipped + self.messages(&bytes[skipped..], step)?;
+            if used == 0 {
+                self.partial = bytes;
+            } else {
+                self.partial.extend_from_slice(&bytes[used..]);
+            }
+        } else {
+            let mut all = std::mem::take(&mut self.partial);
+            all.extend_from_slice(&bytes[skipped..]);
+            let used = self.messages(&all, step)?;
+            all.drain(..used);
+            self.partial = all;
+        }
+        Ok(())
+    }
+
+    /// Takes whole messages off the front and answers how many bytes they were.
+    fn messages(&mut self, buffer: &[u8], step: &mut Step) -> Result<usize, Error> {
+        let mut at = 0;
+        loop {
+            let rest = &buffer[at..];
+            let Some(&[tag, a, b, c, d]) = rest.first_chunk::<5>() else {
+                return Ok(at);
+            };
+            let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            if length < 4 {
+                return Err(malformed());
+            }
+            let Some(body) = rest.get(5..length.saturating_add(1)) else {
+                return if self.discards(tag, length, rest.len())? {
+                    Ok(buffer.len())
+                } else {
+                    Ok(at)
+                };
+            };
+            at += 1 + length;
+            match (tag, self.queue.front_mut()) {
+                (b'D', Some(Job::Execute(job))) if !job.complete => job.row(body, step),
+                _ => self.message(tag, &rest[..1 + length], body, step)?,
+            }
+        }
+    }
+
+    /// A message of which only `here` bytes have arrived. A row past its request's limits is not waited for.
+    fn discards(&mut self, tag: u8, length: usize, here: usize) -> Result<bool, Error> {
+        if let (b'D', Some(Job::Execute(job))) = (tag, self.queue.front_mut()) {
+            let over = length as u64 > job.ask.limits.bytes_max.saturating_add(1 << 16);
+            if (over || length > MESSAGE_BYTES_MAX) && !job.admit_oversized(length) {
+                self.skip = 1 + length - here;
+                return Ok(true);
+            }
+        }
+        if length > MESSAGE_BYTES_MAX {
+            return Err(malformed().detail("a message is longer than 64 MiB"));
+        }
+        Ok(false)
+    }
+
+    fn message(
+        &mut self,
+        tag: u8,
+        whole: &[u8],
+        body: &[u8],
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        match (tag, self.queue.front_mut()) {
+            // BindComplete, ParseComplete, CloseComplete; notices and notifications are nobody's.
+            (b'2', Some(Job::Execute(_) | Job::Lookup(_) | Job::Probe(_))) => Ok(()),
+            (b'1' | b'3', Some(_)) | (b'N' | b'A', _) => Ok(()),
+            (b'C' | b'I', Some(Job::Execute(job))) => {
+                job.complete = true;
+                Ok(())
+            }
+            (b'C', Some(Job::Lookup(_) | Job::Probe(_))) => Ok(()),
+            (b'n', Some(Job::Prepare(_))) => Ok(()),
+            (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse(whole)?),
+            (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
+            (b'E', _) => self.error(whole),
+            (b'Z', Some(_)) => match body {
+                // We open no transaction that outlives its Sync.
+                [b'I'] => self.job_ended(step),
+                _ => Err(malformed().detail("a statement left a transaction open")),
+            },
+            (b'S', _) => self.parameter(whole),
+            (b'R' | b'K' | b'Z' | b'v', None) => self.login(whole, step),
+            _ => Err(unexpected(tag)),
+        }
+    }
+
+    fn login(&mut self, whole: &[u8], step: &mut Step) -> Result<(), Error> {
+        let Phase::Login(login) = &mut self.phase else {
+            return Err(unexpected(whole[0]));
+        };
+        match parse(whole)? {
+            Message::BackendKeyData(body) => {
+                self.process = Some((body.process_id(), body.secret_key()))
+            }
+            Message::ReadyForQuery(_) => {
+                self.phase = Phase::Open;
+                self.set_up(step);
+                step.ready();
+            }
+            message => login.answer(message, &self.settings, self.tls, step.outgoing())?,
+        }
+        Ok(())
+    }
+
+    fn parameter(&mut self, whole: &[u8]) -> Result<(), Error> {
+        let Message::ParameterStatus(body) = parse(whole)? else {
+            return Err(malformed());
+        };
+        let (name, value) = (
+            body.name().map_err(|_| malformed())?,
+            body.value().map_err(|_| malformed())?,
+        );
+        match name {
+            "server_version" => self.server_version = value.to_string(),
+            "client_encoding" if value != "UTF8" && !matches!(self.phase, Phase::Open) => {
+                return Err(Error::configuration(
+                    "client_encoding",
+                    "the database does not speak UTF-8 to its clients",
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn error(&mut self, whole: &[u8]) -> Result<(), Error> {
+        let Message::ErrorResponse(body) = parse(whole)? else {
+            return Err(malformed());
+        };
+        let error = ServerError::read(&body);
+        if error.fatal {
+            return Err(error.blame(false));
+        }
+        let slot = match self.queue.front_mut() {
+            Some(Job::Prepare(job)) => &mut job.error,
+            Some(Job::Lookup(job)) => &mut job.error,
+            Some(Job::Execute(job)) => &mut job.error,
+            Some(Job::Probe(job)) => &mut job.error,
+            Some(Job::Setup) | None => return Err(error.blame(false)),
+        };
+        slot.get_or_insert(error);
+        Ok(())
+    }
+
+    fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
+        match self.queue.pop_front() {
+            Some(Job::Execute(job)) if job.error.is_none() => job.finish(step),
+            Some(Job::Execute(job)) => self.execute_failed(job, step),
+            Some(Job::Prepare(job)) => self.prepare_ended(job, step)?,
+            Some(Job::Lookup(job)) => self.lookup_ended(job, step),
+            Some(Job::Probe(job)) => self.probe_ended(job, step),
+            Some(Job::Setup) | None => {}
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn execute_failed(&mut self, mut job: Execute, step: &mut Step) {
+        let (lost, stale, cancelled) = match &job.error {
+            Some(error) => (
+                error.is_lost_statement(),
+                error.is_stale_statement(),
+                error.is_cancelled(),
+            ),
+            None => (false, false, false),
+        };
+        if lost && job.complete {
+            // It is `RESET ALL` that the server does not know any more.
+            self.set_up(step);
+        }
+        // A cancel that was meant for another job: it has found this one.
+        let strayed = cancelled && job.cancel == Cancel::No && self.strays > 0;
+        if cancelled {
+            self.strays = self.strays.saturating_sub(1);
+        }
+        let stale = stale && !job.complete;
+        if (stale || (strayed && !job.complete)) && job.can_retry() && job.cancel == Cancel::No {
+            if stale && self.statements.forget(&job.statement) {
+                protocol::close(step.outgoing(), &job.statement.name);
+            }
+            job.ask.retried = true;
+            return self.ask(&job.statement.text.clone(), job.ask, step);
+        }
+        job.finish(step);
+    }
+
+    fn prepare_ended(&mut self, job: Prepare, step: &mut Step) -> Result<(), Error> {
+        if let Some(error) = job.error {
+            self.refuse_asks(job.number, error.blame(false), step);
+            return Ok(());
+        }
+        if job.description.columns.is_empty() {
+            let error = Error::source_failed("no_result", "the statement returns no columns");
+            self.refuse_asks(job.number, error, step);
+            return Ok(());
+        }
+        let own = job.description.columns.iter().map(|c| c.type_oid);
+        let unknown: Vec<u32> = own
+            .filter(|&oid| types::native(oid, -1).is_none() && !self.types.contains_key(&oid))
+            .collect();
+        if unknown.is_empty() {
+            self.run_prepared(job.number, job.description, step);
+            return Ok(());
+        }
+        let oids = Value::Json(format!("{unknown:?}"));
+        self.run_own("types", LOOKUP, &[types::oid::FIRST_OWN], &[oids], step)?;
+        self.queue.push_back(Job::Lookup(Lookup {
+            number: job.number,
+            description: job.description,
+            error: None,
+        }));
+        Ok(())
+    }
+
+    fn looked_up(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut reader = protocol::Reader(body);
+        reader.u16()?;
+        let mut field = || -> Result<String, Error> {
+            Ok(String::from_utf8_lossy(reader.value()?.unwrap_or_default()).into_owned())
+        };
+        let (oid, name, enumerations) = (
+            field()?.parse().map_err(|_| malformed())?,
+            field()?,
+            field()? == "true",
+        );
+        if self.types.len() >= TYPES_MAX {
+            self.types.clear();
+        }
+        self.types.insert(
+            oid,
+            Known {
+                name,
+                reading: enumerations.then_some(Reading::Array),
+            },
+        );
+        Ok(())
+    }
+
+    fn lookup_ended(&mut self, job: Lookup, step: &mut Step) {
+        match job.error {
+            // Without the names the values are still right: text.
+            Some(error) if !error.is_cancelled() => {
+                self.refuse_asks(job.number, error.blame(false), step)
+            }
+            _ => self.run_prepared(job.number, job.description, step),
+        }
+    }
+
+    fn run_prepared(&mut self, number: u64, mut description: Description, step: &mut Step) {
+        for column in &mut description.columns {
+            if let Some(known) = self.types.get(&column.type_oid).cloned() {
+                (column.native, column.reading) = (known.name, known.reading);
+            }
+        }
+        let Some((statement, asks)) = self.statements.prepared(number, description) else {
+            return;
+        };
+        for ask in asks {
+            self.execute(ask, statement.clone(), step);
+        }
+    }
+
+    fn refuse_asks(&mut self, number: u64, error: Error, step: &mut Step) {
+        for ask in self.statements.refused(number) {
+            step.failed(ask.id, error.clone());
+        }
+    }
+
+    fn probe_ended(&mut self, job: Probe, step: &mut Step) {
+        let read_only = job.error.as_ref().is_some_and(ServerError::is_read_only);
+        match job.error {
+            Some(error) if !read_only => step.failed(job.id, error.blame(false)),
+            _ => {
+                let described = std::mem::replace(&mut self.ping_described, true);
+                step.columns(
+                    job.id,
+                    PING_SHAPE,
+                    if described {
+                        None
+                    } else {
+                        Some(Rows::ping_columns())
+                    },
+                );
+                step.batch(job.id, ping_batch(&self.server_version, read_only));
+                step.done(job.id);
+            }
+        }
+    }
+}
+
+/// One whole message by the library's own parser. Not for rows.
+fn parse(whole: &[u8]) -> Result<Message, Error> {
+    match Message::parse(&mut BytesMut::from(whole)) {
+        Ok(Some(message)) => Ok(message),
+        _ => Err(malformed()),
+    }
+}
+
+fn describe(job: &mut Prepare, message: Message) -> Result<(), Error> {
+    match message {
+        Message::ParameterDescription(body) => {
+            job.description.parameters = body.parameters().collect().map_err(|_| malformed())?;
+        }
+        Message::RowDescription(body) => {
+            let described = body.fields().map(|field| {
+                let type_oid = field.type_oid();
+                let native = types::native(type_oid, field.type_modifier());
+                let reading = Reading::of(type_oid);
+                Ok(Described {
+                    name: field.name().into(),
+                    native: native.unwrap_or_default().into(),
+                    type_oid,
+                    reading,
+                })
+            });
+            job.description.columns = described.collect().map_err(|_| malformed())?;
+        }
+        _ => return Err(malformed()),
+    }
+    Ok(())
+}
+
+fn ping_batch(server_version: &str, read_only: bool) -> Batch {
+    let cells = [Cell::Text(server_version), Cell::Boolean(read_only)];
+    let filled = |(column, cell): (Column, Cell<'_>)| {
+        let mut builder = ColumnBuilder::new(column.kind);
+        // The cells are of the columns' types.
+        let _ = builder.push(cell);
+        builder.finish()
+    };
+    Batch {
+        rows: 1,
+        chunks: Rows::ping_columns()
+            .into_iter()
+            .zip(cells)
+            .map(filled)
+            .collect(),
+    }
+}

@@ -1,0 +1,125 @@
+//! A server that lies: whatever it sends is an answer or an error, never a panic.
+
+mod common;
+
+use common::{Cluster, LIMITS};
+use souk_connector_postgres::Session;
+use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Step, Value};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// What a real server sent in one session, per write of ours.
+fn recorded(cluster: &Cluster) -> Vec<Vec<u8>> {
+    let mut session = Session::open(cluster.settings("md5er", "md5pw")).unwrap();
+    let mut socket = TcpStream::connect(("127.0.0.1", cluster.port)).unwrap();
+    let mut received = Vec::new();
+    let mut step = Step::default();
+    session.start(&mut step).unwrap();
+    let mut requests = requests().into_iter();
+    loop {
+        let (commands, _) = std::mem::take(&mut step).into_parts();
+        for command in &commands {
+            let Command::Send(bytes) = command else {
+                panic!("{command:?}")
+            };
+            socket.write_all(bytes).unwrap();
+        }
+        if commands.is_empty() {
+            match requests.next() {
+                None => return received,
+                Some((id, request)) => session.submit(id, request, &mut step).unwrap(),
+            }
+            continue;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let mut buffer = vec![0; 1 << 16];
+        let n = socket.read(&mut buffer).unwrap();
+        received.push(buffer[..n].to_vec());
+        session
+            .receive(Input::Bytes(buffer[..n].to_vec()), &mut step)
+            .unwrap();
+    }
+}
+
+fn requests() -> Vec<(u32, Request)> {
+    let sql = "SELECT 1::int4, 2::int8, 1.5::float8, 12.340::numeric, 'a'::text, now(), current_date, \
+        ARRAY[1,2,NULL], ARRAY['a'], '{}'::jsonb, gen_random_uuid(), NULL::text, 'sad'::shop.mood, true, '1 day'::interval";
+    let query = |text: &str, parameters| {
+        Request::Query(Query {
+            text: text.into(),
+            parameters,
+            limits: Limits {
+                bytes_max: 1 << 20,
+                ..LIMITS
+            },
+        })
+    };
+    vec![
+        (1, query(sql, vec![])),
+        (2, query(sql, vec![])),
+        (3, query("SELECT $1::int4 / 0", vec![Value::Int64(1)])),
+        (4, Request::Ping(LIMITS)),
+    ]
+}
+
+/// Plays the record back, spoilt, until the session ends or the record does.
+fn play(cluster: &Cluster, record: &[Vec<u8>]) {
+    let mut session = Session::open(cluster.settings("md5er", "md5pw")).unwrap();
+    let mut step = Step::default();
+    session.start(&mut step).unwrap();
+    let mut requests = requests().into_iter();
+    for bytes in record {
+        let (commands, _) = std::mem::take(&mut step).into_parts();
+        if commands.is_empty()
+            && let Some((id, request)) = requests.next()
+        {
+            if session.submit(id, request, &mut step).is_err() {
+                return;
+            }
+        }
+        if session
+            .receive(Input::Bytes(bytes.clone()), &mut step)
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Bytes flipped, cut out and doubled, thousands of ways.
+#[test]
+fn no_answer_makes_it_panic() {
+    let cluster = Cluster::get();
+    let record = recorded(cluster);
+    assert!(record.iter().any(|part| part.windows(3).any(|w| w == b"sad")), "the rows are in the record");
+    play(cluster, &record);
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    for _ in 0..30_000 {
+        let mut spoilt = record.clone();
+        for _ in 0..1 + random(3) {
+            let part = random(spoilt.len());
+            let bytes = &mut spoilt[part];
+            let at = random(bytes.len());
+            match random(5) {
+                0 => bytes[at] ^= 1 << random(8),
+                1 => bytes[at] = [0, 0x7f, 0x80, 0xff][random(4)],
+                2 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
+                3 => bytes.truncate(at + 1),
+                _ => {
+                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
+                    bytes.extend(copy);
+                }
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        play(cluster, &spoilt);
+    }
+}
