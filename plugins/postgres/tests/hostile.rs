@@ -91,7 +91,12 @@ fn play(cluster: &Cluster, record: &[Vec<u8>]) {
 fn no_answer_makes_it_panic() {
     let cluster = Cluster::get();
     let record = recorded(cluster);
-    assert!(record.iter().any(|part| part.windows(3).any(|w| w == b"sad")), "the rows are in the record");
+    assert!(
+        record
+            .iter()
+            .any(|part| part.windows(3).any(|w| w == b"sad")),
+        "the rows are in the record"
+    );
     play(cluster, &record);
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move |below: usize| {

@@ -135,6 +135,34 @@ impl Cluster {
         String::from_utf8(output.stdout).unwrap().trim().to_string()
     }
 
+    /// Gives the running server a certificate of its own.
+    pub fn enable_tls(&self) {
+        let data = self.dir.join("data");
+        let (key, certificate) = (data.join("server.key"), data.join("server.crt"));
+        as_postgres(&[
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            text(&key),
+            "-out",
+            text(&certificate),
+        ]);
+        as_postgres(&["chmod", "600", text(&key)]);
+        self.admin("ALTER SYSTEM SET ssl = on");
+        self.admin("SELECT pg_reload_conf()");
+        while self.admin("SHOW ssl") != "on" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn settings(&self, user: &str, password: &str) -> Settings {
         let json = format!(
             r#"{{"username":"{user}","password":"{password}","database":"postgres","ssl_mode":"disable","statement_timeout_ms":5000}}"#
