@@ -95,7 +95,7 @@ impl Host {
             let sandbox = app.sandbox.clone();
             tokio::spawn(async move { sandbox.watch_directory(&directory).await });
         }
-        tracing::info!(%address, %base_url, workers = settings.workers, "accepting requests");
+        tracing::info!(address = %server.address(), %base_url, workers = settings.workers, "accepting requests");
         Ok(Host {
             base_url,
             endpoint_base_url,
