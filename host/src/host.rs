@@ -60,6 +60,10 @@ impl Host {
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
         });
+        souk_app::connectors::start(&app, souk_plugins::bundle()).await?;
+        if let Some(directory) = &settings.connector_dir {
+            app.sandbox.watch_directory(directory).await;
+        }
         let platform = found_platform(&db).await?;
 
         let base_url = settings
@@ -90,10 +94,6 @@ impl Host {
         if let Some(address) = settings.metrics_listen {
             let address = metrics::start(address, app.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");
-        }
-        if let Some(directory) = settings.connector_dir.clone() {
-            let sandbox = app.sandbox.clone();
-            tokio::spawn(async move { sandbox.watch_directory(&directory).await });
         }
         tracing::info!(address = %server.address(), %base_url, workers = settings.workers, "accepting requests");
         Ok(Host {

@@ -72,7 +72,6 @@ pub(crate) fn directory(
     random::insecure_seed::add_to_linker::<T, WasiRandom>(l, T::random)?;
     cli::environment::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::exit::add_to_linker::<T, WasiCli>(l, T::cli)?;
-    cli::stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_input::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_output::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
