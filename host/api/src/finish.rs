@@ -12,6 +12,7 @@ use bytes::BytesMut;
 use http::header::{self, HeaderName, HeaderValue};
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
+use souk_store::teller::KeyUse;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -131,6 +132,16 @@ impl Call {
             (None, None) => (state.limiter().peek_address(self.peer, seconds), Scope::Ip),
         };
         self.write_headers(standing, scope, response);
+        self.count_use(state, response);
+    }
+
+    /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.
+    fn count_use(&self, state: &ApiState, response: &Response) {
+        if let (Some((principal, _)), Some(mounted)) = (&self.caller, &self.operation) {
+            let failed = response.status().is_client_error() || response.status().is_server_error();
+            let key_use = KeyUse::new(principal.key().id.clone(), mounted.prefix, self.now, failed);
+            state.app().teller.count_use(key_use);
+        }
     }
 
     fn render_problem(&mut self, response: &mut Response) {

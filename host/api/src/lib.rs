@@ -43,16 +43,23 @@
 pub mod answer;
 pub mod body;
 pub mod caller;
+pub mod companies;
 pub mod connections;
 pub mod connectors;
+pub mod credits;
+pub mod endpoint_keys;
 pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
+pub mod keys;
 pub mod limiter;
+pub mod money;
 pub mod openapi;
 pub mod operation;
+pub mod prices;
 pub mod problem;
+pub mod purchases;
 pub mod query;
 pub mod routes;
 mod state;
@@ -78,6 +85,12 @@ pub const HEADER_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub fn all() -> Routes {
     Routes::new()
         .merge(system::routes())
+        .merge(companies::routes())
+        .merge(keys::routes())
+        .merge(endpoint_keys::routes())
+        .merge(prices::routes())
+        .merge(purchases::routes())
+        .merge(credits::routes())
         .merge(connections::routes())
         .merge(connectors::routes())
         .merge(files::routes())

@@ -24,8 +24,8 @@ pub struct Mounted {
     pub operation: Operation,
     /// Its bucket among those of a key, if it has a limit of its own.
     pub bucket: Option<usize>,
-    /// Its place among all operations, for counters.
-    pub index: usize,
+    /// What statistics call it: the first fixed segment of its path, the company's left out.
+    pub prefix: &'static str,
 }
 
 type Mount =
@@ -82,7 +82,7 @@ impl Routes {
         let mut buckets = 0;
         let mut paths: BTreeMap<&'static str, (MethodRouter<ApiState>, Vec<&'static str>)> =
             BTreeMap::new();
-        for (index, (operation, mount)) in self.entries.iter().enumerate() {
+        for (operation, mount) in &self.entries {
             let bucket = operation.hourly.map(|_| {
                 buckets += 1;
                 buckets - 1
@@ -90,7 +90,7 @@ impl Routes {
             let mounted = Arc::new(Mounted {
                 operation: *operation,
                 bucket,
-                index,
+                prefix: prefix(operation.path),
             });
             for path in std::iter::once(&operation.path).chain(operation.aliases) {
                 let (router, methods) = paths.entry(path).or_default();
@@ -231,6 +231,16 @@ impl Handler<(), ApiState> for Unrouted {
             response
         })
     }
+}
+
+/// `/assets` of `/companies/{company_id}/assets/{asset_id}`, `/companies` of `/companies/me`.
+fn prefix(path: &'static str) -> &'static str {
+    let rest = path
+        .strip_prefix("/companies/{company_id}")
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(path);
+    let end = rest[1..].find('/').map_or(rest.len(), |place| place + 1);
+    &rest[..end]
 }
 
 /// The company that a path names, when the operation has one there: the raw second segment.

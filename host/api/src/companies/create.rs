@@ -1,0 +1,128 @@
+use super::shape::{CompanyOut, UserOut};
+use crate::keys::shape::KeyOut;
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use souk_domain::limits::KEY_LIMIT_DEFAULT;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::slugs::check_handle;
+use souk_domain::time::Timestamp;
+use souk_store::companies::{self, NewCompany};
+use souk_store::founding::{Founded, Founding, found};
+use souk_store::{StoreError, Write};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_company", "/admin/companies")
+    .about("Companies", "Create a company with its first administrator and key")
+    .notes(
+        "Platform staff only. The key of role 4 is in this answer only. `contact_email` becomes the administrator's address unless a user \
+         of another company has it already.",
+    )
+    .needs(Role::SuperAdmin, Permission::Write)
+    .body(schema::<CompanyIn>)
+    .returns(201, Shape::One(schema::<CompanyCreated>));
+
+/// The longest address that SMTP carries.
+const EMAIL_CHARS_MAX: usize = 254;
+
+#[derive(Deserialize, ToSchema)]
+pub struct CompanyIn {
+    #[schema(value_type = String, min_length = 1, max_length = 255)]
+    name: Text<1, 255>,
+    /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
+    handle: String,
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Option<Text<0, 1000>>,
+    #[schema(value_type = Option<String>, max_length = 254)]
+    contact_email: Option<Text<3, EMAIL_CHARS_MAX>>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct CompanyCreated {
+    company: CompanyOut,
+    /// The first administrator.
+    user: UserOut,
+    api_key: KeyOut,
+}
+
+/// Creates a company. The secret of its first key appears in this response only.
+pub async fn create_company(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<CompanyIn>,
+) -> Result<CreatedOnce<CompanyCreated>, Problem> {
+    check_handle(&body.handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
+    if body
+        .contact_email
+        .as_deref()
+        .is_some_and(|email| !email.contains('@'))
+    {
+        return Err(Problem::invalid(
+            "contact_email",
+            "must be an email address",
+        ));
+    }
+    let now = caller.now();
+    let mut write = api.db().write().await?;
+    let founded = match attempt(&mut write, &body, body.contact_email.as_deref(), now).await? {
+        Some(founded) => founded,
+        None => {
+            // The address belongs to a user already. The failed statement has spoilt the transaction.
+            drop(write);
+            write = api.db().write().await?;
+            attempt(&mut write, &body, None, now)
+                .await?
+                .ok_or_else(|| handle_taken(&body.handle))?
+        }
+    };
+    write.commit().await?;
+    let answer = |api_key| CompanyCreated {
+        company: (&founded.company).into(),
+        user: (&founded.user).into(),
+        api_key,
+    };
+    Ok(CreatedOnce {
+        location: format!("/companies/{}", founded.company.id),
+        data: answer(KeyOut::once(&founded.key, &founded.secret, now)),
+        kept: answer(KeyOut::masked(&founded.key, now)),
+    })
+}
+
+/// `None`: something other than the handle is taken.
+async fn attempt(
+    write: &mut Write,
+    body: &CompanyIn,
+    email: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Founded>, Problem> {
+    if companies::by_handle(write, &body.handle, now)
+        .await?
+        .is_some()
+    {
+        return Err(handle_taken(&body.handle));
+    }
+    let founding = Founding {
+        company: NewCompany {
+            handle: &body.handle,
+            name: &body.name,
+            description: body.description.as_deref(),
+            is_platform: false,
+        },
+        user_name: "Administrator",
+        email,
+        role: Role::Admin,
+        rate_limit: KEY_LIMIT_DEFAULT,
+    };
+    match found(write, &founding, now).await {
+        Ok(founded) => Ok(Some(founded)),
+        Err(StoreError::Conflict) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn handle_taken(handle: &str) -> Problem {
+    Problem::conflict(
+        "SLUG_TAKEN",
+        format!("the handle {handle:?} is taken, or was given up too recently; choose another one"),
+    )
+}

@@ -1,0 +1,30 @@
+use super::shape::CompanyOut;
+use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use souk_store::companies;
+
+pub const OPERATION: Operation = Operation::get("get_company", "/companies/{company_id}")
+    .about("Companies", "Show the own company")
+    .returns(200, Shape::One(schema::<CompanyOut>));
+
+pub const ME: Operation = Operation::get("my_company", "/companies/me")
+    .about("Companies", "Show the company of the key")
+    .any_company()
+    .returns(200, Shape::One(schema::<CompanyOut>));
+
+/// Shows the path's company.
+pub async fn get_company(
+    State(api): State<ApiState>,
+    caller: Caller,
+) -> Result<Data<CompanyOut>, Problem> {
+    let mut read = api.db().read().await?;
+    let company = companies::get(&mut read, caller.company()).await?;
+    let company =
+        company.ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
+    Ok(Data((&company).into()))
+}
+
+/// Shows the key's company.
+pub async fn my_company(api: State<ApiState>, caller: Caller) -> Result<Data<CompanyOut>, Problem> {
+    get_company(api, caller).await
+}

@@ -1,0 +1,95 @@
+use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use souk_domain::ids::{CompanyId, TransactionId};
+use souk_domain::money::Credits;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::{companies, ledger};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post(
+    "grant_credits",
+    "/admin/companies/{company_id}/credits/grants",
+)
+.about("Credits", "Give credits to a company")
+.notes("Platform staff only.")
+.needs(Role::SuperAdmin, Permission::Write)
+.body(schema::<GrantIn>)
+.returns(201, Shape::One(schema::<GrantOut>));
+
+/// A bound against typing errors.
+const GRANT_CREDITS_MAX: i64 = 1_000_000_000;
+
+#[derive(Deserialize, ToSchema)]
+pub struct GrantIn {
+    #[schema(minimum = 1, maximum = 1000000000)]
+    credits: i64,
+    #[schema(value_type = String, min_length = 1, max_length = 500)]
+    reason: Text<1, 500>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Grant)]
+pub struct GrantOut {
+    #[schema(value_type = String)]
+    id: TransactionId,
+    #[schema(value_type = String)]
+    company_id: CompanyId,
+    /// `grant`
+    r#type: &'static str,
+    /// `posted`
+    status: &'static str,
+    amount_credits: i64,
+    balance_after_credits: Option<i64>,
+    description: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+}
+
+/// Gives credits out of the platform's pocket.
+pub async fn grant_credits(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(company): Path<CompanyId>,
+    Body(body): Body<GrantIn>,
+) -> Result<Created<GrantOut>, Problem> {
+    if !(1..=GRANT_CREDITS_MAX).contains(&body.credits) {
+        return Err(Problem::invalid(
+            "credits",
+            format!("must be 1 to {GRANT_CREDITS_MAX}"),
+        ));
+    }
+    let credits = Credits::new(body.credits)
+        .map_err(|error| Problem::invalid("credits", error.to_string()))?;
+    let mut write = api.db().write().await?;
+    companies::get(&mut write, &company)
+        .await?
+        .ok_or_else(|| Problem::not_found("company", company.as_str()))?;
+    let transaction = ledger::grant(
+        &mut write,
+        &company,
+        credits,
+        &body.reason,
+        Some(caller.key_id()),
+        caller.now(),
+    )
+    .await?;
+    write.commit().await?;
+    Ok(Created {
+        location: format!(
+            "/companies/{company}/credits/transactions/{}",
+            transaction.id
+        ),
+        data: GrantOut {
+            id: transaction.id,
+            company_id: company,
+            r#type: "grant",
+            status: "posted",
+            amount_credits: transaction.credits,
+            balance_after_credits: transaction.balance_after,
+            description: transaction.description,
+            created_at: transaction.created_at,
+        },
+    })
+}

@@ -1,0 +1,83 @@
+use super::find_endpoint;
+use crate::keys::shape::KeyOut;
+use crate::keys::{check_future, check_rate_limit};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::keys::{KeySecret, KeyType};
+use souk_domain::limits::KEY_LIMIT_DEFAULT;
+use souk_domain::roles::{Grant, Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::keys::{self, NewKey};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/companies/{company_id}/endpoints/{endpoint_id}/keys")
+    .about("Endpoint keys", "Mint a key that reads this endpoint")
+    .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
+    .needs(Role::DataEngineer, Permission::Write)
+    .hourly(10)
+    .body(schema::<EndpointKeyIn>)
+    .returns(201, Shape::One(schema::<KeyOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct EndpointKeyIn {
+    #[schema(value_type = String, min_length = 1, max_length = 255)]
+    name: Text<1, 255>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// Requests an hour, 1 to 1000000000. Default 1000.
+    rate_limit: Option<i64>,
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Option<Text<0, 1000>>,
+    company_id: Option<String>,
+}
+
+/// Mints an endpoint key. The secret appears in this response only.
+pub async fn create_endpoint_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, endpoint)): Path<(CompanyId, EndpointId)>,
+    Body(body): Body<EndpointKeyIn>,
+) -> Result<CreatedOnce<KeyOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let now = caller.now();
+    let expires_at = body
+        .expires_at
+        .map(|at| check_future("expires_at", at, now))
+        .transpose()?;
+    let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT))?;
+
+    let mut write = api.db().write().await?;
+    let found = find_endpoint(&mut write, &caller, &endpoint).await?;
+    if found.status == "archived" {
+        return Err(Problem::state(
+            "archived",
+            "an archived endpoint gets no new keys",
+        ));
+    }
+    let secret = KeySecret::generate(KeyType::Endpoint);
+    let new = NewKey {
+        company_id: caller.company(),
+        user_id: caller.user().filter(|_| caller.company() == caller.payer()),
+        endpoint_id: Some(&endpoint),
+        purchase_id: None,
+        name: &body.name,
+        description: body.description.as_deref(),
+        grant: Grant::ENDPOINT,
+        rate_limit,
+        created_by: Some(caller.key_id().as_str()),
+        expires_at,
+    };
+    let key = keys::insert(&mut write, &new, &secret, now).await?;
+    write.commit().await?;
+    Ok(CreatedOnce {
+        location: format!(
+            "/companies/{}/endpoints/{endpoint}/keys/{}",
+            caller.company(),
+            key.id
+        ),
+        data: KeyOut::once(&key, &secret, now),
+        kept: KeyOut::masked(&key, now),
+    })
+}

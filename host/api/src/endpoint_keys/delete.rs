@@ -1,0 +1,43 @@
+use super::find_endpoint;
+use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, EndpointId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::keys::{self, Deactivation};
+
+pub const OPERATION: Operation = Operation::delete(
+    "delete_endpoint_key",
+    "/companies/{company_id}/endpoints/{endpoint_id}/keys/{api_key_id}",
+)
+.about("Endpoint keys", "Deactivate a key of this endpoint")
+.notes("The key is refused with 410 from the next request on.")
+.needs(Role::DataEngineer, Permission::Write)
+.hourly(10);
+
+/// Deactivates an endpoint key at once.
+pub async fn delete_endpoint_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, endpoint, id)): Path<(CompanyId, EndpointId, KeyId)>,
+) -> Result<Deleted, Problem> {
+    let mut write = api.db().write().await?;
+    find_endpoint(&mut write, &caller, &endpoint).await?;
+    let key = keys::get(&mut write, caller.company(), &id).await?;
+    key.filter(|key| key.endpoint_id.as_ref() == Some(&endpoint))
+        .ok_or_else(|| Problem::not_found("API key", id.as_str()))?;
+    let deactivation = Deactivation {
+        at: caller.now(),
+        by: Some(caller.key_id().as_str()),
+        ..Deactivation::default()
+    };
+    keys::deactivate(
+        &mut write,
+        caller.company(),
+        &id,
+        &deactivation,
+        caller.now(),
+    )
+    .await?;
+    write.commit().await?;
+    Ok(Deleted)
+}

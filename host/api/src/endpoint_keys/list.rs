@@ -1,0 +1,50 @@
+use super::find_endpoint;
+use crate::keys::shape::KeyOut;
+use crate::{ApiState, Caller, List, Operation, PAGING, Page, Path, Problem, Query, Shape, schema};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_store::keys::{self, KeyFilter};
+
+pub const OPERATION: Operation = Operation::get(
+    "list_endpoint_keys",
+    "/companies/{company_id}/endpoints/{endpoint_id}/keys",
+)
+.about(
+    "Endpoint keys",
+    "List the company's keys of one endpoint, newest first",
+)
+.query(PAGING)
+.returns(200, Shape::List(schema::<KeyOut>));
+
+/// Lists the keys of one endpoint, masked.
+pub async fn list_endpoint_keys(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, endpoint)): Path<(CompanyId, EndpointId)>,
+    query: Query,
+) -> Result<List<KeyOut>, Problem> {
+    let page = Page::of(&query);
+    let mut read = api.db().read().await?;
+    find_endpoint(&mut read, &caller, &endpoint).await?;
+    let filter = KeyFilter {
+        endpoint_id: Some(endpoint),
+        ..KeyFilter::default()
+    };
+    let (keys, total) = keys::list(
+        &mut read,
+        caller.company(),
+        &filter,
+        caller.now(),
+        page.offset(),
+        page.limit(),
+    )
+    .await?;
+    Ok(List {
+        data: keys
+            .iter()
+            .map(|key| KeyOut::masked(key, caller.now()))
+            .collect(),
+        total,
+        page,
+    })
+}

@@ -1,0 +1,42 @@
+use super::{check_may_manage, find};
+use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::keys::{self, Deactivation};
+
+pub const OPERATION: Operation = Operation::delete(
+    "delete_key",
+    "/companies/{company_id}/api-keys/{api_key_id}",
+)
+.aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
+.about("API keys", "Deactivate a key")
+.notes("The key is refused with 410 from the next request on. Repeating it is 204 again.")
+.needs(Role::DataScientist, Permission::Write)
+.hourly(10);
+
+/// Deactivates a key at once.
+pub async fn delete_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, KeyId)>,
+) -> Result<Deleted, Problem> {
+    let mut write = api.db().write().await?;
+    let key = find(&mut write, &caller, &id).await?;
+    check_may_manage(&caller, &key)?;
+    let deactivation = Deactivation {
+        at: caller.now(),
+        by: Some(caller.key_id().as_str()),
+        ..Deactivation::default()
+    };
+    keys::deactivate(
+        &mut write,
+        caller.company(),
+        &id,
+        &deactivation,
+        caller.now(),
+    )
+    .await?;
+    write.commit().await?;
+    Ok(Deleted)
+}

@@ -1,0 +1,102 @@
+use super::{check_may_manage, find};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::keys::{self, Deactivation};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post(
+    "revoke_key",
+    "/companies/{company_id}/api-keys/{api_key_id}/revoke",
+)
+.aliases(&["/companies/{company_id}/api_keys/{api_key_id}/revoke"])
+.about("API keys", "Deactivate a key and record why")
+.notes("A key that is deactivated already keeps its first reason.")
+.needs(Role::DataScientist, Permission::Write)
+.hourly(10)
+.optional_body(schema::<RevokeIn>)
+.returns(200, Shape::One(schema::<Revoked>));
+
+#[derive(Default, Deserialize, ToSchema)]
+pub struct RevokeIn {
+    #[schema(value_type = Option<String>, max_length = 500)]
+    reason: Option<Text<0, 500>>,
+    reason_code: Option<ReasonCode>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    Compromised,
+    Rotated,
+    Unused,
+    EmployeeLeft,
+    Other,
+}
+
+impl ReasonCode {
+    const fn name(self) -> &'static str {
+        match self {
+            ReasonCode::Compromised => "compromised",
+            ReasonCode::Rotated => "rotated",
+            ReasonCode::Unused => "unused",
+            ReasonCode::EmployeeLeft => "employee_left",
+            ReasonCode::Other => "other",
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Revoked {
+    #[schema(value_type = String)]
+    id: KeyId,
+    name: String,
+    key: String,
+    status: &'static str,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    revoked_at: Option<Timestamp>,
+    revoked_by: Option<String>,
+    revocation_reason: Option<String>,
+    reason_code: Option<String>,
+}
+
+/// Deactivates a key at once, with a reason.
+pub async fn revoke_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, KeyId)>,
+    OptionalBody(body): OptionalBody<RevokeIn>,
+) -> Result<Data<Revoked>, Problem> {
+    let mut write = api.db().write().await?;
+    let key = find(&mut write, &caller, &id).await?;
+    check_may_manage(&caller, &key)?;
+    let deactivation = Deactivation {
+        at: caller.now(),
+        by: Some(caller.key_id().as_str()),
+        reason: body.reason.as_deref(),
+        reason_code: body.reason_code.map(ReasonCode::name),
+    };
+    let key = keys::deactivate(
+        &mut write,
+        caller.company(),
+        &id,
+        &deactivation,
+        caller.now(),
+    )
+    .await?
+    .unwrap_or(key);
+    write.commit().await?;
+    Ok(Data(Revoked {
+        key: key.masked(),
+        status: key.state(caller.now()).as_str(),
+        id: key.id,
+        name: key.name,
+        revoked_at: key.deactivated_at,
+        revoked_by: key.revoked_by,
+        revocation_reason: key.revocation_reason,
+        reason_code: key.reason_code,
+    }))
+}

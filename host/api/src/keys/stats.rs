@@ -1,0 +1,219 @@
+use super::find;
+use crate::{
+    ApiState, Caller, Data, Operation, Param, ParamKind, Path, Problem, Query, Shape, schema,
+};
+use axum::extract::State;
+use serde::Serialize;
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::time::{DAY, HOUR, Timestamp};
+use souk_store::usage;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+const PERIOD: Param = Param {
+    name: "period",
+    kind: ParamKind::OneOf(&["24h", "7d", "30d", "90d"]),
+    about: "Up to now. Default 30d. Not together with dates.",
+};
+const START_DATE: Param = Param {
+    name: "start_date",
+    kind: ParamKind::Text { chars_max: 40 },
+    about: "Begin of a custom period: a date or an instant, UTC.",
+};
+const END_DATE: Param = Param {
+    name: "end_date",
+    kind: ParamKind::Text { chars_max: 40 },
+    about: "End of a custom period: an instant, or a date that is included.",
+};
+
+pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{company_id}/api-keys/{api_key_id}/stats")
+    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}/stats"])
+    .about("API keys", "Usage of a key")
+    .notes(
+        "Days are UTC, ascending and without gaps. Counts are kept per hour: a custom period begins and ends at full hours. Requests that \
+         were refused with 403 or 429 count as failed.",
+    )
+    .hourly(100)
+    .query(&[PERIOD, START_DATE, END_DATE])
+    .returns(200, Shape::One(schema::<KeyStats>));
+
+/// A leap year.
+const SPAN_DAYS_MAX: u32 = 366;
+
+#[derive(Serialize, ToSchema)]
+pub struct KeyStats {
+    #[schema(value_type = String)]
+    api_key_id: KeyId,
+    /// `24h`, `7d`, `30d`, `90d` or `custom`
+    period: String,
+    total_requests: i64,
+    successful_requests: i64,
+    failed_requests: i64,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    first_used: Option<Timestamp>,
+    /// Requests by route prefix, such as `/assets`.
+    usage_by_endpoint: BTreeMap<String, i64>,
+    usage_by_day: Vec<Day>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Day {
+    /// `YYYY-MM-DD`
+    date: String,
+    requests: i64,
+}
+
+/// Usage of a key over a period.
+pub async fn key_stats(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, KeyId)>,
+    query: Query,
+) -> Result<Data<KeyStats>, Problem> {
+    let (period, from, to) = period(&query, caller.now())?;
+    let mut read = api.db().read().await?;
+    let key = find(&mut read, &caller, &id).await?;
+    let hours = usage::key_hours(&mut read, &id, hour_start(from), to).await?;
+    let (total, failed) = hours.iter().fold((0, 0), |(total, failed), hour| {
+        (total + hour.requests, failed + hour.failed)
+    });
+    let mut days = zero_filled(from, to);
+    let mut routes = BTreeMap::new();
+    for hour in hours {
+        *days.entry(hour.hour.date()).or_insert(0) += hour.requests;
+        *routes.entry(hour.route).or_insert(0) += hour.requests;
+    }
+    Ok(Data(KeyStats {
+        api_key_id: id,
+        period,
+        total_requests: total,
+        successful_requests: total - failed,
+        failed_requests: failed,
+        last_used: key.last_used_at,
+        first_used: key.first_used_at,
+        usage_by_endpoint: routes,
+        usage_by_day: days
+            .into_iter()
+            .map(|(date, requests)| Day { date, requests })
+            .collect(),
+    }))
+}
+
+/// Name, begin and end of the period: 7d, 30d and 90d are that many dates ending today, 24h the last day to the hour.
+fn period(query: &Query, now: Timestamp) -> Result<(String, Timestamp, Timestamp), Problem> {
+    let (start, end) = (query.text("start_date"), query.text("end_date"));
+    if start.is_none() && end.is_none() {
+        let name = query.text("period").unwrap_or("30d");
+        let from = match name {
+            "24h" => now.before(DAY),
+            "7d" => now.day_start().before(DAY * 6),
+            "90d" => now.day_start().before(DAY * 89),
+            _ => now.day_start().before(DAY * 29),
+        };
+        return Ok((name.to_owned(), from, now));
+    }
+    let invalid = |message: &'static str| {
+        Problem::bad_request("INVALID_PERIOD", message).detail("errors", serde_json::json!([]))
+    };
+    if query.text("period").is_some() {
+        return Err(invalid("send either period or start_date and end_date"));
+    }
+    let (Some(start), Some(end)) = (start, end) else {
+        return Err(invalid("send both start_date and end_date"));
+    };
+    let from = instant(start)
+        .ok_or_else(|| invalid("start_date must be a date or an ISO 8601 instant"))?;
+    let to = match instant(end)
+        .ok_or_else(|| invalid("end_date must be a date or an ISO 8601 instant"))?
+    {
+        midnight if is_date(end) => midnight.after(DAY),
+        instant => instant,
+    };
+    if to <= from {
+        return Err(invalid("end_date must be after start_date"));
+    }
+    if to.since(from) > DAY * SPAN_DAYS_MAX {
+        return Err(invalid("a custom period has at most 366 days"));
+    }
+    Ok(("custom".to_owned(), from, to))
+}
+
+fn hour_start(instant: Timestamp) -> Timestamp {
+    let hour = HOUR.as_micros() as i64;
+    Timestamp::from_micros(instant.micros().div_euclid(hour) * hour)
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == "2026-01-31".len()
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    if is_date(text) {
+        Timestamp::parse(&format!("{text}T00:00:00Z")).ok()
+    } else {
+        Timestamp::parse(text).ok()
+    }
+}
+
+fn zero_filled(from: Timestamp, to: Timestamp) -> BTreeMap<String, i64> {
+    let mut days = BTreeMap::new();
+    let mut day = from.day_start();
+    while day < to {
+        days.insert(day.date(), 0);
+        day = day.after(DAY);
+    }
+    days
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Param;
+
+    static PARAMS: &[Param] = &[PERIOD, START_DATE, END_DATE];
+
+    fn dates(query: &str) -> Result<usize, String> {
+        let now = Timestamp::parse("2026-03-10T12:30:00Z").unwrap();
+        let query =
+            Query::read(query, PARAMS, false).map_err(|problem| problem.code().to_owned())?;
+        period(&query, now)
+            .map(|(_, from, to)| zero_filled(from, to).len())
+            .map_err(|problem| problem.code().to_owned())
+    }
+
+    /// 7d, 30d and 90d have exactly that many dates; 24h those it touches; a date-only end is inclusive.
+    #[test]
+    fn periods_have_their_dates() {
+        assert_eq!(
+            (
+                dates("period=7d"),
+                dates("period=30d"),
+                dates("period=90d"),
+                dates("")
+            ),
+            (Ok(7), Ok(30), Ok(90), Ok(30))
+        );
+        assert_eq!(dates("period=24h"), Ok(2));
+        assert_eq!(dates("start_date=2026-01-01&end_date=2026-01-03"), Ok(3));
+        assert_eq!(
+            dates("start_date=2026-01-01T00:00:00Z&end_date=2026-01-03T00:00:00Z"),
+            Ok(2)
+        );
+    }
+
+    /// Half, contradictory, reversed and endless periods are refused.
+    #[test]
+    fn what_is_no_period_is_refused() {
+        for query in [
+            "start_date=2026-01-01",
+            "period=7d&start_date=2026-01-01&end_date=2026-01-02",
+            "start_date=2026-01-02&end_date=2026-01-01",
+            "start_date=2020-01-01&end_date=2026-01-01",
+            "start_date=x&end_date=2026-01-01",
+        ] {
+            assert_eq!(dates(query), Err("INVALID_PERIOD".to_owned()), "{query}");
+        }
+    }
+}

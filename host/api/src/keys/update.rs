@@ -1,0 +1,97 @@
+use super::shape::KeyOut;
+use super::{check_future, check_may_manage, check_rate_limit, find, refuse};
+use crate::{
+    ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Shape, Text, schema,
+};
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Value;
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::keys;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{company_id}/api-keys/{api_key_id}")
+    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
+    .about("API keys", "Change a key's metadata")
+    .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
+    .needs(Role::DataScientist, Permission::Write)
+    .hourly(50)
+    .body(schema::<KeyPatch>)
+    .returns(200, Shape::One(schema::<KeyOut>));
+
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ApiKeyPatch)]
+pub struct KeyPatch {
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    name: Option<Text<1, 255>>,
+    /// `null` clears it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Patch<Timestamp>,
+    rate_limit: Option<i64>,
+    #[schema(value_type = Option<Vec<String>>)]
+    permissions: Option<Vec<Permission>>,
+    /// `null` clears it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Patch<Text<0, 1000>>,
+    company_id: Option<String>,
+    #[schema(ignore)]
+    key: Option<Value>,
+    #[schema(ignore)]
+    role_id: Option<Value>,
+    #[schema(ignore)]
+    key_type: Option<Value>,
+}
+
+/// Changes a key's metadata.
+pub async fn update_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, KeyId)>,
+    Body(body): Body<KeyPatch>,
+) -> Result<Data<KeyOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    for (field, value) in [
+        ("key", &body.key),
+        ("role_id", &body.role_id),
+        ("key_type", &body.key_type),
+    ] {
+        if value.is_some() {
+            let error =
+                FieldError::new(field, "immutable", "cannot be changed; create another key");
+            return Err(Problem::fields("KEY_VALUE_IMMUTABLE", vec![error]));
+        }
+    }
+    let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
+    let expires_at = match body.expires_at {
+        Patch::Absent => None,
+        Patch::Null => Some(None),
+        Patch::Value(at) => Some(Some(check_future("expires_at", at, caller.now())?)),
+    };
+
+    let mut write = api.db().write().await?;
+    let mut key = find(&mut write, &caller, &id).await?;
+    check_may_manage(&caller, &key)?;
+    if let Some(permissions) = body.permissions {
+        key.grant = key
+            .grant
+            .with_permissions(caller.grant(), permissions.into_iter().collect())
+            .map_err(refuse)?;
+    }
+    if let Some(name) = body.name {
+        key.name = name.into_string();
+    }
+    match body.description {
+        Patch::Absent => {}
+        Patch::Null => key.description = None,
+        Patch::Value(text) => key.description = Some(text.into_string()),
+    }
+    key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
+    key.expires_at = expires_at.unwrap_or(key.expires_at);
+    let key = keys::update(&mut write, &key, caller.now()).await?;
+    write.commit().await?;
+    Ok(Data(KeyOut::masked(&key, caller.now())))
+}

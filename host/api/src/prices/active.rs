@@ -1,0 +1,27 @@
+use super::product::Priced;
+use super::shape::PriceOut;
+use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use souk_store::prices;
+
+pub const OPERATION: Operation = Operation::get(
+    "active_price",
+    "/companies/{company_id}/assets/{asset_id}/prices/active",
+)
+.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/active"])
+.about("Prices", "Show the price that holds now")
+.notes("Also of published products of other companies. 404 `PRICE_NOT_FOUND` when there is none.")
+.returns(200, Shape::One(schema::<PriceOut>));
+
+/// Shows the price that holds now.
+pub async fn active_price(
+    State(api): State<ApiState>,
+    caller: Caller,
+    priced: Priced,
+) -> Result<Data<PriceOut>, Problem> {
+    let mut read = api.db().read().await?;
+    priced.check_visible(&mut read, &caller).await?;
+    let price = prices::active(&mut read, priced.product.id(), caller.now()).await?;
+    let price = price.ok_or_else(|| priced.no_price("active"))?;
+    Ok(Data(PriceOut::at(price, caller.now())))
+}

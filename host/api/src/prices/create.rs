@@ -1,0 +1,62 @@
+use super::product::Priced;
+use super::shape::{PriceOut, amount};
+use super::timeline::{self, Entry};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Number;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_price", "/companies/{company_id}/assets/{asset_id}/prices")
+    .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices"])
+    .about("Prices", "Set the price of a product")
+    .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
+    .needs(Role::DataEngineer, Permission::Write)
+    .body(schema::<PriceIn>)
+    .returns(201, Shape::One(schema::<PriceOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct PriceIn {
+    /// Either this or `price_credits`. At most two decimals.
+    #[schema(value_type = Option<f64>)]
+    price_usd: Option<Number>,
+    price_credits: Option<i64>,
+    /// Default now.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    effective_from: Option<Timestamp>,
+    company_id: Option<String>,
+}
+
+/// Sets a price; the former one ends where it begins.
+pub async fn create_price(
+    State(api): State<ApiState>,
+    caller: Caller,
+    priced: Priced,
+    Body(body): Body<PriceIn>,
+) -> Result<Created<PriceOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let (credits, usd) = amount(body.price_usd.as_ref(), body.price_credits)?;
+    let from = timeline::begin(body.effective_from, caller.now())?;
+    let mut write = api.db().write().await?;
+    priced.check_own(&mut write, &caller).await?;
+    let price = timeline::place(
+        &mut write,
+        &caller,
+        &priced.product,
+        Entry {
+            credits,
+            usd,
+            discount: None,
+            from,
+            to: None,
+        },
+    )
+    .await?;
+    write.commit().await?;
+    Ok(Created {
+        location: format!("{}/{}", priced.location(&caller), price.id),
+        data: PriceOut::at(price, caller.now()),
+    })
+}

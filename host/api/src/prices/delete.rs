@@ -1,0 +1,47 @@
+use super::product::Priced;
+use crate::{ApiState, Caller, Deleted, Operation, Problem};
+use axum::extract::State;
+use souk_domain::roles::{Permission, Role};
+use souk_store::prices;
+
+pub const OPERATION: Operation = Operation::delete(
+    "delete_price",
+    "/companies/{company_id}/assets/{asset_id}/prices/{price_id}",
+)
+.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
+.about("Prices", "Remove a price that has not begun")
+.notes(
+    "The price before it goes on instead. A price that has begun is history: 409 `INVALID_STATE`.",
+)
+.needs(Role::DataEngineer, Permission::Write);
+
+/// Removes a planned price.
+pub async fn delete_price(
+    State(api): State<ApiState>,
+    caller: Caller,
+    priced: Priced,
+) -> Result<Deleted, Problem> {
+    let id = priced.price()?;
+    let now = caller.now();
+    let mut write = api.db().write().await?;
+    priced.check_own(&mut write, &caller).await?;
+    let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
+    let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
+    if !price.validity.is_future(now) {
+        return Err(Problem::state(
+            "begun",
+            "a price that has begun cannot be removed; set another one",
+        ));
+    }
+    let others = prices::holding_from(&mut write, priced.product.id(), now).await?;
+    prices::delete(&mut write, &price).await?;
+    if let Some(mut before) = others
+        .into_iter()
+        .find(|other| other.validity.to == Some(price.validity.from))
+    {
+        before.validity.to = price.validity.to;
+        prices::update(&mut write, &before, now).await?;
+    }
+    write.commit().await?;
+    Ok(Deleted)
+}

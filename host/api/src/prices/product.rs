@@ -1,0 +1,100 @@
+//! The product that a price belongs to: the asset or the endpoint of the path.
+
+use crate::{ApiState, Caller, Path, Problem};
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use souk_domain::ids::{AssetId, EndpointId, PriceId};
+use souk_domain::products::Product;
+use souk_store::{AnyConnection, assets, endpoints};
+use std::collections::HashMap;
+
+/// `…/assets/{asset_id}/prices…` or `…/endpoints/{endpoint_id}/prices…`.
+pub struct Priced {
+    pub product: Product,
+    price: Option<String>,
+}
+
+impl FromRequestParts<ApiState> for Priced {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Priced, Problem> {
+        let Path(mut names) =
+            Path::<HashMap<String, String>>::from_request_parts(parts, state).await?;
+        let malformed = |error: souk_domain::ids::IdError| {
+            Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string())
+        };
+        let product = match (names.remove("asset_id"), names.remove("endpoint_id")) {
+            (Some(asset), _) => Product::Asset(AssetId::parse(&asset).map_err(malformed)?),
+            (None, Some(endpoint)) => {
+                Product::Endpoint(EndpointId::parse(&endpoint).map_err(malformed)?)
+            }
+            (None, None) => return Err(Problem::internal("a price's path names no product")),
+        };
+        Ok(Priced {
+            product,
+            price: names.remove("price_id"),
+        })
+    }
+}
+
+impl Priced {
+    pub fn price(&self) -> Result<PriceId, Problem> {
+        let id = self.price.as_deref().unwrap_or_default();
+        PriceId::parse(id)
+            .map_err(|error| Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string()))
+    }
+
+    /// The product must be the company's own.
+    pub async fn check_own(&self, db: &mut AnyConnection, caller: &Caller) -> Result<(), Problem> {
+        let status = match &self.product {
+            Product::Asset(id) => assets::get(db, caller.company(), id)
+                .await?
+                .map(|asset| asset.status),
+            Product::Endpoint(id) => endpoints::get(db, caller.company(), id)
+                .await?
+                .map(|endpoint| endpoint.status),
+        };
+        status.map(drop).ok_or_else(|| self.not_found())
+    }
+
+    /// The product must be the company's own, or published.
+    pub async fn check_visible(
+        &self,
+        db: &mut AnyConnection,
+        caller: &Caller,
+    ) -> Result<(), Problem> {
+        let found = match &self.product {
+            Product::Asset(id) => assets::get_any(db, id)
+                .await?
+                .map(|asset| (asset.company_id, asset.status)),
+            Product::Endpoint(id) => endpoints::get_any(db, id)
+                .await?
+                .map(|endpoint| (endpoint.company_id, endpoint.status)),
+        };
+        match found {
+            Some((owner, status)) if owner == *caller.company() || status == "published" => Ok(()),
+            _ => Err(self.not_found()),
+        }
+    }
+
+    pub fn no_price(&self, id: &str) -> Problem {
+        Problem::not_found("price", id)
+    }
+
+    /// Where the product's prices are.
+    pub fn location(&self, caller: &Caller) -> String {
+        let kind = match self.product {
+            Product::Asset(_) => "assets",
+            Product::Endpoint(_) => "endpoints",
+        };
+        format!(
+            "/companies/{}/{kind}/{}/prices",
+            caller.company(),
+            self.product.id()
+        )
+    }
+
+    fn not_found(&self) -> Problem {
+        Problem::not_found(self.product.product_type().as_str(), self.product.id())
+    }
+}

@@ -1,0 +1,114 @@
+//! Putting a price into its product's history, so that at most one holds at any instant.
+
+use crate::{Caller, Problem};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::prices::Validity;
+use souk_domain::products::Product;
+use souk_domain::time::Timestamp;
+use souk_store::Write;
+use souk_store::prices::{self, NewPrice, Price};
+use std::time::Duration;
+
+/// A client that says `effective_from: now` is believed although its request took a moment.
+const LATE: Duration = Duration::from_secs(60);
+
+/// The begin of a price: now, or what was asked for.
+pub fn begin(asked: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Problem> {
+    match asked {
+        Some(at) if at > now => Ok(at),
+        Some(at) if at < now.before(LATE) => Err(Problem::invalid(
+            "effective_from",
+            "must not lie in the past",
+        )),
+        _ => Ok(now),
+    }
+}
+
+/// What a new price is.
+pub struct Entry {
+    pub credits: Credits,
+    pub usd: UsdCents,
+    pub discount: Option<(i64, Credits)>,
+    pub from: Timestamp,
+    /// Afterwards the price that held before goes on.
+    pub to: Option<Timestamp>,
+}
+
+/// Ends the price that holds at `entry.from` and puts the new one there, up to the next price that is already planned.
+pub async fn place(
+    write: &mut Write,
+    caller: &Caller,
+    product: &Product,
+    entry: Entry,
+) -> Result<Price, Problem> {
+    let now = caller.now();
+    let planned = prices::holding_from(write, product.id(), entry.from).await?;
+    if planned
+        .iter()
+        .any(|price| price.validity.from == entry.from)
+    {
+        return Err(overlap("another price begins at the same instant"));
+    }
+    let former = planned
+        .iter()
+        .find(|price| price.validity.contains(entry.from));
+    let next = planned
+        .iter()
+        .find(|price| price.validity.from > entry.from)
+        .map(|price| price.validity.from);
+    if let (Some(to), Some(next)) = (entry.to, next)
+        && next < to
+    {
+        return Err(overlap("another price begins before this one ends"));
+    }
+    let new = NewPrice {
+        company: caller.company(),
+        product: product.id(),
+        credits: entry.credits,
+        usd: entry.usd,
+        discount_percent: entry.discount.map(|(percent, _)| percent),
+        original_credits: entry.discount.map(|(_, original)| original),
+        validity: Validity {
+            from: entry.from,
+            to: entry.to.or(next),
+        },
+        created_by: caller.key_id().as_str(),
+    };
+    if let Some(former) = former {
+        prices::end_at(write, former, entry.from, now).await?;
+    }
+    if let (Some(to), Some(former)) = (entry.to, former)
+        && former.validity.to.is_none_or(|end| end > to)
+    {
+        resume(write, former, to, now).await?;
+    }
+    Ok(prices::insert(write, &new, now).await?)
+}
+
+/// The former price again, after one that held for a while.
+async fn resume(
+    write: &mut Write,
+    former: &Price,
+    from: Timestamp,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let again = NewPrice {
+        company: &former.company_id,
+        product: &former.product_id,
+        credits: former.credits,
+        usd: former.usd,
+        discount_percent: former.discount_percent,
+        original_credits: former.original_credits,
+        validity: Validity {
+            from,
+            to: former.validity.to,
+        },
+        created_by: &former.created_by,
+    };
+    prices::insert(write, &again, now).await?;
+    Ok(())
+}
+
+fn overlap(message: &'static str) -> Problem {
+    Problem::conflict("PRICE_OVERLAP", message)
+}

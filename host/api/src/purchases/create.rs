@@ -1,0 +1,169 @@
+use super::shape::PurchaseOut;
+use crate::keys::shape::KeyOut;
+use crate::{ApiState, Body, Caller, CreatedOnce, Data, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use souk_domain::ids::{AssetId, CompanyId, EndpointId};
+use souk_domain::keys::{KeySecret, KeyType};
+use souk_domain::limits::KEY_LIMIT_DEFAULT;
+use souk_domain::money::Credits;
+use souk_domain::products::Product;
+use souk_domain::roles::{Grant, Permission, Role};
+use souk_store::keys::{self, NewKey};
+use souk_store::purchases::{self, NewPurchase, Purchase};
+use souk_store::{AnyConnection, Write, assets, endpoints, prices};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/{company_id}/purchases")
+    .about("Purchases", "Accept the terms of a product")
+    .notes(
+        "Costs nothing: products are billed per use. For an endpoint the answer carries the endpoint key, in full this once. Repeating it \
+         answers 200 with the purchase there is.",
+    )
+    .needs(Role::DataScientist, Permission::Write)
+    .body(schema::<PurchaseIn>)
+    .returns(201, Shape::One(schema::<PurchaseOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct PurchaseIn {
+    /// The id of a published asset or endpoint.
+    product_id: String,
+    /// Must be true.
+    accept_terms: bool,
+    company_id: Option<String>,
+}
+
+/// What is bought.
+struct Offer {
+    product: Product,
+    seller: CompanyId,
+    name: String,
+    ai_training_allowed: bool,
+}
+
+/// Buys access to a product.
+pub async fn create_purchase(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<PurchaseIn>,
+) -> Result<Response, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    if !body.accept_terms {
+        return Err(Problem::invalid(
+            "accept_terms",
+            "must be true: purchased content may not be redistributed, resold or sublicensed",
+        ));
+    }
+    let now = caller.now();
+    let mut write = api.db().write().await?;
+    let offer = find_offer(&mut write, &body.product_id)
+        .await?
+        .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
+    if offer.seller == *caller.company() {
+        return Err(Problem::conflict(
+            "CONFLICT",
+            "this product is your own: calling it is free already",
+        ));
+    }
+    if let Some(purchase) =
+        purchases::of_product(&mut write, caller.company(), &body.product_id).await?
+    {
+        return existing(&mut write, &caller, &purchase).await;
+    }
+    let price = prices::active(&mut write, &body.product_id, now).await?;
+    let new = NewPurchase {
+        buyer: caller.company(),
+        seller: &offer.seller,
+        product: &offer.product,
+        credits: price.map_or(Credits::ZERO, |price| price.credits),
+        ai_training_allowed: offer.ai_training_allowed,
+        accepted_by: caller.key_id().as_str(),
+    };
+    let purchase = purchases::implicit(&mut write, &new, now).await?;
+    let (purchase, once, masked) = match &offer.product {
+        Product::Asset(_) => (purchase, None, None),
+        Product::Endpoint(endpoint) => {
+            let (purchase, once, masked) =
+                provision(&mut write, &caller, purchase, endpoint, &offer.name).await?;
+            (purchase, Some(once), Some(masked))
+        }
+    };
+    write.commit().await?;
+    let answer = CreatedOnce {
+        location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
+        data: PurchaseOut::of(&purchase, once),
+        kept: PurchaseOut::of(&purchase, masked),
+    };
+    Ok(answer.into_response())
+}
+
+async fn existing(
+    write: &mut Write,
+    caller: &Caller,
+    purchase: &Purchase,
+) -> Result<Response, Problem> {
+    let key = match &purchase.endpoint_key_id {
+        Some(id) => keys::get(write, caller.company(), id).await?,
+        None => None,
+    };
+    let key = key.map(|key| KeyOut::masked(&key, caller.now()));
+    Ok(Data(PurchaseOut::of(purchase, key)).into_response())
+}
+
+/// The key with which the buyer reads the endpoint: shown in full this once.
+async fn provision(
+    write: &mut Write,
+    caller: &Caller,
+    mut purchase: Purchase,
+    endpoint: &EndpointId,
+    name: &str,
+) -> Result<(Purchase, KeyOut, KeyOut), Problem> {
+    let secret = KeySecret::generate(KeyType::Endpoint);
+    let new = NewKey {
+        company_id: caller.company(),
+        user_id: None,
+        endpoint_id: Some(endpoint),
+        purchase_id: Some(&purchase.id),
+        name,
+        description: None,
+        grant: Grant::ENDPOINT,
+        rate_limit: KEY_LIMIT_DEFAULT,
+        created_by: Some(caller.key_id().as_str()),
+        expires_at: None,
+    };
+    let key = keys::insert(write, &new, &secret, caller.now()).await?;
+    purchases::set_key(write, &purchase.id, &key.id).await?;
+    let (once, masked) = (
+        KeyOut::once(&key, &secret, caller.now()),
+        KeyOut::masked(&key, caller.now()),
+    );
+    purchase.endpoint_key_id = Some(key.id);
+    Ok((purchase, once, masked))
+}
+
+async fn find_offer(db: &mut AnyConnection, id: &str) -> Result<Option<Offer>, Problem> {
+    let (Ok(asset), Ok(endpoint)) = (AssetId::parse(id), EndpointId::parse(id)) else {
+        return Ok(None);
+    };
+    if let Some(found) = assets::get_any(db, &asset)
+        .await?
+        .filter(|asset| asset.status == "published")
+    {
+        return Ok(Some(Offer {
+            product: Product::Asset(asset),
+            seller: found.company_id,
+            name: found.written.name,
+            ai_training_allowed: found.written.allow_ai_training,
+        }));
+    }
+    let found = endpoints::get_any(db, &endpoint)
+        .await?
+        .filter(|endpoint| endpoint.status == "published");
+    Ok(found.map(|found| Offer {
+        product: Product::Endpoint(endpoint),
+        seller: found.company_id,
+        name: found.written.name,
+        ai_training_allowed: found.written.allow_ai_training,
+    }))
+}

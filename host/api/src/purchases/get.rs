@@ -1,0 +1,32 @@
+use super::shape::PurchaseOut;
+use crate::keys::shape::KeyOut;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, PurchaseId};
+use souk_store::{keys, purchases};
+
+pub const OPERATION: Operation = Operation::get(
+    "get_purchase",
+    "/companies/{company_id}/purchases/{purchase_id}",
+)
+.about("Purchases", "Show a purchase")
+.returns(200, Shape::One(schema::<PurchaseOut>));
+
+/// Shows a purchase, with its endpoint key masked.
+pub async fn get_purchase(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, PurchaseId)>,
+) -> Result<Data<PurchaseOut>, Problem> {
+    let mut read = api.db().read().await?;
+    let purchase = purchases::get(&mut read, caller.company(), &id).await?;
+    let purchase = purchase.ok_or_else(|| Problem::not_found("purchase", id.as_str()))?;
+    let key = match &purchase.endpoint_key_id {
+        Some(key) => keys::get(&mut read, caller.company(), key).await?,
+        None => None,
+    };
+    Ok(Data(PurchaseOut::of(
+        &purchase,
+        key.map(|key| KeyOut::masked(&key, caller.now())),
+    )))
+}
