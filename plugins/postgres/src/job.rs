@@ -121,7 +121,7 @@ impl Execute {
             // Within the request's limits, but not within what a session buffers.
             self.refuse(Error::limit_exceeded(
                 "row_bytes",
-                "a row is larger than 64 MiB",
+                "a row is larger than 16 MiB",
             ));
         }
         self.refused.is_none() && self.admit(length)

@@ -2,8 +2,9 @@
 
 use souk_sdk::Error;
 
-/// A message of the server's may be this long; a longer one is not buffered.
-pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// A message of the server's may be this long; a longer one is not buffered. The row and its columns both have
+/// to fit into the 64 MiB that a host gives a session.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// `SSLRequest`.
 pub const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];

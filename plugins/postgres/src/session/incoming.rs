@@ -12,6 +12,8 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::Message;
 use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step, Value};
 
+/// Room that stays set aside for messages that arrive in pieces.
+const PARTIAL_BYTES_KEPT: usize = 256 << 10;
 /// Name of the type, and whether it is an array of an enumeration, which we read in binary.
 const LOOKUP: &str = "SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL), \
      COALESCE(t.typcategory = 'A' AND e.typtype = 'e', false)::text \
@@ -32,7 +34,7 @@ impl Session {
             let used = skipped + self.messages(&bytes[skipped..], step)?;
             if used == 0 {
                 self.partial = bytes;
-            } else {
+            } else if used < bytes.len() {
                 self.partial.extend_from_slice(&bytes[used..]);
             }
         } else {
@@ -40,7 +42,17 @@ impl Session {
             all.extend_from_slice(&bytes[skipped..]);
             let used = self.messages(&all, step)?;
             all.drain(..used);
+            if used > 0 {
+                // A long message's room is not kept for short ones.
+                all.shrink_to(PARTIAL_BYTES_KEPT);
+            }
             self.partial = all;
+        }
+        if let Some([_, length @ ..]) = self.partial.first_chunk::<5>() {
+            // Room for the whole message at once: doubling would take three times as much.
+            let whole = 1 + u32::from_be_bytes(*length) as usize;
+            self.partial
+                .reserve_exact(whole.saturating_sub(self.partial.len()));
         }
         Ok(())
     }
@@ -54,7 +66,8 @@ impl Session {
                 return Ok(at);
             };
             let length = u32::from_be_bytes([a, b, c, d]) as usize;
-            if length < 4 {
+            // The protocol's lengths are signed.
+            if length < 4 || length > i32::MAX as usize {
                 return Err(malformed());
             }
             let Some(body) = rest.get(5..length.saturating_add(1)) else {
@@ -82,7 +95,7 @@ impl Session {
             }
         }
         if length > MESSAGE_BYTES_MAX {
-            return Err(malformed().detail("a message is longer than 64 MiB"));
+            return Err(malformed().detail("a message is longer than 16 MiB"));
         }
         Ok(false)
     }
