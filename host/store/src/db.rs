@@ -58,7 +58,8 @@ struct Inner {
     readers: AnyPool,
     changes: Arc<Changes>,
     /// Held for as long as the store is open.
-    _lock: Option<File>,
+    lock: parking_lot::Mutex<Option<File>>,
+    closed: AtomicBool,
 }
 
 enum Backend {
@@ -147,7 +148,8 @@ impl Db {
             patience: options.patience,
             readers,
             changes: Changes::new(true),
-            _lock: Some(lock),
+            lock: parking_lot::Mutex::new(Some(lock)),
+            closed: AtomicBool::new(false),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -175,7 +177,8 @@ impl Db {
             patience: options.patience,
             readers,
             changes,
-            _lock: None,
+            lock: parking_lot::Mutex::new(None),
+            closed: AtomicBool::new(false),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -191,7 +194,20 @@ impl Db {
     pub async fn read(&self) -> Result<Read, StoreError> {
         Ok(Read {
             connection: self.inner.readers.acquire().await?,
+            in_transaction: false,
         })
+    }
+
+    /// A connection whose statements all see the same instant, however long it takes.
+    pub async fn snapshot(&self) -> Result<Read, StoreError> {
+        let mut read = self.read().await?;
+        let begin = match self.inner.backend {
+            Backend::Sqlite { .. } => "BEGIN",
+            Backend::Postgres { .. } => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        Manager::begin(&mut read.connection, Some(begin.into_sql_str())).await?;
+        read.in_transaction = true;
+        Ok(read)
     }
 
     /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
@@ -213,6 +229,9 @@ impl Db {
                     tokio::time::timeout(self.inner.patience, writer.clone().lock_owned())
                         .await
                         .map_err(|_| StoreError::Busy)?;
+                if self.inner.closed.load(Ordering::SeqCst) {
+                    return Err(unavailable("the store is closed"));
+                }
                 if slot.is_none() {
                     *slot = Some(open_sqlite_writer(&self.inner.options).await?);
                 }
@@ -266,14 +285,17 @@ impl Db {
         Ok(())
     }
 
-    /// Closes all connections; what is in flight finishes first.
+    /// Closes all connections; what is in flight finishes first, and what comes later is refused. Another process may then open the store.
     pub async fn close(&self) {
         self.inner.readers.close().await;
         match &self.inner.backend {
             Backend::Sqlite { writer } => {
-                if let Some(connection) = writer.lock().await.take() {
+                let mut slot = writer.lock().await;
+                self.inner.closed.store(true, Ordering::SeqCst);
+                if let Some(connection) = slot.take() {
                     connection.close().await.ok();
                 }
+                self.inner.lock.lock().take();
             }
             Backend::Postgres { writers } => writers.close().await,
         }
@@ -283,6 +305,15 @@ impl Db {
 /// A connection for reading.
 pub struct Read {
     connection: PoolConnection<Any>,
+    in_transaction: bool,
+}
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        if self.in_transaction {
+            Manager::start_rollback(&mut self.connection);
+        }
+    }
 }
 
 impl Deref for Read {

@@ -252,9 +252,10 @@ pub async fn append(
         .map(|entry| (&transaction.id, entry))
         .collect();
     insert_entries(write, &rows).await?;
-    for entry in entries {
-        if let Account::Buyer(company) = &entry.to {
-            write.credited(company, entry.amount);
+    // All that a buyer receives by one transaction together is whole credits; single entries need not be.
+    for (account, cents) in changes.gains() {
+        if let Account::Buyer(buyer) = account {
+            write.credited(buyer, cents);
         }
     }
     Ok(transaction)
@@ -337,6 +338,13 @@ impl AccountChanges {
 
     pub(crate) fn accounts(&self) -> impl Iterator<Item = &Account> {
         self.by_id.values().map(|(account, _)| account)
+    }
+
+    /// Every account with what it gains in all.
+    fn gains(&self) -> impl Iterator<Item = (&Account, UsdCents)> {
+        self.by_id
+            .values()
+            .map(|(account, change)| (account, UsdCents::new(change.balance)))
     }
 
     /// Applies the changes; every account must exist.

@@ -188,7 +188,9 @@ impl Poster {
         if !new.is_empty() {
             ledger::ensure_accounts(&mut write, new.iter()).await?;
         }
-        let (mut balances, expired) = self.balances(&mut write, batch, &touched).await?;
+        let (mut balances, expired) = self
+            .balances(&mut write, batch, &superseded, &touched)
+            .await?;
 
         let now = db::now();
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -270,6 +272,7 @@ impl Poster {
         &self,
         write: &mut Write,
         batch: &[Item],
+        superseded: &HashSet<usize>,
         touched: &AccountChanges,
     ) -> Result<(HashMap<String, i64>, HashSet<String>), StoreError> {
         match &self.keeper {
@@ -283,10 +286,14 @@ impl Poster {
             }
             Keeper::Rows(_) => {
                 let standings = ledger::lock(write, touched.accounts().cloned().collect()).await?;
+                // The hold of a superseded run stays until it is released like any other that is not posted.
                 let paying: Vec<_> = batch
                     .iter()
-                    .filter(|item| item.transaction.is_some())
-                    .map(|item| &item.hold.execution)
+                    .enumerate()
+                    .filter(|(index, item)| {
+                        item.transaction.is_some() && !superseded.contains(index)
+                    })
+                    .map(|(_, item)| &item.hold.execution)
                     .collect();
                 let held: HashSet<_> = reservations::delete(write, &paying)
                     .await?

@@ -1,0 +1,181 @@
+//! Proves that the books are right, or finds where they are not. Reads one snapshot and changes nothing.
+
+use crate::db::Db;
+use crate::error::StoreError;
+use crate::fields::Fields;
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+
+/// Findings of one kind that are listed; the counts go on.
+const LISTED_MAX: i64 = 100;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconciliation {
+    /// Cents over all accounts; zero.
+    pub sum_all_accounts: i64,
+    pub transactions: i64,
+    pub entries: i64,
+    /// Holds as rows (on a shared store), and those among them whose time is over.
+    pub open_holds: i64,
+    pub orphan_holds: i64,
+    pub findings: Vec<Finding>,
+}
+
+impl Reconciliation {
+    pub fn is_balanced(&self) -> bool {
+        self.sum_all_accounts == 0 && self.findings.is_empty()
+    }
+}
+
+/// Something that does not add up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub kind: FindingKind,
+    /// The account, transaction, execution or hold.
+    pub id: String,
+    pub expected: i64,
+    pub found: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingKind {
+    /// An account's balance is not the sum of its entries (cents).
+    AccountBalance,
+    /// What an account holds is not the sum of its holds (cents).
+    AccountHeld,
+    /// A transaction's amount is not the sum of its entries (cents).
+    TransactionAmount,
+    /// Entries whose transaction does not exist.
+    OrphanEntry,
+    /// Entries whose account does not exist.
+    UnknownAccount,
+    /// A charge without its run, or a run whose charge has another amount or does not exist (credits).
+    ChargeWithoutRun,
+    RunWithoutCharge,
+}
+
+impl FindingKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AccountBalance => "account_balance",
+            Self::AccountHeld => "account_held",
+            Self::TransactionAmount => "transaction_amount",
+            Self::OrphanEntry => "orphan_entry",
+            Self::UnknownAccount => "unknown_account",
+            Self::ChargeWithoutRun => "charge_without_run",
+            Self::RunWithoutCharge => "run_without_charge",
+        }
+    }
+}
+
+/// Every check: its kind, and a statement that returns `id`, `expected` and `found` of what fails it.
+const CHECKS: &[(FindingKind, &str)] = &[
+    (
+        FindingKind::AccountBalance,
+        "SELECT a.id, CAST(COALESCE(r.total, 0) - COALESCE(p.total, 0) AS BIGINT) AS expected, a.balance_cents AS found
+         FROM accounts a
+         LEFT JOIN (SELECT to_account, SUM(amount_cents) AS total FROM entries GROUP BY to_account) r ON r.to_account = a.id
+         LEFT JOIN (SELECT from_account, SUM(amount_cents) AS total FROM entries GROUP BY from_account) p ON p.from_account = a.id
+         WHERE a.balance_cents <> COALESCE(r.total, 0) - COALESCE(p.total, 0)
+         ORDER BY a.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::AccountHeld,
+        "SELECT a.id, CAST(COALESCE(h.total, 0) AS BIGINT) AS expected, a.held_cents AS found
+         FROM accounts a
+         LEFT JOIN (SELECT account_id, SUM(amount_cents) AS total FROM holds GROUP BY account_id) h ON h.account_id = a.id
+         WHERE a.held_cents <> COALESCE(h.total, 0)
+         ORDER BY a.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::TransactionAmount,
+        "SELECT t.id, t.amount_cents AS expected, CAST(COALESCE(e.total, 0) AS BIGINT) AS found
+         FROM transactions t
+         LEFT JOIN (SELECT transaction_id, SUM(amount_cents) AS total FROM entries GROUP BY transaction_id) e
+                ON e.transaction_id = t.id
+         WHERE t.amount_cents <> COALESCE(e.total, 0)
+         ORDER BY t.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::OrphanEntry,
+        "SELECT e.transaction_id AS id, CAST(0 AS BIGINT) AS expected, CAST(SUM(e.amount_cents) AS BIGINT) AS found
+         FROM entries e
+         LEFT JOIN transactions t ON t.id = e.transaction_id
+         WHERE t.id IS NULL
+         GROUP BY e.transaction_id
+         ORDER BY e.transaction_id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::UnknownAccount,
+        "SELECT x.id, CAST(0 AS BIGINT) AS expected, CAST(COUNT(*) AS BIGINT) AS found
+         FROM (SELECT from_account AS id FROM entries UNION ALL SELECT to_account AS id FROM entries) x
+         LEFT JOIN accounts a ON a.id = x.id
+         WHERE a.id IS NULL
+         GROUP BY x.id
+         ORDER BY x.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::ChargeWithoutRun,
+        "SELECT t.id, -t.amount_credits AS expected, CAST(COALESCE(e.credits, 0) AS BIGINT) AS found
+         FROM transactions t
+         LEFT JOIN executions e ON e.id = t.execution_id AND e.transaction_id = t.id
+         WHERE t.type = 'charge' AND (e.id IS NULL OR e.credits <> -t.amount_credits)
+         ORDER BY t.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::RunWithoutCharge,
+        "SELECT e.id, e.credits AS expected, CAST(0 AS BIGINT) AS found
+         FROM executions e
+         LEFT JOIN transactions t ON t.id = e.transaction_id
+         WHERE t.id IS NULL AND (e.credits <> 0 OR e.transaction_id IS NOT NULL)
+         ORDER BY e.id
+         LIMIT $1",
+    ),
+];
+
+/// Checks everything. Takes time in proportion to the books; readers and writers go on meanwhile.
+pub async fn reconcile(db: &Db, now: Timestamp) -> Result<Reconciliation, StoreError> {
+    let mut snapshot = db.snapshot().await?;
+    let sum = "SELECT CAST(COALESCE(SUM(balance_cents), 0) AS BIGINT) AS value FROM accounts";
+    let mut reconciliation = Reconciliation {
+        sum_all_accounts: value(&mut snapshot, sum).await?,
+        transactions: value(&mut snapshot, "SELECT COUNT(*) AS value FROM transactions").await?,
+        entries: value(&mut snapshot, "SELECT COUNT(*) AS value FROM entries").await?,
+        open_holds: value(&mut snapshot, "SELECT COUNT(*) AS value FROM holds").await?,
+        orphan_holds: orphan_holds(&mut snapshot, now).await?,
+        findings: Vec::new(),
+    };
+    for (kind, sql) in CHECKS {
+        let rows = sqlx::query(*sql)
+            .bind(LISTED_MAX)
+            .fetch_all(&mut *snapshot)
+            .await?;
+        for row in &rows {
+            reconciliation.findings.push(Finding {
+                kind: *kind,
+                id: row.text("id")?,
+                expected: row.number("expected")?,
+                found: row.number("found")?,
+            });
+        }
+    }
+    Ok(reconciliation)
+}
+
+async fn value(db: &mut AnyConnection, sql: &'static str) -> Result<i64, StoreError> {
+    sqlx::query(sql).fetch_one(db).await?.number("value")
+}
+
+async fn orphan_holds(db: &mut AnyConnection, now: Timestamp) -> Result<i64, StoreError> {
+    sqlx::query("SELECT COUNT(*) AS value FROM holds WHERE expires_at < $1")
+        .bind(now.micros())
+        .fetch_one(db)
+        .await?
+        .number("value")
+}

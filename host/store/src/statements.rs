@@ -1,0 +1,287 @@
+//! A company's statement: its transactions as it sees them. What is a charge to the buyer is an earning to the seller.
+
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use crate::ledger::{self, Account, Transaction, TransactionType};
+use souk_domain::ids::{CompanyId, TransactionId};
+use souk_domain::money::{CENTS_PER_CREDIT, SELLER_CENTS_PER_CREDIT, UsdCents};
+use souk_domain::products::ProductType;
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Of a seller's view `ern_…` with the rest of the transaction's id.
+    pub id: String,
+    pub kind: LineType,
+    /// Signed, from the company's point of view. For the seller: the credits that the buyer paid.
+    pub credits: i64,
+    /// Signed; for the seller its share.
+    pub amount: UsdCents,
+    /// The transaction as it was booked.
+    pub transaction: Transaction,
+}
+
+/// The kinds that the interface names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineType {
+    TopUp,
+    Grant,
+    Charge,
+    Refund,
+    Earning,
+    Payout,
+    Adjustment,
+}
+
+impl LineType {
+    const ALL: [Self; 7] = [
+        Self::TopUp,
+        Self::Grant,
+        Self::Charge,
+        Self::Refund,
+        Self::Earning,
+        Self::Payout,
+        Self::Adjustment,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TopUp => "top_up",
+            Self::Grant => "grant",
+            Self::Charge => "charge",
+            Self::Refund => "refund",
+            Self::Earning => "earning",
+            Self::Payout => "payout",
+            Self::Adjustment => "adjustment",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Which lines to list.
+#[derive(Debug, Clone, Default)]
+pub struct LineFilter {
+    pub kind: Option<LineType>,
+    /// From this instant on.
+    pub from: Option<Timestamp>,
+    /// Up to, not including, this instant.
+    pub to: Option<Timestamp>,
+    pub product_id: Option<String>,
+}
+
+const EARNING_PREFIX: &str = "ern_";
+const TRANSACTION_PREFIX: &str = "txn_";
+
+macro_rules! columns {
+    () => {
+        "t.id, t.type, t.company_id, t.seller_id, t.amount_credits, t.amount_cents, t.balance_after_credits, t.product_type,
+         t.product_id, t.purchase_id, t.price_id, t.execution_id, t.api_key_id, t.request_id, t.reversal_of, t.external_id,
+         t.description, t.created_at"
+    };
+}
+
+/// Lines of the company `$1`: of its own transactions, and of those that it earned by.
+macro_rules! matching {
+    () => {
+        " FROM transactions t
+          WHERE ((t.company_id = $1 AND t.type <> 'maturity'
+                  AND ($2 IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
+              OR (t.seller_id = $1
+                  AND ($2 IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
+            AND ($3 IS NULL OR t.created_at >= $3)
+            AND ($4 IS NULL OR t.created_at < $4)
+            AND ($5 IS NULL OR t.product_id = $5)"
+    };
+}
+
+/// The company's lines, newest first, and how many match in all.
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    filter: &LineFilter,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<Line>, i64), StoreError> {
+    let bind = |sql: &'static str| {
+        sqlx::query(sql)
+            .bind(company.as_str())
+            .bind(filter.kind.map(LineType::as_str))
+            .bind(filter.from.map(Timestamp::micros))
+            .bind(filter.to.map(Timestamp::micros))
+            .bind(filter.product_id.as_deref())
+    };
+    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let rows = bind(concat!(
+        "SELECT ",
+        columns!(),
+        matching!(),
+        " ORDER BY t.id DESC LIMIT $6 OFFSET $7"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let lines = rows
+        .iter()
+        .map(|row| Ok(line(from_row(row)?, company)))
+        .collect::<Result<_, StoreError>>()?;
+    Ok((lines, total))
+}
+
+/// One line of the company, by the transaction's id or the earning's.
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &str,
+) -> Result<Option<Line>, StoreError> {
+    let id = match id.strip_prefix(EARNING_PREFIX) {
+        Some(rest) => format!("{TRANSACTION_PREFIX}{rest}"),
+        None => id.to_owned(),
+    };
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM transactions t
+          WHERE t.id = $1 AND (t.company_id = $2 OR t.seller_id = $2)"
+    ))
+    .bind(id)
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.map(|row| Ok(line(from_row(&row)?, company)))
+        .transpose()
+}
+
+/// A transaction, whoever it concerns.
+pub async fn transaction(
+    db: &mut AnyConnection,
+    id: &TransactionId,
+) -> Result<Option<Transaction>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM transactions t WHERE t.id = $1"
+    ))
+    .bind(id.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// What a seller has earned, in cents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Earnings {
+    /// Credits that buyers paid, refunds deducted.
+    pub gross_credits: i64,
+    pub earned: UsdCents,
+    pub pending: UsdCents,
+    pub payable: UsdCents,
+    pub paid: UsdCents,
+}
+
+pub async fn earnings(db: &mut AnyConnection, seller: &CompanyId) -> Result<Earnings, StoreError> {
+    let gross = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(-amount_credits), 0) AS BIGINT) AS credits
+         FROM transactions
+         WHERE seller_id = $1 AND type IN ('charge', 'refund')",
+    )
+    .bind(seller.as_str())
+    .fetch_one(&mut *db)
+    .await?
+    .number("credits")?;
+    let pending = ledger::balance(db, &Account::SellerPending(seller.clone())).await?;
+    let payable = ledger::balance(db, &Account::SellerPayable(seller.clone())).await?;
+    let earned = gross * SELLER_CENTS_PER_CREDIT;
+    Ok(Earnings {
+        gross_credits: gross,
+        earned: UsdCents::new(earned),
+        pending,
+        payable,
+        paid: UsdCents::new(earned - pending.get() - payable.get()),
+    })
+}
+
+fn line(transaction: Transaction, company: &CompanyId) -> Line {
+    let is_own = transaction.company == *company;
+    let sign = match transaction.kind {
+        TransactionType::Payout => -1,
+        _ => 1,
+    };
+    if is_own {
+        let cents = match transaction.kind {
+            TransactionType::Payout | TransactionType::PayoutReturn => {
+                sign * transaction.amount.get()
+            }
+            _ => transaction.credits * CENTS_PER_CREDIT,
+        };
+        Line {
+            id: transaction.id.to_string(),
+            kind: match transaction.kind {
+                TransactionType::TopUp => LineType::TopUp,
+                TransactionType::Grant => LineType::Grant,
+                TransactionType::Charge => LineType::Charge,
+                TransactionType::Refund => LineType::Refund,
+                TransactionType::Payout | TransactionType::PayoutReturn => LineType::Payout,
+                TransactionType::Maturity | TransactionType::Adjustment => LineType::Adjustment,
+            },
+            credits: transaction.credits,
+            amount: UsdCents::new(cents),
+            transaction,
+        }
+    } else {
+        let rest = transaction.id.as_str();
+        let rest = rest.strip_prefix(TRANSACTION_PREFIX).unwrap_or(rest);
+        Line {
+            id: format!("{EARNING_PREFIX}{rest}"),
+            kind: match transaction.kind {
+                TransactionType::Refund => LineType::Refund,
+                _ => LineType::Earning,
+            },
+            credits: -transaction.credits,
+            amount: UsdCents::new(-transaction.credits * SELLER_CENTS_PER_CREDIT),
+            transaction: Transaction {
+                balance_after: None,
+                ..transaction
+            },
+        }
+    }
+}
+
+fn from_row(row: &AnyRow) -> Result<Transaction, StoreError> {
+    let kind = row.text("type")?;
+    let product_type = row.text_opt("product_type")?;
+    Ok(Transaction {
+        id: row.id("id")?,
+        kind: TransactionType::parse(&kind).ok_or_else(|| corrupt("type", kind))?,
+        company: row.id("company_id")?,
+        seller: row.id_opt("seller_id")?,
+        credits: row.number("amount_credits")?,
+        amount: UsdCents::new(row.number("amount_cents")?),
+        balance_after: row.number_opt("balance_after_credits")?,
+        product_type: match product_type {
+            Some(text) => {
+                Some(ProductType::parse(&text).ok_or_else(|| corrupt("product_type", text))?)
+            }
+            None => None,
+        },
+        product_id: row.text_opt("product_id")?,
+        purchase: row.id_opt("purchase_id")?,
+        price: row.id_opt("price_id")?,
+        execution: row.id_opt("execution_id")?,
+        key: row.id_opt("api_key_id")?,
+        request: row.id_opt("request_id")?,
+        reversal_of: row.id_opt("reversal_of")?,
+        external_id: row.text_opt("external_id")?,
+        description: row.text_opt("description")?,
+        created_at: row.time("created_at")?,
+    })
+}

@@ -1,0 +1,634 @@
+//! The store's ground: migrations, locks, transactions, keys, companies, and caches that never serve what was replaced.
+
+mod support;
+
+use souk_domain::ids::{CompanyId, EndpointId, KeyId, UserId};
+use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
+use souk_domain::roles::{Grant, Permissions, Role};
+use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
+use souk_store::teller::{KeyUse, Teller};
+use souk_store::{
+    Cache, Change, Db, OpenOptions, StoreError, Topic, companies, db, founding, usage, users,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use support::{company, later, open, postgres, sqlite, stores};
+
+/// Starting again applies nothing twice, and a migration that was changed after the fact is refused.
+#[tokio::test]
+async fn migrations_apply_once() {
+    for store in stores().await {
+        store.db.close().await;
+        drop(store.db);
+        let db = open(&store.url).await;
+        let mut write = db.write().await.unwrap();
+        sqlx::query("UPDATE schema_migrations SET checksum = 'x' WHERE version = 1")
+            .execute(&mut *write)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        db.close().await;
+        drop(db);
+        let refused = Db::open(&OpenOptions::new(&store.url))
+            .await
+            .err()
+            .expect("refused");
+        assert!(
+            refused
+                .to_string()
+                .contains("changed after it had been applied"),
+            "{}: {refused}",
+            store.name
+        );
+    }
+}
+
+/// A second process cannot open the same SQLite store, and is told why.
+#[tokio::test]
+async fn sqlite_is_locked() {
+    let store = sqlite().await;
+    let refused = Db::open(&OpenOptions::new(&store.url))
+        .await
+        .err()
+        .expect("refused");
+    assert!(
+        refused.to_string().contains("open in another souk process"),
+        "{refused}"
+    );
+    store.db.close().await;
+    drop(store.db);
+    open(&store.url).await;
+}
+
+/// A transaction that is dropped changed nothing, and the next writer is not held up.
+#[tokio::test]
+async fn dropped_transactions_roll_back() {
+    for store in stores().await {
+        let mut write = store.db.write().await.unwrap();
+        let founding = founding::found_platform(&mut write, db::now())
+            .await
+            .unwrap();
+        assert!(founding.is_some());
+        drop(write);
+        let mut write = store.db.write().await.unwrap();
+        assert!(
+            companies::platform(&mut write).await.unwrap().is_none(),
+            "{}",
+            store.name
+        );
+        founding::found_platform(&mut write, db::now())
+            .await
+            .unwrap()
+            .expect("the first time");
+        assert!(
+            founding::found_platform(&mut write, db::now())
+                .await
+                .unwrap()
+                .is_none()
+        );
+        write.commit().await.unwrap();
+    }
+}
+
+/// Writers wait for their turn instead of failing, however many there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_queue() {
+    for store in stores().await {
+        let tasks: Vec<_> = (0..64)
+            .map(|number| {
+                let db = store.db.clone();
+                tokio::spawn(async move { company(&db, &format!("c{number}")).await })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let mut read = store.db.read().await.unwrap();
+        let row = sqlx::query("SELECT COUNT(*) AS n FROM companies")
+            .fetch_one(&mut *read)
+            .await
+            .unwrap();
+        assert_eq!(souk_store::Fields::number(&row, "n").unwrap(), 64);
+    }
+}
+
+/// Errors say what kind they are on both backends.
+#[tokio::test]
+async fn errors_have_kinds() {
+    for store in stores().await {
+        let founded = company(&store.db, "acme").await;
+        let mut write = store.db.write().await.unwrap();
+        let same = companies::NewCompany {
+            handle: "acme",
+            name: "x",
+            description: None,
+            is_platform: false,
+        };
+        let error = companies::insert(&mut write, &same, db::now())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, StoreError::Conflict),
+            "{}: {error:?}",
+            store.name
+        );
+        drop(write);
+        let mut write = store.db.write().await.unwrap();
+        let nobody = users::NewUser {
+            company_id: &CompanyId::generate(),
+            email: None,
+            name: "x",
+            role: Role::Analyst,
+        };
+        let error = users::insert(&mut write, &nobody, db::now())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, StoreError::Referenced),
+            "{}: {error:?}",
+            store.name
+        );
+        drop(write);
+        let mut read = store.db.read().await.unwrap();
+        assert!(
+            keys::get(&mut read, &CompanyId::generate(), &founded.key.id)
+                .await
+                .unwrap()
+                .is_none()
+        );
+    }
+}
+
+/// A handle that was given up keeps routing, and nobody else can take it meanwhile.
+#[tokio::test]
+async fn retired_handles_keep_routing() {
+    for store in stores().await {
+        let now = db::now();
+        let founded = company(&store.db, "old").await;
+        let mut write = store.db.write().await.unwrap();
+        let renamed = companies::Company {
+            handle: "new".into(),
+            ..founded.company.clone()
+        };
+        companies::update(&mut write, &renamed, now).await.unwrap();
+        for handle in ["old", "new"] {
+            let found = companies::by_handle(&mut write, handle, now)
+                .await
+                .unwrap()
+                .expect("routes");
+            assert_eq!(found.id, founded.company.id, "{}", store.name);
+        }
+        let thief = companies::NewCompany {
+            handle: "old",
+            name: "x",
+            description: None,
+            is_platform: false,
+        };
+        assert!(matches!(
+            companies::insert(&mut write, &thief, now).await,
+            Err(StoreError::Conflict)
+        ));
+        let late = later(now, 91 * 86_400);
+        assert!(
+            companies::by_handle(&mut write, "old", late)
+                .await
+                .unwrap()
+                .is_none()
+        );
+    }
+}
+
+fn new_key<'a>(
+    company_id: &'a CompanyId,
+    user_id: Option<&'a UserId>,
+    endpoint_id: Option<&'a EndpointId>,
+) -> NewKey<'a> {
+    NewKey {
+        company_id,
+        user_id,
+        endpoint_id,
+        purchase_id: None,
+        name: "a key",
+        description: Some("for a test"),
+        grant: Grant {
+            role: Role::DataScientist,
+            permissions: Permissions::READ_WRITE,
+        },
+        rate_limit: 77,
+        created_by: None,
+        expires_at: None,
+    }
+}
+
+/// Keys are found by the digest of their secret, listed by state, changed, and deactivated once.
+#[tokio::test]
+async fn keys_live_and_die() {
+    for store in stores().await {
+        let now = db::now();
+        let founded = company(&store.db, "acme").await;
+        let id = &founded.company.id;
+        let endpoint = EndpointId::generate();
+        let mut write = store.db.write().await.unwrap();
+        let secret = KeySecret::generate(KeyType::Analytics);
+        let key = keys::insert(
+            &mut write,
+            &new_key(id, Some(&founded.user.id), None),
+            &secret,
+            now,
+        )
+        .await
+        .unwrap();
+        let endpoint_secret = KeySecret::generate(KeyType::Endpoint);
+        keys::insert(
+            &mut write,
+            &new_key(id, None, Some(&endpoint)),
+            &endpoint_secret,
+            now,
+        )
+        .await
+        .unwrap();
+        write.commit().await.unwrap();
+
+        let mut write = store.db.write().await.unwrap();
+        let known = keys::by_digest(&mut write, &secret.digest())
+            .await
+            .unwrap()
+            .expect("known");
+        assert_eq!(
+            (
+                &known.key,
+                known.company_handle.as_str(),
+                known.user_is_active
+            ),
+            (&key, "acme", true)
+        );
+        assert_eq!(known.key.masked(), secret.masked());
+        assert!(
+            keys::by_digest(&mut write, &KeyDigest::of("other"))
+                .await
+                .unwrap()
+                .is_none()
+        );
+
+        let renamed = keys::Key {
+            name: "renamed".into(),
+            expires_at: Some(later(now, 60)),
+            ..key.clone()
+        };
+        keys::update(&mut write, &renamed, now).await.unwrap();
+        let grace = Deactivation {
+            at: later(now, 30),
+            by: Some("key_x"),
+            reason: Some("rotated"),
+            reason_code: Some("rotated"),
+        };
+        let dying = keys::deactivate(&mut write, id, &key.id, &grace, now)
+            .await
+            .unwrap()
+            .expect("found");
+        assert_eq!(dying.state(now), KeyState::Active);
+        assert_eq!(dying.state(later(now, 30)), KeyState::Deactivated);
+        let at_once = Deactivation {
+            at: now,
+            reason: Some("leaked"),
+            ..grace
+        };
+        keys::deactivate(&mut write, id, &key.id, &at_once, now)
+            .await
+            .unwrap();
+        let again = Deactivation {
+            at: later(now, 5),
+            reason: Some("again"),
+            ..grace
+        };
+        let dead = keys::deactivate(&mut write, id, &key.id, &again, now)
+            .await
+            .unwrap()
+            .expect("found");
+        assert_eq!(
+            (dead.revocation_reason.as_deref(), dead.deactivated_at),
+            (Some("leaked"), Some(now)),
+            "{}",
+            store.name
+        );
+        assert!(
+            keys::deactivate(&mut write, &CompanyId::generate(), &key.id, &again, now)
+                .await
+                .unwrap()
+                .is_none()
+        );
+
+        let count = async |write: &mut souk_store::Write, filter: KeyFilter| {
+            keys::list(write, id, &filter, now, 0, 50).await.unwrap().1
+        };
+        assert_eq!(count(&mut write, KeyFilter::default()).await, 3);
+        assert_eq!(
+            count(
+                &mut write,
+                KeyFilter {
+                    state: Some(KeyState::Deactivated),
+                    ..KeyFilter::default()
+                }
+            )
+            .await,
+            1
+        );
+        assert_eq!(
+            count(
+                &mut write,
+                KeyFilter {
+                    state: Some(KeyState::Active),
+                    ..KeyFilter::default()
+                }
+            )
+            .await,
+            2
+        );
+        assert_eq!(
+            count(
+                &mut write,
+                KeyFilter {
+                    key_type: Some(KeyType::Endpoint),
+                    ..KeyFilter::default()
+                }
+            )
+            .await,
+            1
+        );
+        let (page, total) = keys::list(
+            &mut write,
+            id,
+            &KeyFilter {
+                endpoint_id: Some(endpoint),
+                ..KeyFilter::default()
+            },
+            now,
+            0,
+            1,
+        )
+        .await
+        .unwrap();
+        assert_eq!((page.len(), total), (1, 1));
+        let (page, total) = keys::list(&mut write, id, &KeyFilter::default(), now, 2, 2)
+            .await
+            .unwrap();
+        assert_eq!((page.len(), total), (1, 3));
+    }
+}
+
+/// Use of keys reaches the store by itself, counted per hour and in total.
+#[tokio::test]
+async fn use_of_keys_is_counted() {
+    for store in stores().await {
+        let founded = company(&store.db, "acme").await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let now = db::now();
+        for number in 0..10 {
+            teller.count_use(KeyUse::new(
+                founded.key.id.clone(),
+                "/assets",
+                now,
+                number < 3,
+            ));
+        }
+        teller.count_use(KeyUse::new(
+            founded.key.id.clone(),
+            "/credits",
+            later(now, 3_600),
+            false,
+        ));
+        teller.flush().await;
+        let mut read = store.db.read().await.unwrap();
+        let key = keys::get(&mut read, &founded.company.id, &founded.key.id)
+            .await
+            .unwrap()
+            .expect("found");
+        assert_eq!(
+            (key.usage_count, key.failed_count),
+            (11, 3),
+            "{}",
+            store.name
+        );
+        assert_eq!(
+            (key.first_used_at, key.last_used_at),
+            (Some(now), Some(later(now, 3_600)))
+        );
+        let hours = usage::key_hours(
+            &mut read,
+            &founded.key.id,
+            now.day_start(),
+            later(now, 7_200),
+        )
+        .await
+        .unwrap();
+        let counted: Vec<_> = hours
+            .iter()
+            .map(|hour| (hour.route.as_str(), hour.requests, hour.failed))
+            .collect();
+        assert_eq!(counted, [("/assets", 10, 3), ("/credits", 1, 0)]);
+    }
+}
+
+fn handles(db: &Db) -> Cache<CompanyId, String> {
+    Cache::new(
+        db,
+        100,
+        |change, id: &CompanyId, _| matches!(change, Change::One { topic: Topic::Company, id: changed } if changed == id.as_str()),
+    )
+}
+
+async fn cached_handle(db: &Db, cache: &Cache<CompanyId, String>, id: &CompanyId) -> String {
+    let (db, company) = (db.clone(), id.clone());
+    let load = async move || -> Result<String, StoreError> {
+        let mut read = db.read().await?;
+        Ok(companies::get(&mut read, &company)
+            .await?
+            .ok_or(StoreError::NotFound)?
+            .handle)
+    };
+    cache
+        .get_or_load(id.clone(), load)
+        .await
+        .unwrap()
+        .to_string()
+}
+
+async fn rename(db: &Db, id: &CompanyId, handle: &str) {
+    let mut write = db.write().await.unwrap();
+    let company = companies::get(&mut write, id).await.unwrap().unwrap();
+    companies::update(
+        &mut write,
+        &companies::Company {
+            handle: handle.into(),
+            ..company
+        },
+        db::now(),
+    )
+    .await
+    .unwrap();
+    write.commit().await.unwrap();
+}
+
+/// What was cached is gone when the commit that replaces it returns.
+#[tokio::test]
+async fn caches_forget_before_a_commit_returns() {
+    for store in stores().await {
+        let founded = company(&store.db, "one").await;
+        let id = &founded.company.id;
+        let cache = handles(&store.db);
+        wait_coherent(&store.db).await;
+        assert_eq!(cached_handle(&store.db, &cache, id).await, "one");
+        assert!(cache.get(id).is_some(), "{}", store.name);
+        for handle in ["two", "three", "four"] {
+            rename(&store.db, id, handle).await;
+            assert!(cache.get(id).is_none());
+            assert_eq!(cached_handle(&store.db, &cache, id).await, handle);
+        }
+    }
+}
+
+/// A value that was read before a change and arrives after it is not kept.
+#[tokio::test]
+async fn loads_that_raced_a_change_are_not_kept() {
+    let store = sqlite().await;
+    let id = company(&store.db, "one").await.company.id;
+    let cache = handles(&store.db);
+    let db = store.db.clone();
+    let load = async || -> Result<String, StoreError> {
+        let before = "one".to_owned();
+        rename(&db, &id, "two").await;
+        Ok(before)
+    };
+    assert_eq!(*cache.get_or_load(id.clone(), load).await.unwrap(), "one");
+    assert!(cache.get(&id).is_none(), "a stale value was kept");
+    assert_eq!(cached_handle(&store.db, &cache, &id).await, "two");
+}
+
+/// A commit whose caller went away still tells the caches.
+#[tokio::test]
+async fn cancelled_commits_still_announce() {
+    for store in stores().await {
+        let id = company(&store.db, "one").await.company.id;
+        wait_coherent(&store.db).await;
+        let cache = handles(&store.db);
+        cached_handle(&store.db, &cache, &id).await;
+        let mut write = store.db.write().await.unwrap();
+        let company = companies::get(&mut write, &id).await.unwrap().unwrap();
+        companies::update(
+            &mut write,
+            &companies::Company {
+                handle: "two".into(),
+                ..company
+            },
+            db::now(),
+        )
+        .await
+        .unwrap();
+        let mut commit = Box::pin(write.commit());
+        let polled = futures_util::poll!(&mut commit);
+        drop(commit);
+        if polled.is_pending() && store.name == "postgres" {
+            // Cancelled before the commit was sent: nothing happened.
+            continue;
+        }
+        for _ in 0..100 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if cache.get(&id).is_none() {
+                break;
+            }
+        }
+        assert_eq!(
+            cached_handle(&store.db, &cache, &id).await,
+            "two",
+            "{}",
+            store.name
+        );
+    }
+}
+
+async fn wait_coherent(db: &Db) {
+    for _ in 0..500 {
+        if db.is_coherent() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the store does not hear of other hosts' changes");
+}
+
+/// Hosts that share a store hear of each other's changes; a host that cannot hear uses no cache, and catches up when it can again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_hear_of_each_other() {
+    let store = postgres().await;
+    let other = open(&store.url).await;
+    let id = company(&store.db, "one").await.company.id;
+    let cache = handles(&other);
+    wait_coherent(&other).await;
+    // The notification of the founding may still be on its way; a load that it overtakes is not kept.
+    while cache.get(&id).is_none() {
+        assert_eq!(cached_handle(&other, &cache, &id).await, "one");
+    }
+    rename(&store.db, &id, "two").await;
+    until(|| cache.get(&id).is_none()).await;
+    assert_eq!(cached_handle(&other, &cache, &id).await, "two");
+
+    let lost = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counter = lost.clone();
+    other.on_change(Box::new(move |change| {
+        if *change == Change::Everything {
+            counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    }));
+    let mut write = store.db.write().await.unwrap();
+    sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()")
+        .execute(&mut *write)
+        .await
+        .unwrap();
+    drop(write);
+    until(|| lost.load(std::sync::atomic::Ordering::SeqCst) > 0).await;
+    wait_coherent(&other).await;
+    while cache.get(&id).is_none() {
+        assert_eq!(cached_handle(&other, &cache, &id).await, "two");
+    }
+    rename(&store.db, &id, "three").await;
+    until(|| cache.get(&id).is_none()).await;
+    assert_eq!(cached_handle(&other, &cache, &id).await, "three");
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("waited 5 s in vain");
+}
+
+/// A key id that does not exist is absent, not an error.
+#[tokio::test]
+async fn absent_is_not_an_error() {
+    for store in stores().await {
+        let founded = company(&store.db, "acme").await;
+        let mut read = store.db.read().await.unwrap();
+        assert!(
+            keys::get(&mut read, &founded.company.id, &KeyId::generate())
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            users::get(&mut read, &founded.company.id, &UserId::generate())
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert_eq!(
+            users::list(&mut read, &founded.company.id, 0, 10)
+                .await
+                .unwrap()
+                .1,
+            1
+        );
+    }
+}
