@@ -15,6 +15,7 @@ use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::descriptors;
 use crate::listener::{self, Server};
 use crate::metrics;
 use crate::ready::Platform;
@@ -85,9 +86,16 @@ impl Host {
         );
         // From here on a signal waits for `serve`, which stops in order.
         let signals = Signals::new()?;
+        let connections_max = descriptors::make_room(settings.connections_max);
+        if connections_max < settings.connections_max {
+            tracing::warn!(
+                connections_max,
+                "fewer client connections than asked for: the limit of open files is low"
+            );
+        }
         let options = listener::Options {
             workers: settings.workers,
-            connections_max: settings.connections_max,
+            connections_max,
             idle: settings.idle,
         };
         let server = Server::start(listener, &options, souk_api::router(api))?;

@@ -3,6 +3,7 @@
 
 mod cli;
 mod demo;
+mod descriptors;
 mod host;
 mod listener;
 mod logs;

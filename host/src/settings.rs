@@ -46,7 +46,7 @@ pub struct Settings {
 
 const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
-/// Each costs a socket and about 20 KiB; most systems allow a process that many without being asked.
+/// Each costs a descriptor and about 20 KiB.
 const CONNECTIONS_MAX: usize = 10_000;
 /// Longer than the 60 s after which most clients and balancers drop a pooled connection themselves.
 const IDLE_SECONDS: u64 = 75;
