@@ -84,7 +84,6 @@ CREATE TABLE executions (
     started_at BIGINT NOT NULL,
     duration_us BIGINT NOT NULL
 );
-CREATE INDEX executions_by_company ON executions (company_id, started_at);
 CREATE INDEX executions_by_product ON executions (product_id, started_at);
 
 -- Runs per product, caller and day.

@@ -4,9 +4,11 @@
 //! `WHERE column1 IS NOT NULL`. Both backends name the columns of a `VALUES` table `column1`, `column2`, and so on.
 
 use crate::error::StoreError;
+use parking_lot::Mutex;
 use sqlx::any::AnyArguments;
 use sqlx::{AnyConnection, Arguments, AssertSqlSafe};
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// Rows of one statement. With up to 20 columns this is far below SQLite's 32,766 parameters.
 pub(crate) const ROWS_MAX: usize = 256;
@@ -21,6 +23,7 @@ pub(crate) struct Bulk {
 }
 
 /// The parameters of one statement, in order.
+#[derive(Default)]
 pub(crate) struct Values {
     arguments: AnyArguments,
     failed: Option<sqlx::error::BoxDynError>,
@@ -37,6 +40,13 @@ impl Values {
         let added = self.arguments.add(value);
         self.failed = self.failed.take().or(added.err());
         self
+    }
+
+    fn finish(self) -> Result<AnyArguments, StoreError> {
+        match self.failed {
+            Some(error) => Err(StoreError::Other(sqlx::Error::Encode(error))),
+            None => Ok(self.arguments),
+        }
     }
 }
 
@@ -93,41 +103,151 @@ impl Bulk {
         bind: impl Fn(&mut Values, Option<&R>),
     ) -> Result<(Arc<str>, AnyArguments), StoreError> {
         let size = rows.len().next_power_of_two();
-        let mut values = Values {
-            arguments: AnyArguments::default(),
-            failed: None,
-        };
+        let mut values = Values::default();
+        self.bind(&mut values, rows, size, &bind);
+        Ok((self.text(size), values.finish()?))
+    }
+
+    fn bind<R>(
+        &self,
+        values: &mut Values,
+        rows: &[R],
+        size: usize,
+        bind: &impl Fn(&mut Values, Option<&R>),
+    ) {
+        let before = values.arguments.len();
         values.arguments.reserve(size * self.columns, 0);
         for row in rows {
-            bind(&mut values, Some(row));
+            bind(values, Some(row));
         }
         for _ in rows.len()..size {
-            bind(&mut values, None);
+            bind(values, None);
         }
-        debug_assert_eq!(values.arguments.len(), size * self.columns);
-        match values.failed {
-            Some(error) => Err(StoreError::Other(sqlx::Error::Encode(error))),
-            None => Ok((self.text(size), values.arguments)),
-        }
+        debug_assert_eq!(values.arguments.len() - before, size * self.columns);
     }
 
     fn text(&self, size: usize) -> Arc<str> {
         let text = self.texts[size.ilog2() as usize].get_or_init(|| {
-            let mut text = String::from(self.head);
-            text.push_str(" FROM (VALUES ");
-            for row in 0..size {
-                text.push_str(if row == 0 { "(" } else { ", (" });
-                for column in 0..self.columns {
-                    let separator = if column == 0 { "" } else { ", " };
-                    let number = row * self.columns + column + 1;
-                    text.push_str(&format!("{separator}${number}"));
-                }
-                text.push(')');
-            }
-            text.push_str(") AS v ");
-            text.push_str(self.tail);
+            let mut text = String::new();
+            self.write_text(&mut text, size, 0);
             text.into()
         });
         text.clone()
     }
+
+    /// Writes the statement for `size` rows, with parameters numbered from `offset + 1` on.
+    fn write_text(&self, text: &mut String, size: usize, offset: usize) {
+        text.push_str(self.head);
+        text.push_str(" FROM (VALUES ");
+        for row in 0..size {
+            text.push_str(if row == 0 { "(" } else { ", (" });
+            for column in 0..self.columns {
+                let separator = if column == 0 { "" } else { ", " };
+                let number = offset + row * self.columns + column + 1;
+                text.push_str(&format!("{separator}${number}"));
+            }
+            text.push(')');
+        }
+        text.push_str(") AS v ");
+        text.push_str(self.tail);
+    }
+}
+
+/// Several statements that change exactly as many rows as they are given.
+///
+/// Joined, they reach SQLite's thread in one trip instead of one each; PostgreSQL takes prepared statements one by one.
+pub(crate) struct Script {
+    joined: bool,
+    parts: Vec<(&'static Bulk, usize)>,
+    values: Vec<Values>,
+    rows: u64,
+}
+
+/// Texts of joined statements. How many there can be is bounded by [`JOINED_ROWS_MAX`]: a few sizes of each part.
+static JOINED: LazyLock<Mutex<HashMap<Vec<(usize, usize)>, Arc<str>>>> =
+    LazyLock::new(Mutex::default);
+
+/// Beyond this many rows in any part, statements are not joined: the trips no longer matter, and fewer texts stay prepared.
+pub(crate) const JOINED_ROWS_MAX: usize = 32;
+
+impl Script {
+    pub(crate) fn new(joined: bool) -> Self {
+        Self {
+            joined,
+            parts: Vec::new(),
+            values: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// Adds a statement for all rows; see [`Bulk::run`].
+    pub(crate) fn add<R>(
+        &mut self,
+        bulk: &'static Bulk,
+        rows: &[R],
+        bind: impl Fn(&mut Values, Option<&R>),
+    ) {
+        for rows in rows.chunks(ROWS_MAX) {
+            let size = rows.len().next_power_of_two();
+            let mut values = match (self.joined, self.values.pop()) {
+                (true, Some(values)) => values,
+                (_, former) => {
+                    self.values.extend(former);
+                    Values::default()
+                }
+            };
+            bulk.bind(&mut values, rows, size, &bind);
+            self.values.push(values);
+            self.parts.push((bulk, size));
+            self.rows += rows.len() as u64;
+        }
+    }
+
+    /// Runs all statements, in the order in which they were added.
+    pub(crate) async fn run(self, db: &mut AnyConnection) -> Result<(), StoreError> {
+        let mut affected = 0;
+        let texts: Vec<Arc<str>> = match self.joined {
+            _ if self.parts.is_empty() => Vec::new(),
+            true => vec![joined_text(&self.parts)],
+            false => self
+                .parts
+                .iter()
+                .map(|(bulk, size)| bulk.text(*size))
+                .collect(),
+        };
+        for (sql, values) in texts.into_iter().zip(self.values) {
+            let arguments = values.finish()?;
+            affected += sqlx::query_with(AssertSqlSafe(sql), arguments)
+                .execute(&mut *db)
+                .await?
+                .rows_affected();
+        }
+        if affected == self.rows {
+            Ok(())
+        } else {
+            Err(StoreError::Corrupt(format!(
+                "{} rows were to be changed, {affected} were",
+                self.rows
+            )))
+        }
+    }
+}
+
+fn joined_text(parts: &[(&'static Bulk, usize)]) -> Arc<str> {
+    let key = parts
+        .iter()
+        .map(|(bulk, size)| (std::ptr::from_ref(*bulk).addr(), *size))
+        .collect();
+    let mut joined = JOINED.lock();
+    let text = joined.entry(key).or_insert_with(|| {
+        let mut text = String::new();
+        let mut offset = 0;
+        for (bulk, size) in parts {
+            bulk.write_text(&mut text, *size, offset);
+            text.push_str(";\n");
+            offset += size * bulk.columns;
+        }
+        text.into()
+    });
+    text.clone()
 }

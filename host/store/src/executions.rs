@@ -1,6 +1,6 @@
 //! Runs of products: one row each, and complete counts per product, caller and day.
 
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, Script};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use souk_domain::ids::{
@@ -92,46 +92,43 @@ static INSERT: Bulk = Bulk::new(
     "WHERE column1 IS NOT NULL",
 );
 
-pub(crate) async fn insert(db: &mut AnyConnection, rows: &[Row<'_>]) -> Result<(), StoreError> {
-    INSERT
-        .run(db, rows, |values, row| {
-            let run = row.map(|row| row.run);
-            let (status, code, blame) = match run.map(|run| &run.outcome) {
-                None => (None, None, None),
-                Some(Outcome::Succeeded) => (Some("succeeded"), None, None),
-                Some(Outcome::Failed { code, blame }) => {
-                    (Some("failed"), Some(&**code), Some(&**blame))
-                }
-            };
-            values
-                .text(run.map(|run| run.id.as_str()))
-                .text(run.map(|run| run.company.as_str()))
-                .text(run.map(|run| run.seller.as_str()))
-                .text(run.map(|run| run.product.product_type().as_str()))
-                .text(run.map(|run| run.product.id()))
-                .text(
-                    run.and_then(|run| run.purchase.as_ref())
-                        .map(PurchaseId::as_str),
-                )
-                .text(run.and_then(|run| run.price.as_ref()).map(PriceId::as_str))
-                .text(
-                    row.and_then(|row| row.transaction)
-                        .map(TransactionId::as_str),
-                )
-                .text(run.map(|run| run.key.as_str()))
-                .text(run.map(|run| run.request.as_str()))
-                .text(status)
-                .text(run.map(|run| run.billing.as_str()))
-                .text(code)
-                .text(blame)
-                .number(row.map(|row| row.credits.get()))
-                .number(run.map(|run| run.rows))
-                .number(run.map(|run| run.bytes))
-                .number(run.map(|run| run.started_at.micros()))
-                .number(run.map(|run| run.duration_us));
-        })
-        .await?;
-    Ok(())
+pub(crate) fn insert(script: &mut Script, rows: &[Row<'_>]) {
+    script.add(&INSERT, rows, |values, row| {
+        let run = row.map(|row| row.run);
+        let (status, code, blame) = match run.map(|run| &run.outcome) {
+            None => (None, None, None),
+            Some(Outcome::Succeeded) => (Some("succeeded"), None, None),
+            Some(Outcome::Failed { code, blame }) => {
+                (Some("failed"), Some(&**code), Some(&**blame))
+            }
+        };
+        values
+            .text(run.map(|run| run.id.as_str()))
+            .text(run.map(|run| run.company.as_str()))
+            .text(run.map(|run| run.seller.as_str()))
+            .text(run.map(|run| run.product.product_type().as_str()))
+            .text(run.map(|run| run.product.id()))
+            .text(
+                run.and_then(|run| run.purchase.as_ref())
+                    .map(PurchaseId::as_str),
+            )
+            .text(run.and_then(|run| run.price.as_ref()).map(PriceId::as_str))
+            .text(
+                row.and_then(|row| row.transaction)
+                    .map(TransactionId::as_str),
+            )
+            .text(run.map(|run| run.key.as_str()))
+            .text(run.map(|run| run.request.as_str()))
+            .text(status)
+            .text(run.map(|run| run.billing.as_str()))
+            .text(code)
+            .text(blame)
+            .number(row.map(|row| row.credits.get()))
+            .number(run.map(|run| run.rows))
+            .number(run.map(|run| run.bytes))
+            .number(run.map(|run| run.started_at.micros()))
+            .number(run.map(|run| run.duration_us));
+    });
 }
 
 /// What a product was used by one caller on one day.
@@ -200,27 +197,21 @@ static ADD_DAYS: Bulk = Bulk::new(
 );
 
 /// Adds counts. `days` has no key twice and is sorted, so that hosts which share a store lock rows in one order.
-pub(crate) async fn add_days(
-    db: &mut AnyConnection,
-    days: &[(DayKey, DayCounts)],
-) -> Result<(), StoreError> {
-    ADD_DAYS
-        .run(db, days, |values, row| {
-            let (key, counts) = (row.map(|row| &row.0), row.map(|row| &row.1));
-            values
-                .text(key.map(|key| key.company.as_str()))
-                .number(key.map(|key| key.day))
-                .text(key.map(|key| key.product_id.as_str()))
-                .text(key.map(|key| key.product_type))
-                .text(key.map(|key| key.seller.as_str()))
-                .number(counts.map(|counts| counts.succeeded))
-                .number(counts.map(|counts| counts.failed))
-                .number(counts.map(|counts| counts.credits))
-                .number(counts.map(|counts| counts.rows))
-                .number(counts.map(|counts| counts.duration_us));
-        })
-        .await?;
-    Ok(())
+pub(crate) fn add_days(script: &mut Script, days: &[(DayKey, DayCounts)]) {
+    script.add(&ADD_DAYS, days, |values, row| {
+        let (key, counts) = (row.map(|row| &row.0), row.map(|row| &row.1));
+        values
+            .text(key.map(|key| key.company.as_str()))
+            .number(key.map(|key| key.day))
+            .text(key.map(|key| key.product_id.as_str()))
+            .text(key.map(|key| key.product_type))
+            .text(key.map(|key| key.seller.as_str()))
+            .number(counts.map(|counts| counts.succeeded))
+            .number(counts.map(|counts| counts.failed))
+            .number(counts.map(|counts| counts.credits))
+            .number(counts.map(|counts| counts.rows))
+            .number(counts.map(|counts| counts.duration_us));
+    });
 }
 
 /// What a company used in the last 30 UTC dates, today included.

@@ -4,7 +4,7 @@
 //! updated but the balance that each account carries along; corrections are new transactions. Charges are booked by the
 //! [`teller`](crate::teller), many in one commit; everything rarer (grants, top-ups, refunds, payouts) by [`append`].
 
-use crate::bulk::Bulk;
+use crate::bulk::{Bulk, Script};
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
@@ -239,19 +239,23 @@ pub async fn append(
         changes.add(entry);
     }
     ensure_accounts(write, changes.accounts()).await?;
-    changes.apply(write).await?;
+    let mut script = Script::new(false);
+    changes.apply(&mut script);
+    script.run(write).await?;
+    let mut script = Script::new(false);
     if let Some(entry) = entries
         .iter()
         .find(|entry| matches!(entry.to, Account::Buyer(_)))
     {
         transaction.balance_after = Some(balance(write, &entry.to).await?.get() / CENTS_PER_CREDIT);
     }
-    insert_transactions(write, std::slice::from_ref(&transaction)).await?;
+    insert_transactions(&mut script, std::slice::from_ref(&transaction));
     let rows: Vec<_> = entries
         .iter()
         .map(|entry| (&transaction.id, entry))
         .collect();
-    insert_entries(write, &rows).await?;
+    insert_entries(&mut script, &rows);
+    script.run(write).await?;
     // All that a buyer receives by one transaction together is whole credits; single entries need not be.
     for (account, cents) in changes.gains() {
         if let Account::Buyer(buyer) = account {
@@ -348,27 +352,18 @@ impl AccountChanges {
     }
 
     /// Applies the changes; every account must exist.
-    pub(crate) async fn apply(&self, db: &mut AnyConnection) -> Result<(), StoreError> {
+    pub(crate) fn apply(&self, script: &mut Script) {
         let rows: Vec<_> = self
             .by_id
             .iter()
             .map(|(id, (_, change))| (id, *change))
             .collect();
-        let affected = CHANGE_ACCOUNTS
-            .run(db, &rows, |values, row| {
-                values
-                    .text(row.map(|(id, _)| id.as_str()))
-                    .number(row.map(|(_, change)| change.balance))
-                    .number(row.map(|(_, change)| change.held));
-            })
-            .await?;
-        if affected == rows.len() as u64 {
-            Ok(())
-        } else {
-            Err(StoreError::Corrupt(
-                "an account that was to be changed does not exist".into(),
-            ))
-        }
+        script.add(&CHANGE_ACCOUNTS, &rows, |values, row| {
+            values
+                .text(row.map(|(id, _)| id.as_str()))
+                .number(row.map(|(_, change)| change.balance))
+                .number(row.map(|(_, change)| change.held));
+        });
     }
 }
 
@@ -410,43 +405,37 @@ static INSERT_TRANSACTIONS: Bulk = Bulk::new(
     "WHERE column1 IS NOT NULL",
 );
 
-pub(crate) async fn insert_transactions(
-    db: &mut AnyConnection,
-    transactions: &[Transaction],
-) -> Result<(), StoreError> {
-    INSERT_TRANSACTIONS
-        .run(db, transactions, |values, row| {
-            values
-                .text(row.map(|t| t.id.as_str()))
-                .text(row.map(|t| t.kind.as_str()))
-                .text(row.map(|t| t.company.as_str()))
-                .text(row.and_then(|t| t.seller.as_ref()).map(CompanyId::as_str))
-                .number(row.map(|t| t.credits))
-                .number(row.map(|t| t.amount.get()))
-                .number(row.and_then(|t| t.balance_after))
-                .text(row.and_then(|t| t.product_type).map(ProductType::as_str))
-                .text(row.and_then(|t| t.product_id.as_deref()))
-                .text(
-                    row.and_then(|t| t.purchase.as_ref())
-                        .map(PurchaseId::as_str),
-                )
-                .text(row.and_then(|t| t.price.as_ref()).map(PriceId::as_str))
-                .text(
-                    row.and_then(|t| t.execution.as_ref())
-                        .map(ExecutionId::as_str),
-                )
-                .text(row.and_then(|t| t.key.as_ref()).map(KeyId::as_str))
-                .text(row.and_then(|t| t.request.as_ref()).map(RequestId::as_str))
-                .text(
-                    row.and_then(|t| t.reversal_of.as_ref())
-                        .map(TransactionId::as_str),
-                )
-                .text(row.and_then(|t| t.external_id.as_deref()))
-                .text(row.and_then(|t| t.description.as_deref()))
-                .number(row.map(|t| t.created_at.micros()));
-        })
-        .await?;
-    Ok(())
+pub(crate) fn insert_transactions(script: &mut Script, transactions: &[Transaction]) {
+    script.add(&INSERT_TRANSACTIONS, transactions, |values, row| {
+        values
+            .text(row.map(|t| t.id.as_str()))
+            .text(row.map(|t| t.kind.as_str()))
+            .text(row.map(|t| t.company.as_str()))
+            .text(row.and_then(|t| t.seller.as_ref()).map(CompanyId::as_str))
+            .number(row.map(|t| t.credits))
+            .number(row.map(|t| t.amount.get()))
+            .number(row.and_then(|t| t.balance_after))
+            .text(row.and_then(|t| t.product_type).map(ProductType::as_str))
+            .text(row.and_then(|t| t.product_id.as_deref()))
+            .text(
+                row.and_then(|t| t.purchase.as_ref())
+                    .map(PurchaseId::as_str),
+            )
+            .text(row.and_then(|t| t.price.as_ref()).map(PriceId::as_str))
+            .text(
+                row.and_then(|t| t.execution.as_ref())
+                    .map(ExecutionId::as_str),
+            )
+            .text(row.and_then(|t| t.key.as_ref()).map(KeyId::as_str))
+            .text(row.and_then(|t| t.request.as_ref()).map(RequestId::as_str))
+            .text(
+                row.and_then(|t| t.reversal_of.as_ref())
+                    .map(TransactionId::as_str),
+            )
+            .text(row.and_then(|t| t.external_id.as_deref()))
+            .text(row.and_then(|t| t.description.as_deref()))
+            .number(row.map(|t| t.created_at.micros()));
+    });
 }
 
 static INSERT_ENTRIES: Bulk = Bulk::new(
@@ -456,20 +445,14 @@ static INSERT_ENTRIES: Bulk = Bulk::new(
     "WHERE column1 IS NOT NULL",
 );
 
-pub(crate) async fn insert_entries(
-    db: &mut AnyConnection,
-    entries: &[(&TransactionId, &Entry)],
-) -> Result<(), StoreError> {
-    INSERT_ENTRIES
-        .run(db, entries, |values, row| {
-            values
-                .text(row.map(|(transaction, _)| transaction.as_str()))
-                .text(row.map(|(_, entry)| entry.from.id()).as_deref())
-                .text(row.map(|(_, entry)| entry.to.id()).as_deref())
-                .number(row.map(|(_, entry)| entry.amount.get()));
-        })
-        .await?;
-    Ok(())
+pub(crate) fn insert_entries(script: &mut Script, entries: &[(&TransactionId, &Entry)]) {
+    script.add(&INSERT_ENTRIES, entries, |values, row| {
+        values
+            .text(row.map(|(transaction, _)| transaction.as_str()))
+            .text(row.map(|(_, entry)| entry.from.id()).as_deref())
+            .text(row.map(|(_, entry)| entry.to.id()).as_deref())
+            .number(row.map(|(_, entry)| entry.amount.get()));
+    });
 }
 
 /// Whether a transaction was booked: what to ask when the outcome of a commit is unknown.

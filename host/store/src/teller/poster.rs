@@ -5,7 +5,7 @@
 //! the same ids, which tells: either it books now, or its ids are there already.
 
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
-use crate::bulk::{Bulk, ROWS_MAX};
+use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey};
@@ -254,11 +254,14 @@ impl Poster {
                 .add_run(run, item.hold.amount);
             outcomes.push(Outcome::Booked { balance_after });
         }
-        ledger::insert_transactions(&mut write, &transactions).await?;
-        ledger::insert_entries(&mut write, &booked_entries).await?;
-        changes.apply(&mut write).await?;
-        executions::insert(&mut write, &runs).await?;
-        executions::add_days(&mut write, &days.into_iter().collect::<Vec<_>>()).await?;
+        let joined = !self.db.is_shared() && batch.len() <= JOINED_ROWS_MAX / 2;
+        let mut script = Script::new(joined);
+        ledger::insert_transactions(&mut script, &transactions);
+        ledger::insert_entries(&mut script, &booked_entries);
+        changes.apply(&mut script);
+        executions::insert(&mut script, &runs);
+        executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
+        script.run(&mut write).await?;
         write.commit().await.map_err(|error| Failure {
             error,
             in_doubt: true,

@@ -4,6 +4,7 @@
 //! [`ROWS_PER_FLUSH`] of a kind between two flushes, about a thousand a second; beyond that they are counted only. Charged runs do not come
 //! here: the poster books them with their charge.
 
+use crate::bulk::Script;
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
@@ -189,7 +190,9 @@ impl Shared {
         }
         let keys: Vec<_> = keys.into_iter().collect();
         let mut write = self.db.write().await?;
-        executions::add_days(&mut write, &days.into_iter().collect::<Vec<_>>()).await?;
+        let mut script = Script::new(false);
+        executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
+        script.run(&mut write).await?;
         usage::add_hours(&mut write, &hours.into_iter().collect::<Vec<_>>()).await?;
         if self.db.is_shared() {
             usage::lock_keys(&mut write, &keys).await?;
@@ -208,7 +211,9 @@ impl Shared {
             })
             .collect();
         let mut write = self.db.write().await?;
-        executions::insert(&mut write, &rows).await?;
+        let mut script = Script::new(false);
+        executions::insert(&mut script, &rows);
+        script.run(&mut write).await?;
         write.commit().await
     }
 

@@ -4,7 +4,7 @@
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
 use super::{Hold, HoldError, HoldRequest, Release};
-use crate::bulk::{Bulk, ROWS_MAX};
+use crate::bulk::{Bulk, ROWS_MAX, Script};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
@@ -227,7 +227,9 @@ async fn change(
                 .number(row.map(|_| now.micros()));
         })
         .await?;
-    changes.apply(&mut write).await?;
+    let mut script = Script::new(false);
+    changes.apply(&mut script);
+    script.run(&mut write).await?;
     write.commit().await?;
     Ok(decisions)
 }
