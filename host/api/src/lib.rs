@@ -40,20 +40,25 @@
 //! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype")`
 //! and take `axum::body::Body`. A body that is JSON already is answered as [`Prepared`].
 
+pub mod analyze;
 pub mod answer;
+pub mod assets;
 pub mod body;
 pub mod caller;
 pub mod companies;
 pub mod connections;
 pub mod connectors;
 pub mod credits;
+pub mod data;
 pub mod endpoint_keys;
+pub mod endpoints;
 pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
 pub mod keys;
 pub mod limiter;
+pub mod marketplace;
 pub mod money;
 pub mod openapi;
 pub mod operation;
@@ -62,6 +67,7 @@ pub mod problem;
 pub mod purchases;
 pub mod query;
 pub mod routes;
+pub mod runs;
 mod state;
 pub mod storage_engines;
 pub mod system;
@@ -95,6 +101,11 @@ pub fn all() -> Routes {
         .merge(connectors::routes())
         .merge(files::routes())
         .merge(storage_engines::routes())
+        .merge(assets::routes())
+        .merge(analyze::routes())
+        .merge(endpoints::routes())
+        .merge(data::routes())
+        .merge(marketplace::routes())
 }
 
 /// The service: every operation behind its gate.

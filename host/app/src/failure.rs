@@ -1,5 +1,7 @@
 //! Why an execution did not succeed. Free of status codes: `api` maps them.
 
+use std::borrow::Cow;
+
 use souk_domain::ids::ExecutionId;
 use souk_domain::pages::PageError;
 use souk_domain::parameters::FieldError;
@@ -66,7 +68,7 @@ impl Refusal {
 pub fn fault_code(fault: &Fault) -> &'static str {
     match (fault.kind, fault.blame) {
         (FaultKind::Timeout, _) => "EXECUTION_TIMEOUT",
-        (FaultKind::Busy, _) => "CONCURRENCY_LIMIT_EXCEEDED",
+        (FaultKind::Busy, Blame::Host | Blame::Caller) => "CONCURRENCY_LIMIT_EXCEEDED",
         (FaultKind::ShuttingDown, _) => "SHUTTING_DOWN",
         (FaultKind::InvalidRequest, Blame::Caller) => "INVALID_PARAMETER",
         (_, Blame::Connector) => "CONNECTOR_FAULT",
@@ -105,5 +107,91 @@ impl Failure {
             seller_api: false,
             refusal: refusal.into(),
         }
+    }
+}
+
+/// What kind of trouble the source made, for `api` to find a status for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The source refused a value of the caller's.
+    Parameter,
+    Source,
+    Connector,
+    Timeout,
+    /// Too many requests wait already.
+    Busy,
+    ShuttingDown,
+    Host,
+}
+
+/// Trouble at or on the way to the source, in words.
+#[derive(Clone, Debug)]
+pub struct Trouble<'a> {
+    pub class: Class,
+    pub code: &'static str,
+    pub blame: &'static str,
+    /// Stable, lower_snake: `unreachable`, `bad_answer`.
+    pub reason: &'a str,
+    /// Safe to show to any caller.
+    pub message: Cow<'a, str>,
+    /// The source's own text: for the owner only.
+    pub detail: Option<&'a str>,
+    pub source_code: Option<&'a str>,
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Failure {
+    pub fn trouble(&self) -> Option<Trouble<'_>> {
+        match &self.refusal {
+            Refusal::Fault(fault) => Some(self.of_fault(fault)),
+            Refusal::Withheld(withheld @ (Withheld::BadAnswer(_) | Withheld::NoRow)) => {
+                Some(Trouble {
+                    class: Class::Source,
+                    code: self.source_code_word("SOURCE_ERROR"),
+                    blame: Blame::Source.as_str(),
+                    reason: FaultKind::BadAnswer.as_str(),
+                    message: Cow::Owned(withheld.to_string()),
+                    detail: None,
+                    source_code: None,
+                    retry_after_ms: None,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn of_fault<'a>(&self, fault: &'a Fault) -> Trouble<'a> {
+        let class = match (fault.kind, fault.blame) {
+            (FaultKind::Timeout, _) => Class::Timeout,
+            (FaultKind::Busy, Blame::Host | Blame::Caller) => Class::Busy,
+            (FaultKind::ShuttingDown, _) => Class::ShuttingDown,
+            (FaultKind::InvalidRequest, Blame::Caller) => Class::Parameter,
+            (_, Blame::Connector) => Class::Connector,
+            (_, Blame::Host) => Class::Host,
+            (_, Blame::Source | Blame::Caller) => Class::Source,
+        };
+        Trouble {
+            class,
+            code: self.source_code_word(fault_code(fault)),
+            blame: fault.blame.as_str(),
+            reason: fault.kind.as_str(),
+            message: Cow::Borrowed(&fault.message),
+            detail: fault.detail.as_deref(),
+            source_code: fault.source_code.as_deref(),
+            retry_after_ms: fault.retry_after_ms,
+        }
+    }
+
+    fn source_code_word(&self, code: &'static str) -> &'static str {
+        match (self.seller_api, code) {
+            (true, "SOURCE_ERROR") => "SELLER_API_ERROR",
+            (_, code) => code,
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::before(false, refusal)
     }
 }

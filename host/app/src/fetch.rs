@@ -21,7 +21,7 @@ use crate::execute::{push_bool, push_number, value};
 use crate::failure::{Failure, Refusal};
 use crate::products::{EndpointSnapshot, Learned, LearnedColumn, kind_of, push_member};
 use crate::release::Withheld;
-use crate::settle::{self, Charge, Payer, Settled, Subject};
+use crate::settle::{self, Payer, Settled, Subject};
 
 /// A page as JSON stays well below what a client can parse at once.
 const PAGE_BYTES_MAX: u64 = 16 << 20;
@@ -55,8 +55,6 @@ pub struct Wanted<'a> {
     pub page: Page,
     /// `column=value` pairs of the query string.
     pub filters: &'a [(String, String)],
-    /// The key belongs to the seller, although it may name another payer.
-    pub free: bool,
 }
 
 /// Fetches one page. `next_url` is called with the next page's start when there is one.
@@ -92,10 +90,7 @@ pub async fn fetch(
         allow_ai_training: endpoint.row.written.allow_ai_training,
         timeout: endpoint.timeout,
     };
-    let charge = match wanted.free {
-        true => Charge::owner(),
-        false => settle::begin(app, payer, &subject).await.map_err(refuse)?,
-    };
+    let charge = settle::begin(app, payer, &subject).await.map_err(refuse)?;
     let places: Vec<usize> = used.iter().map(|(place, _)| *place).collect();
     let output = match rows(
         app,

@@ -10,13 +10,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use souk_domain::ids::{AssetId, CompanyId, EndpointId};
+use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId};
 use souk_domain::parameters::Parameter;
 use souk_domain::sql::{self, Dialect, Order, RowSource};
 use souk_domain::time::Timestamp;
 use souk_sandbox::{ColumnKind, Route, json};
 use souk_store::prices::{self, Price};
-use souk_store::{Cache, Change, Db, StoreError, Topic, assets, connections, endpoints};
+use souk_store::{
+    AnyConnection, Cache, Change, Db, StoreError, Topic, assets, connections, endpoints,
+};
 
 use crate::App;
 use crate::definition::{self, Field, Sorting};
@@ -553,13 +555,45 @@ pub async fn endpoint_by_slug(
     endpoint(app, &id, now).await
 }
 
-/// How SQL is written for a connection. What takes no SQL has no dialect, and no SQL product.
-pub async fn dialect(
+/// The endpoint of a company by its slug.
+pub async fn endpoint_of_company(
     app: &App,
-    db: &mut souk_store::AnyConnection,
     company: &CompanyId,
-    connection: &souk_domain::ids::ConnectionId,
-) -> Result<Dialect, Refusal> {
+    slug: &str,
+    now: Timestamp,
+) -> Result<Arc<EndpointSnapshot>, Refusal> {
+    let load = || async {
+        let mut db = app.db.read().await?;
+        endpoints::id_by_slug(&mut db, company, slug)
+            .await?
+            .ok_or(Refusal::NotFound)
+    };
+    // An id has a `_`, a handle never: the two do not meet in the cache.
+    let id = app
+        .products
+        .endpoint_slugs
+        .get_or_load(format!("{company}/{slug}"), load)
+        .await?;
+    endpoint(app, &id, now).await
+}
+
+/// What a connection's engine takes.
+#[derive(Clone, Debug)]
+pub struct Speaks {
+    /// The engine's slug.
+    pub engine: String,
+    pub sql: Option<Dialect>,
+    /// A seller's API.
+    pub functions: bool,
+}
+
+/// `Refusal::NotFound`: the company has no such connection.
+pub async fn speaks(
+    app: &App,
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    connection: &ConnectionId,
+) -> Result<Speaks, Refusal> {
     let connection = connections::get(db, company, connection)
         .await?
         .ok_or(Refusal::NotFound)?;
@@ -567,12 +601,28 @@ pub async fn dialect(
         .sandbox
         .engine(company.as_str(), &connection.engine)
         .ok_or_else(|| Refusal::NoConnector(connection.engine.clone()))?;
-    Dialect::of(&engine.dialect)
-        .ok_or_else(|| Refusal::Internal(format!("engine \"{}\" takes no SQL", connection.engine)))
+    Ok(Speaks {
+        engine: engine.slug.clone(),
+        sql: Dialect::of(&engine.dialect),
+        functions: engine.has("functions"),
+    })
+}
+
+/// How SQL is written for a connection. What takes no SQL has no dialect, and no SQL product.
+async fn dialect(
+    app: &App,
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    connection: &ConnectionId,
+) -> Result<Dialect, Refusal> {
+    let speaks = speaks(app, db, company, connection).await?;
+    speaks
+        .sql
+        .ok_or_else(|| Refusal::Internal(format!("engine \"{}\" takes no SQL", speaks.engine)))
 }
 
 async fn price(
-    db: &mut souk_store::AnyConnection,
+    db: &mut AnyConnection,
     product: &str,
     now: Timestamp,
 ) -> Result<Priced, StoreError> {

@@ -61,7 +61,7 @@ pub enum Withheld {
     /// The seller's answer is not what the asset promises.
     #[error("{0}")]
     BadAnswer(String),
-    #[error("no row")]
+    #[error("the calculation returned no row where exactly one is expected")]
     NoRow,
     /// Too few stand behind the result.
     #[error("the result stands for fewer than {min_group_size} units and is withheld")]

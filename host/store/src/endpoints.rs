@@ -60,6 +60,8 @@ pub enum Sort {
     Name,
     CreatedAt,
     UpdatedAt,
+    /// All requests so far.
+    Requests,
 }
 
 const COLUMNS: &str = "e.id, e.company_id, c.handle, e.user_id, e.connection_id, e.name, e.slug, e.description, \
@@ -173,6 +175,9 @@ pub async fn list(
         Sort::Name => "e.name",
         Sort::CreatedAt => "e.created_at",
         Sort::UpdatedAt => "e.updated_at",
+        Sort::Requests => {
+            "(SELECT COALESCE(SUM(u.succeeded + u.failed), 0) FROM usage_days u WHERE u.product_id = e.id)"
+        }
     };
     let way = if descending { "DESC" } else { "ASC" };
     let sql = format!(

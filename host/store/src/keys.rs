@@ -323,6 +323,31 @@ pub async fn deactivate(
     get(write, company, id).await
 }
 
+/// Deactivates every key of an endpoint, whoever owns it.
+pub async fn deactivate_of_endpoint(
+    write: &mut Write,
+    endpoint: &EndpointId,
+    deactivation: &Deactivation<'_>,
+) -> Result<(), StoreError> {
+    let rows = sqlx::query(
+        "UPDATE api_keys
+         SET deactivated_at = $2, revoked_by = $3, revocation_reason = $4, reason_code = $5, updated_at = $2
+         WHERE endpoint_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2)
+         RETURNING id",
+    )
+    .bind(endpoint.as_str())
+    .bind(deactivation.at.micros())
+    .bind(deactivation.by)
+    .bind(deactivation.reason)
+    .bind(deactivation.reason_code)
+    .fetch_all(&mut **write)
+    .await?;
+    for row in &rows {
+        write.touch(Topic::Key, row.text("id")?);
+    }
+    Ok(())
+}
+
 fn from_row(row: &AnyRow) -> Result<Key, StoreError> {
     let key_type = row.text("key_type")?;
     Ok(Key {

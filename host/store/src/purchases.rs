@@ -132,6 +132,17 @@ pub async fn of_product(
     row.as_ref().map(from_row).transpose()
 }
 
+/// How many companies hold an active purchase of a product.
+pub async fn active_of_product(db: &mut AnyConnection, product: &str) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT COUNT(*) AS total FROM purchases WHERE product_id = $1 AND status = 'active'",
+    )
+    .bind(product)
+    .fetch_one(db)
+    .await?
+    .number("total")
+}
+
 pub async fn get(
     db: &mut AnyConnection,
     buyer: &CompanyId,

@@ -1,0 +1,45 @@
+use crate::{ApiState, Caller, Deleted, Operation, Param, ParamKind, Path, Problem, Query};
+use axum::extract::State;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::{Topic, assets, purchases};
+
+const FORCE: Param = Param {
+    name: "force",
+    kind: ParamKind::Boolean,
+    about: "Archive although companies have bought it.",
+};
+
+pub const OPERATION: Operation = Operation::delete(
+    "delete_asset",
+    "/companies/{company_id}/assets/{asset_id}",
+)
+.about("Assets", "Archive an asset")
+.notes("409 `RESOURCE_IN_USE` when companies have active purchases of it, unless `force=true`.")
+.needs(Role::DataScientist, Permission::Write)
+.query(&[FORCE]);
+
+/// Archives an asset: nobody can run it any more.
+pub async fn delete_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    query: Query,
+) -> Result<Deleted, Problem> {
+    let mut write = api.db().write().await?;
+    super::find(&mut write, caller.company(), &id).await?;
+    let buyers = purchases::active_of_product(&mut write, id.as_str()).await?;
+    if buyers > 0 && query.boolean("force") != Some(true) {
+        let message =
+            format!("{buyers} companies have bought this asset; archive it with force=true");
+        return Err(
+            Problem::conflict("RESOURCE_IN_USE", message).detail("active_purchases", buyers)
+        );
+    }
+    if !assets::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
+        return Err(super::not_found(&id));
+    }
+    write.touch(Topic::Asset, id.as_str());
+    write.commit().await?;
+    Ok(Deleted)
+}

@@ -1,0 +1,53 @@
+use crate::openapi::any_object;
+use crate::runs::{self, ExecuteIn, Params, refusal};
+use crate::{ApiState, Caller, Operation, Path, Problem, RawBody, Shape, schema};
+use axum::extract::State;
+use axum::response::Response;
+use souk_app::products::{self, AssetSnapshot};
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+use std::sync::Arc;
+
+pub const OPERATION: Operation = Operation::post("execute_asset", "/companies/{company_id}/assets/{asset_id}/execute")
+    .about("Assets", "Run an asset")
+    .notes(
+        "No body, an empty body, `{}` or `{params}`. Free for the owner; any other company pays the price of the asset, charged once its \
+         result is there. `company_id` may be the caller's company or the asset owner's; the key's company pays.",
+    )
+    .needs(Role::Analyst, Permission::Read)
+    .any_company()
+    .billed()
+    .runs_connector()
+    .optional_body(schema::<ExecuteIn>)
+    .returns(200, Shape::Bare(any_object));
+
+/// Runs an asset for its result.
+pub async fn execute_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((company, id)): Path<(CompanyId, AssetId)>,
+    raw: RawBody,
+) -> Result<Response, Problem> {
+    let params = Params::of_body(&raw)?;
+    let asset = asset(&api, &caller, &company, &id).await?;
+    runs::once(&api, &caller, &raw, |ticket| {
+        runs::asset(api.clone(), caller.clone(), asset, params, ticket)
+    })
+    .await
+}
+
+/// The asset, when the path's company is its owner or the caller.
+pub async fn asset(
+    api: &ApiState,
+    caller: &Caller,
+    company: &CompanyId,
+    id: &AssetId,
+) -> Result<Arc<AssetSnapshot>, Problem> {
+    let asset = products::asset(api.app(), id, caller.now())
+        .await
+        .map_err(|error| refusal("asset", id.as_str())(error.into()))?;
+    match company == caller.payer() || *company == asset.row.company_id {
+        true => Ok(asset),
+        false => Err(super::not_found(id)),
+    }
+}

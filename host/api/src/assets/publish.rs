@@ -1,0 +1,43 @@
+use super::shape::AssetOut;
+use crate::runs::{ExecuteIn, Params, payer, unpublished};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::publish;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::prices;
+
+pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{company_id}/assets/{asset_id}/publish")
+    .about("Assets", "Put an asset on the market")
+    .notes(
+        "Needs an active price and a passing test, which is run now: with `params` where they are given, else with defaults. Its result \
+         becomes the preview. 409 `INVALID_STATE` says what is missing.",
+    )
+    .needs(Role::DataEngineer, Permission::Write)
+    .runs_connector()
+    .optional_body(schema::<ExecuteIn>)
+    .returns(200, Shape::One(schema::<AssetOut>));
+
+/// Tests an asset and puts it on the market.
+pub async fn publish_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    OptionalBody(body): OptionalBody<ExecuteIn>,
+) -> Result<Data<AssetOut>, Problem> {
+    let before = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    let params = Params::Json(body.params.unwrap_or_default());
+    publish::asset(
+        api.app(),
+        caller.company(),
+        &id,
+        &params.raw(),
+        &payer(&caller, None),
+    )
+    .await
+    .map_err(unpublished("asset", id.as_str(), &before.status))?;
+    let mut read = api.db().read().await?;
+    let asset = super::find(&mut read, caller.company(), &id).await?;
+    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
+    Ok(Data(AssetOut::new(asset, price.as_ref(), true)))
+}

@@ -1,0 +1,78 @@
+use crate::openapi::any_object;
+use crate::runs::{ExecuteIn, Params, payer, refusal};
+use crate::{
+    ApiState, Caller, Operation, OptionalBody, Path, Prepared, Problem, Query, Shape, schema,
+};
+use axum::extract::State;
+use bytes::Bytes;
+use souk_app::execute::{self, Purpose};
+use souk_app::products;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+
+pub const OPERATION: Operation = Operation::post("test_asset", "/companies/{company_id}/assets/{asset_id}/test")
+    .about("Assets", "Try an own asset")
+    .notes("Free, and also before it is published. `limit` is accepted and has no effect: a result is one insight.")
+    .needs(Role::DataScientist, Permission::Read)
+    .runs_connector()
+    .optional_body(schema::<ExecuteIn>)
+    .returns(200, Shape::Bare(any_object));
+
+pub const GET_OPERATION: Operation = Operation::get(
+    "test_asset_defaults",
+    "/companies/{company_id}/assets/{asset_id}/test",
+)
+.about("Assets", "Try an own asset, with parameters in the query")
+.notes("Parameters are written `params.<name>=value`.")
+.needs(Role::DataScientist, Permission::Read)
+.runs_connector()
+.open_query()
+.returns(200, Shape::Bare(any_object));
+
+/// Runs an own asset, free, published or not.
+pub async fn test_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    OptionalBody(body): OptionalBody<ExecuteIn>,
+) -> Result<Prepared, Problem> {
+    run(
+        &api,
+        &caller,
+        &id,
+        Params::Json(body.params.unwrap_or_default()),
+    )
+    .await
+}
+
+/// The same, with parameters in the query.
+pub async fn test_asset_defaults(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    query: Query,
+) -> Result<Prepared, Problem> {
+    run(&api, &caller, &id, Params::of_query(query.rest())?).await
+}
+
+async fn run(
+    api: &ApiState,
+    caller: &Caller,
+    id: &AssetId,
+    params: Params,
+) -> Result<Prepared, Problem> {
+    let told = refusal("asset", id.as_str());
+    let asset = products::asset(api.app(), id, caller.now())
+        .await
+        .map_err(|error| told(error.into()))?;
+    if asset.row.company_id != *caller.company() || asset.row.status == "archived" {
+        return Err(super::not_found(id));
+    }
+    let mut payer = payer(caller, None);
+    // Platform staff test as the company they act in.
+    payer.company = caller.company();
+    let executed = execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Test)
+        .await
+        .map_err(told)?;
+    Ok(Prepared(Bytes::from(executed.body)))
+}

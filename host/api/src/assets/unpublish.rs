@@ -1,0 +1,44 @@
+use super::shape::AssetOut;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::publish::later;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::{Topic, assets, prices};
+
+pub const OPERATION: Operation = Operation::post(
+    "unpublish_asset",
+    "/companies/{company_id}/assets/{asset_id}/unpublish",
+)
+.about("Assets", "Take an asset off the market")
+.notes("Companies that have bought it keep it until it is archived.")
+.needs(Role::DataEngineer, Permission::Write)
+.returns(200, Shape::One(schema::<AssetOut>));
+
+/// Hides an asset from new buyers.
+pub async fn unpublish_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+) -> Result<Data<AssetOut>, Problem> {
+    let mut write = api.db().write().await?;
+    let before = super::find(&mut write, caller.company(), &id).await?;
+    match before.status.as_str() {
+        "published" => {
+            let now = later(before.updated_at, caller.now());
+            assets::set_status(&mut write, caller.company(), &id, "unpublished", now).await?;
+            write.touch(Topic::Asset, id.as_str());
+        }
+        "unpublished" => {}
+        status => {
+            return Err(Problem::state(
+                status,
+                "only a published asset can be unpublished",
+            ));
+        }
+    }
+    let after = super::find(&mut write, caller.company(), &id).await?;
+    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
+    write.commit().await?;
+    Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+}

@@ -1,0 +1,63 @@
+use super::shape::{AssetIn, AssetOut, patched};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
+use axum::extract::State;
+use serde_json::{Map, Value};
+use souk_app::publish::later;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::{StoreError, Topic, assets, prices};
+
+pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{company_id}/assets/{asset_id}")
+    .about("Assets", "Change an asset")
+    .notes(
+        "Members that are absent stay, `null` clears. A new `sql_logic`, `function_id` or `path` replaces the former one. The slug of a \
+         published asset stays (409 `INVALID_STATE`), because buyers call it.",
+    )
+    .needs(Role::DataScientist, Permission::Write)
+    .body(schema::<AssetIn>)
+    .returns(200, Shape::One(schema::<AssetOut>));
+
+/// Lays a patch over an asset and checks the whole.
+pub async fn update_asset(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    Body(patch): Body<Map<String, Value>>,
+) -> Result<Data<AssetOut>, Problem> {
+    caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
+    let mut read = api.db().read().await?;
+    let before = super::find(&mut read, caller.company(), &id).await?;
+    let merged = serde_json::to_vec(&patched(&before, &patch)).map_err(Problem::internal)?;
+    let asset: AssetIn = body::parse(&merged)?;
+    let written = asset.checked(&api, &mut read, &caller).await?;
+    drop(read);
+    if before.status == "published" && written.slug != before.written.slug {
+        return Err(Problem::state(
+            &before.status,
+            "the slug of a published asset cannot be changed",
+        ));
+    }
+
+    let mut write = api.db().write().await?;
+    let now = later(before.updated_at, caller.now());
+    match assets::update(
+        &mut write,
+        caller.company(),
+        &id,
+        before.updated_at,
+        &written,
+        now,
+    )
+    .await
+    {
+        Ok(true) => {}
+        Ok(false) => return Err(super::changed()),
+        Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
+        Err(error) => return Err(error.into()),
+    }
+    write.touch(Topic::Asset, id.as_str());
+    let after = super::find(&mut write, caller.company(), &id).await?;
+    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
+    write.commit().await?;
+    Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+}

@@ -1,0 +1,34 @@
+use super::{LIMIT, START, handle_of_host, serve, url};
+use crate::openapi::any_object;
+use crate::{Access, ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape};
+use axum::extract::State;
+use axum::response::Response;
+
+pub const OPERATION: Operation = Operation::get("fetch_data", "/endpoints/v1/{endpoint_slug}")
+    .about("Data", "Fetch a page of an endpoint")
+    .notes(
+        "With an endpoint key (billed per request), or the seller's own analytics key at no charge. The seller is named by the subdomain of \
+         `Host`, or else by the key. Filters are `column=value`. An empty page is free. Takes an `Idempotency-Key`.",
+    )
+    .access(Access::Data)
+    .billed()
+    .runs_connector()
+    .query(&[START, LIMIT])
+    .open_query()
+    .returns(200, Shape::Bare(any_object));
+
+/// Fetches a page of the endpoint that the host or the key names.
+pub async fn fetch_data(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(slug): Path<String>,
+    query: Query,
+    raw: RawBody,
+) -> Result<Response, Problem> {
+    let handle = handle_of_host(api.settings(), &raw.parts.headers);
+    let link = match &handle {
+        Some(handle) => url(api.settings(), handle, &slug),
+        None => format!("{}/endpoints/v1/{slug}", api.settings().base_url),
+    };
+    serve(api, caller, handle, slug, link, query, raw).await
+}

@@ -1,0 +1,71 @@
+use super::shape::{EndpointIn, EndpointOut};
+use crate::assets::shape::user;
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use axum::extract::State;
+use souk_domain::ids::EndpointId;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::slugs;
+use souk_store::{StoreError, Topic, endpoints, prices};
+
+/// Names that many endpoints share; after so many the seller should choose.
+const SLUG_TRIES: u32 = 100;
+
+pub const OPERATION: Operation =
+    Operation::post("create_endpoint", "/companies/{company_id}/endpoints")
+        .about("Endpoints", "Create an endpoint")
+        .notes("A draft: nothing is run. Only the named fields ever leave the source.")
+        .needs(Role::DataEngineer, Permission::Write)
+        .body(schema::<EndpointIn>)
+        .returns(201, Shape::One(schema::<EndpointOut>));
+
+/// Creates a draft of an endpoint.
+pub async fn create_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<EndpointIn>,
+) -> Result<Created<EndpointOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let credits = body.price()?;
+    let slug_given = body.slug.is_some();
+    let mut read = api.db().read().await?;
+    let user = user(&mut read, &caller, body.user_id.as_deref()).await?;
+    let mut written = body.checked(&api, &mut read, &caller).await?;
+    drop(read);
+
+    let id = EndpointId::generate();
+    let slug = written.slug.clone();
+    for attempt in 1.. {
+        let mut write = api.db().write().await?;
+        match endpoints::insert(
+            &mut write,
+            &id,
+            caller.company(),
+            &user,
+            &written,
+            caller.now(),
+        )
+        .await
+        {
+            Ok(()) => {
+                if let Some(credits) = credits {
+                    super::price::set(&mut write, &caller, id.as_str(), credits).await?;
+                }
+                write.touch(Topic::Endpoint, id.as_str());
+                write.commit().await?;
+                break;
+            }
+            Err(StoreError::Conflict) if !slug_given && attempt < SLUG_TRIES => {
+                written.slug = slugs::numbered(&slug, attempt + 1);
+            }
+            Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut read = api.db().read().await?;
+    let endpoint = super::find(&mut read, caller.company(), &id).await?;
+    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
+    Ok(Created {
+        location: format!("/companies/{}/endpoints/{id}", caller.company()),
+        data: EndpointOut::new(endpoint, price.as_ref()),
+    })
+}

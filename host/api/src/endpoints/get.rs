@@ -1,0 +1,24 @@
+use super::shape::EndpointOut;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_store::prices;
+
+pub const OPERATION: Operation = Operation::get(
+    "get_endpoint",
+    "/companies/{company_id}/endpoints/{endpoint_id}",
+)
+.about("Endpoints", "Show an endpoint")
+.returns(200, Shape::One(schema::<EndpointOut>));
+
+/// Shows an own endpoint.
+pub async fn get_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+) -> Result<Data<EndpointOut>, Problem> {
+    let mut read = api.db().read().await?;
+    let endpoint = super::find(&mut read, caller.company(), &id).await?;
+    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
+    Ok(Data(EndpointOut::new(endpoint, price.as_ref())))
+}

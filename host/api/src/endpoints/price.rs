@@ -1,0 +1,45 @@
+//! A price given with its endpoint: the same as one given by itself.
+
+use crate::{Caller, Problem};
+use souk_domain::money::Credits;
+use souk_domain::prices::Validity;
+use souk_store::Write;
+use souk_store::prices::{self, NewPrice};
+
+/// The price that holds from now until one that is planned already.
+pub async fn set(
+    write: &mut Write,
+    caller: &Caller,
+    product: &str,
+    credits: Credits,
+) -> Result<(), Problem> {
+    let now = caller.now();
+    let holding = prices::holding_from(write, product, now).await?;
+    let current = holding.iter().find(|price| price.validity.contains(now));
+    if let Some(current) = current {
+        if current.credits == credits {
+            return Ok(());
+        }
+        prices::end_at(write, current, now, now).await?;
+    }
+    let planned = holding
+        .iter()
+        .map(|price| price.validity.from)
+        .filter(|from| *from > now)
+        .min();
+    let new = NewPrice {
+        company: caller.company(),
+        product,
+        credits,
+        usd: credits.cents(),
+        discount_percent: None,
+        original_credits: None,
+        validity: Validity {
+            from: now,
+            to: planned,
+        },
+        created_by: caller.key_id().as_str(),
+    };
+    prices::insert(write, &new, now).await?;
+    Ok(())
+}

@@ -1,0 +1,58 @@
+use super::shape::{EndpointOut, price};
+use crate::runs::unpublished;
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_app::publish;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::prices;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}/publish")
+    .about("Endpoints", "Put an endpoint on the market")
+    .notes(
+        "Needs a price, which may come with the request, and a passing test, which is run now. Its first three rows become the preview. 409 \
+         `INVALID_STATE` says what is missing.",
+    )
+    .needs(Role::DataEngineer, Permission::Write)
+    .runs_connector()
+    .optional_body(schema::<PublishEndpointIn>)
+    .returns(200, Shape::One(schema::<EndpointOut>));
+
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PublishEndpointIn {
+    /// Sets the price, like `POST …/prices`.
+    pub price_credits: Option<i64>,
+    pub allow_ai_training: Option<bool>,
+}
+
+/// Tests an endpoint and puts it on the market.
+pub async fn publish_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+    OptionalBody(body): OptionalBody<PublishEndpointIn>,
+) -> Result<Data<EndpointOut>, Problem> {
+    let credits = price(body.price_credits)?;
+    let before = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    if let Some(credits) = credits {
+        let mut write = api.db().write().await?;
+        super::price::set(&mut write, &caller, id.as_str(), credits).await?;
+        write.commit().await?;
+    }
+    publish::endpoint(
+        api.app(),
+        caller.company(),
+        &id,
+        body.allow_ai_training,
+        caller.now(),
+    )
+    .await
+    .map_err(unpublished("endpoint", id.as_str(), &before.status))?;
+    let mut read = api.db().read().await?;
+    let endpoint = super::find(&mut read, caller.company(), &id).await?;
+    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
+    Ok(Data(EndpointOut::new(endpoint, price.as_ref())))
+}

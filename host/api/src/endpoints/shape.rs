@@ -1,0 +1,425 @@
+//! An endpoint as clients write and read it.
+
+use crate::assets::shape::{Errors, connection, slug, timeout};
+use crate::{ApiState, Caller, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use souk_app::definition::{self, Field, Sorting};
+use souk_app::failure::Refusal;
+use souk_app::products::{Learned, speaks};
+use souk_domain::money::Credits;
+use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
+use souk_domain::sql;
+use souk_domain::time::Timestamp;
+use souk_store::AnyConnection;
+use souk_store::endpoints::{Endpoint, Written};
+use souk_store::prices::Price;
+use utoipa::ToSchema;
+
+const NAME_CHARS_MAX: usize = 255;
+const TEXT_CHARS_MAX: usize = 5_000;
+const LABEL_CHARS_MAX: usize = 100;
+
+/// What can be written, in one list: a PATCH is laid over it.
+const WRITABLE: [&str; 16] = [
+    "connection_id",
+    "name",
+    "slug",
+    "description",
+    "category",
+    "industry_ids",
+    "use_case_ids",
+    "tags",
+    "source",
+    "sql_logic",
+    "fields",
+    "order_by",
+    "filters",
+    "default_limit",
+    "max_limit",
+    "allow_ai_training",
+];
+/// Either of them is an endpoint's source.
+const SOURCES: [&str; 2] = ["source", "sql_logic"];
+
+/// A table or a view of the source.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+pub struct TableSource {
+    #[serde(default)]
+    pub schema: Option<String>,
+    pub table: String,
+}
+
+/// An endpoint to create, or what to change of one.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct EndpointIn {
+    /// Must equal the path's when given.
+    pub company_id: Option<String>,
+    /// A user of the company; the key's user when absent.
+    pub user_id: Option<String>,
+    /// Required on create.
+    pub connection_id: Option<String>,
+    /// Required on create.
+    pub name: Option<String>,
+    /// Unique in the company; made from the name when absent.
+    pub slug: Option<String>,
+    pub description: Option<String>,
+    pub category: Option<String>,
+    pub industry_ids: Option<Vec<i64>>,
+    pub use_case_ids: Option<Vec<i64>>,
+    pub tags: Option<Vec<String>>,
+    /// Exactly one of `source` and `sql_logic` is required on create.
+    pub source: Option<TableSource>,
+    /// One SELECT or WITH statement without parameters.
+    pub sql_logic: Option<String>,
+    /// Required on create: the published columns, `[{name, alias?, description?}]`.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub fields: Option<Value>,
+    /// `[{field, direction}]`, `["field"]` or `["-field"]`, with a unique tail. On a table the primary
+    /// key when absent; with `sql_logic` required.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub order_by: Option<Value>,
+    /// Columns that a caller may ask to equal a value.
+    #[schema(value_type = Option<Vec<String>>)]
+    pub filters: Option<Value>,
+    /// Default 100.
+    pub default_limit: Option<i64>,
+    /// Default 1000, at most 10000.
+    pub max_limit: Option<i64>,
+    /// 100 to 60000; default 10000.
+    pub timeout_ms: Option<i64>,
+    /// Sets the price, like `POST …/prices`.
+    pub price_credits: Option<i64>,
+    /// Default true.
+    pub allow_ai_training: Option<bool>,
+}
+
+/// A published column.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FieldOut {
+    pub name: String,
+    pub alias: Option<String>,
+    /// As the last test found it.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub description: Option<String>,
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SortingOut {
+    pub field: String,
+    /// `asc` or `desc`
+    pub direction: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EndpointOut {
+    pub id: String,
+    pub endpoint_id: String,
+    pub company_id: String,
+    pub company_handle: String,
+    pub user_id: String,
+    pub connection_id: String,
+    pub name: String,
+    pub slug: String,
+    pub description: String,
+    pub category: Option<String>,
+    pub industry_ids: Vec<i64>,
+    pub use_case_ids: Vec<i64>,
+    pub tags: Vec<String>,
+    pub source: Option<TableSource>,
+    pub sql_logic: Option<String>,
+    pub fields: Vec<FieldOut>,
+    pub order_by: Vec<SortingOut>,
+    pub filters: Vec<String>,
+    pub default_limit: i64,
+    pub max_limit: i64,
+    pub timeout_ms: i64,
+    pub price_credits: Option<i64>,
+    pub allow_ai_training: bool,
+    /// `draft`, `published`, `unpublished` or `archived`.
+    pub status: String,
+    /// `v1`
+    pub version: &'static str,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub published_at: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Labels {
+    industry_ids: Vec<i64>,
+    use_case_ids: Vec<i64>,
+    tags: Vec<String>,
+}
+
+impl EndpointOut {
+    pub fn new(endpoint: Endpoint, price: Option<&Price>) -> EndpointOut {
+        let written = endpoint.written;
+        let labels: Labels = serde_json::from_str(&written.labels).unwrap_or_default();
+        let learned: Option<Learned> = endpoint
+            .learned
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        let fields: Vec<Field> = serde_json::from_str(&written.fields).unwrap_or_default();
+        let sorting: Vec<Sorting> = serde_json::from_str(&written.order_by).unwrap_or_default();
+        let kind = |name: &str| {
+            learned
+                .as_ref()
+                .and_then(|learned| learned.kind(name))
+                .map(str::to_owned)
+        };
+        EndpointOut {
+            id: endpoint.id.to_string(),
+            endpoint_id: endpoint.id.to_string(),
+            company_id: endpoint.company_id.to_string(),
+            company_handle: endpoint.company_handle,
+            user_id: endpoint.user_id.to_string(),
+            connection_id: written.connection_id.to_string(),
+            name: written.name,
+            slug: written.slug,
+            description: written.description,
+            category: written.category,
+            industry_ids: labels.industry_ids,
+            use_case_ids: labels.use_case_ids,
+            tags: labels.tags,
+            source: written.source_table.map(|table| TableSource {
+                schema: written.source_schema,
+                table,
+            }),
+            sql_logic: written.sql_logic,
+            fields: fields
+                .into_iter()
+                .map(|field| FieldOut {
+                    kind: kind(&field.name),
+                    name: field.name,
+                    alias: field.alias,
+                    description: field.description,
+                })
+                .collect(),
+            order_by: sorting
+                .into_iter()
+                .map(|sorting| SortingOut {
+                    field: sorting.field,
+                    direction: if sorting.descending { "desc" } else { "asc" },
+                })
+                .collect(),
+            filters: serde_json::from_str(&written.filters).unwrap_or_default(),
+            default_limit: written.default_limit,
+            max_limit: written.max_limit,
+            timeout_ms: written.timeout_ms,
+            price_credits: price.map(|price| price.credits.get()),
+            allow_ai_training: written.allow_ai_training,
+            status: endpoint.status,
+            version: "v1",
+            created_at: endpoint.created_at,
+            updated_at: endpoint.updated_at,
+            published_at: endpoint.published_at,
+        }
+    }
+}
+
+/// What is stored of an endpoint, as the body that would write it, with a PATCH laid over it.
+pub fn patched(endpoint: &Endpoint, patch: &Map<String, Value>) -> Map<String, Value> {
+    let out = EndpointOut::new(endpoint.clone(), None);
+    let Ok(Value::Object(mut members)) = serde_json::to_value(&out) else {
+        return patch.clone();
+    };
+    members.retain(|name, _| WRITABLE.contains(&name.as_str()) || name == "timeout_ms");
+    // A new source takes the place of the old one.
+    if SOURCES
+        .iter()
+        .any(|source| patch.get(*source).is_some_and(|value| !value.is_null()))
+    {
+        members.retain(|name, _| !SOURCES.contains(&name.as_str()));
+    }
+    for (name, value) in patch {
+        members.insert(name.clone(), value.clone());
+    }
+    members
+}
+
+impl EndpointIn {
+    /// The price that the body asks for.
+    pub fn price(&self) -> Result<Option<Credits>, Problem> {
+        price(self.price_credits)
+    }
+
+    /// Everything checked that can be checked without running it.
+    pub async fn checked(
+        self,
+        api: &ApiState,
+        db: &mut AnyConnection,
+        caller: &Caller,
+    ) -> Result<Written, Problem> {
+        let mut errors = Errors::default();
+        let name = errors.required("name", self.name, NAME_CHARS_MAX);
+        let slug = slug(&mut errors, self.slug, &name, "endpoint");
+        let fields = match &self.fields {
+            Some(json) => errors.take(definition::fields(json)),
+            None => {
+                errors.add(
+                    "fields",
+                    "required",
+                    "is required: name the columns to publish",
+                );
+                Vec::new()
+            }
+        };
+        let order_by = errors.take(definition::order_by(
+            &self.order_by.unwrap_or_else(|| json!([])),
+        ));
+        let filters = errors.take(definition::filters(
+            &self.filters.unwrap_or_else(|| json!([])),
+        ));
+        let max_limit = limit(
+            &mut errors,
+            "max_limit",
+            self.max_limit,
+            i64::from(DEFAULT_MAX_LIMIT),
+            i64::from(LIMIT_MAX),
+        );
+        let default = i64::from(DEFAULT_LIMIT).min(max_limit);
+        let default_limit = limit(
+            &mut errors,
+            "default_limit",
+            self.default_limit,
+            default,
+            max_limit,
+        );
+        let timeout_ms = timeout(&mut errors, self.timeout_ms);
+        let labels = Labels {
+            industry_ids: self.industry_ids.unwrap_or_default(),
+            use_case_ids: self.use_case_ids.unwrap_or_default(),
+            tags: self.tags.unwrap_or_default(),
+        };
+        let labels = serde_json::to_string(&labels).map_err(Problem::internal)?;
+        if labels.len() > TEXT_CHARS_MAX {
+            errors.add("tags", "too_many", "has too many entries");
+        }
+        let description = errors
+            .text("description", self.description, TEXT_CHARS_MAX)
+            .unwrap_or_default();
+        let category = errors.text("category", self.category, LABEL_CHARS_MAX);
+        match (&self.source, &self.sql_logic) {
+            (Some(_), None) => {}
+            (None, Some(_)) if order_by.is_empty() => {
+                errors.add("order_by", "required", "is required with sql_logic: name columns that sort the rows, with a unique tail");
+            }
+            (None, Some(_)) => {}
+            _ => errors.add(
+                "source",
+                "required",
+                "exactly one of source and sql_logic is required",
+            ),
+        }
+        if let Some(source) = &self.source {
+            check_table("source.table", &source.table, &mut errors);
+            if let Some(schema) = &source.schema {
+                check_table("source.schema", schema, &mut errors);
+            }
+        }
+        let connection = connection(&mut errors, self.connection_id);
+
+        if let Some(connection) = &connection {
+            match speaks(api.app(), db, caller.company(), connection).await {
+                Err(Refusal::NotFound) => errors.add(
+                    "connection_id",
+                    "unknown",
+                    "the company has no such connection",
+                ),
+                Err(error) => {
+                    return Err(crate::runs::not_found(
+                        error,
+                        "connection",
+                        connection.as_str(),
+                    ));
+                }
+                Ok(speaks) => match (&self.sql_logic, speaks.sql) {
+                    (Some(text), Some(dialect)) => {
+                        if let Err(error) = sql::check(dialect, text, &[]) {
+                            return Err(errors.sql(&error));
+                        }
+                    }
+                    (None, Some(_)) => {}
+                    (_, None) => errors.add(
+                        "connection_id",
+                        "unsupported",
+                        format!("{} has no tables and takes no SQL", speaks.engine),
+                    ),
+                },
+            }
+        }
+        errors.check()?;
+        let Some(connection_id) = connection else {
+            return Err(Problem::internal(
+                "an endpoint without errors lacks its connection",
+            ));
+        };
+        let json = |value: Result<String, serde_json::Error>| value.map_err(Problem::internal);
+        let (source_schema, source_table) = match self.source {
+            Some(source) => (source.schema, Some(source.table)),
+            None => (None, None),
+        };
+        Ok(Written {
+            connection_id,
+            name,
+            slug,
+            description,
+            category,
+            labels,
+            source_schema,
+            source_table,
+            sql_logic: self.sql_logic,
+            fields: json(serde_json::to_string(&fields))?,
+            order_by: json(serde_json::to_string(&order_by))?,
+            filters: json(serde_json::to_string(&filters))?,
+            default_limit,
+            max_limit,
+            timeout_ms,
+            allow_ai_training: self.allow_ai_training.unwrap_or(true),
+        })
+    }
+}
+
+/// A whole number of credits.
+pub fn price(credits: Option<i64>) -> Result<Option<Credits>, Problem> {
+    credits
+        .map(|credits| {
+            Credits::new(credits)
+                .map_err(|error| Problem::invalid("price_credits", error.to_string()))
+        })
+        .transpose()
+}
+
+fn limit(errors: &mut Errors, field: &str, given: Option<i64>, default: i64, max: i64) -> i64 {
+    let limit = given.unwrap_or(default);
+    if !(1..=max).contains(&limit) {
+        errors.add(
+            field,
+            "out_of_range",
+            format!("must be between 1 and {max}"),
+        );
+    }
+    limit
+}
+
+fn check_table(field: &str, name: &str, errors: &mut Errors) {
+    if name.is_empty() || name.chars().count() > definition::COLUMN_CHARS_MAX || name.contains('\0')
+    {
+        errors.add(
+            field,
+            "invalid",
+            format!(
+                "must be a name of 1 to {} characters",
+                definition::COLUMN_CHARS_MAX
+            ),
+        );
+    }
+}

@@ -1,0 +1,80 @@
+use crate::runs::refusal;
+use crate::{
+    ApiState, Caller, Data, Operation, Param, ParamKind, Path, Problem, Query, Shape, schema,
+};
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use souk_app::{fetch, products};
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::roles::{Permission, Role};
+use utoipa::ToSchema;
+
+const LIMIT: Param = Param {
+    name: "limit",
+    kind: ParamKind::Integer { min: 1, max: 100 },
+    about: "Rows, at most 100. Default 10.",
+};
+const LIMIT_DEFAULT: i64 = 10;
+
+pub const OPERATION: Operation = Operation::get(
+    "test_endpoint",
+    "/companies/{company_id}/endpoints/{endpoint_id}/test",
+)
+.about("Endpoints", "Try an own endpoint")
+.notes("Free, and also before it is published.")
+.needs(Role::DataScientist, Permission::Read)
+.runs_connector()
+.query(&[LIMIT])
+.returns(200, Shape::One(schema::<EndpointTestOut>));
+
+#[derive(Serialize, ToSchema)]
+pub struct EndpointTestOut {
+    #[schema(value_type = Vec<Object>)]
+    pub rows: Box<RawValue>,
+    pub fields: Vec<EndpointTestField>,
+    pub row_count: u32,
+    pub execution_time_ms: u64,
+    /// Always true.
+    pub sample: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct EndpointTestField {
+    /// As it is published.
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}
+
+/// Fetches the first rows of an own endpoint.
+pub async fn test_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+    query: Query,
+) -> Result<Data<EndpointTestOut>, Problem> {
+    let told = refusal("endpoint", id.as_str());
+    let endpoint = products::endpoint(api.app(), &id, caller.now())
+        .await
+        .map_err(|error| told(error.into()))?;
+    if endpoint.row.company_id != *caller.company() || endpoint.row.status == "archived" {
+        return Err(super::not_found(&id));
+    }
+    let limit = query.integer("limit").unwrap_or(LIMIT_DEFAULT) as u32;
+    let tested = fetch::test(api.app(), &endpoint, limit)
+        .await
+        .map_err(told)?;
+    let rows = String::from_utf8(tested.rows).map_err(Problem::internal)?;
+    let field = |field: &souk_app::definition::Field| EndpointTestField {
+        name: field.published().to_owned(),
+        kind: tested.learned.kind(&field.name).map(str::to_owned),
+    };
+    Ok(Data(EndpointTestOut {
+        rows: RawValue::from_string(rows).map_err(Problem::internal)?,
+        fields: endpoint.fields.iter().map(field).collect(),
+        row_count: tested.row_count,
+        execution_time_ms: tested.elapsed_ms,
+        sample: true,
+    }))
+}

@@ -1,0 +1,44 @@
+use super::shape::EndpointOut;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_app::publish::later;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::{Topic, endpoints, prices};
+
+pub const OPERATION: Operation = Operation::post(
+    "unpublish_endpoint",
+    "/companies/{company_id}/endpoints/{endpoint_id}/unpublish",
+)
+.about("Endpoints", "Take an endpoint off the market")
+.notes("Companies that have bought it keep it until it is archived.")
+.needs(Role::DataEngineer, Permission::Write)
+.returns(200, Shape::One(schema::<EndpointOut>));
+
+/// Hides an endpoint from new buyers.
+pub async fn unpublish_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+) -> Result<Data<EndpointOut>, Problem> {
+    let mut write = api.db().write().await?;
+    let before = super::find(&mut write, caller.company(), &id).await?;
+    match before.status.as_str() {
+        "published" => {
+            let now = later(before.updated_at, caller.now());
+            endpoints::set_status(&mut write, caller.company(), &id, "unpublished", now).await?;
+            write.touch(Topic::Endpoint, id.as_str());
+        }
+        "unpublished" => {}
+        status => {
+            return Err(Problem::state(
+                status,
+                "only a published endpoint can be unpublished",
+            ));
+        }
+    }
+    let after = super::find(&mut write, caller.company(), &id).await?;
+    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
+    write.commit().await?;
+    Ok(Data(EndpointOut::new(after, price.as_ref())))
+}

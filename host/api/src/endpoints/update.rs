@@ -1,0 +1,67 @@
+use super::shape::{EndpointIn, EndpointOut, patched};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
+use axum::extract::State;
+use serde_json::{Map, Value};
+use souk_app::publish::later;
+use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::{StoreError, Topic, endpoints, prices};
+
+pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}")
+    .about("Endpoints", "Change an endpoint")
+    .notes(
+        "Members that are absent stay, `null` clears. A new `source` or `sql_logic` replaces the former one. The slug of a published \
+         endpoint stays (409 `INVALID_STATE`), because buyers call it.",
+    )
+    .needs(Role::DataEngineer, Permission::Write)
+    .body(schema::<EndpointIn>)
+    .returns(200, Shape::One(schema::<EndpointOut>));
+
+/// Lays a patch over an endpoint and checks the whole.
+pub async fn update_endpoint(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+    Body(patch): Body<Map<String, Value>>,
+) -> Result<Data<EndpointOut>, Problem> {
+    caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
+    let mut read = api.db().read().await?;
+    let before = super::find(&mut read, caller.company(), &id).await?;
+    let merged = serde_json::to_vec(&patched(&before, &patch)).map_err(Problem::internal)?;
+    let endpoint: EndpointIn = body::parse(&merged)?;
+    let credits = endpoint.price()?;
+    let written = endpoint.checked(&api, &mut read, &caller).await?;
+    drop(read);
+    if before.status == "published" && written.slug != before.written.slug {
+        return Err(Problem::state(
+            &before.status,
+            "the slug of a published endpoint cannot be changed",
+        ));
+    }
+
+    let mut write = api.db().write().await?;
+    let now = later(before.updated_at, caller.now());
+    match endpoints::update(
+        &mut write,
+        caller.company(),
+        &id,
+        before.updated_at,
+        &written,
+        now,
+    )
+    .await
+    {
+        Ok(true) => {}
+        Ok(false) => return Err(super::changed()),
+        Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(credits) = credits {
+        super::price::set(&mut write, &caller, id.as_str(), credits).await?;
+    }
+    write.touch(Topic::Endpoint, id.as_str());
+    let after = super::find(&mut write, caller.company(), &id).await?;
+    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
+    write.commit().await?;
+    Ok(Data(EndpointOut::new(after, price.as_ref())))
+}

@@ -1,0 +1,48 @@
+use crate::data::{path_url, url};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Serialize;
+use souk_domain::ids::{CompanyId, EndpointId};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get(
+    "get_endpoint_url",
+    "/companies/{company_id}/endpoints/{endpoint_id}/url",
+)
+.about("Endpoints", "Where buyers fetch an endpoint")
+.returns(200, Shape::One(schema::<EndpointUrl>));
+
+#[derive(Serialize, ToSchema)]
+pub struct EndpointUrl {
+    /// With the seller's handle as the subdomain, where the service is reached by name.
+    pub url: String,
+    /// With the handle in the path: works without a subdomain.
+    pub path_url: String,
+    pub slug: String,
+    pub company_handle: String,
+    /// `GET`
+    pub method: &'static str,
+    /// `v1`
+    pub version: &'static str,
+    pub example_curl: String,
+}
+
+/// Says where buyers fetch an endpoint.
+pub async fn get_endpoint_url(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, EndpointId)>,
+) -> Result<Data<EndpointUrl>, Problem> {
+    let endpoint = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    let (handle, slug) = (endpoint.company_handle, endpoint.written.slug);
+    let url = url(api.settings(), &handle, &slug);
+    Ok(Data(EndpointUrl {
+        example_curl: format!("curl -H 'x-api-key: <ENDPOINT_KEY>' '{url}?start=0&limit=10'"),
+        path_url: path_url(api.settings(), &handle, &slug),
+        url,
+        slug,
+        company_handle: handle,
+        method: "GET",
+        version: "v1",
+    }))
+}

@@ -1,0 +1,47 @@
+use crate::openapi::any_object;
+use crate::runs::{payer, refusal};
+use crate::{ApiState, Caller, Operation, Path, Prepared, Problem, Shape};
+use axum::extract::State;
+use bytes::Bytes;
+use souk_app::failure::{Failure, Refusal};
+use souk_app::{execute, fetch, products};
+use souk_domain::ids::{AssetId, EndpointId};
+
+pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace/products/{product_id}/preview")
+    .about("Marketplace", "See a product on sample data")
+    .notes(
+        "Free. An asset shows the result that it was published with, an endpoint the same three stored rows every time; nothing is run. \
+         The limit counts per key.",
+    )
+    .hourly(60)
+    .returns(200, Shape::Bare(any_object));
+
+/// Shows what was stored when the product was published.
+pub async fn preview_product(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Prepared, Problem> {
+    preview(&api, &caller, &id)
+        .await
+        .map(|body| Prepared(Bytes::from(body)))
+        .map_err(|error| refusal("product", &id)(Failure::from(error)))
+}
+
+async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, Refusal> {
+    let payer = payer(caller, None);
+    let is_endpoint = id
+        .strip_prefix(EndpointId::PREFIX)
+        .is_some_and(|rest| rest.starts_with('_'));
+    if is_endpoint {
+        let id = EndpointId::parse(id).map_err(|_| Refusal::NotFound)?;
+        let endpoint = products::endpoint(api.app(), &id, caller.now()).await?;
+        fetch::admit(api.app(), &endpoint, caller.company()).await?;
+        fetch::preview(&endpoint, &payer)
+    } else {
+        let id = AssetId::parse(id).map_err(|_| Refusal::NotFound)?;
+        let asset = products::asset(api.app(), &id, caller.now()).await?;
+        execute::admit(api.app(), &asset, caller.company()).await?;
+        execute::preview(&asset, &payer)
+    }
+}

@@ -1,0 +1,163 @@
+//! What all operations that run a product have in common: who pays, what a retry gets, and how a
+//! failure is told.
+
+mod failure;
+
+use crate::idempotency::{self, Attempt};
+use crate::{ApiState, Caller, FieldError, Prepared, Problem, RawBody};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+pub use failure::{refusal, unpublished};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use souk_app::definition::raw;
+use souk_app::execute::{self, Purpose};
+use souk_app::failure::Refusal;
+use souk_app::products::{AssetSnapshot, TIMEOUT_MS_MAX};
+use souk_app::settle::Payer;
+use souk_domain::parameters::Raw;
+use souk_store::idempotency::Ticket;
+use std::sync::Arc;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// A claim outlives the longest execution and its posting, so that no retry runs beside it.
+const CLAIM: Duration = Duration::from_millis(TIMEOUT_MS_MAX as u64 + 30_000);
+
+/// The body of an execution; absent, empty and `{}` are the same.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct ExecuteIn {
+    /// The asset's parameters by name.
+    #[schema(value_type = Option<Object>)]
+    #[serde(default)]
+    pub params: Option<Map<String, Value>>,
+}
+
+/// The parameters of an execution as they were sent.
+#[derive(Clone, Debug)]
+pub enum Params {
+    Json(Map<String, Value>),
+    Query(Vec<(String, String)>),
+}
+
+impl Params {
+    pub fn of_body(raw: &RawBody) -> Result<Params, Problem> {
+        let body: ExecuteIn = raw.json()?;
+        Ok(Params::Json(body.params.unwrap_or_default()))
+    }
+
+    /// `params.name=value`; everything else is unknown.
+    pub fn of_query(rest: &[(String, String)]) -> Result<Params, Problem> {
+        let mut params = Vec::with_capacity(rest.len());
+        let mut errors = Vec::new();
+        for (name, value) in rest {
+            match name.strip_prefix("params.") {
+                Some(name) => params.push((name.to_owned(), value.clone())),
+                None => errors.push(FieldError::new(
+                    name,
+                    "unknown",
+                    "not a parameter of this operation; write the asset's parameters as params.<name>",
+                )),
+            }
+        }
+        match errors.is_empty() {
+            true => Ok(Params::Query(params)),
+            false => Err(Problem::fields("INVALID_PARAMETER", errors)),
+        }
+    }
+
+    pub fn raw(&self) -> Vec<(&str, Raw<'_>)> {
+        match self {
+            Params::Json(members) => members
+                .iter()
+                .map(|(name, value)| (name.as_str(), raw(value)))
+                .collect(),
+            Params::Query(pairs) => pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), Raw::Query(value)))
+                .collect(),
+        }
+    }
+}
+
+/// Who pays for what `caller` runs.
+pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
+    Payer {
+        company: caller.payer(),
+        key: caller.key_id(),
+        request: caller.request_id(),
+        now: caller.now(),
+        ticket,
+    }
+}
+
+/// Runs an asset for its result.
+pub async fn asset(
+    api: ApiState,
+    caller: Caller,
+    asset: Arc<AssetSnapshot>,
+    params: Params,
+    ticket: Option<Ticket>,
+) -> Result<Vec<u8>, Problem> {
+    let id = asset.row.id.clone();
+    execute::admit(api.app(), &asset, caller.payer())
+        .await
+        .map_err(|error| refusal("asset", id.as_str())(error.into()))?;
+    let payer = payer(&caller, ticket.as_ref());
+    execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Result)
+        .await
+        .map(|executed| executed.body)
+        .map_err(refusal("asset", id.as_str()))
+}
+
+/// Runs a billed request, at most once per `Idempotency-Key`. A request with one goes on to its end
+/// when its client hangs up: the client will ask again.
+pub async fn once<F>(
+    api: &ApiState,
+    caller: &Caller,
+    raw: &RawBody,
+    run: impl FnOnce(Option<Ticket>) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<Vec<u8>, Problem>> + Send + 'static,
+{
+    let claim = idempotency::claim(
+        api,
+        caller,
+        &raw.parts,
+        &raw.bytes,
+        caller.now().after(CLAIM),
+    );
+    let ticket = match claim.await? {
+        Attempt::Plain => return run(None).await.map(answer),
+        Attempt::Replay(response) => return Ok(response),
+        Attempt::First(ticket) => ticket,
+    };
+    let work = run(Some(ticket.clone()));
+    let state = api.clone();
+    let work = tokio::spawn(async move {
+        let result = work.await;
+        if result.is_err() {
+            idempotency::release(&state, &ticket).await?;
+        }
+        result
+    });
+    work.await.map_err(Problem::internal)?.map(answer)
+}
+
+fn answer(body: Vec<u8>) -> Response {
+    Prepared(Bytes::from(body)).into_response()
+}
+
+/// The domain's words for wrong fields, in the envelope's.
+pub fn fields(errors: Vec<souk_domain::parameters::FieldError>) -> Vec<FieldError> {
+    errors
+        .into_iter()
+        .map(|error| FieldError::new(error.field, error.code, error.message))
+        .collect()
+}
+
+/// A product that this caller may not know of is one that does not exist.
+pub fn not_found(error: Refusal, resource: &str, id: &str) -> Problem {
+    refusal(resource, id)(error.into())
+}
