@@ -3,6 +3,8 @@
 //! SQLite: one writer connection behind a fair queue with `BEGIN IMMEDIATE`, many readers, WAL, every commit synced; a lock file makes sure
 //! that one host has it open. PostgreSQL: pools; hosts may share it.
 
+mod sqlite;
+
 use crate::changes::{self, Change, Changes, CreditListener, Topic};
 use crate::error::StoreError;
 use crate::migrations;
@@ -17,7 +19,7 @@ use sqlx::{
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -75,25 +77,6 @@ enum Backend {
 /// An advisory lock that every host takes while it migrates; the number is arbitrary but must not change.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305813046925033)";
 
-/// WAL keeps readers and the writer apart; FULL syncs the log at every commit, so that what was answered survives a power cut.
-const SQLITE_WRITER: &[&str] = &[
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA busy_timeout = 5000",
-    "PRAGMA cache_size = -65536",
-    "PRAGMA temp_store = MEMORY",
-    // 4,000 pages of 4 KiB: a checkpoint about every 16 MiB of log instead of every 4.
-    "PRAGMA wal_autocheckpoint = 4000",
-];
-const SQLITE_READER: &[&str] = &[
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA busy_timeout = 5000",
-    "PRAGMA cache_size = -8192",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA query_only = ON",
-];
-
 impl Db {
     /// Opens the store, takes its lock, and applies missing migrations.
     ///
@@ -128,17 +111,17 @@ impl Db {
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(unavailable("the store is a file: sqlite:PATH"));
         }
-        let lock = lock_file(&path)?;
-        let connect: AnyConnectOptions = sqlite_url(&path).parse()?;
+        let lock = sqlite::lock(&path)?;
+        let connect: AnyConnectOptions = sqlite::url(&path).parse()?;
         let connect = quiet(connect);
-        let writer = open_sqlite_writer(&connect).await?;
+        let writer = sqlite::open_writer(&connect).await?;
         let readers = AnyPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.patience)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
-            .after_connect(|connection, _| Box::pin(prepare(connection, SQLITE_READER)))
+            .after_connect(|connection, _| Box::pin(sqlite::prepare(connection, sqlite::READER)))
             .connect_lazy_with(connect.clone());
         let inner = Inner {
             backend: Backend::Sqlite {
@@ -233,7 +216,7 @@ impl Db {
                     return Err(unavailable("the store is closed"));
                 }
                 if slot.is_none() {
-                    *slot = Some(open_sqlite_writer(&self.inner.options).await?);
+                    *slot = Some(sqlite::open_writer(&self.inner.options).await?);
                 }
                 (
                     Some("BEGIN IMMEDIATE".into_sql_str()),
@@ -468,61 +451,9 @@ impl DerefMut for Write {
     }
 }
 
-async fn open_sqlite_writer(options: &AnyConnectOptions) -> Result<AnyConnection, StoreError> {
-    let mut connection = options.connect().await?;
-    prepare(&mut connection, SQLITE_WRITER).await?;
-    Ok(connection)
-}
-
-async fn prepare(
-    connection: &mut AnyConnection,
-    statements: &[&'static str],
-) -> Result<(), sqlx::Error> {
-    for statement in statements {
-        connection.execute(*statement).await?;
-    }
-    Ok(())
-}
-
 /// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.
 fn quiet(options: AnyConnectOptions) -> AnyConnectOptions {
     options.disable_statement_logging()
-}
-
-fn sqlite_url(path: &Path) -> String {
-    let mut url = String::from("sqlite:");
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
-                url.push(*byte as char)
-            }
-            _ => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url.push_str("?mode=rwc");
-    url
-}
-
-/// Takes the lock that keeps a second host away from the same file; the kernel releases it when the process ends, however it ends.
-fn lock_file(path: &Path) -> Result<File, StoreError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let lock = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(|error| unavailable(format!("{}: {error}", name.display())))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(unavailable(format!(
-            "{} is open in another souk process; stop that one, or use a PostgreSQL store to run several",
-            path.display()
-        ))),
-        Err(std::fs::TryLockError::Error(error)) => {
-            Err(unavailable(format!("{}: {error}", name.display())))
-        }
-    }
 }
 
 fn unavailable(message: impl Into<String>) -> StoreError {

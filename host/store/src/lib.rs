@@ -3,6 +3,7 @@
 //! Refuses to decide: rules are `souk-domain`'s, flows are `souk-app`'s. One file per subject, plain functions over a connection
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
+mod accounts;
 pub mod assets;
 mod bulk;
 pub mod cache;

@@ -13,10 +13,10 @@ mod purses;
 mod recorder;
 mod reservations;
 
+use crate::accounts::{self, Account};
 use crate::db::{self, Db};
 use crate::error::StoreError;
 use crate::executions::Run;
-use crate::ledger::{self, Account};
 use purses::Purses;
 use recorder::Recorder;
 use souk_domain::ids::{CompanyId, ExecutionId, KeyId, TransactionId};
@@ -216,7 +216,7 @@ impl Teller {
             Keeper::Rows(_) => {
                 let mut read = self.inner.db.read().await?;
                 let account = Account::Buyer(company.clone());
-                let (balance, held) = ledger::balance_and_held(&mut read, &account).await?;
+                let (balance, held) = accounts::balance_and_held(&mut read, &account).await?;
                 Ok(Standing {
                     posted: balance.get() / CENTS_PER_CREDIT,
                     held: held.get() / CENTS_PER_CREDIT,
@@ -231,7 +231,7 @@ impl Teller {
             Keeper::Memory(purses) => Ok(purses.held_in_all()),
             Keeper::Rows(_) => {
                 let mut read = self.inner.db.read().await?;
-                Ok(ledger::held_in_all(&mut read).await?.get() / CENTS_PER_CREDIT)
+                Ok(accounts::held_in_all(&mut read).await?.get() / CENTS_PER_CREDIT)
             }
         }
     }

@@ -5,12 +5,13 @@
 //! the same ids, which tells: either it books now, or its ids are there already.
 
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
+use crate::accounts::{self, Account, AccountChanges};
 use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey};
 use crate::fields::Fields;
-use crate::ledger::{self, Account, AccountChanges, Transaction, TransactionType};
+use crate::ledger::{self, Transaction, TransactionType};
 use souk_domain::ids::TransactionId;
 use souk_domain::money::CENTS_PER_CREDIT;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -186,7 +187,7 @@ impl Poster {
             .cloned()
             .collect();
         if !new.is_empty() {
-            ledger::ensure_accounts(&mut write, new.iter()).await?;
+            accounts::ensure_accounts(&mut write, new.iter()).await?;
         }
         let (mut balances, expired) = self
             .balances(&mut write, batch, &superseded, &touched)
@@ -288,7 +289,8 @@ impl Poster {
                 Ok((balances.collect(), HashSet::new()))
             }
             Keeper::Rows(_) => {
-                let standings = ledger::lock(write, touched.accounts().cloned().collect()).await?;
+                let standings =
+                    accounts::lock(write, touched.accounts().cloned().collect()).await?;
                 // The hold of a superseded run stays until it is released like any other that is not posted.
                 let paying: Vec<_> = batch
                     .iter()

@@ -4,9 +4,9 @@
 //! credited while its transaction still is the only writer.
 
 use super::{HoldError, Standing};
+use crate::accounts::{self, Account};
 use crate::db::Db;
 use crate::error::StoreError;
-use crate::ledger::{self, Account};
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::{CENTS_PER_CREDIT, Credits};
@@ -22,7 +22,7 @@ pub(super) struct Purses {
 pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
     let mut write = db.write().await?;
     let mut by_buyer = HashMap::new();
-    for (account, balance) in ledger::buyer_balances(&mut write).await? {
+    for (account, balance) in accounts::buyer_balances(&mut write).await? {
         if let Account::Buyer(company) = account {
             let posted = balance.get() / CENTS_PER_CREDIT;
             by_buyer.insert(company, Standing { posted, held: 0 });

@@ -4,11 +4,11 @@
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
 use super::{Hold, HoldError, HoldRequest, Release};
+use crate::accounts::{self, Account, AccountChanges};
 use crate::bulk::{Bulk, ROWS_MAX, Script};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
-use crate::ledger::{self, Account, AccountChanges};
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::money::CENTS_PER_CREDIT;
 use std::collections::HashMap;
@@ -178,7 +178,7 @@ async fn change(
     let buyers = buyers.chain(releases.iter().map(|(_, buyer)| buyer));
     let accounts = buyers.map(|buyer| Account::Buyer(buyer.clone()));
     let mut standings: HashMap<String, (i64, i64)> =
-        ledger::lock(&mut write, accounts.collect()).await?;
+        accounts::lock(&mut write, accounts.collect()).await?;
     let mut changes = AccountChanges::default();
 
     if !releases.is_empty() {

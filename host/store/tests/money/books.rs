@@ -1,0 +1,156 @@
+//! Bookings other than charges, and the proof that the books are right.
+
+use crate::support::{assert_settled, credits, market, stores};
+use souk_domain::ids::CompanyId;
+use souk_store::ledger::{self, Account, Entry, Transaction, TransactionType};
+use souk_store::reconciliation::reconcile;
+use souk_store::refunds::{RefundError, refund};
+use souk_store::statements::{self, LineFilter, LineType};
+use souk_store::teller::{Standing, Teller};
+use souk_store::{StoreError, db};
+
+/// A refund gives everything back by new entries, once, and only by whom it concerns.
+#[tokio::test]
+async fn charges_are_refunded_once() {
+    for store in stores().await {
+        let market = market(&store.db, 10).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let charge = market.charge(&teller, 4).await.transaction.unwrap();
+        let attempt = async |seller: Option<&CompanyId>| {
+            let mut write = store.db.write().await.unwrap();
+            let refunded =
+                refund(&mut write, &charge, seller, "wrong data", None, db::now()).await?;
+            write.commit().await?;
+            Ok::<_, RefundError>(refunded)
+        };
+        assert!(matches!(
+            attempt(Some(&CompanyId::generate())).await,
+            Err(RefundError::NotFound)
+        ));
+        let refunded = attempt(Some(&market.seller)).await.unwrap();
+        assert_eq!(
+            (refunded.credits, refunded.balance_after),
+            (4, Some(10)),
+            "{}",
+            store.name
+        );
+        assert!(matches!(attempt(None).await, Err(RefundError::Refunded)));
+        assert_eq!(
+            teller.standing(&market.buyer).await.unwrap(),
+            Standing {
+                posted: 10,
+                held: 0
+            }
+        );
+        let mut read = store.db.read().await.unwrap();
+        for account in [
+            Account::SellerPending(market.seller.clone()),
+            Account::PlatformRevenue,
+        ] {
+            assert_eq!(ledger::balance(&mut read, &account).await.unwrap().get(), 0);
+        }
+        let (lines, _) = statements::list(&mut read, &market.seller, &LineFilter::default(), 0, 10)
+            .await
+            .unwrap();
+        let seen: Vec<_> = lines
+            .iter()
+            .map(|line| (line.kind, line.amount.get()))
+            .collect();
+        assert_eq!(seen, [(LineType::Refund, -160), (LineType::Earning, 160)]);
+        drop(read);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// An event of a payment provider is booked once, and nobody but the teller may take from a buyer.
+#[tokio::test]
+async fn bookings_are_guarded() {
+    for store in stores().await {
+        let buyer = CompanyId::generate();
+        let top_up = async || {
+            let mut write = store.db.write().await.unwrap();
+            let mut event = Transaction::new(
+                TransactionType::TopUp,
+                buyer.clone(),
+                5,
+                credits(5).cents(),
+                db::now(),
+            );
+            event.external_id = Some("evt_1".into());
+            let entry = Entry {
+                from: Account::Cash,
+                to: Account::Buyer(buyer.clone()),
+                amount: credits(5).cents(),
+            };
+            ledger::append(&mut write, event, &[entry]).await?;
+            write.commit().await
+        };
+        top_up().await.unwrap();
+        assert!(
+            matches!(top_up().await, Err(StoreError::Conflict)),
+            "{}",
+            store.name
+        );
+        let mut write = store.db.write().await.unwrap();
+        let taking = Transaction::new(
+            TransactionType::Adjustment,
+            buyer.clone(),
+            -1,
+            credits(1).cents(),
+            db::now(),
+        );
+        let entry = Entry {
+            from: Account::Buyer(buyer.clone()),
+            to: Account::Cash,
+            amount: credits(1).cents(),
+        };
+        assert!(ledger::append(&mut write, taking, &[entry]).await.is_err());
+        drop(write);
+        let teller = Teller::open(&store.db).await.unwrap();
+        assert_eq!(
+            teller.standing(&buyer).await.unwrap(),
+            Standing { posted: 5, held: 0 }
+        );
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// The store itself refuses a buyer's balance below zero, whatever the code above it believes.
+#[tokio::test]
+async fn the_store_refuses_negative_balances() {
+    for store in stores().await {
+        let market = market(&store.db, 3).await;
+        let mut write = store.db.write().await.unwrap();
+        let sql = "UPDATE accounts SET balance_cents = balance_cents - 151 WHERE kind = 'buyer' AND company_id = $1";
+        let refused = sqlx::query(sql)
+            .bind(market.buyer.as_str())
+            .execute(&mut *write)
+            .await;
+        assert!(refused.is_err(), "{}", store.name);
+    }
+}
+
+/// Reconciliation finds a balance that somebody changed by hand, and entries, runs and transactions that vanished.
+#[tokio::test]
+async fn tampering_is_found() {
+    for sql in [
+        "UPDATE accounts SET balance_cents = balance_cents + 1 WHERE kind = 'platform_revenue'",
+        "DELETE FROM entries WHERE to_account = 'platform:revenue'",
+        "DELETE FROM executions",
+        "DELETE FROM transactions WHERE type = 'grant'",
+        "DELETE FROM accounts WHERE kind = 'seller_pending'",
+        "UPDATE executions SET credits = 1",
+    ] {
+        for store in stores().await {
+            let market = market(&store.db, 10).await;
+            let teller = Teller::open(&store.db).await.unwrap();
+            market.charge(&teller, 4).await;
+            assert!(reconcile(&store.db, db::now()).await.unwrap().is_balanced());
+            let mut write = store.db.write().await.unwrap();
+            sqlx::query(sql).execute(&mut *write).await.unwrap();
+            write.commit().await.unwrap();
+            let found = reconcile(&store.db, db::now()).await.unwrap();
+            assert!(!found.findings.is_empty(), "{}: {sql}", store.name);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What a charge books, and what happens when it cannot be booked.
+
+use crate::support::{assert_settled, later, market, sqlite, stores};
+use souk_domain::ids::CompanyId;
+use souk_store::executions::{self, Billing, Outcome, RecentUse};
+use souk_store::ledger::{self, Account};
+use souk_store::statements::{self, LineFilter, LineType};
+use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Standing, Teller};
+use souk_store::{db, idempotency};
+
+/// A charge takes from the buyer, gives 80 percent to the seller and 20 to the platform, and is on both statements.
+#[tokio::test]
+async fn charges_are_split_and_stated() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let first = market.charge(&teller, 3).await;
+        let second = market.charge(&teller, 7).await;
+        assert_eq!(
+            (first.balance_credits, second.balance_credits),
+            (Some(97), Some(90)),
+            "{}",
+            store.name
+        );
+        assert_eq!(
+            teller.standing(&market.buyer).await.unwrap(),
+            Standing {
+                posted: 90,
+                held: 0
+            }
+        );
+
+        let mut read = store.db.read().await.unwrap();
+        let balance = async |read: &mut souk_store::Read, account| {
+            ledger::balance(read, &account).await.unwrap().get()
+        };
+        assert_eq!(
+            balance(&mut read, Account::Buyer(market.buyer.clone())).await,
+            90 * 50
+        );
+        assert_eq!(
+            balance(&mut read, Account::SellerPending(market.seller.clone())).await,
+            10 * 40
+        );
+        assert_eq!(balance(&mut read, Account::PlatformRevenue).await, 10 * 10);
+        assert_eq!(balance(&mut read, Account::PlatformPromo).await, -100 * 50);
+
+        let (lines, total) =
+            statements::list(&mut read, &market.buyer, &LineFilter::default(), 0, 50)
+                .await
+                .unwrap();
+        let seen: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                (
+                    line.kind,
+                    line.credits,
+                    line.amount.get(),
+                    line.transaction.balance_after,
+                )
+            })
+            .collect();
+        assert_eq!(total, 3);
+        assert_eq!(
+            seen,
+            [
+                (LineType::Charge, -7, -350, Some(90)),
+                (LineType::Charge, -3, -150, Some(97)),
+                (LineType::Grant, 100, 5_000, Some(100))
+            ]
+        );
+        let filter = LineFilter {
+            kind: Some(LineType::Earning),
+            ..LineFilter::default()
+        };
+        let (lines, total) = statements::list(&mut read, &market.seller, &filter, 0, 1)
+            .await
+            .unwrap();
+        assert_eq!(
+            (
+                total,
+                lines[0].credits,
+                lines[0].amount.get(),
+                lines[0].transaction.balance_after
+            ),
+            (2, 7, 280, None)
+        );
+        let by_id = statements::get(&mut read, &market.seller, &lines[0].id)
+            .await
+            .unwrap()
+            .expect("found");
+        assert_eq!(by_id, lines[0]);
+        assert!(
+            statements::get(&mut read, &CompanyId::generate(), &lines[0].id)
+                .await
+                .unwrap()
+                .is_none()
+        );
+
+        let recent = executions::recent_use(&mut read, &market.buyer, db::now())
+            .await
+            .unwrap();
+        assert_eq!(
+            recent,
+            RecentUse {
+                executions: 2,
+                endpoint_requests: 0,
+                spent_credits: 10
+            }
+        );
+        let earnings = statements::earnings(&mut read, &market.seller)
+            .await
+            .unwrap();
+        assert_eq!(
+            (
+                earnings.gross_credits,
+                earnings.earned.get(),
+                earnings.pending.get(),
+                earnings.paid.get()
+            ),
+            (10, 400, 400, 0)
+        );
+        drop(read);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// One charge that the store refuses fails alone; those that shared its commit are booked.
+#[tokio::test]
+async fn a_bad_charge_fails_alone() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let mut duplicate = market.run(Billing::Charged);
+        let first = market.hold(&teller, 1, &duplicate).await.unwrap();
+        teller
+            .post(
+                first,
+                Receipt {
+                    run: duplicate.clone(),
+                    idempotency: None,
+                },
+            )
+            .await
+            .unwrap();
+        let taken = duplicate.id.clone();
+        let mut posts = Vec::new();
+        for number in 0..10 {
+            let mut run = market.run(Billing::Charged);
+            let hold = market.hold(&teller, 1, &run).await.unwrap();
+            if number == 4 {
+                run.id = taken.clone();
+            }
+            posts.push(teller.post(
+                hold,
+                Receipt {
+                    run: run.clone(),
+                    idempotency: None,
+                },
+            ));
+            duplicate = run;
+        }
+        let results = futures_util::future::join_all(posts).await;
+        let failed: Vec<_> = (0..10).filter(|number| results[*number].is_err()).collect();
+        assert_eq!(failed, [4], "{}: {results:?}", store.name);
+        assert!(matches!(results[4], Err(PostError::NotBooked(_))));
+        assert_settled(&store.db, &teller).await;
+        assert_eq!(
+            teller.standing(&market.buyer).await.unwrap(),
+            Standing {
+                posted: 90,
+                held: 0
+            }
+        );
+    }
+}
+
+/// The answer to a request with an idempotency key is kept in the commit of its charge; a claim that was taken over is not charged.
+#[tokio::test]
+async fn answers_are_kept_with_their_charge() {
+    for store in stores().await {
+        let market = market(&store.db, 10).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let now = db::now();
+        let scope = || idempotency::Scope {
+            company: market.buyer.clone(),
+            route: "/x/{id}",
+            key: "k".into(),
+        };
+        let claim = async |at, until| {
+            let mut write = store.db.write().await.unwrap();
+            let claim = idempotency::claim(&mut write, scope(), "f", at, until)
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+            claim
+        };
+        let idempotency::Claim::Granted(lapsed) = claim(now, later(now, 1)).await else {
+            panic!("granted")
+        };
+        assert!(matches!(
+            claim(now, later(now, 1)).await,
+            idempotency::Claim::InFlight
+        ));
+        let idempotency::Claim::Granted(ticket) = claim(later(now, 2), later(now, 60)).await else {
+            panic!("taken over")
+        };
+        let entry = |ticket: &idempotency::Ticket, body: &str| IdempotencyEntry {
+            company: ticket.scope.company.clone(),
+            route: ticket.scope.route.to_owned(),
+            key: ticket.scope.key.clone(),
+            ticket: ticket.id.clone(),
+            status: 200,
+            location: None,
+            body: body.to_owned(),
+            expires_at: later(now, 86_400),
+        };
+        let post = async |ticket, body: &str| {
+            let run = market.run(Billing::Charged);
+            let hold = market.hold(&teller, 2, &run).await.unwrap();
+            teller
+                .post(
+                    hold,
+                    Receipt {
+                        run,
+                        idempotency: Some(entry(ticket, body)),
+                    },
+                )
+                .await
+        };
+        assert!(
+            matches!(post(&lapsed, "late").await, Err(PostError::Superseded)),
+            "{}",
+            store.name
+        );
+        post(&ticket, "{\"a\":1}").await.unwrap();
+        match claim(later(now, 3), later(now, 60)).await {
+            idempotency::Claim::Done(answer) => {
+                assert_eq!((answer.status, answer.body.as_str()), (200, "{\"a\":1}"))
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_settled(&store.db, &teller).await;
+        assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 8);
+    }
+}
+
+/// Free runs are counted completely and recorded without making anybody wait.
+#[tokio::test]
+async fn free_runs_are_counted() {
+    for store in stores().await {
+        let market = market(&store.db, 0).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        for _ in 0..700 {
+            teller.record(market.run(Billing::Owner));
+        }
+        let mut failed = market.run(Billing::Failed);
+        failed.outcome = Outcome::Failed {
+            code: "SOURCE_ERROR".into(),
+            blame: "source".into(),
+        };
+        teller.record(failed.clone());
+        teller.flush().await;
+        let mut read = store.db.read().await.unwrap();
+        let days = executions::product_days(
+            &mut read,
+            market.product.id(),
+            db::now().day_start(),
+            later(db::now(), 86_400),
+        )
+        .await
+        .unwrap();
+        assert_eq!(
+            (
+                days.len(),
+                days[0].succeeded,
+                days[0].failed,
+                days[0].credits
+            ),
+            (1, 700, 1, 0),
+            "{}",
+            store.name
+        );
+        let recorded = executions::latest_of_product(&mut read, market.product.id(), 1_000)
+            .await
+            .unwrap();
+        assert_eq!(recorded.len() as u64 + teller.records_dropped(), 701);
+        let read_back = executions::get(&mut read, &market.seller, &failed.id)
+            .await
+            .unwrap()
+            .expect("failures are kept first");
+        assert_eq!(
+            (read_back.status.as_str(), read_back.error_code.as_deref()),
+            ("failed", Some("SOURCE_ERROR"))
+        );
+        assert!(
+            executions::get(&mut read, &CompanyId::generate(), &failed.id)
+                .await
+                .unwrap()
+                .is_none()
+        );
+    }
+}
+
+/// A store that cannot grow any more gives errors, never a wrong balance, and goes on when there is room again.
+#[tokio::test]
+async fn a_full_disk_charges_nothing() {
+    let store = sqlite().await;
+    let market = market(&store.db, 10_000).await;
+    let teller = Teller::open(&store.db).await.unwrap();
+    market.charge(&teller, 1).await;
+    let limit = async |sql: &'static str| {
+        let mut write = store.db.write().await.unwrap();
+        sqlx::query(sql).fetch_all(&mut *write).await.unwrap();
+        write.commit().await.unwrap();
+    };
+    limit("PRAGMA max_page_count = 80").await;
+    let mut booked = 1;
+    let mut failures = 0;
+    while failures < 3 {
+        let run = market.run(Billing::Charged);
+        let hold = market.hold(&teller, 1, &run).await.unwrap();
+        let entry = None;
+        match teller
+            .post(
+                hold,
+                Receipt {
+                    run,
+                    idempotency: entry,
+                },
+            )
+            .await
+        {
+            Ok(_) => booked += 1,
+            Err(PostError::NotBooked(_)) => failures += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(booked < 9_000, "the limit has no effect");
+    }
+    assert_eq!(
+        teller.standing(&market.buyer).await.unwrap(),
+        Standing {
+            posted: 10_000 - booked,
+            held: 0
+        }
+    );
+    limit("PRAGMA max_page_count = 1000000").await;
+    market.charge(&teller, 1).await;
+    assert_eq!(
+        teller.standing(&market.buyer).await.unwrap(),
+        Standing {
+            posted: 10_000 - booked - 1,
+            held: 0
+        }
+    );
+    assert_settled(&store.db, &teller).await;
+}

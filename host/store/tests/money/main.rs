@@ -1,0 +1,10 @@
+//! Money in the store: nothing is lost, doubled or overspent, on both backends, whatever is interleaved or crashes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod books;
+mod charges;
+mod holds;
+mod model;
+mod speed;
