@@ -1,0 +1,250 @@
+//! Whoever notices that something is wrong, the answer is the envelope with all headers.
+
+use crate::world::{Answer, World, request};
+use axum::body::Body;
+use http::Method;
+use serde_json::json;
+use souk_api::{Access, Operation, Routes};
+use tower::ServiceExt;
+
+/// What no operation takes, with and without a key.
+#[tokio::test]
+async fn unknown_routes_and_methods_are_404_and_405() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    world
+        .get("", "/no/such/route")
+        .await
+        .expect_error(404, "ROUTE_NOT_FOUND");
+    world
+        .get(&acme.key, "/no/such/route")
+        .await
+        .expect_error(404, "ROUTE_NOT_FOUND");
+    let refused = world
+        .send(
+            request(Method::PUT, &acme.key, &acme.path("/api-keys"))
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await;
+    let refused = refused.expect_error(405, "METHOD_NOT_ALLOWED");
+    assert_eq!(
+        (
+            refused.header("allow"),
+            refused.text("/error/details/allow")
+        ),
+        ("GET, POST", "GET, POST".to_owned())
+    );
+}
+
+/// A HEAD never runs a GET handler.
+#[tokio::test]
+async fn head_is_405() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let refused = world
+        .send(
+            request(Method::HEAD, &acme.key, &acme.path("/api-keys"))
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.header("allow")),
+        (405, "GET, POST")
+    );
+    refused.check_headers();
+}
+
+/// Bodies: syntax, type, media type, shape, size.
+#[tokio::test]
+async fn unreadable_bodies_are_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let keys = acme.path("/api-keys");
+    let send = async |kind: &str, body: String| {
+        world
+            .send(
+                request(Method::POST, &acme.key, &keys)
+                    .header("content-type", kind)
+                    .body(Body::from(body))
+                    .unwrap(),
+            )
+            .await
+    };
+    send("application/json", "{\"name\":".into())
+        .await
+        .expect_error(400, "INVALID_REQUEST");
+    send("application/json", "[]".into())
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    send("application/json", "{}".into())
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    send("text/plain", "name".into())
+        .await
+        .expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
+    let wrong = send("application/json", "{\"name\": 7}".into())
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(wrong.field(), "name");
+    send(
+        "application/json; charset=utf-8",
+        "{\"name\": \"fine\", \"unknown\": 1}".into(),
+    )
+    .await
+    .expect(201);
+}
+
+/// Both a declared and an undeclared length are bounded.
+#[tokio::test]
+async fn large_bodies_are_413() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let text = format!("{{\"name\": \"{}\"}}", "x".repeat(1 << 20));
+    let declared = request(Method::POST, &acme.key, &acme.path("/api-keys"))
+        .header("content-type", "application/json");
+    let declared = declared
+        .header("content-length", text.len())
+        .body(Body::from(text.clone()))
+        .unwrap();
+    world
+        .send(declared)
+        .await
+        .expect_error(413, "PAYLOAD_TOO_LARGE");
+    let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes::Bytes::from(text))]);
+    let streamed = request(Method::POST, &acme.key, &acme.path("/api-keys"))
+        .header("content-type", "application/json");
+    world
+        .send(streamed.body(Body::from_stream(chunks)).unwrap())
+        .await
+        .expect_error(413, "PAYLOAD_TOO_LARGE");
+}
+
+/// Query parameters: unknown and malformed ones are named.
+#[tokio::test]
+async fn unknown_query_parameters_are_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let refused = world
+        .get(&acme.key, &acme.path("/api-keys?nope=1"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.field(), "nope");
+    let refused = world
+        .get(&acme.key, &acme.path("/api-keys?per_page=101"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.field(), "per_page");
+    world
+        .get(&acme.key, &acme.path("/credits?x=1"))
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+}
+
+/// An id that cannot be one is 400, one that is not there 404.
+#[tokio::test]
+async fn malformed_ids_are_400() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    world
+        .get(&acme.key, &acme.path("/api-keys/a%20b"))
+        .await
+        .expect_error(400, "INVALID_PATH_PARAMETER");
+    world
+        .get(&acme.key, &acme.path("/api-keys/key_unknown"))
+        .await
+        .expect_error(404, "API_KEY_NOT_FOUND");
+}
+
+/// A body may repeat the path's company, not contradict it.
+#[tokio::test]
+async fn a_body_does_not_contradict_its_path() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "x", "company_id": acme.id}),
+        )
+        .await
+        .expect(201);
+    let refused = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "x", "company_id": "com_other"}),
+        )
+        .await;
+    refused.expect_error(400, "PATH_BODY_MISMATCH");
+}
+
+/// A panic costs one answer, not the connection, and says nothing of itself.
+#[tokio::test]
+async fn a_panic_is_500() {
+    async fn panics() -> &'static str {
+        panic!("secret")
+    }
+    let world = World::new().await;
+    let operation = Operation::get("panics", "/panics").access(Access::Public);
+    let router = Routes::new()
+        .add(operation, panics)
+        .into_router(world.state.clone());
+    let response = router
+        .oneshot(
+            request(Method::GET, "", "/panics")
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await
+        .unwrap();
+    let answer = Answer::of(response)
+        .await
+        .expect_error(500, "INTERNAL_ERROR");
+    assert!(!answer.body.to_string().contains("secret"));
+}
+
+/// What an extractor or a library answers by itself is the envelope too.
+#[tokio::test]
+async fn foreign_refusals_are_wrapped() {
+    async fn library() -> http::StatusCode {
+        http::StatusCode::UNSUPPORTED_MEDIA_TYPE
+    }
+    let world = World::new().await;
+    let operation = Operation::get("library", "/library").access(Access::Public);
+    let router = Routes::new()
+        .add(operation, library)
+        .into_router(world.state.clone());
+    let response = router
+        .oneshot(
+            request(Method::GET, "", "/library")
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await
+        .unwrap();
+    Answer::of(response)
+        .await
+        .expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
+}
+
+/// The system routes need no key; what needs one is never cached.
+#[tokio::test]
+async fn system_routes_are_open() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    for path in ["/healthz", "/readyz", "/openapi.json"] {
+        let answer = world.get("", path).await.expect(200);
+        answer.check_headers();
+        assert_eq!(answer.header("cache-control"), "");
+    }
+    assert_eq!(
+        world
+            .get(&acme.key, &acme.path("/credits"))
+            .await
+            .expect(200)
+            .header("cache-control"),
+        "no-store"
+    );
+}

@@ -1,0 +1,253 @@
+//! The order of checks: every operation, without exception.
+
+use crate::world::{World, now, request};
+use axum::body::Body;
+use http::Method;
+use serde_json::json;
+use souk_api::operation::CompanyRule;
+use souk_api::{Access, Operation};
+use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::companies::{self, CompanyStatus};
+
+fn method(operation: &Operation) -> Method {
+    operation.verb.name().parse().unwrap()
+}
+
+/// A path of the operation in this company.
+fn path(operation: &Operation, company: &str) -> String {
+    let segments = operation.path.split('/').map(|segment| match segment {
+        "{company_id}" => company,
+        parameter if parameter.starts_with('{') => "some_id",
+        fixed => fixed,
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// No operation that needs a key answers without one, and none takes a malformed, unknown or endpoint key.
+#[tokio::test]
+async fn every_operation_refuses_every_wrong_key() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let endpoint = world.endpoint(&acme).await;
+    let minted = world
+        .post(
+            &acme.key,
+            &acme.path(&format!("/endpoints/{endpoint}/keys")),
+            json!({"name": "reader"}),
+        )
+        .await
+        .expect(201);
+    let endpoint_key = minted.text("/data/key");
+    let unknown = souk_domain::keys::KeySecret::generate(souk_domain::keys::KeyType::Analytics);
+
+    for operation in souk_api::all()
+        .operations()
+        .filter(|operation| operation.access != Access::Public)
+    {
+        let send = async |key: &str| {
+            world
+                .send(
+                    request(method(operation), key, &path(operation, &acme.id))
+                        .body(Body::empty())
+                        .unwrap(),
+                )
+                .await
+        };
+        send("").await.expect_error(401, "MISSING_API_KEY");
+        let refused = send("sk_service_nonsense")
+            .await
+            .expect_error(401, "INVALID_API_KEY");
+        assert!(
+            refused.at("/error/details/key_id").is_null()
+                && refused.header("www-authenticate").starts_with("ApiKey")
+        );
+        send(unknown.expose())
+            .await
+            .expect_error(401, "INVALID_API_KEY");
+        if operation.access != Access::Data {
+            send(&endpoint_key)
+                .await
+                .expect_error(403, "ENDPOINT_KEY_NOT_ALLOWED");
+        }
+    }
+}
+
+/// No operation is open to a key below its role or without its permission, nor to another company's; and it says so before it reads the body.
+#[tokio::test]
+async fn every_operation_refuses_every_insufficient_key() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let keys = acme.path("/api-keys");
+    let mut made = std::collections::HashMap::new();
+    for (name, grant) in [
+        ("analyst", json!({"role_id": 1})),
+        ("scientist", json!({"role_id": 2})),
+        ("engineer", json!({"role_id": 3})),
+        ("admin", json!({"role_id": 4})),
+        ("reader", json!({"role_id": 4, "permissions": ["read"]})),
+        ("writer", json!({"role_id": 4, "permissions": ["write"]})),
+    ] {
+        let mut body = grant;
+        body["name"] = name.into();
+        body["rate_limit"] = 1_000_000.into();
+        made.insert(
+            name,
+            world
+                .post(&acme.key, &keys, body)
+                .await
+                .expect(201)
+                .text("/data/key"),
+        );
+    }
+    for operation in souk_api::all().operations() {
+        let Access::Key { role, permission } = operation.access else {
+            continue;
+        };
+        let send = async |name: &str, company: &str| {
+            let request = request(method(operation), &made[name], &path(operation, company))
+                .header("content-type", "application/json");
+            world
+                .send(request.body(Body::from("{not json")).unwrap())
+                .await
+        };
+        let below = match role {
+            Role::Analyst => None,
+            Role::DataScientist => Some("analyst"),
+            Role::DataEngineer => Some("scientist"),
+            Role::Admin => Some("engineer"),
+            Role::SuperAdmin => Some("admin"),
+        };
+        if let Some(below) = below {
+            let refused = send(below, &acme.id)
+                .await
+                .expect_error(403, "INSUFFICIENT_ROLE");
+            assert_eq!(
+                refused.at("/error/details/required_role"),
+                role.level(),
+                "{}",
+                operation.id
+            );
+        }
+        if role < Role::SuperAdmin {
+            let other = if permission == Permission::Write {
+                "reader"
+            } else {
+                "writer"
+            };
+            let refused = send(other, &acme.id)
+                .await
+                .expect_error(403, "INSUFFICIENT_PERMISSIONS");
+            assert_eq!(
+                refused.at("/error/details/required_permission"),
+                permission.as_str(),
+                "{}",
+                operation.id
+            );
+        }
+        if operation.company == CompanyRule::Own {
+            send("admin", "com_other")
+                .await
+                .expect_error(403, "COMPANY_ACCESS_DENIED");
+        }
+    }
+}
+
+/// Companies that exist and those that do not answer alike; staff pass, and learn which exist.
+#[tokio::test]
+async fn foreign_companies_answer_alike_except_to_staff() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let foreign = world
+        .get(&acme.key, &other.path("/api-keys"))
+        .await
+        .expect_error(403, "COMPANY_ACCESS_DENIED");
+    let unknown = world
+        .get(&acme.key, "/companies/com_unknown/api-keys")
+        .await
+        .expect_error(403, "COMPANY_ACCESS_DENIED");
+    assert_eq!(foreign.at("/error/message"), unknown.at("/error/message"));
+    world
+        .get(&world.platform, &other.path("/api-keys"))
+        .await
+        .expect(200);
+    world
+        .get(&world.platform, "/companies/com_unknown/api-keys")
+        .await
+        .expect_error(404, "COMPANY_NOT_FOUND");
+}
+
+/// Deactivated is 410 from the next request on, expired is 401 and says since when.
+#[tokio::test]
+async fn dead_keys_are_told_apart() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "short"}))
+        .await
+        .expect(201);
+    let (id, key) = (made.text("/data/id"), made.text("/data/key"));
+    world.get(&key, &acme.path("/credits")).await.expect(200);
+    world
+        .delete(&acme.key, &acme.path(&format!("/api-keys/{id}")))
+        .await
+        .expect(204);
+    let refused = world
+        .get(&key, &acme.path("/credits"))
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
+    assert_eq!(refused.text("/error/details/key_id"), id);
+    assert!(refused.at("/error/details/deactivated_at").is_string());
+
+    let made = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "expiring"}),
+        )
+        .await
+        .expect(201);
+    let (id, key) = (made.text("/data/id"), made.text("/data/key"));
+    let mut write = world.db.write().await.unwrap();
+    let company = CompanyId::parse(&acme.id).unwrap();
+    let mut row = souk_store::keys::get(&mut write, &company, &KeyId::parse(&id).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    row.expires_at = Some(now());
+    souk_store::keys::update(&mut write, &row, now())
+        .await
+        .unwrap();
+    write.commit().await.unwrap();
+    let refused = world
+        .get(&key, &acme.path("/credits"))
+        .await
+        .expect_error(401, "INVALID_API_KEY");
+    assert_eq!(refused.text("/error/details/key_id"), id);
+    assert!(refused.at("/error/details/expires_at").is_string());
+}
+
+/// Suspending a company holds from the next request on.
+#[tokio::test]
+async fn a_suspended_company_is_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    world
+        .get(&acme.key, &acme.path("/credits"))
+        .await
+        .expect(200);
+    let mut write = world.db.write().await.unwrap();
+    let mut company = companies::get(&mut write, &CompanyId::parse(&acme.id).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    company.status = CompanyStatus::Suspended;
+    companies::update(&mut write, &company, now())
+        .await
+        .unwrap();
+    write.commit().await.unwrap();
+    world
+        .get(&acme.key, &acme.path("/credits"))
+        .await
+        .expect_error(403, "COMPANY_SUSPENDED");
+}

@@ -1,0 +1,373 @@
+//! API keys: shown once, never above their creator, changed and revoked at once.
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// The create answer alone carries the secret.
+#[tokio::test]
+async fn a_key_is_shown_once() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let body = json!({"name": "ci", "permissions": ["read", "write"], "description": "for CI", "rate_limit": 50});
+    let made = world
+        .post(&acme.key, &acme.path("/api_keys"), body)
+        .await
+        .expect(201);
+    let (id, secret) = (made.text("/data/id"), made.text("/data/key"));
+    assert_eq!(
+        made.header("location"),
+        acme.path(&format!("/api-keys/{id}"))
+    );
+    assert_eq!(
+        (
+            made.at("/data/role_id"),
+            made.at("/data/status"),
+            made.at("/data/rate_limit")
+        ),
+        (&json!(2), &json!("active"), &json!(50))
+    );
+    let read = world
+        .get(&acme.key, &acme.path(&format!("/api-keys/{id}")))
+        .await
+        .expect(200);
+    assert_eq!(
+        read.text("/data/key"),
+        format!("sk_****{}", &secret[secret.len() - 4..])
+    );
+    let listed = world
+        .get(&acme.key, &acme.path("/api-keys"))
+        .await
+        .expect(200);
+    assert!(!listed.body.to_string().contains(&secret));
+    assert_eq!(
+        listed.at("/meta"),
+        &json!({"total": 2, "page": 1, "per_page": 50})
+    );
+    let own = world
+        .get(&secret, &acme.path("/api-keys/current"))
+        .await
+        .expect(200);
+    assert_eq!(own.text("/data/id"), id);
+}
+
+/// What a request leaves out is filled in; what contradicts itself or asks for too much is refused.
+#[tokio::test]
+async fn grants_follow_the_creator() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let path = acme.path("/api-keys");
+    let engineer = world
+        .post(
+            &acme.key,
+            &path,
+            json!({"name": "e", "role_id": 3, "permissions": ["read", "write"]}),
+        )
+        .await
+        .expect(201);
+    let engineer = engineer.text("/data/key");
+    let made = world
+        .post(
+            &engineer,
+            &path,
+            json!({"name": "r", "permissions": ["read"]}),
+        )
+        .await
+        .expect(201);
+    assert_eq!(made.at("/data/role_id"), 1);
+    world
+        .post(&engineer, &path, json!({"name": "up", "role_id": 4}))
+        .await
+        .expect_error(403, "ROLE_ESCALATION");
+    for (body, field) in [
+        (json!({"name": "x", "role_id": 6}), "role_id"),
+        (
+            json!({"name": "x", "role_id": 1, "permissions": ["write"]}),
+            "permissions",
+        ),
+        (json!({"name": "x", "permissions": []}), "permissions"),
+        (
+            json!({"name": "x", "permissions": ["admin"]}),
+            "permissions[0]",
+        ),
+        (json!({"name": ""}), "name"),
+        (json!({"name": "x", "rate_limit": 0}), "rate_limit"),
+        (json!({"name": "x", "key_type": "endpoint"}), "key_type"),
+        (
+            json!({"name": "x", "expires_at": "2020-01-01T00:00:00Z"}),
+            "expires_at",
+        ),
+        (json!({"name": "x", "expires_at": "tomorrow"}), "expires_at"),
+    ] {
+        let refused = world.post(&acme.key, &path, body).await;
+        // The limit of ten creations an hour is not what this is about.
+        if refused.status.as_u16() == 429 {
+            break;
+        }
+        assert_eq!(refused.expect_error(400, "VALIDATION_ERROR").field(), field);
+    }
+}
+
+/// Metadata changes hold from the next request; the value, role and type never change.
+#[tokio::test]
+async fn metadata_can_be_changed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "old", "description": "d", "role_id": 2}),
+        )
+        .await
+        .expect(201);
+    let (path, key) = (
+        acme.path(&format!("/api-keys/{}", made.text("/data/id"))),
+        made.text("/data/key"),
+    );
+    let changed = world
+        .patch(
+            &acme.key,
+            &path,
+            json!({"name": "new", "description": null, "permissions": ["read"]}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        (changed.at("/data/name"), changed.at("/data/description")),
+        (&json!("new"), &Value::Null)
+    );
+    world
+        .post(&key, &acme.path("/api-keys"), json!({"name": "x"}))
+        .await
+        .expect_error(403, "INSUFFICIENT_PERMISSIONS");
+    for body in [
+        json!({"key": "sk_x"}),
+        json!({"role_id": 4}),
+        json!({"key_type": "endpoint"}),
+    ] {
+        world
+            .patch(&acme.key, &path, body)
+            .await
+            .expect_error(400, "KEY_VALUE_IMMUTABLE");
+    }
+    world
+        .patch(
+            &acme.key,
+            &path,
+            json!({"expires_at": "2020-01-01T00:00:00Z"}),
+        )
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+}
+
+/// Nobody manages a key above their own role.
+#[tokio::test]
+async fn a_higher_key_is_out_of_reach() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let admin = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "a", "role_id": 4}),
+        )
+        .await
+        .expect(201);
+    let scientist = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "s", "role_id": 2}),
+        )
+        .await
+        .expect(201)
+        .text("/data/key");
+    let path = acme.path(&format!("/api-keys/{}", admin.text("/data/id")));
+    world
+        .delete(&scientist, &path)
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .patch(&scientist, &path, json!({"name": "mine"}))
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .post(&scientist, &format!("{path}/rotate"), json!({}))
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
+}
+
+/// Revoking records why, once; deleting again is 204 again; an unknown key is 404.
+#[tokio::test]
+async fn revocation_is_recorded_and_repeatable() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "x"}))
+        .await
+        .expect(201);
+    let path = acme.path(&format!("/api-keys/{}", made.text("/data/id")));
+    let body = json!({"reason": "leaked", "reason_code": "compromised"});
+    let revoked = world
+        .post(&acme.key, &format!("{path}/revoke"), body)
+        .await
+        .expect(200);
+    assert_eq!(
+        (revoked.at("/data/status"), revoked.at("/data/reason_code")),
+        (&json!("deactivated"), &json!("compromised"))
+    );
+    let again = world
+        .post(
+            &acme.key,
+            &format!("{path}/revoke"),
+            json!({"reason": "other"}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(again.at("/data/revocation_reason"), "leaked");
+    world.delete(&acme.key, &path).await.expect(204);
+    world
+        .delete(&acme.key, &acme.path("/api-keys/key_unknown"))
+        .await
+        .expect_error(404, "API_KEY_NOT_FOUND");
+}
+
+/// A rotated key goes on for its grace period beside the new one.
+#[tokio::test]
+async fn rotation_has_a_grace_period() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "x"}))
+        .await
+        .expect(201);
+    let path = acme.path(&format!("/api-keys/{}/rotate", made.text("/data/id")));
+    let new = world
+        .post(&acme.key, &path, json!({"grace_seconds": 60}))
+        .await
+        .expect(201);
+    world
+        .get(&made.text("/data/key"), &acme.path("/credits"))
+        .await
+        .expect(200);
+    world
+        .get(&new.text("/data/key"), &acme.path("/credits"))
+        .await
+        .expect(200);
+    let next = world
+        .post(
+            &acme.key,
+            &acme.path(&format!("/api-keys/{}/rotate", new.text("/data/id"))),
+            json!({}),
+        )
+        .await
+        .expect(201);
+    world
+        .get(&new.text("/data/key"), &acme.path("/credits"))
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
+    world
+        .get(&next.text("/data/key"), &acme.path("/credits"))
+        .await
+        .expect(200);
+}
+
+/// Statistics count what a key did, failures apart.
+#[tokio::test]
+async fn statistics_count_requests_and_failures() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "x"}))
+        .await
+        .expect(201);
+    let (id, key) = (made.text("/data/id"), made.text("/data/key"));
+    let stats = acme.path(&format!("/api-keys/{id}/stats"));
+    let unused = world.get(&acme.key, &stats).await.expect(200);
+    assert_eq!(
+        (
+            unused.at("/data/total_requests"),
+            unused.at("/data/first_used")
+        ),
+        (&json!(0), &Value::Null)
+    );
+    world.get(&key, &acme.path("/credits")).await.expect(200);
+    world.get(&key, &acme.path("/api-keys")).await.expect(200);
+    world
+        .get(&key, "/companies/com_other/credits")
+        .await
+        .expect(403);
+    world.teller.flush().await;
+    let used = world
+        .get(&acme.key, &format!("{stats}?period=7d"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (
+            used.at("/data/total_requests"),
+            used.at("/data/failed_requests")
+        ),
+        (&json!(3), &json!(1))
+    );
+    assert_eq!(
+        used.at("/data/usage_by_endpoint"),
+        &json!({"/credits": 2, "/api-keys": 1})
+    );
+    assert_eq!(used.at("/data/usage_by_day/6/requests"), 3);
+    assert!(used.at("/data/first_used").is_string() && used.at("/data/last_used").is_string());
+    let read = world
+        .get(&acme.key, &acme.path(&format!("/api-keys/{id}")))
+        .await
+        .expect(200);
+    assert_eq!(read.at("/data/usage_count"), 3);
+}
+
+/// Endpoint keys belong to one endpoint of the company.
+#[tokio::test]
+async fn endpoint_keys_belong_to_their_endpoint() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let (one, two) = (world.endpoint(&acme).await, world.endpoint(&acme).await);
+    let keys = acme.path(&format!("/endpoints/{one}/keys"));
+    let made = world
+        .post(&acme.key, &keys, json!({"name": "reader"}))
+        .await
+        .expect(201);
+    assert!(made.text("/data/key").starts_with("ep_"));
+    assert_eq!(
+        (
+            made.at("/data/role_id"),
+            made.at("/data/source"),
+            made.at("/data/endpoint_id")
+        ),
+        (&json!(1), &json!("seller"), &json!(one))
+    );
+    assert_eq!(
+        world
+            .get(&acme.key, &keys)
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        1
+    );
+    let id = made.text("/data/id");
+    world
+        .delete(
+            &acme.key,
+            &acme.path(&format!("/endpoints/{two}/keys/{id}")),
+        )
+        .await
+        .expect_error(404, "API_KEY_NOT_FOUND");
+    world
+        .delete(&acme.key, &format!("{keys}/{id}"))
+        .await
+        .expect(204);
+    world
+        .post(
+            &acme.key,
+            &acme.path("/endpoints/end_unknown/keys"),
+            json!({"name": "x"}),
+        )
+        .await
+        .expect_error(404, "ENDPOINT_NOT_FOUND");
+}

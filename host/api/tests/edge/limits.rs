@@ -1,0 +1,217 @@
+//! Rate limits as clients see them.
+
+use crate::world::{Answer, Company, World, request};
+use axum::body::Body;
+use http::Method;
+use serde_json::json;
+use souk_api::{Access, Operation, Problem, Routes};
+use tower::ServiceExt;
+
+async fn key_with(world: &World, company: &Company, rate_limit: i64) -> String {
+    let body = json!({"name": "limited", "role_id": 2, "rate_limit": rate_limit});
+    world
+        .post(&company.key, &company.path("/api-keys"), body)
+        .await
+        .expect(201)
+        .text("/data/key")
+}
+
+/// The operation's limit counts down and ends in 429; other operations go on.
+#[tokio::test]
+async fn the_operations_limit_ends_in_429() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    for left in (0..10).rev() {
+        let answer = world
+            .post(
+                &acme.key,
+                &acme.path("/api-keys"),
+                json!({"name": "one of ten"}),
+            )
+            .await
+            .expect(201);
+        assert_eq!(
+            (
+                answer.header("x-ratelimit-limit"),
+                answer.header("x-ratelimit-remaining")
+            ),
+            ("10", left.to_string().as_str())
+        );
+        assert_eq!(
+            answer.header("ratelimit-policy"),
+            "\"create_key\";q=10;w=3600"
+        );
+    }
+    let refused = world
+        .post(
+            &acme.key,
+            &acme.path("/api_keys"),
+            json!({"name": "the other spelling"}),
+        )
+        .await;
+    let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(
+        (
+            refused.text("/error/details/scope"),
+            refused.text("/error/details/operation")
+        ),
+        ("operation".into(), "create_key".into())
+    );
+    assert_eq!(refused.at("/error/details/remaining"), 0);
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((3590..=3600).contains(&wait), "{wait}");
+    world
+        .get(&acme.key, &acme.path("/api-keys"))
+        .await
+        .expect(200);
+}
+
+/// The key's limit binds when it is tighter, over all operations together.
+#[tokio::test]
+async fn the_keys_limit_is_over_all_operations() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let key = key_with(&world, &acme, 2).await;
+    let answer = world.get(&key, &acme.path("/api-keys")).await.expect(200);
+    assert_eq!(
+        (
+            answer.header("x-ratelimit-limit"),
+            answer.header("x-ratelimit-remaining")
+        ),
+        ("2", "1")
+    );
+    world.get(&key, &acme.path("/credits")).await.expect(200);
+    let refused = world
+        .get(&key, &acme.path("/credits"))
+        .await
+        .expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.text("/error/details/scope"), "key");
+}
+
+/// 403 spends nothing; 400 and 404 behind the gate do.
+#[tokio::test]
+async fn only_what_passes_the_gate_is_spent() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let key = key_with(&world, &acme, 3).await;
+    for _ in 0..5 {
+        let refused = world
+            .get(&key, "/companies/com_other/credits")
+            .await
+            .expect_error(403, "COMPANY_ACCESS_DENIED");
+        assert_eq!(refused.header("x-ratelimit-remaining"), "3");
+    }
+    assert_eq!(
+        world
+            .get(&key, &acme.path("/credits?x=1"))
+            .await
+            .expect(400)
+            .header("x-ratelimit-remaining"),
+        "2"
+    );
+    assert_eq!(
+        world
+            .get(&key, &acme.path("/api-keys/key_unknown"))
+            .await
+            .expect(404)
+            .header("x-ratelimit-remaining"),
+        "1"
+    );
+}
+
+/// A changed or revoked key does not get a new window.
+#[tokio::test]
+async fn a_window_survives_a_change_of_its_key() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(
+            &acme.key,
+            &acme.path("/api-keys"),
+            json!({"name": "x", "rate_limit": 5}),
+        )
+        .await
+        .expect(201);
+    let (id, key) = (made.text("/data/id"), made.text("/data/key"));
+    world.get(&key, &acme.path("/credits")).await.expect(200);
+    world
+        .patch(
+            &acme.key,
+            &acme.path(&format!("/api-keys/{id}")),
+            json!({"rate_limit": 9}),
+        )
+        .await
+        .expect(200);
+    let answer = world.get(&key, &acme.path("/credits")).await.expect(200);
+    assert_eq!(
+        (
+            answer.header("x-ratelimit-limit"),
+            answer.header("x-ratelimit-remaining")
+        ),
+        ("9", "7")
+    );
+}
+
+/// Requests that no key answers for count against their address.
+#[tokio::test]
+async fn strangers_are_limited_by_address() {
+    let world = World::with_address_limit(3).await;
+    world
+        .get("", "/companies/com_x/credits")
+        .await
+        .expect_error(401, "MISSING_API_KEY");
+    world
+        .get("nonsense", "/companies/com_x/credits")
+        .await
+        .expect_error(401, "INVALID_API_KEY");
+    world
+        .get("", "/no/such/route")
+        .await
+        .expect_error(404, "ROUTE_NOT_FOUND");
+    let refused = world
+        .get("", "/companies/com_x/credits")
+        .await
+        .expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.text("/error/details/scope"), "ip");
+    world.get("", "/healthz").await.expect(200);
+    world
+        .get(&world.platform, "/companies/me")
+        .await
+        .expect(200);
+}
+
+/// A call that found no room in flight spends nothing.
+#[tokio::test]
+async fn a_busy_answer_spends_nothing() {
+    async fn busy() -> Problem {
+        Problem::busy(2)
+    }
+    let world = World::new().await;
+    let operation = Operation::get("busy", "/busy")
+        .access(Access::Data)
+        .runs_connector();
+    let router = Routes::new()
+        .add(operation, busy)
+        .into_router(world.state.clone());
+    for _ in 0..3 {
+        let response = router
+            .clone()
+            .oneshot(
+                request(Method::GET, &world.platform, "/busy")
+                    .body(Body::empty())
+                    .unwrap(),
+            )
+            .await
+            .unwrap();
+        let answer = Answer::of(response)
+            .await
+            .expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
+        assert_eq!(
+            (
+                answer.header("retry-after"),
+                answer.header("x-ratelimit-remaining")
+            ),
+            ("2", answer.header("x-ratelimit-limit"))
+        );
+    }
+}

@@ -1,0 +1,14 @@
+//! The edge against a real SQLite store, in process: what every answer promises, and the resources that need no connector.
+//!
+//! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
+
+mod envelope;
+mod gate;
+mod idempotency;
+mod keys;
+mod limits;
+mod money;
+mod openapi;
+mod prices;
+mod purchases;
+mod world;

@@ -1,0 +1,232 @@
+//! Prices: one at a time, history unchanged.
+
+use crate::world::{World, now};
+use serde_json::{Value, json};
+use souk_domain::time::HOUR;
+
+/// A new price ends the former one; the history keeps both.
+#[tokio::test]
+async fn a_new_price_ends_the_former_one() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    world
+        .get(&acme.key, &format!("{prices}/active"))
+        .await
+        .expect_error(404, "PRICE_NOT_FOUND");
+    let first = world
+        .post(&acme.key, &prices, json!({"price_usd": 1.01}))
+        .await
+        .expect(201);
+    assert_eq!(
+        (first.at("/data/price_credits"), first.at("/data/price_usd")),
+        (&json!(3), &json!(1.01))
+    );
+    let second = world
+        .post(&acme.key, &prices, json!({"price_credits": 5}))
+        .await
+        .expect(201);
+    let active = world
+        .get(&acme.key, &format!("{prices}/active"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (active.text("/data/id"), active.at("/data/price_usd")),
+        (second.text("/data/id"), &json!(2.5))
+    );
+    let listed = world.get(&acme.key, &prices).await.expect(200);
+    assert_eq!(
+        (
+            listed.at("/meta/total"),
+            listed.at("/data/0/id"),
+            listed.at("/data/1/is_active")
+        ),
+        (&json!(2), second.at("/data/id"), &json!(false))
+    );
+    assert_eq!(
+        listed.at("/data/1/effective_to"),
+        second.at("/data/effective_from")
+    );
+}
+
+/// Exactly one of the two units, exact, not negative, not in the past.
+#[tokio::test]
+async fn what_is_no_price_is_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    for body in [
+        json!({}),
+        json!({"price_usd": 1, "price_credits": 2}),
+        json!({"price_usd": 1.005}),
+        json!({"price_usd": "1.00"}),
+        json!({"price_usd": -1}),
+        json!({"price_credits": -1}),
+        json!({"price_credits": 1.5}),
+        json!({"price_credits": 1, "effective_from": "2020-01-01T00:00:00Z"}),
+    ] {
+        world
+            .post(&acme.key, &prices, body)
+            .await
+            .expect_error(400, "VALIDATION_ERROR");
+    }
+    world
+        .post(
+            &acme.key,
+            &acme.path("/assets/ast_unknown/prices"),
+            json!({"price_credits": 1}),
+        )
+        .await
+        .expect_error(404, "ASSET_NOT_FOUND");
+    world
+        .post(&acme.key, &prices, json!({"price_credits": 0}))
+        .await
+        .expect(201);
+}
+
+/// A planned price waits; it can be removed, and then the one before it goes on.
+#[tokio::test]
+async fn a_planned_price_can_be_removed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!(
+        "/endpoints/{}/prices",
+        world.endpoint(&acme).await
+    ));
+    let current = world
+        .post(&acme.key, &prices, json!({"price_credits": 2}))
+        .await
+        .expect(201);
+    let later = now().after(HOUR).to_string();
+    let planned = world
+        .post(
+            &acme.key,
+            &prices,
+            json!({"price_credits": 4, "effective_from": later}),
+        )
+        .await
+        .expect(201);
+    assert_eq!(planned.at("/data/is_active"), false);
+    let path = format!("{prices}/{}", current.text("/data/id"));
+    assert_eq!(
+        world
+            .get(&acme.key, &path)
+            .await
+            .expect(200)
+            .at("/data/effective_to"),
+        planned.at("/data/effective_from")
+    );
+    world
+        .post(
+            &acme.key,
+            &prices,
+            json!({"price_credits": 3, "effective_from": later}),
+        )
+        .await
+        .expect_error(409, "PRICE_OVERLAP");
+    world
+        .delete(&acme.key, &path)
+        .await
+        .expect_error(409, "INVALID_STATE");
+    world
+        .delete(&acme.key, &format!("{prices}/{}", planned.text("/data/id")))
+        .await
+        .expect(204);
+    assert_eq!(
+        world
+            .get(&acme.key, &path)
+            .await
+            .expect(200)
+            .at("/data/effective_to"),
+        &Value::Null
+    );
+}
+
+/// A discount that ends gives way to the price before it.
+#[tokio::test]
+async fn a_discount_ends() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    world
+        .post(
+            &acme.key,
+            &format!("{prices}/discount"),
+            json!({"discount_percent": 10}),
+        )
+        .await
+        .expect_error(404, "PRICE_NOT_FOUND");
+    world
+        .post(&acme.key, &prices, json!({"price_credits": 10}))
+        .await
+        .expect(201);
+    let until = now().after(HOUR).to_string();
+    let body = json!({"discount_percent": 25, "effective_to": until});
+    let discount = world
+        .post(&acme.key, &format!("{prices}/discount"), body)
+        .await
+        .expect(201);
+    assert_eq!(
+        (
+            discount.at("/data/price_credits"),
+            discount.at("/data/original_price_credits")
+        ),
+        (&json!(8), &json!(10))
+    );
+    let listed = world.get(&acme.key, &prices).await.expect(200);
+    assert_eq!(
+        (listed.at("/meta/total"), listed.at("/data/0/price_credits")),
+        (&json!(3), &json!(10))
+    );
+    assert_eq!(
+        listed.at("/data/0/effective_from"),
+        discount.at("/data/effective_to")
+    );
+    for body in [
+        json!({"discount_percent": 0}),
+        json!({"discount_percent": 101}),
+        json!({"discount_percent": 5, "effective_to": "2020-01-01T00:00:00Z"}),
+    ] {
+        world
+            .post(&acme.key, &format!("{prices}/discount"), body)
+            .await
+            .expect_error(400, "VALIDATION_ERROR");
+    }
+}
+
+/// Conversion stores nothing; published prices are seen by other companies, histories are not.
+#[tokio::test]
+async fn conversion_and_visibility() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    let prices = acme.path(&format!("/assets/{asset}/prices"));
+    let converted = world
+        .post(
+            &acme.key,
+            &format!("{prices}/convert"),
+            json!({"price_usd": 1.2}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        converted.at("/data"),
+        &json!({"price_usd": 1.2, "price_credits": 3, "credit_value_usd": 0.5, "effective_price_usd": 1.5, "seller_earnings_usd": 1.2})
+    );
+    world
+        .post(&acme.key, &prices, json!({"price_credits": 7}))
+        .await
+        .expect(201);
+    let seen = world
+        .get(
+            &buyer.key,
+            &buyer.path(&format!("/assets/{asset}/prices/active")),
+        )
+        .await
+        .expect(200);
+    assert_eq!(seen.at("/data/price_credits"), 7);
+    world
+        .get(&buyer.key, &buyer.path(&format!("/assets/{asset}/prices")))
+        .await
+        .expect_error(404, "ASSET_NOT_FOUND");
+}

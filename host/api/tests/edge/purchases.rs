@@ -1,0 +1,104 @@
+//! Purchases: terms accepted, keys provisioned once.
+
+use crate::world::World;
+use serde_json::json;
+
+/// Buying an endpoint provisions its key, shown once; buying again shows what there is.
+#[tokio::test]
+async fn an_endpoints_purchase_provisions_a_key_once() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let endpoint = world.endpoint(&acme).await;
+    world
+        .post(
+            &acme.key,
+            &acme.path(&format!("/endpoints/{endpoint}/prices")),
+            json!({"price_credits": 2}),
+        )
+        .await
+        .expect(201);
+    let body = json!({"product_id": endpoint, "accept_terms": true});
+    let bought = world
+        .post(&buyer.key, &buyer.path("/purchases"), body.clone())
+        .await
+        .expect(201);
+    assert!(
+        bought.text("/data/endpoint_key/key").starts_with("ep_")
+            && !bought.text("/data/endpoint_key/key").contains('*')
+    );
+    assert_eq!(
+        (
+            bought.at("/data/price_credits_at_purchase"),
+            bought.at("/data/endpoint_key/source")
+        ),
+        (&json!(2), &json!("marketplace"))
+    );
+    let again = world
+        .post(&buyer.key, &buyer.path("/purchases"), body)
+        .await
+        .expect(200);
+    assert_eq!(again.at("/data/id"), bought.at("/data/id"));
+    assert!(again.text("/data/endpoint_key/key").starts_with("ep_****"));
+    let id = bought.text("/data/id");
+    assert_eq!(
+        world
+            .get(&buyer.key, &buyer.path(&format!("/purchases/{id}")))
+            .await
+            .expect(200)
+            .at("/data/product_id"),
+        &json!(endpoint)
+    );
+    assert_eq!(
+        world
+            .get(&buyer.key, &buyer.path("/purchases?product_type=endpoint"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        1
+    );
+    assert_eq!(
+        world
+            .get(&buyer.key, &buyer.path("/purchases?product_type=asset"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        0
+    );
+}
+
+/// Terms must be accepted; unknown products are 404; one's own needs no purchase.
+#[tokio::test]
+async fn what_cannot_be_bought_is_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let asset = world.asset(&acme).await;
+    let purchases = acme.path("/purchases");
+    world
+        .post(
+            &acme.key,
+            &purchases,
+            json!({"product_id": asset, "accept_terms": false}),
+        )
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    world
+        .post(&acme.key, &purchases, json!({"product_id": asset}))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    world
+        .post(
+            &acme.key,
+            &purchases,
+            json!({"product_id": "ast_unknown", "accept_terms": true}),
+        )
+        .await
+        .expect_error(404, "PRODUCT_NOT_FOUND");
+    world
+        .post(
+            &acme.key,
+            &purchases,
+            json!({"product_id": asset, "accept_terms": true}),
+        )
+        .await
+        .expect_error(409, "CONFLICT");
+}

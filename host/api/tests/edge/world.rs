@@ -1,0 +1,336 @@
+//! A host without a listener: store, state and router; and clients that look at answers as clients do.
+
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use souk_api::{ApiState, Settings};
+use souk_app::{App, Parts};
+use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
+use souk_domain::time::Timestamp;
+use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_store::sealing::Sealer;
+use souk_store::teller::Teller;
+use souk_store::{Db, OpenOptions, assets, endpoints, founding};
+use std::time::SystemTime;
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+pub struct World {
+    pub router: Router,
+    pub state: ApiState,
+    pub db: Db,
+    pub teller: Teller,
+    /// A key of role 5.
+    pub platform: String,
+    _directory: TempDir,
+}
+
+pub struct Company {
+    pub id: String,
+    pub user_id: String,
+    /// A key of role 4.
+    pub key: String,
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+pub fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+impl World {
+    pub async fn new() -> World {
+        World::with_address_limit(6000).await
+    }
+
+    pub async fn with_address_limit(address_rate_limit: u32) -> World {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let db = Db::open(&OpenOptions::new(format!(
+            "sqlite:{}",
+            path("souk.db").display()
+        )))
+        .await
+        .unwrap();
+        let mut write = db.write().await.unwrap();
+        let platform = founding::found_platform(&mut write, now())
+            .await
+            .unwrap()
+            .unwrap();
+        write.commit().await.unwrap();
+        let compiler = Compiler::Child {
+            program: "/nonexistent".into(),
+            args: Vec::new(),
+        };
+        let sandbox = Sandbox::new(souk_sandbox::Options::new(
+            path("compiled"),
+            EgressPolicy::public_only(),
+            compiler,
+        ))
+        .unwrap();
+        let teller = Teller::open(&db).await.unwrap();
+        let sealer = Sealer::open(None, &path("master.key")).unwrap();
+        let app = App::new(Parts {
+            db: db.clone(),
+            teller: teller.clone(),
+            sandbox,
+            sealer,
+            files_dir: path("files"),
+        });
+        let settings = Settings {
+            base_url: "http://souk.example".into(),
+            endpoint_base_url: "http://souk.example".into(),
+            address_rate_limit,
+            trust_proxy: Vec::new(),
+        };
+        let state = ApiState::new(app, settings);
+        World {
+            router: souk_api::router(state.clone()),
+            state,
+            db,
+            teller,
+            platform: platform.secret.expose().to_owned(),
+            _directory: directory,
+        }
+    }
+
+    pub async fn company(&self, handle: &str) -> Company {
+        let made = self
+            .post(
+                &self.platform,
+                "/admin/companies",
+                json!({"name": handle, "handle": handle}),
+            )
+            .await
+            .expect(201);
+        Company {
+            id: made.text("/data/company/id"),
+            user_id: made.text("/data/user/id"),
+            key: made.text("/data/api_key/key"),
+        }
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        Answer::of(self.router.clone().oneshot(request).await.unwrap()).await
+    }
+
+    pub async fn get(&self, key: &str, path: &str) -> Answer {
+        self.send(request(Method::GET, key, path).body(Body::empty()).unwrap())
+            .await
+    }
+
+    pub async fn delete(&self, key: &str, path: &str) -> Answer {
+        self.send(
+            request(Method::DELETE, key, path)
+                .body(Body::empty())
+                .unwrap(),
+        )
+        .await
+    }
+
+    pub async fn post(&self, key: &str, path: &str, body: Value) -> Answer {
+        self.with_json(Method::POST, key, path, body).await
+    }
+
+    pub async fn patch(&self, key: &str, path: &str, body: Value) -> Answer {
+        self.with_json(Method::PATCH, key, path, body).await
+    }
+
+    async fn with_json(&self, method: Method, key: &str, path: &str, body: Value) -> Answer {
+        let request = request(method, key, path).header("content-type", "application/json");
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    /// A published asset, straight in the store: what it would execute does not matter here.
+    pub async fn asset(&self, company: &Company) -> String {
+        let id = AssetId::generate();
+        let written = assets::Written {
+            connection_id: ConnectionId::generate(),
+            asset_type: "CALCULATION".into(),
+            name: "an asset".into(),
+            slug: id.as_str().to_lowercase().replace('_', "-"),
+            description: String::new(),
+            category: None,
+            sport: None,
+            labels: "{}".into(),
+            source_kind: "sql".into(),
+            source: "SELECT 1".into(),
+            parameters: "[]".into(),
+            result_type: "number".into(),
+            unit: None,
+            visualization: None,
+            prediction: None,
+            privacy: None,
+            freshness_column: None,
+            timeout_ms: 10_000,
+            allow_ai_training: true,
+        };
+        let mut write = self.db.write().await.unwrap();
+        let (company, user) = (
+            CompanyId::parse(&company.id).unwrap(),
+            UserId::parse(&company.user_id).unwrap(),
+        );
+        assets::insert(&mut write, &id, &company, &user, &written, now())
+            .await
+            .unwrap();
+        assets::set_status(&mut write, &company, &id, "published", now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        id.to_string()
+    }
+
+    /// A published endpoint, straight in the store.
+    pub async fn endpoint(&self, company: &Company) -> String {
+        let id = EndpointId::generate();
+        let written = endpoints::Written {
+            connection_id: ConnectionId::generate(),
+            name: "an endpoint".into(),
+            slug: id.as_str().to_lowercase().replace('_', "-"),
+            description: String::new(),
+            category: None,
+            labels: "{}".into(),
+            source_schema: None,
+            source_table: None,
+            sql_logic: Some("SELECT 1 AS one".into()),
+            fields: "[]".into(),
+            order_by: "[]".into(),
+            filters: "[]".into(),
+            default_limit: 100,
+            max_limit: 1000,
+            timeout_ms: 10_000,
+            allow_ai_training: false,
+        };
+        let mut write = self.db.write().await.unwrap();
+        let (company, user) = (
+            CompanyId::parse(&company.id).unwrap(),
+            UserId::parse(&company.user_id).unwrap(),
+        );
+        endpoints::insert(&mut write, &id, &company, &user, &written, now())
+            .await
+            .unwrap();
+        endpoints::set_status(&mut write, &company, &id, "published", now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        id.to_string()
+    }
+}
+
+impl Company {
+    pub fn path(&self, rest: &str) -> String {
+        format!("/companies/{}{rest}", self.id)
+    }
+}
+
+pub fn request(method: Method, key: &str, path: &str) -> http::request::Builder {
+    let request = Request::builder().method(method).uri(path);
+    if key.is_empty() {
+        request
+    } else {
+        request.header("x-api-key", key)
+    }
+}
+
+impl Answer {
+    pub async fn of(response: axum::response::Response) -> Answer {
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        }
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Answer {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        self
+    }
+
+    /// A refusal, with all that every refusal has.
+    #[track_caller]
+    pub fn expect_error(self, status: u16, code: &str) -> Answer {
+        assert_eq!(
+            (self.status.as_u16(), self.at("/error/code").as_str()),
+            (status, Some(code)),
+            "{}",
+            self.body
+        );
+        assert!(self.at("/error/message").is_string(), "{}", self.body);
+        assert_eq!(
+            self.at("/error/details/request_id"),
+            self.header("x-request-id"),
+            "{}",
+            self.body
+        );
+        assert_eq!(self.header("content-type"), "application/json");
+        self.check_headers();
+        self
+    }
+
+    /// What every answer carries.
+    #[track_caller]
+    pub fn check_headers(&self) {
+        for name in [
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-reset",
+        ] {
+            assert!(
+                self.header(name).parse::<u64>().is_ok(),
+                "{name}: {:?}",
+                self.headers
+            );
+        }
+        assert!(
+            self.header("x-request-id").starts_with("req_"),
+            "{:?}",
+            self.headers
+        );
+        assert!(
+            self.header("ratelimit-policy").contains(";q="),
+            "{:?}",
+            self.headers
+        );
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    pub fn at(&self, pointer: &str) -> &Value {
+        self.body.pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    #[track_caller]
+    pub fn text(&self, pointer: &str) -> String {
+        self.at(pointer)
+            .as_str()
+            .unwrap_or_else(|| panic!("no {pointer} in {}", self.body))
+            .to_owned()
+    }
+
+    /// The first wrong field that the answer names.
+    pub fn field(&self) -> &str {
+        self.at("/error/details/errors/0/field")
+            .as_str()
+            .unwrap_or_default()
+    }
+}
