@@ -146,6 +146,7 @@ pub async fn sweep(app: &App) -> Result<usize, FileError> {
     let files_dir = app.files_dir.clone();
     blocking(move || {
         let mut removed = 0;
+        std::fs::create_dir_all(&files_dir)?;
         for company in std::fs::read_dir(&files_dir)? {
             let company = company?;
             if !company.file_type()?.is_dir() {
