@@ -61,7 +61,12 @@ impl Host {
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
         });
-        souk_app::connectors::start(&app, souk_plugins::bundle()).await?;
+        souk_app::connectors::start(&app, souk_plugins::bundle())
+            .await
+            .context("the connectors cannot start")?;
+        souk_app::files::sweep(&app)
+            .await
+            .context("the companies' files cannot be swept")?;
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
