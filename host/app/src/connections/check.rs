@@ -170,8 +170,12 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
         FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
         FaultKind::Timeout => format!("{place} did not answer in time: {said}"),
         FaultKind::Busy => format!("too many requests are waiting: {said}; try again"),
+        // What a connector did wrong inside is in the log; its owner cannot act on a backtrace.
         FaultKind::Trapped | FaultKind::ContractBroken | FaultKind::OutOfMemory => {
-            format!("the connector for {} failed: {said}", source.engine)
+            format!(
+                "the connector for {} failed: {}",
+                source.engine, fault.message
+            )
         }
         _ => said,
     }

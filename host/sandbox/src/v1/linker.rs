@@ -77,7 +77,8 @@ pub(crate) fn directory(
     cli::terminal_stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_stdout::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_stderr::add_to_linker::<T, WasiCli>(l, T::cli)?;
-    l.define_unknown_imports_as_traps(component)?;
+    // No traps for the rest: they are defined under exact names and would hide what is linked here
+    // under another patch version. All that `inspect` tolerates is linked.
     linker.instantiate_pre(component)
 }
 
