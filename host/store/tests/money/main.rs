@@ -5,6 +5,7 @@ mod support;
 
 mod books;
 mod charges;
+mod faults;
 mod holds;
 mod model;
 mod speed;
