@@ -222,10 +222,10 @@ pub async fn list(
         () => {
             " FROM api_keys k
               WHERE k.company_id = $1
-                AND ($2 IS NULL OR k.key_type = $2)
-                AND ($3 IS NULL OR k.endpoint_id = $3)
-                AND ($4 IS NULL OR k.purchase_id = $4)
-                AND ($5 IS NULL
+                AND (CAST($2 AS TEXT) IS NULL OR k.key_type = $2)
+                AND (CAST($3 AS TEXT) IS NULL OR k.endpoint_id = $3)
+                AND (CAST($4 AS TEXT) IS NULL OR k.purchase_id = $4)
+                AND (CAST($5 AS TEXT) IS NULL
                      OR ($5 = 'deactivated' AND k.deactivated_at <= $6)
                      OR ($5 = 'expired' AND k.expires_at <= $6
                                         AND (k.deactivated_at IS NULL OR k.deactivated_at > $6))

@@ -91,12 +91,12 @@ macro_rules! matching {
     () => {
         " FROM transactions t
           WHERE ((t.company_id = $1 AND t.type <> 'maturity'
-                  AND ($2 IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
+                  AND (CAST($2 AS TEXT) IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
               OR (t.seller_id = $1
-                  AND ($2 IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
-            AND ($3 IS NULL OR t.created_at >= $3)
-            AND ($4 IS NULL OR t.created_at < $4)
-            AND ($5 IS NULL OR t.product_id = $5)"
+                  AND (CAST($2 AS TEXT) IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
+            AND (CAST($3 AS BIGINT) IS NULL OR t.created_at >= $3)
+            AND (CAST($4 AS BIGINT) IS NULL OR t.created_at < $4)
+            AND (CAST($5 AS TEXT) IS NULL OR t.product_id = $5)"
     };
 }
 

@@ -1,0 +1,254 @@
+//! Every statement in the store's sources is accepted by both backends.
+//!
+//! The sources are read, not run: string literals that are SQL, `concat!`s of them, and `format!`s whose holes are constants. Statements
+//! that are put together otherwise are counted, so that a new kind of them is noticed. Multi-row statements ([`Bulk`]) need their
+//! parameters' types to be prepared; the tests of money run all of those on both backends.
+
+mod support;
+
+use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
+use std::collections::HashMap;
+use std::path::Path;
+use support::stores;
+
+/// One token of Rust, as far as this test cares.
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Text(String),
+    Word(String),
+    Sign(char),
+}
+
+/// Splits Rust source into words, signs and string literals; comments and character literals are dropped.
+fn tokens(source: &str) -> Vec<Token> {
+    let characters: Vec<char> = source.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < characters.len() {
+        let character = characters[at];
+        let next = characters.get(at + 1).copied();
+        match character {
+            '/' if next == Some('/') => {
+                while at < characters.len() && characters[at] != '\n' {
+                    at += 1;
+                }
+            }
+            '"' => {
+                let (text, end) = literal(&characters, at + 1);
+                tokens.push(Token::Text(text));
+                at = end;
+            }
+            // 'x', '\x' or a lifetime.
+            '\'' if next == Some('\\') => at += 4,
+            '\'' if characters.get(at + 2) == Some(&'\'') => at += 3,
+            _ if character.is_alphanumeric() || character == '_' => {
+                let begin = at;
+                while at < characters.len()
+                    && (characters[at].is_alphanumeric() || characters[at] == '_')
+                {
+                    at += 1;
+                }
+                tokens.push(Token::Word(characters[begin..at].iter().collect()));
+            }
+            _ => {
+                if !character.is_whitespace() {
+                    tokens.push(Token::Sign(character));
+                }
+                at += 1;
+            }
+        }
+    }
+    tokens
+}
+
+/// The value of a string literal that begins at `at`, and where it ends.
+fn literal(characters: &[char], mut at: usize) -> (String, usize) {
+    let mut text = String::new();
+    while at < characters.len() && characters[at] != '"' {
+        if characters[at] == '\\' {
+            at += 1;
+            match characters[at] {
+                'n' => text.push('\n'),
+                '\n' => {
+                    while characters[at + 1].is_whitespace() {
+                        at += 1;
+                    }
+                }
+                other => text.push(other),
+            }
+        } else {
+            text.push(characters[at]);
+        }
+        at += 1;
+    }
+    (text, at + 1)
+}
+
+fn is_word(token: Option<&Token>, word: &str) -> bool {
+    matches!(token, Some(Token::Word(found)) if found == word)
+}
+
+fn is_sign(token: Option<&Token>, sign: char) -> bool {
+    token == Some(&Token::Sign(sign))
+}
+
+/// What a file names: constants and macros without parameters that are text, and the two words that sorted lists fill in.
+fn names(tokens: &[Token]) -> HashMap<String, String> {
+    let mut names = HashMap::from([
+        ("by".to_owned(), "1".to_owned()),
+        ("way".to_owned(), "ASC".to_owned()),
+    ]);
+    for at in 0..tokens.len() {
+        names.extend(named(tokens, at, &names));
+    }
+    names
+}
+
+/// The name and text of the constant or macro whose definition begins at `at`.
+fn named(tokens: &[Token], at: usize, names: &HashMap<String, String>) -> Option<(String, String)> {
+    let head = || tokens[at..].iter().take(12);
+    let begin = match tokens.get(at)? {
+        Token::Word(word) if word == "const" => {
+            head().position(|token| *token == Token::Sign('='))?
+        }
+        // `name { () => { "text" } }`
+        Token::Word(word) if word == "macro_rules" => {
+            head().position(|token| *token == Token::Sign('>'))? + 1
+        }
+        _ => return None,
+    };
+    let name = head().skip(1).find_map(|token| match token {
+        Token::Word(name) => Some(name.clone()),
+        _ => None,
+    })?;
+    let (text, _) = value(tokens, at + begin + 1, names)?;
+    Some((name, text))
+}
+
+/// The text of a literal or a `concat!` that begins at `at`, and where it ends.
+fn value(tokens: &[Token], at: usize, names: &HashMap<String, String>) -> Option<(String, usize)> {
+    match tokens.get(at)? {
+        Token::Text(text) => Some((text.clone(), at + 1)),
+        Token::Word(word) if word == "concat" && is_sign(tokens.get(at + 1), '!') => {
+            let mut text = String::new();
+            let mut at = at + 3;
+            while !is_sign(tokens.get(at), ')') {
+                let (part, end) = value(tokens, at, names)?;
+                text.push_str(&part);
+                at = end + usize::from(is_sign(tokens.get(end), ','));
+            }
+            Some((text, at + 1))
+        }
+        Token::Word(name)
+            if is_sign(tokens.get(at + 1), '!') && is_sign(tokens.get(at + 3), ')') =>
+        {
+            Some((names.get(name)?.clone(), at + 4))
+        }
+        _ => None,
+    }
+}
+
+/// Fills the holes of a `format!` with constants. `None`: a hole is a variable.
+fn filled(text: &str, names: &HashMap<String, String>) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let close = open + rest[open..].find('}')?;
+        out.push_str(&rest[..open]);
+        out.push_str(names.get(&rest[open + 1..close])?);
+        rest = &rest[close + 1..];
+    }
+    Some(out + rest)
+}
+
+fn is_statement(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or("");
+    ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&first)
+        && text.split_whitespace().count() > 3
+}
+
+/// Statements of one file, and how many could not be put together.
+fn statements(source: &str) -> (Vec<String>, Vec<String>) {
+    let tokens = tokens(source);
+    let mut names = names(&tokens);
+    let (mut found, mut unknown) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < tokens.len() {
+        if is_word(tokens.get(at), "Bulk") && is_word(tokens.get(at + 3), "new") {
+            while !is_sign(tokens.get(at), ';') {
+                at += 1;
+            }
+            continue;
+        }
+        // A function's own constant replaces an earlier one of the same name.
+        names.extend(named(&tokens, at, &names));
+        let is_call = is_word(tokens.get(at), "concat") && is_sign(tokens.get(at + 1), '!');
+        match value(&tokens, at, &names) {
+            Some((text, end)) if is_statement(&text) => {
+                match filled(&text, &names) {
+                    Some(statement) => found.push(statement),
+                    None => unknown.push(text),
+                }
+                at = end;
+            }
+            Some((_, end)) => at = end,
+            None => {
+                if is_call {
+                    unknown.push(format!("concat at token {at}"));
+                }
+                at += 1;
+            }
+        }
+    }
+    (found, unknown)
+}
+
+/// Statements for PostgreSQL alone, which only code behind `is_shared` reaches.
+fn is_for_postgres(statement: &str) -> bool {
+    statement.contains("pg_") || statement.contains("FOR UPDATE")
+}
+
+/// A seller's table can be anything; the store's own statements are accepted by both backends.
+#[tokio::test]
+async fn every_statement_is_accepted_by_both_backends() {
+    let mut all = Vec::new();
+    let mut unknown = Vec::new();
+    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let (found, not) = statements(&std::fs::read_to_string(&path).unwrap());
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                all.extend(found.into_iter().map(|statement| (name.clone(), statement)));
+                unknown.extend(not.into_iter().map(|text| (name.clone(), text)));
+            }
+        }
+    }
+    assert!(all.len() > 60, "only {} statements were found", all.len());
+    let mut refused = Vec::new();
+    for store in stores().await {
+        let mut write = store.db.write().await.unwrap();
+        for (file, statement) in &all {
+            if store.name == "sqlite" && is_for_postgres(statement) {
+                continue;
+            }
+            if let Err(error) = (&mut *write)
+                .prepare(AssertSqlSafe(statement.clone()).into_sql_str())
+                .await
+            {
+                refused.push(format!("{} {file}: {error}\n{statement}", store.name));
+                drop(write);
+                write = store.db.write().await.unwrap();
+            }
+        }
+    }
+    println!(
+        "{} statements, {} put together at run time: {unknown:#?}",
+        all.len(),
+        unknown.len()
+    );
+    assert!(refused.is_empty(), "{}", refused.join("\n\n"));
+}
