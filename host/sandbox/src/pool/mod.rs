@@ -146,8 +146,12 @@ impl Pool {
                 Ok(false)
             }
             Place::Wait => {
-                if state.queue.len() >= self.source.limits.queue_max {
-                    return Err(busy(self.source.limits.queue_max));
+                let max = self.source.limits.queue_max;
+                if state.queue.len() >= max {
+                    state.queue.retain(|job| !job.ticket.is_gone());
+                }
+                if state.queue.len() >= max {
+                    return Err(busy(max));
                 }
                 self.enqueue(&mut state, job);
                 drop(state);

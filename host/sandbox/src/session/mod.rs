@@ -20,6 +20,9 @@ use crate::{
 /// How long a request that nobody waits for any more may take to end before its session is dropped.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// A call while a session is opened may take this many times what a later one may.
+const OPEN_CALL_FACTOR: u64 = 4;
+
 /// Opens a session and serves it to its end. Dropped with its runtime, it fails what it holds.
 pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     let opening = Opening(Some(pool.clone()));
@@ -109,7 +112,7 @@ fn log_failure(pool: &Pool, fault: &Fault) {
 fn budget(pool: &Pool) -> Budget {
     let limits = &pool.shared.options.limits;
     Budget {
-        call_ticks: pool.shared.call_ticks,
+        call_ticks: OPEN_CALL_FACTOR * pool.shared.call_ticks,
         // No call can return more than a few times what a guest can hold.
         lift_bytes: 2 * limits
             .wire_memory_bytes

@@ -89,6 +89,7 @@ async fn tcp(
                 )
                 .code("tls_not_offered"));
             }
+            guest.opened(pool.shared.call_ticks);
             return Ok((guest, stream));
         }
         step = if protected {
@@ -126,6 +127,7 @@ async fn http(pool: &Pool, origin: &HttpOrigin) -> Result<WireGuest, Fault> {
             if !exchanges.is_empty() {
                 return Err(broken("it was ready while its own requests were under way"));
             }
+            guest.opened(pool.shared.call_ticks);
             return Ok(guest);
         }
         step = match exchanges.next().await {

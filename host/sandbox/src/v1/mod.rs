@@ -225,6 +225,12 @@ impl WireGuest {
         })
     }
 
+    /// Handshakes compute (SCRAM hashes thousands of times), requests do not: from here on calls are
+    /// held to the tighter budget.
+    pub fn opened(&mut self, call_ticks: u64) {
+        self.budget.call_ticks = call_ticks;
+    }
+
     pub fn start(&mut self) -> Result<Step, CallError> {
         self.store.set_epoch_deadline(self.budget.call_ticks);
         let result = self.functions.start.call(&mut self.store, (self.session,));

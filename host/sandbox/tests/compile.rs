@@ -1,0 +1,108 @@
+//! Compiling in a child process, and the cache of native code. Its own `main`: the test binary is
+//! also the compiler's child.
+
+mod common;
+
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::ExitCode, time::Duration};
+
+use common::*;
+use souk_sandbox::{Compiler, LoadError, Sandbox, Scope};
+use souk_tests::guests;
+use tempfile::TempDir;
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("compile") {
+        return souk_sandbox::compile_child::main();
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        compiled_code_is_kept_and_authenticated().await;
+        a_compiler_without_memory_or_time_is_named().await;
+    });
+    println!("compile: ok");
+    ExitCode::SUCCESS
+}
+
+fn child(directory: &TempDir) -> souk_sandbox::Options {
+    let mut options = options(directory);
+    options.compiler = Compiler::Child {
+        program: std::env::current_exe().unwrap(),
+        args: vec!["compile".into()],
+    };
+    options
+}
+
+/// The second start compiles nothing; a file that was tampered with is compiled anew, not run.
+async fn compiled_code_is_kept_and_authenticated() {
+    let directory = TempDir::new().unwrap();
+    let compile_ms = |sandbox: Sandbox| async move {
+        let info = sandbox
+            .load(guests::FIXED_ROWS, Scope::Platform)
+            .await
+            .unwrap();
+        sandbox
+            .activate(&Scope::Platform, &info.name, &info.version)
+            .await
+            .unwrap();
+        run(&sandbox, &source("fixed"), "select 1").await.unwrap();
+        info.compile_ms
+    };
+    let start = || Sandbox::new(child(&directory)).unwrap();
+    assert!(compile_ms(start()).await > 0);
+    assert_eq!(compile_ms(start()).await, 0);
+    let cache = directory.path().join("cache");
+    assert_eq!(
+        fs::metadata(&cache).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    assert_eq!(
+        fs::metadata(cache.join("cache.key"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
+    let files = |extension: &str| -> Vec<PathBuf> {
+        let paths = fs::read_dir(&cache)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|found| found == extension))
+            .collect()
+    };
+    let [compiled] = &files("cwasm")[..] else {
+        panic!("one file of native code")
+    };
+    let mut bytes = fs::read(compiled).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(compiled, &bytes).unwrap();
+    assert!(compile_ms(start()).await > 0);
+    fs::write(compiled, b"short").unwrap();
+    assert!(compile_ms(start()).await > 0);
+    // Another host's key vouches for nothing here.
+    fs::write(cache.join("cache.key"), [7; 32]).unwrap();
+    assert!(compile_ms(start()).await > 0);
+    assert!(files("tmp").is_empty());
+}
+
+/// A compiler that hits a limit is refused in words; the host goes on.
+async fn a_compiler_without_memory_or_time_is_named() {
+    for (memory, timeout) in [
+        (16 << 20, Duration::from_secs(60)),
+        (4 << 30, Duration::from_millis(1)),
+    ] {
+        let directory = TempDir::new().unwrap();
+        let mut options = child(&directory);
+        options.limits.compile_memory_bytes = memory;
+        options.limits.compile_timeout = timeout;
+        let sandbox = Sandbox::new(options).unwrap();
+        let error = sandbox
+            .load(guests::FIXED_ROWS, Scope::Platform)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, LoadError::Compile(_)), "{error}");
+        println!("{error}");
+    }
+}

@@ -1,0 +1,419 @@
+//! What the sandbox promises whatever a connector does: the answer names the fault and its blame,
+//! and the next request succeeds.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::*;
+use souk_sandbox::{Blame, FaultKind, Limits, PoolLimits, Query, Request, Scope, Status};
+use souk_tests::guests;
+
+/// The way through: bytes to connector to session to columns to JSON.
+#[tokio::test]
+async fn a_good_connector_answers() {
+    let sandbox = with_guest(guests::FIXED_ROWS).await;
+    let source = source("fixed");
+    let output = run(&sandbox, &source, "select id, label, amount")
+        .await
+        .unwrap();
+    assert_eq!(
+        rows(&output),
+        r#"[{"id":1,"label":"row 1","amount":1.5},{"id":2,"label":"row 2","amount":3.0},{"id":3,"label":"row 3","amount":4.5}]"#
+    );
+    let ping = sandbox
+        .run(&source, Request::Ping(Limits::new(10, 1000)), within(5))
+        .await
+        .unwrap();
+    assert_eq!(ping.rows, 1);
+    let info = &sandbox.connectors()[0];
+    assert_eq!(
+        (info.status, info.calls_total, info.sessions.open),
+        (Status::Active, 2, 1)
+    );
+    assert!(sandbox.engine("com_1", "fixed").is_some());
+    assert!(sandbox.engine("com_1", "other").is_none());
+}
+
+/// A trap, a loop, a full memory, a malformed batch, events out of order: each is the connector's
+/// fault, is named, and the session is replaced.
+#[tokio::test]
+async fn a_bad_connector_is_blamed_and_replaced() {
+    for (wasm, engine, statements, kind) in [
+        (
+            guests::TRAPS,
+            "traps",
+            &["select 1"][..],
+            FaultKind::Trapped,
+        ),
+        (guests::LOOPS, "loops", &["select 1"], FaultKind::Trapped),
+        (
+            guests::MEMORY_HOG,
+            "memory-hog",
+            &["select 1"],
+            FaultKind::OutOfMemory,
+        ),
+        (
+            guests::MALFORMED_COLUMNS,
+            "malformed-columns",
+            &MALFORMED,
+            FaultKind::ContractBroken,
+        ),
+        (
+            guests::WRONG_ROW_COUNT,
+            "wrong-row-count",
+            &["select 1"],
+            FaultKind::ContractBroken,
+        ),
+        (
+            guests::BREAKS_PROTOCOL,
+            "breaks-protocol",
+            &OUT_OF_ORDER,
+            FaultKind::ContractBroken,
+        ),
+    ] {
+        let sandbox = with_guest(wasm).await;
+        let source = source(engine);
+        let ping = || sandbox.run(&source, Request::Ping(Limits::new(10, 1000)), within(10));
+        ping().await.unwrap();
+        for statement in statements {
+            let begun = Instant::now();
+            let fault = run(&sandbox, &source, statement).await.unwrap_err();
+            assert_eq!(
+                (fault.blame, fault.kind),
+                (Blame::Connector, kind),
+                "{engine}, {statement}: {fault:?}"
+            );
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{engine} took {:?}",
+                begun.elapsed()
+            );
+            ping().await.unwrap();
+        }
+        assert_eq!(
+            sandbox.connectors()[0].traps_total,
+            statements.len() as u64,
+            "{engine}"
+        );
+    }
+}
+
+const MALFORMED: [&str; 8] = [
+    "select bad_utf8",
+    "select split_utf8",
+    "select offsets_fall",
+    "select offsets_beyond",
+    "select offsets_none",
+    "select bitmap_short",
+    "select bits_short",
+    "select wrong_layout",
+];
+const OUT_OF_ORDER: [&str; 8] = [
+    "select unknown_id",
+    "select batch_before_columns",
+    "select unknown_shape",
+    "select columns_twice",
+    "select missing_chunk",
+    "select ready_twice",
+    "select send_without_wire",
+    "select request_elsewhere",
+];
+
+/// The caps hold while batches arrive, whether or not the connector keeps them.
+#[tokio::test]
+async fn a_result_is_no_larger_than_allowed() {
+    let sandbox = with_guest(guests::TOO_MANY_ROWS).await;
+    let source = source("too-many-rows");
+    for limits in [Limits::new(10, 1 << 20), Limits::new(100_000, 100)] {
+        let request = Request::Query(Query {
+            text: "select 1".into(),
+            parameters: Vec::new(),
+            limits,
+        });
+        let fault = sandbox.run(&source, request, within(10)).await.unwrap_err();
+        assert_eq!(
+            (fault.blame, fault.kind),
+            (Blame::Source, FaultKind::LimitExceeded),
+            "{fault:?}"
+        );
+    }
+}
+
+/// A connector that never answers costs its caller the deadline and no more.
+#[tokio::test]
+async fn a_silent_connector_times_out_at_the_deadline() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let source = source("silent");
+    let begun = Instant::now();
+    let fault = sandbox
+        .run(
+            &source,
+            query("select 1"),
+            begun + Duration::from_millis(300),
+        )
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+    let took = begun.elapsed();
+    assert!(
+        took >= Duration::from_millis(300) && took < Duration::from_millis(600),
+        "{took:?}"
+    );
+    sandbox
+        .run(&source, Request::Ping(Limits::new(10, 1000)), within(5))
+        .await
+        .unwrap();
+}
+
+/// Past `sessions_max` requests wait, past `queue_max` they are refused, and who waits keeps a deadline.
+#[tokio::test]
+async fn sessions_and_queue_are_bounded() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let source = source_with(
+        "silent",
+        "{}",
+        PoolLimits {
+            sessions_max: 2,
+            queue_max: 3,
+        },
+    );
+    let begun = Instant::now();
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
+        waiting.push(tokio::spawn(async move {
+            sandbox
+                .run(
+                    &source,
+                    query("select 1"),
+                    begun + Duration::from_millis(500),
+                )
+                .await
+                .unwrap_err()
+                .kind
+        }));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(sandbox.connectors()[0].sessions.open <= 2);
+    let mut kinds = Vec::new();
+    for task in waiting {
+        kinds.push(task.await.unwrap());
+    }
+    assert_eq!(
+        kinds
+            .iter()
+            .filter(|kind| **kind == FaultKind::Busy)
+            .count(),
+        3,
+        "{kinds:?}"
+    );
+    assert_eq!(
+        kinds
+            .iter()
+            .filter(|kind| **kind == FaultKind::Timeout)
+            .count(),
+        5,
+        "{kinds:?}"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// A caller who leaves frees the session.
+#[tokio::test]
+async fn a_dropped_request_is_cancelled() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let source = source_with(
+        "silent",
+        "{}",
+        PoolLimits {
+            sessions_max: 1,
+            queue_max: 8,
+        },
+    );
+    let dropped = tokio::time::timeout(
+        Duration::from_millis(100),
+        sandbox.run(&source, query("select 1"), within(60)),
+    )
+    .await;
+    assert!(dropped.is_err());
+    sandbox
+        .run(&source, Request::Ping(Limits::new(10, 1000)), within(5))
+        .await
+        .unwrap();
+}
+
+/// What cannot be a connector is refused at load, in words that say why.
+#[tokio::test]
+async fn what_is_no_connector_is_refused_with_its_reason() {
+    let sandbox = sandbox();
+    for (wasm, reason) in [
+        (guests::NOT_A_COMPONENT, "not a WebAssembly component"),
+        (guests::CORE_MODULE, "core WebAssembly module"),
+        (guests::WRONG_WORLD, "for another world"),
+        (guests::IMPORTS_SOCKETS, "wasi:sockets"),
+        (
+            guests::FUTURE_VERSION,
+            "this host serves 1.0: rebuild with sdk 1.0 or upgrade the host",
+        ),
+    ] {
+        let error = sandbox
+            .load(wasm, Scope::Platform)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+    assert!(sandbox.connectors().is_empty());
+}
+
+/// A new version takes over, the old one drains; rollback goes back; an active version stays.
+#[tokio::test]
+async fn versions_are_activated_and_rolled_back() {
+    let sandbox = with_guest(guests::FIXED_ROWS).await;
+    let source = source("fixed");
+    let before = rows(
+        &run(&sandbox, &source, "select label limit 1")
+            .await
+            .unwrap(),
+    );
+    let next = sandbox
+        .load(guests::FIXED_ROWS_NEXT, Scope::Platform)
+        .await
+        .unwrap();
+    assert_eq!(next.status, Status::Staged);
+    assert_eq!(
+        rows(
+            &run(&sandbox, &source, "select label limit 1")
+                .await
+                .unwrap()
+        ),
+        before
+    );
+    sandbox
+        .activate(&Scope::Platform, &next.name, &next.version)
+        .await
+        .unwrap();
+    assert_ne!(
+        rows(
+            &run(&sandbox, &source, "select label limit 1")
+                .await
+                .unwrap()
+        ),
+        before
+    );
+    assert!(
+        sandbox
+            .remove(&Scope::Platform, &next.name, &next.version)
+            .is_err()
+    );
+    let back = sandbox
+        .rollback(&Scope::Platform, &next.name)
+        .await
+        .unwrap();
+    assert_eq!(
+        rows(
+            &run(&sandbox, &source, "select label limit 1")
+                .await
+                .unwrap()
+        ),
+        before
+    );
+    assert!(
+        sandbox
+            .rollback(&Scope::Platform, &next.name)
+            .await
+            .is_err()
+    );
+    let statuses: Vec<_> = sandbox
+        .connectors()
+        .iter()
+        .map(|info| (info.version == back.version, info.status))
+        .collect();
+    assert!(statuses.contains(&(true, Status::Active)), "{statuses:?}");
+    sandbox
+        .remove(&Scope::Platform, &next.name, &next.version)
+        .unwrap();
+    // The same bytes again are no error.
+    sandbox
+        .load(guests::FIXED_ROWS, Scope::Platform)
+        .await
+        .unwrap();
+    assert_eq!(sandbox.connectors().len(), 1);
+}
+
+/// A company's own connector serves that company and nobody else.
+#[tokio::test]
+async fn a_private_connector_is_private() {
+    let sandbox = sandbox();
+    let scope = Scope::Company("com_1".into());
+    let info = sandbox
+        .load(guests::FIXED_ROWS, scope.clone())
+        .await
+        .unwrap();
+    sandbox
+        .activate(&scope, &info.name, &info.version)
+        .await
+        .unwrap();
+    assert!(sandbox.engine("com_1", "fixed").is_some());
+    assert!(sandbox.engine("com_2", "fixed").is_none());
+    run(&sandbox, &source("fixed"), "select 1").await.unwrap();
+    let mut foreign = (*source("fixed")).clone();
+    foreign.company = "com_2".into();
+    let fault = run(&sandbox, &foreign.into(), "select 1")
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unsupported);
+}
+
+/// A file in the watched directory is served within seconds; a bad one changes nothing.
+#[tokio::test]
+async fn a_watched_directory_is_followed() {
+    let sandbox = sandbox();
+    let directory = tempfile::TempDir::new().unwrap();
+    std::fs::write(directory.path().join("fixed.wasm"), guests::FIXED_ROWS).unwrap();
+    sandbox.watch_directory(directory.path()).await;
+    let source = source("fixed");
+    run(&sandbox, &source, "select 1").await.unwrap();
+    std::fs::write(
+        directory.path().join("fixed.wasm"),
+        &guests::FIXED_ROWS[..1000],
+    )
+    .unwrap();
+    let rejected = || {
+        sandbox
+            .connectors()
+            .iter()
+            .any(|info| info.status == Status::Rejected && info.error.is_some())
+    };
+    wait_until(rejected).await;
+    run(&sandbox, &source, "select 1").await.unwrap();
+    std::fs::write(directory.path().join("fixed.wasm"), guests::FIXED_ROWS_NEXT).unwrap();
+    wait_until(|| !rejected() && sandbox.connectors().len() == 2).await;
+    run(&sandbox, &source, "select 1").await.unwrap();
+}
+
+async fn wait_until(mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "waited too long");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// After `shut_down` nothing is accepted, and what was in flight is answered.
+#[tokio::test]
+async fn a_shut_down_sandbox_refuses() {
+    let sandbox = with_guest(guests::FIXED_ROWS).await;
+    let source = source("fixed");
+    run(&sandbox, &source, "select 1").await.unwrap();
+    sandbox.shut_down(within(5)).await;
+    assert_eq!(
+        run(&sandbox, &source, "select 1").await.unwrap_err().kind,
+        FaultKind::ShuttingDown
+    );
+}
