@@ -89,6 +89,7 @@ impl Host {
                 trust_proxy: settings.trust_proxy.clone(),
             },
         );
+        api.start().await?;
         // From here on a signal waits for `serve`, which stops in order.
         let signals = Signals::new()?;
         let connections_max = descriptors::make_room(settings.connections_max);

@@ -8,12 +8,17 @@ use ipnet::IpNet;
 use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
+use souk_store::idempotency;
 use souk_store::{Cache, Change, Db, StoreError, Topic};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// Keys kept in memory: about 2 KB each with their buckets.
 const KEYS_CACHED: usize = 20_000;
+
+/// Kept answers live for a day, so a few minutes more do not matter.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 /// What the operator chose.
 #[derive(Clone, Debug)]
@@ -97,6 +102,25 @@ impl ApiState {
         }))
     }
 
+    /// Frees what a crash left in flight, and from then on forgets kept answers whose time is over. Once, before requests are served.
+    pub async fn start(&self) -> Result<(), StoreError> {
+        if !self.db().is_shared() {
+            let mut write = self.db().write().await?;
+            idempotency::release_all(&mut write).await?;
+            write.commit().await?;
+        }
+        let db = self.db().clone();
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = sweep(&db).await {
+                    tracing::warn!(%error, "kept answers could not be swept; trying again later");
+                }
+                tokio::time::sleep(SWEEP_EVERY).await;
+            }
+        });
+        Ok(())
+    }
+
     pub fn app(&self) -> &App {
         &self.0.app
     }
@@ -136,4 +160,11 @@ impl ApiState {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+async fn sweep(db: &Db) -> Result<u64, StoreError> {
+    let mut write = db.write().await?;
+    let swept = idempotency::sweep(&mut write, SystemTime::now().into()).await?;
+    write.commit().await?;
+    Ok(swept)
 }

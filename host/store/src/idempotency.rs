@@ -151,3 +151,11 @@ pub async fn sweep(write: &mut Write, now: Timestamp) -> Result<u64, StoreError>
         .await?;
     Ok(swept.rows_affected())
 }
+
+/// Gives up every claim in flight: when the only host of a store starts, their runs are gone.
+pub async fn release_all(write: &mut Write) -> Result<u64, StoreError> {
+    let released = sqlx::query("DELETE FROM idempotency WHERE status IS NULL")
+        .execute(&mut **write)
+        .await?;
+    Ok(released.rows_affected())
+}

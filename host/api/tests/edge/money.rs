@@ -128,3 +128,63 @@ async fn granted_credits_are_in_the_balance() {
         .await;
     unknown.expect_error(404, "COMPANY_NOT_FOUND");
 }
+
+/// The statement shows what came in, and the books balance.
+#[tokio::test]
+async fn the_statement_shows_a_grant() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let grants = format!("/admin/companies/{}/credits/grants", acme.id);
+    let granted = world
+        .post(
+            &world.platform,
+            &grants,
+            json!({"credits": 25, "reason": "welcome"}),
+        )
+        .await
+        .expect(201);
+    let listed = world
+        .get(&acme.key, &acme.path("/credits/transactions?type=grant"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (listed.at("/meta/total"), listed.at("/data/0/id")),
+        (&json!(1), granted.at("/data/id"))
+    );
+    assert_eq!(
+        (
+            listed.at("/data/0/amount_credits"),
+            listed.at("/data/0/amount_usd_cents")
+        ),
+        (&json!(25), &json!(1250))
+    );
+    let location = granted.header("location").to_owned();
+    assert_eq!(
+        world
+            .get(&acme.key, &location)
+            .await
+            .expect(200)
+            .at("/data/description"),
+        "welcome"
+    );
+    assert_eq!(
+        world
+            .get(&acme.key, &acme.path("/credits/transactions?type=charge"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        0
+    );
+    world
+        .get(&acme.key, &acme.path("/credits/transactions/txn_unknown"))
+        .await
+        .expect_error(404, "TRANSACTION_NOT_FOUND");
+    let books = world
+        .get(&world.platform, "/admin/ledger/reconciliation")
+        .await
+        .expect(200);
+    assert_eq!(
+        (books.at("/data/balanced"), books.at("/data/transactions")),
+        (&json!(true), &json!(1))
+    );
+}

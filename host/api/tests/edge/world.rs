@@ -52,12 +52,15 @@ impl World {
     pub async fn with_address_limit(address_rate_limit: u32) -> World {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let db = Db::open(&OpenOptions::new(format!(
-            "sqlite:{}",
-            path("souk.db").display()
-        )))
-        .await
-        .unwrap();
+        let url = match std::env::var("EDGE_POSTGRES_URL") {
+            Ok(server) => database(&server).await,
+            Err(_) => format!("sqlite:{}", path("souk.db").display()),
+        };
+        let options = OpenOptions {
+            connections: 3,
+            ..OpenOptions::new(url)
+        };
+        let db = Db::open(&options).await.unwrap();
         let mut write = db.write().await.unwrap();
         let platform = founding::found_platform(&mut write, now())
             .await
@@ -222,6 +225,24 @@ impl World {
         write.commit().await.unwrap();
         id.to_string()
     }
+}
+
+/// A new database on a PostgreSQL server, for `EDGE_POSTGRES_URL=postgres://user:password@host:port cargo test -p souk-api`.
+async fn database(server: &str) -> String {
+    sqlx::any::install_default_drivers();
+    let name = CompanyId::generate().as_str().to_lowercase();
+    let mut connection =
+        <sqlx::AnyConnection as sqlx::Connection>::connect(&format!("{server}/postgres"))
+            .await
+            .unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "CREATE DATABASE {name}_{}",
+        std::process::id()
+    )))
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    format!("{server}/{name}_{}", std::process::id())
 }
 
 impl Company {

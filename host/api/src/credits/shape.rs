@@ -1,0 +1,63 @@
+//! A line of a company's statement.
+
+use serde::Serialize;
+use souk_domain::time::Timestamp;
+use souk_store::statements::Line;
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Transaction)]
+pub struct TransactionOut {
+    pub id: String,
+    /// `top_up`, `grant`, `charge`, `refund`, `earning`, `payout` or `adjustment`
+    pub r#type: &'static str,
+    /// `posted`
+    pub status: &'static str,
+    /// Signed: what it added to the company's credits. Of an earning, what the buyer paid.
+    pub amount_credits: i64,
+    /// Signed. Of an earning, the seller's share.
+    pub amount_usd_cents: i64,
+    pub balance_after_credits: Option<i64>,
+    pub product_id: Option<String>,
+    pub purchase_id: Option<String>,
+    pub execution_id: Option<String>,
+    pub api_key_id: Option<String>,
+    pub request_id: Option<String>,
+    pub reversal_of: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub posted_at: Timestamp,
+}
+
+impl From<Line> for TransactionOut {
+    fn from(line: Line) -> TransactionOut {
+        let of_buyer = line.kind != souk_store::statements::LineType::Earning;
+        let transaction = line.transaction;
+        TransactionOut {
+            id: line.id,
+            r#type: line.kind.as_str(),
+            status: "posted",
+            amount_credits: line.credits,
+            amount_usd_cents: line.amount.get(),
+            // The rest is the buyer's own business.
+            balance_after_credits: transaction.balance_after.filter(|_| of_buyer),
+            api_key_id: transaction
+                .key
+                .filter(|_| of_buyer)
+                .map(|id| id.to_string()),
+            request_id: transaction
+                .request
+                .filter(|_| of_buyer)
+                .map(|id| id.to_string()),
+            product_id: transaction.product_id,
+            purchase_id: transaction.purchase.map(|id| id.to_string()),
+            execution_id: transaction.execution.map(|id| id.to_string()),
+            reversal_of: transaction.reversal_of.map(|id| id.to_string()),
+            description: transaction.description,
+            created_at: transaction.created_at,
+            posted_at: transaction.created_at,
+        }
+    }
+}
