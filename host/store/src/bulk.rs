@@ -154,29 +154,40 @@ impl Bulk {
 }
 
 /// Several statements that change exactly as many rows as they are given.
-///
-/// Joined, they reach SQLite's thread in one trip instead of one each; PostgreSQL takes prepared statements one by one.
 pub(crate) struct Script {
-    joined: bool,
+    style: Style,
     parts: Vec<(&'static Bulk, usize)>,
     values: Vec<Values>,
-    rows: u64,
+    /// Rows of every part.
+    rows: Vec<u64>,
 }
 
-/// Texts of joined statements. How many there can be is bounded by [`JOINED_ROWS_MAX`]: a few sizes of each part.
-static JOINED: LazyLock<Mutex<HashMap<Vec<(usize, usize)>, Arc<str>>>> =
-    LazyLock::new(Mutex::default);
+/// How the statements of a script reach the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Style {
+    /// One trip each.
+    Separate,
+    /// One after the other, in one trip to SQLite's thread. PostgreSQL takes prepared statements one by one.
+    Joined,
+    /// As parts of the last statement's `WITH`, in one trip to PostgreSQL. SQLite takes no changes there. No two parts may
+    /// touch the same row, and only the last one's rows are counted.
+    Nested,
+}
 
-/// Beyond this many rows in any part, statements are not joined: the trips no longer matter, and fewer texts stay prepared.
+/// Texts of joined and nested statements by their parts (each at its address) and sizes.
+type Texts = HashMap<(Style, Vec<(usize, usize)>), Arc<str>>;
+static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
+
+/// Beyond this many rows in any part, statements for SQLite are not joined: the trips no longer matter, and fewer texts stay prepared.
 pub(crate) const JOINED_ROWS_MAX: usize = 32;
 
 impl Script {
-    pub(crate) fn new(joined: bool) -> Self {
+    pub(crate) fn new(style: Style) -> Self {
         Self {
-            joined,
+            style,
             parts: Vec::new(),
             values: Vec::new(),
-            rows: 0,
+            rows: Vec::new(),
         }
     }
 
@@ -189,9 +200,9 @@ impl Script {
     ) {
         for rows in rows.chunks(ROWS_MAX) {
             let size = rows.len().next_power_of_two();
-            let mut values = match (self.joined, self.values.pop()) {
-                (true, Some(values)) => values,
-                (_, former) => {
+            let mut values = match self.values.pop() {
+                Some(values) if self.style != Style::Separate => values,
+                former => {
                     self.values.extend(former);
                     Values::default()
                 }
@@ -199,22 +210,28 @@ impl Script {
             bulk.bind(&mut values, rows, size, &bind);
             self.values.push(values);
             self.parts.push((bulk, size));
-            self.rows += rows.len() as u64;
+            self.rows.push(rows.len() as u64);
         }
     }
 
     /// Runs all statements, in the order in which they were added.
     pub(crate) async fn run(self, db: &mut AnyConnection) -> Result<(), StoreError> {
-        let mut affected = 0;
-        let texts: Vec<Arc<str>> = match self.joined {
-            _ if self.parts.is_empty() => Vec::new(),
-            true => vec![joined_text(&self.parts)],
-            false => self
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let texts = match self.style {
+            Style::Separate => self
                 .parts
                 .iter()
                 .map(|(bulk, size)| bulk.text(*size))
                 .collect(),
+            Style::Joined | Style::Nested => vec![one_text(self.style, &self.parts)],
         };
+        let expected: u64 = match self.style {
+            Style::Separate | Style::Joined => self.rows.iter().sum(),
+            Style::Nested => self.rows.last().copied().unwrap_or(0),
+        };
+        let mut affected = 0;
         for (sql, values) in texts.into_iter().zip(self.values) {
             let arguments = values.finish()?;
             affected += sqlx::query_with(AssertSqlSafe(sql), arguments)
@@ -222,29 +239,38 @@ impl Script {
                 .await?
                 .rows_affected();
         }
-        if affected == self.rows {
+        if affected == expected {
             Ok(())
         } else {
             Err(StoreError::Corrupt(format!(
-                "{} rows were to be changed, {affected} were",
-                self.rows
+                "{expected} rows were to be changed, {affected} were"
             )))
         }
     }
 }
 
-fn joined_text(parts: &[(&'static Bulk, usize)]) -> Arc<str> {
-    let key = parts
+fn one_text(style: Style, parts: &[(&'static Bulk, usize)]) -> Arc<str> {
+    let addresses = parts
         .iter()
         .map(|(bulk, size)| (std::ptr::from_ref(*bulk).addr(), *size))
         .collect();
-    let mut joined = JOINED.lock();
-    let text = joined.entry(key).or_insert_with(|| {
+    let mut texts = TEXTS.lock();
+    let text = texts.entry((style, addresses)).or_insert_with(|| {
         let mut text = String::new();
         let mut offset = 0;
-        for (bulk, size) in parts {
+        let last = parts.len() - 1;
+        for (number, (bulk, size)) in parts.iter().enumerate() {
+            match (style, number) {
+                (Style::Nested, 0) if last > 0 => text.push_str("WITH p0 AS ("),
+                (Style::Nested, _) if number < last => text.push_str(&format!(", p{number} AS (")),
+                _ => {}
+            }
             bulk.write_text(&mut text, *size, offset);
-            text.push_str(";\n");
+            match style {
+                Style::Nested if number < last => text.push_str(")\n"),
+                Style::Nested => {}
+                Style::Separate | Style::Joined => text.push_str(";\n"),
+            }
             offset += size * bulk.columns;
         }
         text.into()

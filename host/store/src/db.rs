@@ -69,9 +69,15 @@ enum Backend {
     Sqlite {
         writer: Arc<Mutex<Option<AnyConnection>>>,
     },
-    Postgres {
-        writers: AnyPool,
-    },
+    /// The teller has connections of its own: it never waits behind others, and its statements stay prepared on few of them.
+    Postgres { writers: AnyPool, teller: AnyPool },
+}
+
+/// What a transaction is for.
+enum Purpose {
+    Any,
+    Charges,
+    Holds,
 }
 
 /// An advisory lock that every host takes while it migrates; the number is arbitrary but must not change.
@@ -149,13 +155,18 @@ impl Db {
         };
         let readers = pool().connect_with(connect.clone()).await?;
         let writers = pool().connect_lazy_with(connect.clone());
+        // One that books, one that reserves, one that is just being given back. Not tested before use: the teller tries again anyway.
+        let teller = pool()
+            .max_connections(3)
+            .test_before_acquire(false)
+            .connect_lazy_with(connect.clone());
         let changes = Changes::new(false);
         tokio::spawn(changes::listen(
             Arc::downgrade(&changes),
             options.url.clone(),
         ));
         let inner = Inner {
-            backend: Backend::Postgres { writers },
+            backend: Backend::Postgres { writers, teller },
             options: connect,
             patience: options.patience,
             readers,
@@ -195,17 +206,21 @@ impl Db {
 
     /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
     pub async fn write(&self) -> Result<Write, StoreError> {
-        self.begin(None).await
+        self.begin(Purpose::Any).await
+    }
+
+    /// A transaction that books charges.
+    pub(crate) async fn write_charges(&self) -> Result<Write, StoreError> {
+        self.begin(Purpose::Charges).await
     }
 
     /// A transaction on a shared store that a crash of the server may undo (whole, never in part) within about a second of its commit.
-    /// For what is worthless after a crash anyway.
-    pub(crate) async fn write_unsynced(&self) -> Result<Write, StoreError> {
-        self.begin(Some("BEGIN; SET LOCAL synchronous_commit = off"))
-            .await
+    /// For holds, which are worthless after a crash anyway.
+    pub(crate) async fn write_holds(&self) -> Result<Write, StoreError> {
+        self.begin(Purpose::Holds).await
     }
 
-    async fn begin(&self, postgres_begin: Option<&'static str>) -> Result<Write, StoreError> {
+    async fn begin(&self, purpose: Purpose) -> Result<Write, StoreError> {
         let (begin, mut session) = match &self.inner.backend {
             Backend::Sqlite { writer } => {
                 let mut slot =
@@ -223,10 +238,17 @@ impl Db {
                     Session::Exclusive(slot),
                 )
             }
-            Backend::Postgres { writers } => (
-                postgres_begin.map(SqlSafeStr::into_sql_str),
-                Session::Pooled(Some(writers.acquire().await?)),
-            ),
+            Backend::Postgres { writers, teller } => {
+                let (pool, begin) = match purpose {
+                    Purpose::Any => (writers, None),
+                    Purpose::Charges => (teller, None),
+                    Purpose::Holds => (
+                        teller,
+                        Some("BEGIN; SET LOCAL synchronous_commit = off".into_sql_str()),
+                    ),
+                };
+                (begin, Session::Pooled(Some(pool.acquire().await?)))
+            }
         };
         if let Err(error) = Manager::begin(session.connection()?, begin).await {
             session.discard();
@@ -280,7 +302,10 @@ impl Db {
                 }
                 self.inner.lock.lock().take();
             }
-            Backend::Postgres { writers } => writers.close().await,
+            Backend::Postgres { writers, teller } => {
+                teller.close().await;
+                writers.close().await;
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 pub use crate::accounts::{Account, balance};
 use crate::accounts::{AccountChanges, ensure_accounts};
-use crate::bulk::{Bulk, Script};
+use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;
 use souk_domain::ids::{
@@ -170,10 +170,10 @@ pub async fn append(
         changes.add(entry);
     }
     ensure_accounts(write, changes.accounts()).await?;
-    let mut script = Script::new(false);
+    let mut script = Script::new(Style::Separate);
     changes.apply(&mut script);
     script.run(write).await?;
-    let mut script = Script::new(false);
+    let mut script = Script::new(Style::Separate);
     if let Some(entry) = entries
         .iter()
         .find(|entry| matches!(entry.to, Account::Buyer(_)))

@@ -6,7 +6,7 @@
 
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
 use crate::accounts::{self, Account, AccountChanges};
-use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script};
+use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey};
@@ -168,7 +168,7 @@ impl Poster {
     }
 
     async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
-        let mut write = self.db.write().await?;
+        let mut write = self.db.write_charges().await?;
         let superseded = keep_answers(&mut write, batch).await?;
         let entries: Vec<_> = batch
             .iter()
@@ -255,13 +255,17 @@ impl Poster {
                 .add_run(run, item.hold.amount);
             outcomes.push(Outcome::Booked { balance_after });
         }
-        let joined = !self.db.is_shared() && batch.len() <= JOINED_ROWS_MAX / 2;
-        let mut script = Script::new(joined);
+        let style = match self.keeper {
+            Keeper::Rows(_) => Style::Nested,
+            Keeper::Memory(_) if batch.len() <= JOINED_ROWS_MAX / 2 => Style::Joined,
+            Keeper::Memory(_) => Style::Separate,
+        };
+        let mut script = Script::new(style);
         ledger::insert_transactions(&mut script, &transactions);
         ledger::insert_entries(&mut script, &booked_entries);
-        changes.apply(&mut script);
         executions::insert(&mut script, &runs);
         executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
+        changes.apply(&mut script);
         script.run(&mut write).await?;
         write.commit().await.map_err(|error| Failure {
             error,

@@ -1,10 +1,10 @@
 //! What needs no promise: counts of use and records of free runs, written in batches behind the requests' backs.
 //!
 //! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
-//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about a thousand a second; beyond that they are counted only. Charged runs do not come
+//! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second; beyond that they are counted only. Charged runs do not come
 //! here: the poster books them with their charge.
 
-use crate::bulk::Script;
+use crate::bulk::{Script, Style};
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 /// Failed and free runs each; the former are the ones that somebody looks for.
-const ROWS_PER_FLUSH: usize = 512;
+const ROWS_PER_FLUSH: usize = 256;
 /// Records in one transaction: a few milliseconds, because charges wait for the same writer.
 const ROWS_PER_COMMIT: usize = 128;
 /// Distinct counters between two flushes: while the store is away they cannot grow without end.
@@ -190,7 +190,7 @@ impl Shared {
         }
         let keys: Vec<_> = keys.into_iter().collect();
         let mut write = self.db.write().await?;
-        let mut script = Script::new(false);
+        let mut script = Script::new(Style::Separate);
         executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
         script.run(&mut write).await?;
         usage::add_hours(&mut write, &hours.into_iter().collect::<Vec<_>>()).await?;
@@ -211,7 +211,7 @@ impl Shared {
             })
             .collect();
         let mut write = self.db.write().await?;
-        let mut script = Script::new(false);
+        let mut script = Script::new(Style::Separate);
         executions::insert(&mut script, &rows);
         script.run(&mut write).await?;
         write.commit().await

@@ -5,7 +5,7 @@
 
 use super::{Hold, HoldError, HoldRequest, Release};
 use crate::accounts::{self, Account, AccountChanges};
-use crate::bulk::{Bulk, ROWS_MAX, Script};
+use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
@@ -173,7 +173,7 @@ async fn change(
     if requests.is_empty() && releases.is_empty() {
         return Ok(Vec::new());
     }
-    let mut write = db.write_unsynced().await?;
+    let mut write = db.write_holds().await?;
     let buyers = requests.iter().map(|request| &request.buyer);
     let buyers = buyers.chain(releases.iter().map(|(_, buyer)| buyer));
     let accounts = buyers.map(|buyer| Account::Buyer(buyer.clone()));
@@ -227,7 +227,7 @@ async fn change(
                 .number(row.map(|_| now.micros()));
         })
         .await?;
-    let mut script = Script::new(false);
+    let mut script = Script::new(Style::Separate);
     changes.apply(&mut script);
     script.run(&mut write).await?;
     write.commit().await?;
