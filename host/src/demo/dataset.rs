@@ -114,10 +114,10 @@ fn matches() -> Result<Vec<Match>> {
                     away,
                     home_goals: dice.goals(140 + strength / 4),
                     away_goals: dice.goals(140 - strength / 4),
-                    // Rises over a season and with the home team's rating.
-                    attendance: 4_000
-                        + 40 * i64::from(TEAMS[home].1 - 1_300)
-                        + 90 * i64::try_from(round)?
+                    // Rises over a season, and a little with the home team's rating.
+                    attendance: 5_000
+                        + 10 * i64::from(TEAMS[home].1 - 1_300)
+                        + 250 * i64::try_from(round)?
                         + dice.roll(1_500),
                 });
             }
