@@ -198,8 +198,7 @@ impl Policy {
         }
     }
 
-    /// A complete Vega-Lite specification. Columns are renamed to `x`, `y` and `series`, because a
-    /// column's own name may be a path or an expression to Vega.
+    /// A complete Vega-Lite specification. A column's name is data to it, never a path into data.
     fn write_chart(
         &self,
         out: &mut Vec<u8>,
@@ -232,8 +231,9 @@ impl Policy {
             None => "bar",
         };
 
-        let channel = |name: &str, index: usize| {
-            let mut encoding = serde_json::json!({"field": name, "type": measure(kind(index)), "title": output.columns[index].name});
+        let name = |index: usize| output.columns[index].name.as_str();
+        let channel = |index: usize| {
+            let mut encoding = serde_json::json!({"field": field_path(name(index)), "type": measure(kind(index)), "title": name(index)});
             // The source's own order is kept; Vega would sort names by the alphabet.
             if measure(kind(index)) == "nominal" {
                 encoding["sort"] = serde_json::Value::Null;
@@ -247,14 +247,20 @@ impl Policy {
         } else {
             ("x", "y")
         };
-        encoding.insert(horizontal.into(), channel("x", x));
-        encoding.insert(vertical.into(), channel("y", y));
-        let mut published = vec![json::Field::new(x, "x"), json::Field::new(y, "y")];
+        encoding.insert(horizontal.into(), channel(x));
+        encoding.insert(vertical.into(), channel(y));
+        let mut drawn = vec![x, y];
         if let Some(series) = series {
             let place = if mark == "arc" { "row" } else { "color" };
-            encoding.insert(place.into(), channel("series", series));
-            published.push(json::Field::new(series, "series"));
+            encoding.insert(place.into(), channel(series));
+            drawn.push(series);
         }
+        drawn.sort_unstable();
+        drawn.dedup();
+        let published: Vec<json::Field> = drawn
+            .into_iter()
+            .map(|index| json::Field::new(index, name(index)))
+            .collect();
         let mut spec = serde_json::json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
             "mark": {"type": mark, "tooltip": true},
@@ -425,6 +431,18 @@ fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[json::Field], rows: 
         out.extend_from_slice(&one[1..one.len() - 1]);
     }
     out.push(b']');
+}
+
+/// A column's name as Vega reads it: dots, brackets and quotes would lead into an object.
+fn field_path(name: &str) -> String {
+    let mut path = String::with_capacity(name.len());
+    for char in name.chars() {
+        if matches!(char, '\\' | '.' | '[' | ']' | '\'' | '"') {
+            path.push('\\');
+        }
+        path.push(char);
+    }
+    path
 }
 
 fn measure(kind: ColumnKind) -> &'static str {

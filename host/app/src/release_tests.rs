@@ -188,11 +188,11 @@ async fn a_chart_is_built_by_the_host() {
     assert_eq!(chart["visualization"]["version"], 5);
     assert_eq!(
         spec["data"]["values"],
-        serde_json::json!([{"x": "A", "y": 3}, {"x": "\"B\"\u{7}", "y": 4}])
+        serde_json::json!([{"team": "A", "goals[0].x": 3}, {"team": "\"B\"\u{7}", "goals[0].x": 4}])
     );
     assert_eq!(
         spec["encoding"]["y"],
-        serde_json::json!({"field": "y", "type": "quantitative", "title": "goals[0].x"})
+        serde_json::json!({"field": "goals\\[0\\]\\.x", "type": "quantitative", "title": "goals[0].x"})
     );
     assert_eq!(
         (&spec["mark"]["type"], &spec["title"]),

@@ -8,7 +8,7 @@ use souk_domain::roles::{Permission, Role};
 
 pub const OPERATION: Operation = Operation::get("analyze_by_query", "/analyze/{company_handle}/assets/{asset_slug}")
     .about("Assets", "Run an asset by handle and slug, with parameters in the query")
-    .notes("Parameters are written `params.<name>=value`. Billed like `execute`; takes an `Idempotency-Key`.")
+    .notes("Parameters are written `params.<name>=value`, or `<name>=value`. Billed like `execute`; takes an `Idempotency-Key`.")
     .needs(Role::Analyst, Permission::Read)
     .any_company()
     .billed()
@@ -24,7 +24,7 @@ pub async fn analyze_by_query(
     query: Query,
     raw: RawBody,
 ) -> Result<Response, Problem> {
-    let params = Params::of_query(query.rest())?;
+    let params = Params::of_query(query.rest());
     let asset = asset(&api, &caller, &handle, &slug).await?;
     runs::once(&api, &caller, &raw, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)

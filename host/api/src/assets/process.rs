@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::post(
 
 pub const GET_OPERATION: Operation = Operation::get("process_asset_by_query", "/companies/{company_id}/assets/{asset_id}/process")
     .about("Assets", "Run an asset, with parameters in the query")
-    .notes("Parameters are written `params.<name>=value`. Billed like `execute`; takes an `Idempotency-Key`.")
+    .notes("Parameters are written `params.<name>=value`, or `<name>=value`. Billed like `execute`; takes an `Idempotency-Key`.")
     .needs(Role::Analyst, Permission::Read)
     .any_company()
     .billed()
@@ -53,7 +53,7 @@ pub async fn process_asset_by_query(
     query: Query,
     raw: RawBody,
 ) -> Result<Response, Problem> {
-    let params = Params::of_query(query.rest())?;
+    let params = Params::of_query(query.rest());
     let asset = asset(&api, &caller, &company, &id).await?;
     runs::once(&api, &caller, &raw, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)

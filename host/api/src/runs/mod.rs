@@ -46,24 +46,15 @@ impl Params {
         Ok(Params::Json(body.params.unwrap_or_default()))
     }
 
-    /// `params.name=value`; everything else is unknown.
-    pub fn of_query(rest: &[(String, String)]) -> Result<Params, Problem> {
-        let mut params = Vec::with_capacity(rest.len());
-        let mut errors = Vec::new();
-        for (name, value) in rest {
-            match name.strip_prefix("params.") {
-                Some(name) => params.push((name.to_owned(), value.clone())),
-                None => errors.push(FieldError::new(
-                    name,
-                    "unknown",
-                    "not a parameter of this operation; write the asset's parameters as params.<name>",
-                )),
-            }
-        }
-        match errors.is_empty() {
-            true => Ok(Params::Query(params)),
-            false => Err(Problem::fields("INVALID_PARAMETER", errors)),
-        }
+    /// `params.name=value`, or `name=value` for short. A name that the asset does not know is refused
+    /// when the parameters are bound.
+    pub fn of_query(rest: &[(String, String)]) -> Params {
+        let name = |name: &str| name.strip_prefix("params.").unwrap_or(name).to_owned();
+        Params::Query(
+            rest.iter()
+                .map(|(given, value)| (name(given), value.clone()))
+                .collect(),
+        )
     }
 
     pub fn raw(&self) -> Vec<(&str, Raw<'_>)> {
