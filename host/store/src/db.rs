@@ -389,6 +389,11 @@ pub struct Write {
 }
 
 impl Write {
+    /// Whether other hosts may write at the same time, so that what is read must be locked before it is decided upon.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
     /// Notes that this transaction changes `id`; whoever caches it is told once it is committed.
     pub fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
         self.touched.push((topic, id.as_ref().to_owned()));

@@ -21,6 +21,7 @@ pub mod founding;
 pub mod idempotency;
 pub mod keys;
 pub mod ledger;
+pub mod maturity;
 pub mod migrations;
 pub mod prices;
 pub mod purchases;

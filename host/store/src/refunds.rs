@@ -1,5 +1,6 @@
 //! Taking a charge back, once, as new entries: the buyer receives all of it, the seller and the platform give back exactly their shares.
 
+use crate::accounts;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
@@ -50,6 +51,9 @@ pub async fn refund(
         .map_err(|error| crate::fields::corrupt("amount_credits", error))?;
     let shares = split(credits);
     let pending = Account::SellerPending(earner.clone());
+    if write.is_shared() {
+        accounts::lock(write, vec![pending.clone()]).await?;
+    }
     let source = if ledger::balance(write, &pending).await? >= shares.seller {
         pending
     } else {

@@ -219,7 +219,8 @@ async fn every_statement_is_accepted_by_both_backends() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 directories.push(path);
-            } else {
+            // Puts multi-row statements together and has none of its own.
+            } else if !path.ends_with("bulk.rs") {
                 let (found, not) = statements(&std::fs::read_to_string(&path).unwrap());
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 all.extend(found.into_iter().map(|statement| (name.clone(), statement)));

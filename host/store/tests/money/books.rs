@@ -3,11 +3,13 @@
 use crate::support::{assert_settled, credits, market, stores};
 use souk_domain::ids::CompanyId;
 use souk_store::ledger::{self, Account, Entry, Transaction, TransactionType};
+use souk_store::maturity;
 use souk_store::reconciliation::reconcile;
 use souk_store::refunds::{RefundError, refund};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Standing, Teller};
 use souk_store::{StoreError, db};
+use std::time::Duration;
 
 /// A refund gives everything back by new entries, once, and only by whom it concerns.
 #[tokio::test]
@@ -57,6 +59,70 @@ async fn charges_are_refunded_once() {
             .map(|line| (line.kind, line.amount.get()))
             .collect();
         assert_eq!(seen, [(LineType::Refund, -160), (LineType::Earning, 160)]);
+        drop(read);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// Earnings of old charges become payable, once; recent ones stay pending, and a refund afterwards comes out of what is left.
+#[tokio::test]
+async fn earnings_mature_once() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let old = [
+            market.charge(&teller, 10).await,
+            market.charge(&teller, 5).await,
+        ];
+        teller.flush().await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let cutoff = db::now();
+        market.charge(&teller, 1).await;
+        assert_eq!(
+            maturity::sellers(&store.db).await.unwrap(),
+            [market.seller.clone()]
+        );
+        let mature = async || {
+            let mut write = store.db.write().await.unwrap();
+            let moved = maturity::mature(&mut write, &market.seller, cutoff, db::now())
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+            moved.map(|transaction| transaction.amount.get())
+        };
+        assert_eq!(mature().await, Some(600), "{}", store.name);
+        assert_eq!(mature().await, None);
+        let mut write = store.db.write().await.unwrap();
+        refund(
+            &mut write,
+            old[0].transaction.as_ref().unwrap(),
+            None,
+            "late",
+            None,
+            db::now(),
+        )
+        .await
+        .unwrap();
+        write.commit().await.unwrap();
+        let mut read = store.db.read().await.unwrap();
+        let earnings = statements::earnings(&mut read, &market.seller)
+            .await
+            .unwrap();
+        let seen = (
+            earnings.gross_credits,
+            earnings.pending.get(),
+            earnings.payable.get(),
+            earnings.paid.get(),
+        );
+        assert_eq!(seen, (6, 40, 200, 0), "{}", store.name);
+        let (lines, _) = statements::list(&mut read, &market.seller, &LineFilter::default(), 0, 10)
+            .await
+            .unwrap();
+        assert!(
+            lines
+                .iter()
+                .all(|line| matches!(line.kind, LineType::Earning | LineType::Refund))
+        );
         drop(read);
         assert_settled(&store.db, &teller).await;
     }
