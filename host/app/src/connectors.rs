@@ -4,6 +4,8 @@
 //! and whenever this or another host changes the store ([`reconcile`]). A version that fails is left
 //! where it is: what ran before goes on. See docs/decisions/uploaded-connectors-live-in-the-store.md.
 
+mod health;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -182,8 +184,11 @@ pub async fn activate(
     version: &str,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
-    find(app, scope, name, version).ok_or(ConnectorError::NotFound)?;
+    let candidate = find(app, scope, name, version).ok_or(ConnectorError::NotFound)?;
     let before = active(app, scope, name);
+    if before.as_deref() != Some(version) {
+        health::check(app, scope, &candidate, before.as_deref()).await?;
+    }
     let info = app.sandbox.activate(scope, name, version).await?;
     if before.as_deref() != Some(version) {
         remember(app, scope, name, version, before).await?;

@@ -315,6 +315,34 @@ impl Sandbox {
             .unwrap_or_else(|_| Err(timed_out()))
     }
 
+    /// Runs one request on a session of its own of exactly this version, active or not: to see whether
+    /// it works before it takes anybody's requests.
+    pub async fn probe(
+        &self,
+        (scope, name, version): (&Scope, &str, &str),
+        source: &Arc<Source>,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Output, Fault> {
+        let connector = self.shared.registry.find(scope, name, version);
+        let connector = connector.map_err(|error| {
+            Fault::new(Blame::Host, FaultKind::Unsupported, error.to_string())
+                .code("connector_unknown")
+        })?;
+        let pool = Pools::alone(&self.shared, connector, source)?;
+        let ticket = Arc::<Ticket>::default();
+        let job = Job {
+            request,
+            deadline,
+            ticket: ticket.clone(),
+            attempts: 0,
+        };
+        pool.submit(job, Instant::now())?;
+        let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
+        pool.retire();
+        answer.unwrap_or_else(|_| Err(timed_out()))
+    }
+
     fn enter(
         &self,
         source: &Arc<Source>,

@@ -181,6 +181,27 @@ pub async fn list(
     ))
 }
 
+/// Connections of an engine that worked when they were tested last, the latest first. `company`: of
+/// that company only.
+pub async fn proven(
+    db: &mut AnyConnection,
+    engine: &str,
+    company: Option<&str>,
+    limit: i64,
+) -> Result<Vec<Connection>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} WHERE e.slug = $1 AND (CAST($2 AS TEXT) IS NULL OR c.company_id = $2) \
+         AND c.status = 'active' AND c.deleted_at IS NULL ORDER BY c.last_tested_at DESC LIMIT $3"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(engine)
+        .bind(company)
+        .bind(limit)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(connection).collect()
+}
+
 /// Replaces what a client may write, if nobody else did since `revision` was read; the status falls
 /// back to `unverified`. False: somebody did, or the connection is gone.
 pub async fn update(

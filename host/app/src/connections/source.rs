@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use souk_domain::connections::{SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source, TlsMode};
+use souk_store::connections::Connection;
 use souk_store::sealing::{Owner, SealError};
 use souk_store::{Cache, Change, Db, Topic, files};
 
@@ -70,24 +71,32 @@ async fn load(
     id: &ConnectionId,
 ) -> Result<Source, ConnectionError> {
     let connection = super::get(app, company, id).await?;
+    let engine = app
+        .sandbox
+        .engine(company.as_str(), &connection.engine)
+        .ok_or_else(|| ConnectionError::NoConnector(connection.engine.clone()))?;
+    of_stored(app, &connection, &engine).await
+}
+
+/// The source of a stored connection, as this connector wants it.
+pub(crate) async fn of_stored(
+    app: &App,
+    connection: &Connection,
+    engine: &EngineInfo,
+) -> Result<Source, ConnectionError> {
+    let (company, id) = (&connection.company_id, &connection.id);
     let plain = app
         .sealer
         .unseal(owner(company, id), &connection.credentials)?;
     let Ok(Value::Object(credentials)) = serde_json::from_slice(&plain) else {
         return Err(SealError::Damaged.into());
     };
-    let engine = app
-        .sandbox
-        .engine(company.as_str(), &connection.engine)
-        .ok_or_else(|| ConnectionError::NoConnector(connection.engine.clone()))?;
-    let target = connection.target()?;
-    let revision = u64::try_from(connection.revision).unwrap_or_default();
     let plan = Plan {
         company,
         id,
-        revision,
-        engine: &engine,
-        target: &target,
+        revision: u64::try_from(connection.revision).unwrap_or_default(),
+        engine,
+        target: &connection.target()?,
         statement_timeout_ms: connection.statement_timeout_ms,
     };
     build(app, &plan, &credentials).await

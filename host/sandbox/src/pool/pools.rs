@@ -82,6 +82,23 @@ impl Pools {
         Ok(pool)
     }
 
+    /// A pool that nobody else uses, of a version that may not be active.
+    pub fn alone(
+        shared: &Arc<Shared>,
+        connector: Arc<Connector>,
+        source: &Arc<Source>,
+    ) -> Result<Arc<Pool>, Fault> {
+        let endpoint = endpoint(shared, source, &connector)?;
+        let gauge = Arc::new(Gauge::default());
+        Ok(Pool::new(
+            shared.clone(),
+            connector,
+            source.clone(),
+            endpoint,
+            gauge,
+        ))
+    }
+
     /// Retires the pools of one data connection.
     pub fn forget(&self, company: &str, connection: &str) {
         if let Some(pools) = self.by_connection.read().get(connection) {

@@ -1,0 +1,170 @@
+//! Whether a version of a connector works, before it takes anybody's requests.
+//!
+//! Two proofs. A connector whose settings may be empty must open a session with empty settings. And
+//! connections that were proven to work must still answer: one that answers on the version that runs
+//! but not on the candidate keeps the candidate from being activated. A source that is down fails on
+//! both, and proves nothing.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use souk_domain::ids::ConnectionId;
+use souk_sandbox::{
+    Blame, ConnectorInfo, EngineInfo, Fault, FaultKind, Grant, Limits, Need, PoolLimits, Request,
+    Scope, Source,
+};
+use souk_store::connections::{self, Connection};
+
+use super::ConnectorError;
+use crate::App;
+use crate::connections::source;
+
+/// Connections that are tried per engine: enough to meet different servers, few enough to wait for.
+const TRIED_MAX: i64 = 3;
+/// All tries happen at once, so this is what an activation may take.
+const TRY_MAX: Duration = Duration::from_secs(10);
+/// A ping answers one row.
+const PING: (u32, u64) = (10, 64 * 1024);
+/// No such host (RFC 2606): a connector that makes a request on its own learns nothing.
+const NOWHERE: &str = "https://health-check.invalid";
+
+/// Refuses a version that does not work. `before`: the version that runs now.
+pub(super) async fn check(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+) -> Result<(), ConnectorError> {
+    check_empty(app, scope, candidate).await?;
+    let company = match scope {
+        Scope::Platform => None,
+        Scope::Company(company) => Some(company.as_str()),
+    };
+    for slug in &candidate.engine_ids {
+        let proven = {
+            let mut db = app.db.read().await?;
+            connections::proven(&mut db, slug, company, TRIED_MAX).await?
+        };
+        let tries = proven
+            .iter()
+            .map(|one| check_proven(app, scope, candidate, before, one));
+        for tried in futures_util::future::join_all(tries).await {
+            tried?;
+        }
+    }
+    Ok(())
+}
+
+/// Settings that obey the connector's own schema must open a session.
+async fn check_empty(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+) -> Result<(), ConnectorError> {
+    let schema: serde_json::Value =
+        serde_json::from_str(&candidate.settings_schema).unwrap_or_default();
+    let requires = schema
+        .get("required")
+        .and_then(|required| required.as_array());
+    let may_be_empty = requires.is_none_or(|required| required.is_empty());
+    let (Some(engine), true, Some(Need::Http)) = (
+        candidate.engine_ids.first(),
+        may_be_empty,
+        candidate.needs.first(),
+    ) else {
+        return Ok(());
+    };
+    let source = Source {
+        company: candidate.company_id.clone().unwrap_or_default(),
+        connection: ConnectionId::generate().to_string(),
+        revision: 0,
+        engine: engine.clone(),
+        settings_json: "{}".to_owned(),
+        grant: Grant::Http {
+            base_url: NOWHERE.to_owned(),
+            attach: Vec::new(),
+            ca_pem: None,
+        },
+        limits: PoolLimits::default(),
+    };
+    match ping(app, scope, candidate, &candidate.version, source).await {
+        Err(fault) if fault.blame == Blame::Connector || fault.kind == FaultKind::Configuration => {
+            Err(unhealthy(candidate, &format!("no session opens: {fault}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A connection that answers on the version that runs must answer on the candidate.
+async fn check_proven(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+    connection: &Connection,
+) -> Result<(), ConnectorError> {
+    let engine = described(candidate, connection);
+    let Ok(source) = source::of_stored(app, connection, &engine).await else {
+        return Ok(());
+    };
+    let source = || Source {
+        connection: ConnectionId::generate().to_string(),
+        ..source.clone()
+    };
+    let Err(fault) = ping(app, scope, candidate, &candidate.version, source()).await else {
+        return Ok(());
+    };
+    let worked = match before {
+        Some(before) => ping(app, scope, candidate, before, source()).await.is_ok(),
+        None => fault.blame == Blame::Connector,
+    };
+    match worked {
+        true => {
+            let reason = format!(
+                "a connection of \"{}\" that works fails with it: {fault}",
+                connection.engine
+            );
+            Err(unhealthy(candidate, &reason))
+        }
+        false => Ok(()),
+    }
+}
+
+async fn ping(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    version: &str,
+    source: Source,
+) -> Result<(), Fault> {
+    let which = (scope, candidate.name.as_str(), version);
+    let request = Request::Ping(Limits::new(PING.0, PING.1));
+    let deadline = Instant::now() + TRY_MAX;
+    app.sandbox
+        .probe(which, &Arc::new(source), request, deadline)
+        .await
+        .map(drop)
+}
+
+/// As much of an engine as a source is made from.
+fn described(candidate: &ConnectorInfo, connection: &Connection) -> EngineInfo {
+    EngineInfo {
+        slug: connection.engine.clone(),
+        title: connection.engine.clone(),
+        dialect: String::new(),
+        credential_types: Vec::new(),
+        abilities: Vec::new(),
+        need: candidate.needs.first().copied().unwrap_or(Need::Http),
+        settings_schema: candidate.settings_schema.clone(),
+        connector: candidate.name.clone(),
+        version: candidate.version.clone(),
+        digest: candidate.digest.clone(),
+    }
+}
+
+fn unhealthy(candidate: &ConnectorInfo, reason: &str) -> ConnectorError {
+    let (name, version) = (&candidate.name, &candidate.version);
+    ConnectorError::Unhealthy(format!(
+        "connector \"{name}\" {version} failed its health check: {reason}"
+    ))
+}
