@@ -6,7 +6,7 @@ mod state;
 mod types;
 
 use wasmtime::{
-    AsContextMut, Store, Trap,
+    AsContextMut, Store, Trap, UpdateDeadline,
     component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
 };
 
@@ -293,7 +293,14 @@ impl DirectoryGuest {
         settings: Settings<'_>,
     ) -> Result<DirectoryGuest, CallError> {
         let mut store = store(pre.engine(), state, budget);
-        store.epoch_deadline_async_yield_and_update(1);
+        // Yields through the runtime: a guest that woke itself would be polled again at once, and
+        // timers and sockets would wait for dozens of its ticks.
+        store.epoch_deadline_callback(|_| {
+            Ok(UpdateDeadline::YieldCustom(
+                1,
+                Box::pin(tokio::task::yield_now()),
+            ))
+        });
         store.set_epoch_deadline(1);
         let lost = |store: &mut Store<DirectoryState>, error| CallError::Lost(fault(store, error));
         let instance = pre
