@@ -27,7 +27,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// One server for the whole test run; its directory goes with the machine's temp.
+    /// One server for all tests of a file. It is stopped when the test process has ended.
     pub fn get() -> &'static Cluster {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
         CLUSTER.get_or_init(Cluster::start)
@@ -74,7 +74,6 @@ impl Cluster {
             "host all md5er 127.0.0.1/32 md5\nhost all clear 127.0.0.1/32 password\nhost all all 127.0.0.1/32 scram-sha-256\n",
         )
         .unwrap();
-        // The server ends when this process does: it reads the other end of a pipe that we hold.
         let options = format!(
             "-p {port} -k {} -c fsync=off -c listen_addresses=127.0.0.1 -c max_connections=50",
             text(&dir)
