@@ -9,10 +9,18 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body::Body as _;
+use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
+use std::time::Duration;
+
+/// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
+const BUFFERED_BYTES_MAX: u64 = 64 << 20;
+/// What a refused client may still send: several times the largest JSON body.
+const DISCARDED_BYTES_MAX: usize = 8 << 20;
+const DISCARD_FOR: Duration = Duration::from_secs(1);
 
 /// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
 pub struct Body<T>(pub T);
@@ -69,27 +77,67 @@ impl RawBody {
     }
 }
 
+/// Reads a whole body, bounded by its operation.
 pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
-    let (parts, body) = request.into_parts();
-    if http_body::Body::is_end_stream(&body) {
+    let (parts, mut body) = request.into_parts();
+    if body.is_end_stream() {
         return Ok((parts, Bytes::new()));
     }
-    let limit = parts
-        .extensions
-        .get::<Caller>()
-        .and_then(|caller| caller.operation().operation.body_bytes_max)
-        .unwrap_or(BODY_BYTES_MAX);
-    match Limited::new(body, usize::try_from(limit).unwrap_or(usize::MAX))
-        .collect()
-        .await
-    {
-        Ok(collected) => Ok((parts, collected.to_bytes())),
-        Err(error) if error.is::<LengthLimitError>() => Err(Problem::too_large(limit)),
-        Err(error) => Err(Problem::bad_request(
-            "INVALID_REQUEST",
-            format!("the body ended early: {error}"),
-        )),
+    let limit = match parts.extensions.get::<Caller>() {
+        Some(caller) => caller
+            .operation()
+            .operation
+            .body_bytes_max
+            .unwrap_or(BUFFERED_BYTES_MAX),
+        None => BODY_BYTES_MAX,
+    };
+    let mut first = Bytes::new();
+    let mut rest = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::bad_request("INVALID_REQUEST", format!("the body ended early: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if (first.len() + rest.len() + data.len()) as u64 > limit {
+            discard(body).await;
+            return Err(Problem::too_large(limit));
+        }
+        // Nearly every body is one frame, which is then not copied.
+        if first.is_empty() {
+            first = data;
+        } else {
+            rest.extend_from_slice(&data);
+        }
     }
+    if rest.is_empty() {
+        return Ok((parts, first));
+    }
+    rest.splice(0..0, first);
+    Ok((parts, Bytes::from(rest)))
+}
+
+/// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
+pub(crate) async fn discard_of(request: Request) {
+    if !request.body().is_end_stream() && !request.headers().contains_key(header::EXPECT) {
+        discard(request.into_body()).await;
+    }
+}
+
+/// Takes what a refused client is still sending, for a moment: closing at once would reset the connection before it has read why.
+pub(crate) async fn discard(mut body: axum::body::Body) {
+    let take = async {
+        let mut taken = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            taken += frame.into_data().map_or(0, |data| data.len());
+            if taken > DISCARDED_BYTES_MAX {
+                return;
+            }
+        }
+    };
+    // A client that sends nothing more just waits for its answer.
+    tokio::time::timeout(DISCARD_FOR, take).await.ok();
 }
 
 fn require_json(headers: &HeaderMap) -> Result<(), Problem> {

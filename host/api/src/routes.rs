@@ -6,7 +6,7 @@
 use crate::gate::{self, Passed};
 use crate::operation::{CompanyRule, Operation, Verb};
 use crate::problem::Problem;
-use crate::{ApiState, finish, idempotency};
+use crate::{ApiState, body, finish, idempotency};
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
@@ -158,7 +158,10 @@ where
             let mut call = finish::Call::begin(&request, &state);
             let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
             let mut response = match passed {
-                Err(problem) => problem.into_response(),
+                Err(problem) => {
+                    body::discard_of(request).await;
+                    problem.into_response()
+                }
                 Ok(Passed { in_flight }) => {
                     let work = respond(self.handler, request, state.clone(), &self.mounted, &call);
                     let response = AssertUnwindSafe(work).catch_unwind().await;
@@ -226,6 +229,7 @@ impl Handler<(), ApiState> for Unrouted {
                     }
                 },
             };
+            body::discard_of(request).await;
             let mut response = problem.into_response();
             call.finish(&state, &mut response);
             response

@@ -107,6 +107,30 @@ pub async fn implicit(
         .ok_or(StoreError::NotFound)
 }
 
+/// Accepts a cancelled purchase anew, with today's price and terms.
+pub async fn renew(
+    write: &mut Write,
+    id: &PurchaseId,
+    new: &NewPurchase<'_>,
+    now: Timestamp,
+) -> Result<Option<Purchase>, StoreError> {
+    sqlx::query(
+        "UPDATE purchases
+         SET status = 'active', price_credits = $2, ai_training_allowed = $3, terms_version = $4, accepted_by = $5, accepted_at = $6
+         WHERE purchase_id = $1 AND status = 'cancelled'",
+    )
+    .bind(id.as_str())
+    .bind(new.credits.get())
+    .bind(i64::from(new.ai_training_allowed))
+    .bind(TERMS_VERSION)
+    .bind(new.accepted_by)
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Purchase, id);
+    get(write, new.buyer, id).await
+}
+
 macro_rules! columns {
     () => {
         "purchase_id, company_id, seller_company_id, product_id, product_type, price_credits, ai_training_allowed, terms_version,

@@ -1,4 +1,4 @@
-use super::find_endpoint;
+use super::{find_endpoint, find_key};
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
@@ -22,9 +22,7 @@ pub async fn delete_endpoint_key(
 ) -> Result<Deleted, Problem> {
     let mut write = api.db().write().await?;
     find_endpoint(&mut write, &caller, &endpoint).await?;
-    let key = keys::get(&mut write, caller.company(), &id).await?;
-    key.filter(|key| key.endpoint_id.as_ref() == Some(&endpoint))
-        .ok_or_else(|| Problem::not_found("API key", id.as_str()))?;
+    find_key(&mut write, &caller, &endpoint, &id).await?;
     let deactivation = Deactivation {
         at: caller.now(),
         by: Some(caller.key_id().as_str()),

@@ -11,7 +11,7 @@ use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::roles::{Grant, Permission, Role};
 use souk_store::keys::{self, NewKey};
-use souk_store::purchases::{self, NewPurchase, Purchase};
+use souk_store::purchases::{self, NewPurchase, Purchase, PurchaseStatus};
 use souk_store::{AnyConnection, Write, assets, endpoints, prices};
 use utoipa::ToSchema;
 
@@ -66,10 +66,12 @@ pub async fn create_purchase(
             "this product is your own: calling it is free already",
         ));
     }
-    if let Some(purchase) =
-        purchases::of_product(&mut write, caller.company(), &body.product_id).await?
+    let former = purchases::of_product(&mut write, caller.company(), &body.product_id).await?;
+    if let Some(purchase) = former
+        .as_ref()
+        .filter(|former| former.status != PurchaseStatus::Cancelled)
     {
-        return existing(&mut write, &caller, &purchase).await;
+        return existing(&mut write, &caller, purchase).await;
     }
     let price = prices::active(&mut write, &body.product_id, now).await?;
     let new = NewPurchase {
@@ -80,7 +82,12 @@ pub async fn create_purchase(
         ai_training_allowed: offer.ai_training_allowed,
         accepted_by: caller.key_id().as_str(),
     };
-    let purchase = purchases::implicit(&mut write, &new, now).await?;
+    let purchase = match former {
+        None => purchases::implicit(&mut write, &new, now).await?,
+        Some(former) => purchases::renew(&mut write, &former.id, &new, now)
+            .await?
+            .unwrap_or(former),
+    };
     let (purchase, once, masked) = match &offer.product {
         Product::Asset(_) => (purchase, None, None),
         Product::Endpoint(endpoint) => {
@@ -112,7 +119,7 @@ async fn existing(
 }
 
 /// The key with which the buyer reads the endpoint: shown in full this once.
-async fn provision(
+pub(super) async fn provision(
     write: &mut Write,
     caller: &Caller,
     mut purchase: Purchase,

@@ -1,9 +1,10 @@
+use super::find;
 use super::shape::PurchaseOut;
 use crate::keys::shape::KeyOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PurchaseId};
-use souk_store::{keys, purchases};
+use souk_store::keys;
 
 pub const OPERATION: Operation = Operation::get(
     "get_purchase",
@@ -19,8 +20,7 @@ pub async fn get_purchase(
     Path((_, id)): Path<(CompanyId, PurchaseId)>,
 ) -> Result<Data<PurchaseOut>, Problem> {
     let mut read = api.db().read().await?;
-    let purchase = purchases::get(&mut read, caller.company(), &id).await?;
-    let purchase = purchase.ok_or_else(|| Problem::not_found("purchase", id.as_str()))?;
+    let purchase = find(&mut read, &caller, &id).await?;
     let key = match &purchase.endpoint_key_id {
         Some(key) => keys::get(&mut read, caller.company(), key).await?,
         None => None,

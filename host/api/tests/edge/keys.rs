@@ -358,6 +358,11 @@ async fn endpoint_keys_belong_to_their_endpoint() {
         )
         .await
         .expect_error(404, "API_KEY_NOT_FOUND");
+    let changed = world
+        .patch(&acme.key, &format!("{keys}/{id}"), json!({"rate_limit": 7}))
+        .await
+        .expect(200);
+    assert_eq!(changed.at("/data/rate_limit"), 7);
     world
         .delete(&acme.key, &format!("{keys}/{id}"))
         .await

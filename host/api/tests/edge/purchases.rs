@@ -102,3 +102,61 @@ async fn what_cannot_be_bought_is_refused() {
         .await
         .expect_error(409, "CONFLICT");
 }
+
+/// Cancelling takes the key away; coming back to a purchase whose key is gone makes a new one.
+#[tokio::test]
+async fn access_is_renewed_until_it_is_cancelled() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let endpoint = world.endpoint(&acme).await;
+    let body = json!({"product_id": endpoint, "accept_terms": true});
+    let bought = world
+        .post(&buyer.key, &buyer.path("/purchases"), body.clone())
+        .await
+        .expect(201);
+    let path = buyer.path(&format!("/purchases/{}", bought.text("/data/id")));
+    let masked = world
+        .post(&buyer.key, &format!("{path}/access"), json!({}))
+        .await
+        .expect(200);
+    assert!(masked.text("/data/endpoint_key/key").starts_with("ep_****"));
+
+    let key = bought.text("/data/endpoint_key/id");
+    world
+        .delete(&buyer.key, &buyer.path(&format!("/api-keys/{key}")))
+        .await
+        .expect(204);
+    let renewed = world
+        .post(&buyer.key, &format!("{path}/access"), json!({}))
+        .await
+        .expect(201);
+    assert!(!renewed.text("/data/endpoint_key/key").contains('*'));
+    assert_ne!(renewed.text("/data/endpoint_key_id"), key);
+
+    world.delete(&buyer.key, &path).await.expect(204);
+    world
+        .get(&renewed.text("/data/endpoint_key/key"), "/endpoints/v1/any")
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
+    world
+        .post(&buyer.key, &format!("{path}/access"), json!({}))
+        .await
+        .expect_error(409, "INVALID_STATE");
+    assert_eq!(
+        world
+            .get(&buyer.key, &path)
+            .await
+            .expect(200)
+            .at("/data/status"),
+        "cancelled"
+    );
+    let again = world
+        .post(&buyer.key, &buyer.path("/purchases"), body)
+        .await
+        .expect(201);
+    assert_eq!(
+        (again.at("/data/status"), again.at("/data/id")),
+        (&json!("active"), bought.at("/data/id"))
+    );
+    assert!(!again.text("/data/endpoint_key/key").contains('*'));
+}

@@ -1,0 +1,64 @@
+use super::{find_endpoint, find_key};
+use crate::keys::shape::KeyOut;
+use crate::keys::{check_future, check_rate_limit};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::ids::{CompanyId, EndpointId, KeyId};
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::keys;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::patch(
+    "update_endpoint_key",
+    "/companies/{company_id}/endpoints/{endpoint_id}/keys/{api_key_id}",
+)
+.about("Endpoint keys", "Change a key's metadata")
+.needs(Role::DataEngineer, Permission::Write)
+.body(schema::<EndpointKeyPatch>)
+.returns(200, Shape::One(schema::<KeyOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct EndpointKeyPatch {
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    name: Option<Text<1, 255>>,
+    /// `null` clears it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Patch<Timestamp>,
+    rate_limit: Option<i64>,
+    /// `null` clears it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Patch<Text<0, 1000>>,
+}
+
+/// Changes an endpoint key's metadata.
+pub async fn update_endpoint_key(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, endpoint, id)): Path<(CompanyId, EndpointId, KeyId)>,
+    Body(body): Body<EndpointKeyPatch>,
+) -> Result<Data<KeyOut>, Problem> {
+    let now = caller.now();
+    let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
+    let mut write = api.db().write().await?;
+    find_endpoint(&mut write, &caller, &endpoint).await?;
+    let mut key = find_key(&mut write, &caller, &endpoint, &id).await?;
+    match body.expires_at {
+        Patch::Absent => {}
+        Patch::Null => key.expires_at = None,
+        Patch::Value(at) => key.expires_at = Some(check_future("expires_at", at, now)?),
+    }
+    match body.description {
+        Patch::Absent => {}
+        Patch::Null => key.description = None,
+        Patch::Value(text) => key.description = Some(text.into_string()),
+    }
+    key.name = body.name.map_or(key.name, Text::into_string);
+    key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
+    let key = keys::update(&mut write, &key, now).await?;
+    write.commit().await?;
+    Ok(Data(KeyOut::masked(&key, now)))
+}

@@ -1,0 +1,80 @@
+use super::create::provision;
+use super::find;
+use super::shape::PurchaseOut;
+use crate::keys::shape::KeyOut;
+use crate::{
+    ApiState, Caller, CreatedOnce, Data, Operation, OptionalBody, Path, Problem, Shape, schema,
+};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use souk_domain::ids::{CompanyId, EndpointId, PurchaseId};
+use souk_domain::keys::KeyState;
+use souk_domain::products::ProductType;
+use souk_domain::roles::{Permission, Role};
+use souk_store::purchases::PurchaseStatus;
+use souk_store::{endpoints, keys};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/{company_id}/purchases/{purchase_id}/access")
+    .about("Purchases", "Come back to what was bought")
+    .notes("200 with the endpoint key masked while it works; 201 with a new one, in full this once, when it was deactivated or has expired.")
+    .needs(Role::DataScientist, Permission::Write)
+    .optional_body(schema::<AccessIn>)
+    .returns(200, Shape::One(schema::<PurchaseOut>));
+
+#[derive(Default, Deserialize, ToSchema)]
+pub struct AccessIn {}
+
+/// Shows a purchase, with a new endpoint key where the old one does not work any more.
+pub async fn access_purchase(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, PurchaseId)>,
+    OptionalBody(_): OptionalBody<AccessIn>,
+) -> Result<Response, Problem> {
+    let now = caller.now();
+    let mut write = api.db().write().await?;
+    let purchase = find(&mut write, &caller, &id).await?;
+    if purchase.status != PurchaseStatus::Active {
+        return Err(Problem::state(
+            purchase.status.as_str(),
+            "this purchase gives no access any more",
+        ));
+    }
+    let key = match &purchase.endpoint_key_id {
+        Some(key) => keys::get(&mut write, caller.company(), key).await?,
+        None => None,
+    };
+    let works = key
+        .as_ref()
+        .is_some_and(|key| key.state(now) == KeyState::Active);
+    if purchase.product_type == ProductType::Asset || works {
+        return Ok(Data(PurchaseOut::of(
+            &purchase,
+            key.map(|key| KeyOut::masked(&key, now)),
+        ))
+        .into_response());
+    }
+    let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
+    let found = endpoints::get_any(&mut write, &endpoint)
+        .await?
+        .filter(|endpoint| endpoint.status != "archived");
+    let found =
+        found.ok_or_else(|| Problem::state("archived", "the endpoint is not offered any more"))?;
+    let (purchase, once, masked) = provision(
+        &mut write,
+        &caller,
+        purchase,
+        &endpoint,
+        &found.written.name,
+    )
+    .await?;
+    write.commit().await?;
+    let answer = CreatedOnce {
+        location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
+        data: PurchaseOut::of(&purchase, Some(once)),
+        kept: PurchaseOut::of(&purchase, Some(masked)),
+    };
+    Ok(answer.into_response())
+}

@@ -1,0 +1,43 @@
+use super::find;
+use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
+use axum::extract::State;
+use souk_domain::ids::{CompanyId, PurchaseId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::keys::{self, Deactivation};
+use souk_store::purchases::{self, PurchaseStatus};
+
+pub const OPERATION: Operation = Operation::delete(
+    "cancel_purchase",
+    "/companies/{company_id}/purchases/{purchase_id}",
+)
+.about("Purchases", "Give up what was bought")
+.notes("Its endpoint key is refused with 410 from the next request on.")
+.needs(Role::DataScientist, Permission::Write);
+
+/// Cancels a purchase and deactivates its endpoint key.
+pub async fn cancel_purchase(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, PurchaseId)>,
+) -> Result<Deleted, Problem> {
+    let mut write = api.db().write().await?;
+    let purchase = find(&mut write, &caller, &id).await?;
+    purchases::set_status(&mut write, &id, PurchaseStatus::Cancelled).await?;
+    if let Some(key) = &purchase.endpoint_key_id {
+        let deactivation = Deactivation {
+            at: caller.now(),
+            by: Some(caller.key_id().as_str()),
+            ..Deactivation::default()
+        };
+        keys::deactivate(
+            &mut write,
+            caller.company(),
+            key,
+            &deactivation,
+            caller.now(),
+        )
+        .await?;
+    }
+    write.commit().await?;
+    Ok(Deleted)
+}
