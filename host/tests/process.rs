@@ -1,8 +1,11 @@
 //! The binary as an operator meets it: starting, stopping, starting again, and what it says when it cannot.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -23,11 +26,36 @@ fn souk(arguments: &[&str]) -> Command {
     command
 }
 
+/// A directory with the connectors compiled already: each start would spend seconds on them otherwise.
+fn directory() -> tempfile::TempDir {
+    static WARM: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let status = Souk::serve(directory.path(), &[]).terminate();
+        assert!(status.success());
+        directory
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let compiled = directory.path().join("data/compiled");
+    std::fs::create_dir_all(&compiled).unwrap();
+    for path in [directory.path().join("data"), compiled.clone()] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
+    }
+    for file in std::fs::read_dir(WARM.path().join("data/compiled")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), compiled.join(file.file_name())).unwrap();
+    }
+    directory
+}
+
 impl Souk {
     fn serve(directory: &Path, arguments: &[&str]) -> Souk {
+        Souk::start("serve", directory, arguments)
+    }
+
+    fn start(command: &str, directory: &Path, arguments: &[&str]) -> Souk {
         let ready_file = directory.join("ready.json");
         let _ = std::fs::remove_file(&ready_file);
-        let mut process = souk(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        let mut process = souk(&[command, "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(directory.join("data"))
             .arg("--ready-file")
             .arg(&ready_file)
@@ -89,6 +117,15 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+async fn post(url: String, key: &str, body: Value) -> (u16, Value) {
+    let request = reqwest::Client::new()
+        .post(url)
+        .header("x-api-key", key)
+        .json(&body);
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
 async fn get(url: String, key: &str) -> (u16, Value) {
     let response = reqwest::Client::new()
         .get(url)
@@ -103,7 +140,7 @@ async fn get(url: String, key: &str) -> (u16, Value) {
 /// The first start of an empty store makes the platform's company and key; a later one goes on with them.
 #[tokio::test]
 async fn a_second_start_goes_on_where_the_first_was() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let first = Souk::serve(directory.path(), &[]);
     let platform = first.ready["platform"].clone();
     let (company, key) = (
@@ -129,11 +166,93 @@ async fn a_second_start_goes_on_where_the_first_was() {
     assert_eq!((status, &keys["meta"]["total"]), (200, &Value::from(1)));
 }
 
+/// The demo keeps its ids, its keys and what was spent; a later start goes on, at another address too.
+#[tokio::test]
+async fn the_demo_goes_on_where_it_was() {
+    let directory = directory();
+    let first = Souk::start("demo", directory.path(), &[]);
+    let (seller, buyer) = (first.ready["seller"].clone(), first.ready["buyer"].clone());
+    let key = buyer["api_key"].as_str().unwrap();
+    let company = buyer["company_id"].as_str().unwrap();
+    let analyze =
+        |souk: &Souk, slug: &str| format!("{}/analyze/matchday/assets/{slug}", souk.base_url());
+
+    let (status, paid) = post(
+        analyze(&first, "goals-per-match"),
+        key,
+        serde_json::json!({}),
+    )
+    .await;
+    assert_eq!(
+        (status, &paid["meta"]["credits_used"]),
+        (200, &Value::from(2)),
+        "{paid}"
+    );
+    assert!(first.terminate().success());
+
+    let second = Souk::start("demo", directory.path(), &[]);
+    assert_eq!(
+        (&second.ready["seller"], &second.ready["buyer"]),
+        (&seller, &buyer)
+    );
+    // The seller's connection still finds the seller's API.
+    let (status, paid) = post(
+        analyze(&second, "win-probability"),
+        key,
+        serde_json::json!({}),
+    )
+    .await;
+    assert_eq!(
+        (status, &paid["meta"]["credits_used"]),
+        (200, &Value::from(3)),
+        "{paid}"
+    );
+    let (_, credits) = get(
+        format!("{}/companies/{company}/credits", second.base_url()),
+        key,
+    )
+    .await;
+    assert_eq!(credits["data"]["balance_credits"], 995);
+}
+
+/// The sample seller API is the one private address that the demo's connectors may reach.
+#[tokio::test]
+async fn the_demo_reaches_no_other_private_address() {
+    let directory = directory();
+    let souk = Souk::start("demo", directory.path(), &[]);
+    let seller = &souk.ready["seller"];
+    let (key, company) = (
+        seller["api_key"].as_str().unwrap(),
+        seller["company_id"].as_str().unwrap(),
+    );
+    let (_, engines) = get(format!("{}/storage-engines", souk.base_url()), key).await;
+    let engine = engines["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|engine| engine["slug"] == "seller-api")
+        .unwrap();
+    let body = serde_json::json!({
+        "engine_id": engine["id"], "name": "the host itself", "credential_type": "API_KEY",
+        "credentials": "{\"api_key\":\"k\"}", "base_url": souk.base_url(),
+    });
+    let (status, refused) = post(
+        format!("{}/companies/{company}/connections", souk.base_url()),
+        key,
+        body,
+    )
+    .await;
+    assert_eq!(
+        (status, &refused["error"]["code"]),
+        (400, &Value::from("UNSAFE_URL")),
+        "{refused}"
+    );
+}
+
 /// What the store and the key file hold is for the host's user only.
 #[tokio::test]
 async fn the_data_directory_is_private() {
-    use std::os::unix::fs::PermissionsExt;
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let _souk = Souk::serve(directory.path(), &[]);
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(directory.path().join("data")), 0o700);
@@ -144,7 +263,7 @@ async fn the_data_directory_is_private() {
 /// One host at a time has an embedded store open.
 #[test]
 fn a_second_host_on_the_same_directory_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let _first = Souk::serve(directory.path(), &[]);
     let data = directory.path().join("data");
     let second = run(&[
@@ -164,7 +283,7 @@ fn a_second_host_on_the_same_directory_is_refused() {
 /// Metrics stand apart from the API, which does not serve them.
 #[tokio::test]
 async fn metrics_have_a_listener_of_their_own() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -186,7 +305,7 @@ async fn metrics_have_a_listener_of_their_own() {
 fn a_wrong_setting_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let data = directory.path().to_str().unwrap();
     let cases: &[(&[&str], &str)] = &[
         (
