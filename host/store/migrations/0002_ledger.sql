@@ -36,8 +36,8 @@ CREATE TABLE transactions (
     description TEXT,
     created_at BIGINT NOT NULL
 );
-CREATE INDEX transactions_by_company ON transactions (company_id, id);
-CREATE INDEX transactions_by_seller ON transactions (seller_id, id);
+CREATE INDEX transactions_by_company ON transactions (company_id, created_at);
+CREATE INDEX transactions_by_seller ON transactions (seller_id, created_at);
 -- Nothing is reversed twice, and no event of a payment provider is booked twice.
 CREATE UNIQUE INDEX transactions_by_reversal ON transactions (reversal_of) WHERE reversal_of IS NOT NULL;
 CREATE UNIQUE INDEX transactions_by_external ON transactions (external_id) WHERE external_id IS NOT NULL;

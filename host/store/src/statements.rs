@@ -124,7 +124,7 @@ pub async fn list(
         "SELECT ",
         columns!(),
         matching!(),
-        " ORDER BY t.id DESC LIMIT $6 OFFSET $7"
+        " ORDER BY t.created_at DESC, t.id DESC LIMIT $6 OFFSET $7"
     ))
     .bind(limit)
     .bind(offset)

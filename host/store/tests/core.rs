@@ -11,6 +11,7 @@ use souk_store::{
     Cache, Change, Db, OpenOptions, StoreError, Topic, companies, db, founding, usage, users,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use support::{company, later, open, postgres, sqlite, stores};
 
@@ -568,24 +569,23 @@ async fn hosts_hear_of_each_other() {
     while cache.get(&id).is_none() {
         assert_eq!(cached_handle(&other, &cache, &id).await, "one");
     }
+    // Long enough for the listener to ask whether the server is still there; silence is not a loss.
+    let heard = count_losses(&other);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(heard.load(Ordering::SeqCst), 0);
+    assert!(other.is_coherent());
     rename(&store.db, &id, "two").await;
     until(|| cache.get(&id).is_none()).await;
     assert_eq!(cached_handle(&other, &cache, &id).await, "two");
 
-    let lost = Arc::new(std::sync::atomic::AtomicU32::new(0));
-    let counter = lost.clone();
-    other.on_change(Box::new(move |change| {
-        if *change == Change::Everything {
-            counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        }
-    }));
+    let lost = count_losses(&other);
     let mut write = store.db.write().await.unwrap();
-    sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()")
+    sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE (query LIKE 'LISTEN%' OR query = 'SELECT 1') AND datname = current_database()")
         .execute(&mut *write)
         .await
         .unwrap();
     drop(write);
-    until(|| lost.load(std::sync::atomic::Ordering::SeqCst) > 0).await;
+    until(|| lost.load(Ordering::SeqCst) > 0).await;
     wait_coherent(&other).await;
     while cache.get(&id).is_none() {
         assert_eq!(cached_handle(&other, &cache, &id).await, "two");
@@ -593,6 +593,18 @@ async fn hosts_hear_of_each_other() {
     rename(&store.db, &id, "three").await;
     until(|| cache.get(&id).is_none()).await;
     assert_eq!(cached_handle(&other, &cache, &id).await, "three");
+}
+
+/// Counts how often the host may have missed changes from now on.
+fn count_losses(db: &Db) -> Arc<AtomicU32> {
+    let losses = Arc::new(AtomicU32::new(0));
+    let counter = losses.clone();
+    db.on_change(Box::new(move |change| {
+        if *change == Change::Everything {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    }));
+    losses
 }
 
 async fn until(condition: impl Fn() -> bool) {

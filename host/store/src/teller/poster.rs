@@ -14,6 +14,7 @@ use crate::fields::Fields;
 use crate::ledger::{self, Transaction, TransactionType};
 use souk_domain::ids::TransactionId;
 use souk_domain::money::CENTS_PER_CREDIT;
+use souk_domain::time::Timestamp;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -57,6 +58,8 @@ struct Poster {
     keeper: Keeper,
     /// Accounts that are known to exist.
     known: HashSet<Account>,
+    /// When the last charge was booked: each is later than the one before, so that statements show them in their order.
+    last_at: Timestamp,
 }
 
 pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
@@ -64,6 +67,7 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
         db,
         keeper,
         known: HashSet::new(),
+        last_at: Timestamp::from_micros(0),
     };
     let mut messages = Vec::with_capacity(ROWS_MAX);
     while queue.recv_many(&mut messages, ROWS_MAX).await > 0 {
@@ -193,7 +197,7 @@ impl Poster {
             .balances(&mut write, batch, &superseded, &touched)
             .await?;
 
-        let now = db::now();
+        let mut at = db::now().max(self.last_at);
         let mut outcomes = Vec::with_capacity(batch.len());
         let mut changes = AccountChanges::default();
         let mut transactions = Vec::with_capacity(batch.len());
@@ -212,6 +216,7 @@ impl Poster {
             let run = &item.receipt.run;
             let mut balance_after = None;
             if let Some(id) = &item.transaction {
+                at = at.after(Duration::from_micros(1));
                 let cents = item.hold.amount.cents().get();
                 let balance = balances
                     .entry(Account::Buyer(item.hold.buyer.clone()).id())
@@ -234,7 +239,7 @@ impl Poster {
                         item.hold.buyer.clone(),
                         -item.hold.amount.get(),
                         item.hold.amount.cents(),
-                        now,
+                        at,
                     )
                 });
                 for entry in entries {
@@ -272,6 +277,7 @@ impl Poster {
             in_doubt: true,
         })?;
         self.known.extend(new);
+        self.last_at = at;
         Ok(outcomes)
     }
 

@@ -155,6 +155,9 @@ fn start_cluster() -> String {
                 "-E",
                 "UTF8",
                 "--no-sync",
+                // A collation that sorts letters otherwise than their bytes, as most installations have.
+                "--locale-provider=icu",
+                "--icu-locale=en",
                 "--no-instructions",
                 "-D",
             ])
