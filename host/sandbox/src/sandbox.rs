@@ -336,6 +336,7 @@ impl Sandbox {
             deadline,
             ticket: ticket.clone(),
             attempts: 0,
+            alone: false,
         };
         pool.submit(job, Instant::now())?;
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
@@ -365,6 +366,7 @@ impl Sandbox {
             deadline,
             ticket: ticket.clone(),
             attempts: 0,
+            alone: false,
         };
         let placed = pool.submit(job, now)?;
         Ok((Waiting(ticket), placed))

@@ -406,3 +406,21 @@ async fn a_warm_start_is_fast() {
             .is_err()
     );
 }
+
+/// A statement that was slow once gets a session to itself: fast ones do not wait behind it.
+#[tokio::test]
+async fn fast_statements_do_not_wait_behind_slow_ones() {
+    let cluster = PgCluster::start(&[]).await;
+    let sandbox = with_guest(bundled("postgres")).await;
+    let source = Arc::new(postgres(&cluster, "127.0.0.1", TlsMode::Disable, None));
+    let slow = "SELECT pg_sleep(1)";
+    run(&sandbox, &source, slow).await.unwrap();
+    run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
+    let (slow, fast) = tokio::join!(run(&sandbox, &source, slow), async {
+        let begun = Instant::now();
+        run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
+        begun.elapsed()
+    });
+    slow.unwrap();
+    assert!(fast < Duration::from_millis(800), "{fast:?}");
+}

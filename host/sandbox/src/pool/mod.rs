@@ -7,6 +7,7 @@
 //! is busy with something slow takes no more.
 
 mod gauge;
+mod pace;
 mod pools;
 mod session;
 mod ticket;
@@ -24,6 +25,7 @@ use std::{
 use parking_lot::Mutex;
 
 pub(crate) use gauge::{Gauge, Permit};
+use pace::Pace;
 pub(crate) use pools::Pools;
 pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
@@ -65,6 +67,8 @@ pub(crate) struct Pool {
     /// Replaced by a pool of a newer revision or connector: finishes what it has.
     retired: AtomicBool,
     pipelining: bool,
+    /// Which statements need a session to themselves.
+    pub pace: Pace,
     used_us: AtomicU64,
 }
 
@@ -101,6 +105,7 @@ impl Pool {
             waiting: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
             pipelining,
+            pace: Pace::default(),
             used_us: AtomicU64::new(0),
         });
         pool.gauge.join(&pool);
@@ -112,13 +117,14 @@ impl Pool {
     }
 
     /// Gives the job to a session or to the queue. `Ok(true)`: a session has it.
-    pub fn submit(self: &Arc<Pool>, job: Job, now: Instant) -> Result<bool, Fault> {
+    pub fn submit(self: &Arc<Pool>, mut job: Job, now: Instant) -> Result<bool, Fault> {
         let now_us = self.shared.micros(now);
         self.used_us.store(now_us, Ordering::Relaxed);
+        job.alone = self.pipelining && self.pace.is_slow(&job.request);
         let mut state = self.state.lock();
         let home = home();
         let place = if state.queue.is_empty() {
-            self.place(&state, home, now_us, 1)
+            self.place(&state, home, now_us, job.alone, 1)
         } else {
             Place::Wait
         };
@@ -170,11 +176,10 @@ impl Pool {
         let home = home();
         loop {
             let mut state = self.state.lock();
-            let queued = state.queue.len();
-            if queued == 0 {
+            let Some(alone) = state.queue.front().map(|job| job.alone) else {
                 return;
-            }
-            match self.place(&state, home, now_us, 0) {
+            };
+            match self.place(&state, home, now_us, alone, 0) {
                 Place::On(session) => {
                     if let Some(job) = self.dequeue(&mut state) {
                         session.push(job, now_us);
@@ -376,8 +381,15 @@ impl Pool {
         ]
     }
 
-    /// `extra`: jobs to place that are not in the queue yet.
-    fn place(self: &Arc<Pool>, state: &State, home: u64, now_us: u64, extra: usize) -> Place {
+    /// `alone`: the job shares no session. `extra`: jobs to place that are not in the queue yet.
+    fn place(
+        self: &Arc<Pool>,
+        state: &State,
+        home: u64,
+        now_us: u64,
+        alone: bool,
+        extra: usize,
+    ) -> Place {
         let (mut local, mut idle, mut remote) = (None, None, None);
         for session in &state.sessions {
             if session.is_closing() {
@@ -385,6 +397,7 @@ impl Pool {
             }
             let depth = session.depth.load(Ordering::Acquire);
             let joins = self.pipelining
+                && !alone
                 && depth > 0
                 && depth < DEPTH_MAX
                 && now_us.saturating_sub(session.oldest_us.load(Ordering::Relaxed)) < JOIN_AGE_US;

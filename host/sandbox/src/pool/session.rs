@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub ticket: Arc<Ticket>,
     /// Times that it was submitted to a session that then died.
     pub attempts: u8,
+    /// Slow at its source: no other request joins it on its session.
+    pub alone: bool,
 }
 
 pub(crate) struct Handle {
@@ -63,7 +65,9 @@ impl Handle {
     pub fn push(self: &Arc<Handle>, job: Job, now_us: u64) {
         job.ticket.assign(Some(self.clone()));
         if self.depth.fetch_add(1, Ordering::AcqRel) == 0 {
-            self.oldest_us.store(now_us, Ordering::Relaxed);
+            // As if it had begun long ago: nobody joins it.
+            let begun = if job.alone { 0 } else { now_us };
+            self.oldest_us.store(begun, Ordering::Relaxed);
         }
         let mut inbox = self.inbox.lock();
         inbox.push(job);

@@ -39,6 +39,8 @@ pub(crate) struct Lease {
     /// Taken from the inbox, not submitted yet.
     pub unsubmitted: Vec<Job>,
     served: u64,
+    /// When the last request ended: the next one had the source to itself from then on.
+    ended: Option<Instant>,
     permit: Option<Permit>,
 }
 
@@ -51,6 +53,7 @@ impl Lease {
             flights,
             unsubmitted: Vec::new(),
             served: 0,
+            ended: None,
             permit: Some(permit),
         }
     }
@@ -58,6 +61,11 @@ impl Lease {
     /// Ends a request that is in flight. Ignored if it was answered before.
     pub fn complete(&mut self, mut flight: Flight, now: Instant, result: Result<(), Fault>) {
         self.served += 1;
+        let begun = self
+            .ended
+            .map_or(flight.submitted, |ended| ended.max(flight.submitted));
+        self.ended = Some(now);
+        self.pool.pace.learn(&flight.job.request, now - begun);
         if flight.quit.is_none() {
             let answer: Answer = result.map(|()| -> Output { flight.output() });
             self.pool

@@ -1,0 +1,104 @@
+//! Which statements are slow at their source. A slow one gets a session to itself, so that fast ones
+//! do not wait behind it. Learnt from what each statement took the last time; nothing is kept of it
+//! but a hash.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use crate::request::Request;
+
+/// Slower than this, a request does not share a session.
+const SLOW: Duration = Duration::from_millis(5);
+/// A statement that was slow may share again when it took less than this.
+const FAST: Duration = Duration::from_millis(1);
+/// Statements remembered; past that all are forgotten and learnt again.
+const STATEMENTS_MAX: usize = 4096;
+
+#[derive(Default)]
+pub(crate) struct Pace {
+    slow: Mutex<HashSet<u64>>,
+    /// Most data connections have no slow statement, and pay one load to know it.
+    any: AtomicBool,
+}
+
+impl Pace {
+    /// Whether the request should have a session to itself.
+    #[inline]
+    pub fn is_slow(&self, request: &Request) -> bool {
+        match request {
+            Request::Query(query) => {
+                self.any.load(Ordering::Relaxed) && self.slow.lock().contains(&hash(&query.text))
+            }
+            // A catalog is large, a call is somebody else's program.
+            Request::Schema(_) | Request::Call(_) => true,
+            Request::Ping(_) => false,
+        }
+    }
+
+    /// Notes how long the source worked on a request, waiting for others left out.
+    #[inline]
+    pub fn learn(&self, request: &Request, took: Duration) {
+        let slow = took > SLOW;
+        if !slow && (took > FAST || !self.any.load(Ordering::Relaxed)) {
+            return;
+        }
+        let Request::Query(query) = request else {
+            return;
+        };
+        let mut statements = self.slow.lock();
+        if slow {
+            if statements.len() >= STATEMENTS_MAX {
+                statements.clear();
+            }
+            statements.insert(hash(&query.text));
+        } else {
+            statements.remove(&hash(&query.text));
+        }
+        self.any.store(!statements.is_empty(), Ordering::Relaxed);
+    }
+}
+
+/// FNV-1a over words: a collision costs a session of its own, nothing else.
+fn hash(text: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ text.len() as u64;
+    for word in text.as_bytes().chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        hash = (hash ^ u64::from_le_bytes(bytes))
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(23);
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Limits, Query};
+
+    /// A statement is slow from the time that it was, until it was fast again.
+    #[test]
+    fn slow_statements_are_learnt_and_forgotten() {
+        let query = |text: &str| {
+            Request::Query(Query {
+                text: text.into(),
+                parameters: Vec::new(),
+                limits: Limits::new(1, 1),
+            })
+        };
+        let pace = Pace::default();
+        let (slow, other) = (query("SELECT pg_sleep(1)"), query("SELECT pg_sleep(2)"));
+        assert!(!pace.is_slow(&slow));
+        pace.learn(&slow, Duration::from_millis(20));
+        assert!(pace.is_slow(&slow) && !pace.is_slow(&other));
+        pace.learn(&slow, Duration::from_millis(2));
+        assert!(pace.is_slow(&slow));
+        pace.learn(&slow, Duration::from_micros(300));
+        assert!(!pace.is_slow(&slow));
+    }
+}
