@@ -445,17 +445,12 @@ pub(crate) fn kind_of(word: &str) -> Option<ColumnKind> {
 
 /// An asset of any company, archived ones included.
 pub async fn asset(app: &App, id: &AssetId, now: Timestamp) -> Result<Arc<AssetSnapshot>, Refusal> {
-    if let Some(asset) = app
-        .products
-        .assets
-        .get(id)
-        .filter(|asset| asset.priced.holds(now))
-    {
-        return Ok(asset);
+    match app.products.assets.get(id) {
+        Some(asset) if asset.priced.holds(now) => return Ok(asset),
+        // Its price has changed by the clock alone, which no transaction tells.
+        Some(_) => app.products.assets.invalidate(|known, _| known == id),
+        None => {}
     }
-    app.products
-        .assets
-        .invalidate(|known, asset| known == id && !asset.priced.holds(now));
     app.products
         .assets
         .get_or_load(id.clone(), || async {
@@ -481,17 +476,12 @@ pub async fn endpoint(
     id: &EndpointId,
     now: Timestamp,
 ) -> Result<Arc<EndpointSnapshot>, Refusal> {
-    if let Some(endpoint) = app
-        .products
-        .endpoints
-        .get(id)
-        .filter(|endpoint| endpoint.priced.holds(now))
-    {
-        return Ok(endpoint);
+    match app.products.endpoints.get(id) {
+        Some(endpoint) if endpoint.priced.holds(now) => return Ok(endpoint),
+        // Its price has changed by the clock alone, which no transaction tells.
+        Some(_) => app.products.endpoints.invalidate(|known, _| known == id),
+        None => {}
     }
-    app.products
-        .endpoints
-        .invalidate(|known, endpoint| known == id && !endpoint.priced.holds(now));
     app.products
         .endpoints
         .get_or_load(id.clone(), || async {

@@ -117,6 +117,7 @@ enum Kind {
         billing: Billing,
         price: Option<PriceId>,
         purchase: Option<PurchaseId>,
+        balance: Option<i64>,
     },
     Held {
         hold: Hold,
@@ -131,6 +132,7 @@ impl Charge {
             billing: Billing::Owner,
             price: None,
             purchase: None,
+            balance: None,
         })
     }
 
@@ -139,6 +141,7 @@ impl Charge {
             billing: Billing::Test,
             price: None,
             purchase: None,
+            balance: None,
         })
     }
 
@@ -150,18 +153,24 @@ impl Charge {
                 ..
             } => self,
             Kind::Free {
-                price, purchase, ..
+                price,
+                purchase,
+                balance,
+                ..
             } => Charge(Kind::Free {
                 billing: Billing::Empty,
                 price,
                 purchase,
+                balance,
             }),
             Kind::Held { hold, price, .. } => {
+                let balance = hold.available() + hold.amount().get();
                 drop(hold);
                 Charge(Kind::Free {
                     billing: Billing::Empty,
                     price: Some(price),
                     purchase: None,
+                    balance: Some(balance),
                 })
             }
         }
@@ -174,7 +183,7 @@ pub(crate) struct Settled {
     pub credits: i64,
     pub transaction: Option<TransactionId>,
     pub purchase: Option<PurchaseId>,
-    /// Of the payer, net of holds; known when something was held.
+    /// Of the payer, net of holds; not looked up for the owner's own calls.
     pub balance: Option<i64>,
     /// Why nothing was charged.
     pub reason: Option<&'static str>,
@@ -199,10 +208,12 @@ pub(crate) async fn begin(
             Standing::Buyer(purchase) => Some(purchase.clone()),
             _ => None,
         };
+        let standing = app.teller.standing(payer.company).await?;
         return Ok(Charge(Kind::Free {
             billing: Billing::FreeProduct,
             price: Some(price.id.clone()),
             purchase,
+            balance: Some(standing.available()),
         }));
     }
     let request = HoldRequest {
@@ -251,8 +262,10 @@ pub(crate) async fn finish(
             billing,
             price,
             purchase,
+            balance,
         } => {
             let settled = Settled {
+                balance,
                 reason: Some(reason(billing)),
                 purchase: purchase.clone(),
                 ..Settled::default()

@@ -66,7 +66,7 @@ pub fn wanted(endpoint: &EndpointSnapshot, query: &Query) -> Result<Request, Pro
 impl Request {
     /// The same request for another page.
     pub fn link(&self, base: &str, start: u64) -> String {
-        let mut query = form_urlencoded::Serializer::new(format!("{base}?"));
+        let mut query = form_urlencoded::Serializer::for_suffix(format!("{base}?"), base.len() + 1);
         query.append_pair("start", &start.to_string());
         query.append_pair("limit", &self.page.limit.to_string());
         query.extend_pairs(&self.filters);
