@@ -63,15 +63,25 @@ pub enum Standing {
 pub type Standings = Cache<String, Standing>;
 
 pub fn standings(db: &Db) -> Standings {
-    // Whoever changes a purchase touches its product, its own id or its buyer: few enough to forget all.
-    Cache::new(db, STANDINGS_MAX, |change, _, _| {
-        matches!(
-            change,
-            Change::One {
-                topic: Topic::Purchase,
-                ..
-            }
-        )
+    Cache::new(db, STANDINGS_MAX, |change, _, standing: &Standing| {
+        match (change, standing) {
+            (
+                Change::One {
+                    topic: Topic::Purchase,
+                    id,
+                },
+                Standing::Buyer(purchase),
+            ) => purchase.as_str() == id,
+            // A new purchase is of somebody who was none before, and its id does not say of whom.
+            (
+                Change::One {
+                    topic: Topic::Purchase,
+                    ..
+                },
+                _,
+            ) => true,
+            _ => false,
+        }
     })
 }
 
