@@ -14,13 +14,13 @@ use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::parameters::{self, Raw, Value as Bound};
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
-use souk_sandbox::{Call, FaultKind, Output, Query, Request, Value, json};
+use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value, json};
 
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::{Failure, Refusal};
 use crate::products::{Action, AssetSnapshot, push_member};
-use crate::release::{Released, Withheld};
+use crate::release::{Released, ResultKind, Withheld};
 use crate::settle::{self, Charge, Payer, Settled, Subject};
 
 /// Why an asset is run.
@@ -130,7 +130,21 @@ async fn run(
     started: Instant,
 ) -> Result<Released, Refusal> {
     let output = ask(app, asset, bound, payer, execution, started).await?;
-    Ok(asset.policy.release(output).await?)
+    let release = asset.policy.release(output);
+    match asset.policy.kind {
+        // Fitting takes its time, and may have to wait for its turn.
+        ResultKind::Prediction(_) => {
+            let deadline = tokio::time::Instant::from_std(started + asset.timeout);
+            let late = |_| {
+                let message = "the forecast was not ready in time";
+                Fault::new(Blame::Host, FaultKind::Timeout, message)
+            };
+            Ok(tokio::time::timeout_at(deadline, release)
+                .await
+                .map_err(late)??)
+        }
+        _ => Ok(release.await?),
+    }
 }
 
 async fn ask(

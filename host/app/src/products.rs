@@ -287,6 +287,8 @@ pub struct EndpointSnapshot {
     /// By the filters that are used, one bit each.
     texts: Mutex<HashMap<(u32, bool), Arc<str>>>,
     pub(crate) published: Vec<json::Field>,
+    /// What names and punctuation add to a row.
+    pub(crate) row_bytes: usize,
     /// Members of every answer, written once.
     pub(crate) head: Vec<u8>,
 }
@@ -330,6 +332,10 @@ impl EndpointSnapshot {
             .enumerate()
             .map(|(index, field)| json::Field::new(index, field.published()))
             .collect();
+        let row_bytes = fields
+            .iter()
+            .map(|field| field.published().len() + 10)
+            .sum();
         let mut head = Vec::with_capacity(160);
         head.extend_from_slice(b"\"endpoint_id\":");
         json::write_string(&mut head, row.id.as_str().as_bytes());
@@ -348,6 +354,7 @@ impl EndpointSnapshot {
             statement,
             texts: Mutex::default(),
             published,
+            row_bytes,
             head,
             row,
         })

@@ -5,8 +5,12 @@
 //! or a seller's API returned stays here. Charts are built by the host; nothing that a seller wrote
 //! is ever passed on as markup or code.
 
+use std::sync::LazyLock;
+
 use serde_json::value::RawValue;
 use souk_sandbox::{Cell, ColumnKind, Limits, Output, json};
+
+use tokio::sync::Semaphore;
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
 use crate::forecast::{self, Frequency, HISTORY_MAX};
@@ -17,6 +21,12 @@ const CHART_BYTES_MAX: u64 = 4 << 20;
 /// A number, or a text that a person reads.
 const VALUE_BYTES_MAX: u64 = 256 << 10;
 const HISTORY_BYTES_MAX: u64 = 8 << 20;
+
+/// Forecasts that are fitted at once: half of the processors, so that requests keep the others.
+static FITS: LazyLock<Semaphore> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    Semaphore::new((processors / 2).max(1))
+});
 
 /// What an asset's result is.
 #[derive(Clone, Debug, PartialEq)]
@@ -321,11 +331,14 @@ impl Policy {
             None => Frequency::nearest(median_distance(&series)),
         };
         let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
-        // Fitting keeps a processor busy; the threads that serve requests must not wait for it.
-        let forecasted = tokio::task::spawn_blocking(move || {
+        // Fitting keeps a processor busy; the threads that serve requests must not wait for it, and
+        // fits must not crowd them out.
+        let permit = FITS.acquire().await.map_err(|_| Withheld::Abandoned)?;
+        let fit = move || {
+            let _permit = permit;
             forecast::forecast(&history, frequency, horizon, level)
-        });
-        let forecasted = forecasted
+        };
+        let forecasted = tokio::task::spawn_blocking(fit)
             .await
             .map_err(|_| Withheld::Abandoned)?
             .map_err(|error| bad(error.to_string()))?;
