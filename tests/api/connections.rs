@@ -211,3 +211,237 @@ async fn a_foreign_credential_type_is_refused() {
         .await
         .expect_error(400, "VALIDATION_ERROR");
 }
+
+/// A change that sessions depend on is tested at once; another label is not.
+#[tokio::test]
+async fn a_change_is_tested_where_it_matters() {
+    let league = league().await;
+    let (client, path) = (
+        &league.seller.client,
+        league
+            .seller
+            .path(&format!("/connections/{}", league.connection)),
+    );
+    let named = client
+        .patch(
+            &path,
+            json!({"name": "another name", "verified_usage_ability": true}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        (named.at("/data/status"), named.at("/data/name")),
+        (&json!("unverified"), &json!("another name"))
+    );
+    let broken = client
+        .patch(&path, json!({"database": "no_such_database"}))
+        .await
+        .expect(200);
+    assert_eq!(broken.at("/data/status"), "failed");
+    assert!(
+        broken.text("/data/last_error").contains("no_such_database"),
+        "{}",
+        broken.body
+    );
+    let mended = client
+        .patch(&path, json!({"database": league.database}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (mended.at("/data/status"), mended.at("/data/last_error")),
+        (&json!("active"), &json!(null))
+    );
+    // New credentials without the rest; the address stays.
+    let cluster = PgCluster::shared().await;
+    let credentials = json!({"username": cluster.user, "password": "wrong"}).to_string();
+    let locked = client
+        .patch(&path, json!({"credentials": credentials}))
+        .await
+        .expect(200);
+    assert_eq!(locked.at("/data/status"), "failed");
+    client
+        .patch(&path, json!({"engine_id": 4}))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    client
+        .patch(&path, json!({"host": "169.254.169.254"}))
+        .await
+        .expect_error(400, "UNSAFE_URL");
+    client
+        .patch(&path, json!({"host": null}))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    client
+        .patch(&path, json!({"company_id": "com_other"}))
+        .await
+        .expect_error(400, "PATH_BODY_MISMATCH");
+}
+
+/// Host, port and database may come in the credentials' JSON, as the original service had it.
+#[tokio::test]
+async fn the_address_may_come_in_the_credentials() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(LEAGUE).await;
+    let seller = host().await.company(&unique("injson")).await;
+    let credentials = json!({"user": cluster.user, "password": cluster.password, "host": "127.0.0.1", "port": cluster.port,
+        "database": database, "ssl_mode": "disable"});
+    let id = seller
+        .connection(
+            "postgres",
+            json!({"credential_type": "PASSWORD", "credentials": credentials.to_string()}),
+        )
+        .await;
+    let path = seller.path(&format!("/connections/{id}"));
+    let test = seller
+        .client
+        .post(&format!("{path}/test"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    assert_eq!(
+        seller.client.get(&path).await.expect(200).at("/data/port"),
+        cluster.port
+    );
+}
+
+/// Every broken member is named in one answer, and nothing of the credentials is repeated.
+#[tokio::test]
+async fn all_faults_are_named_at_once() {
+    let seller = host().await.company(&unique("faulty")).await;
+    let engine = souk_tests::world::engine_id(&seller.client, "postgres").await;
+    let body = json!({"engine_id": engine, "name": "", "credential_type": "PASSWORD", "credentials": r#"{"username": "hunter2"}"#,
+        "host": "postgres://x", "port": 70000, "ssl_mode": "prefer", "statement_timeout_ms": 60001, "ca_pem": "x"});
+    let refusal = seller
+        .client
+        .post(&seller.path("/connections"), body)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    let errors = refusal
+        .at("/error/details/errors")
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let fields: Vec<&str> = errors
+        .iter()
+        .filter_map(|error| error["field"].as_str())
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "name",
+            "credentials",
+            "statement_timeout_ms",
+            "host",
+            "port",
+            "database",
+            "ssl_mode",
+            "ca_pem"
+        ]
+    );
+    assert!(
+        !refusal.body.to_string().contains("hunter2"),
+        "{}",
+        refusal.body
+    );
+    let text = json!({"engine_id": engine, "name": "x", "credential_type": "PASSWORD", "credentials": "hunter2 is no JSON"});
+    let refusal = seller
+        .client
+        .post(&seller.path("/connections"), text)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert!(
+        !refusal.body.to_string().contains("hunter2"),
+        "{}",
+        refusal.body
+    );
+}
+
+/// A connection can be tried before it is saved, and is not saved by that.
+#[tokio::test]
+async fn an_unsaved_connection_can_be_tried() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(LEAGUE).await;
+    let seller = host().await.company(&unique("unsaved")).await;
+    let engine = souk_tests::world::engine_id(&seller.client, "postgres").await;
+    let mut body = json!({"engine_id": engine, "name": "x", "credential_type": "PASSWORD", "host": "127.0.0.1", "port": cluster.port,
+        "database": database, "ssl_mode": "disable", "credentials": json!({"username": cluster.user, "password": cluster.password}).to_string()});
+    let path = seller.path("/connections/test");
+    let good = seller.client.post(&path, body.clone()).await.expect(200);
+    assert_eq!(
+        (good.at("/data/success"), good.at("/data/error")),
+        (&json!(true), &json!(null)),
+        "{}",
+        good.body
+    );
+    body["host"] = json!("no-such-host.invalid");
+    let bad = seller.client.post(&path, body).await.expect(200);
+    assert_eq!(bad.at("/data/success"), false);
+    assert!(
+        bad.text("/data/error").contains("no-such-host.invalid"),
+        "{}",
+        bad.body
+    );
+    assert_eq!(
+        seller
+            .client
+            .get(&seller.path("/connections"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        0
+    );
+}
+
+/// Lists are filtered; a connection that a product runs on stays, and a deleted one is gone.
+#[tokio::test]
+async fn a_connection_goes_when_nothing_runs_on_it() {
+    let league = league().await;
+    let (client, seller) = (&league.seller.client, &league.seller);
+    let path = seller.path(&format!("/connections/{}", league.connection));
+    let asset = seller
+        .asset(
+            &league.connection,
+            json!({"sql_logic": "SELECT count(*) FROM matches"}),
+        )
+        .await;
+    assert_eq!(
+        client
+            .get(&seller.path("/connections?status=unverified&engine_id=1"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        1
+    );
+    assert_eq!(
+        client
+            .get(&seller.path("/connections?status=failed"))
+            .await
+            .expect(200)
+            .at("/meta/total"),
+        0
+    );
+    let refusal = client
+        .delete(&path)
+        .await
+        .expect_error(409, "RESOURCE_IN_USE");
+    assert_eq!(refusal.at("/error/details/assets"), 1);
+    // A refused deletion has changed nothing.
+    seller.execute(&asset, json!({})).await.expect(200);
+    let idle = seller
+        .postgres(PgCluster::shared().await, &league.database)
+        .await;
+    let path = seller.path(&format!("/connections/{idle}"));
+    client.delete(&path).await.expect(204);
+    client
+        .get(&path)
+        .await
+        .expect_error(404, "CONNECTION_NOT_FOUND");
+    client
+        .post(&format!("{path}/test"), json!({}))
+        .await
+        .expect_error(404, "CONNECTION_NOT_FOUND");
+    client
+        .delete(&path)
+        .await
+        .expect_error(404, "CONNECTION_NOT_FOUND");
+}

@@ -78,3 +78,153 @@ async fn a_name_is_one_path_segment() {
         &json!([])
     );
 }
+
+/// Replacing keeps the name and its first date; a file that a connection reads stays.
+#[tokio::test]
+async fn a_file_in_use_is_replaced_but_not_deleted() {
+    let company = host().await.company(&unique("inuse")).await;
+    let path = company.path("/files/sales.db");
+    let first = company
+        .client
+        .put_bytes(&path, b"one".to_vec())
+        .await
+        .expect(201);
+    let connection = company
+        .connection(
+            "sqlite",
+            json!({"credential_type": "NONE", "credentials": "{}", "database": "sales.db"}),
+        )
+        .await;
+    let second = company
+        .client
+        .put_bytes(&path, b"two!".to_vec())
+        .await
+        .expect(200);
+    assert_eq!(second.at("/data/size_bytes"), 4);
+    assert_eq!(second.at("/data/created_at"), first.at("/data/created_at"));
+    let refusal = company
+        .client
+        .delete(&path)
+        .await
+        .expect_error(409, "RESOURCE_IN_USE");
+    assert_eq!(
+        refusal.at("/error/details/connection_ids/0"),
+        connection.as_str()
+    );
+    company
+        .client
+        .delete(&company.path(&format!("/connections/{connection}")))
+        .await
+        .expect(204);
+    company.client.delete(&path).await.expect(204);
+    company
+        .client
+        .delete(&path)
+        .await
+        .expect_error(404, "FILE_NOT_FOUND");
+}
+
+/// A connection to a file that is not there is refused when it is saved, with what to do.
+#[tokio::test]
+async fn a_connection_needs_its_file() {
+    let company = host().await.company(&unique("nofile")).await;
+    let engine = souk_tests::world::engine_id(&company.client, "sqlite").await;
+    let body = json!({"engine_id": engine, "name": "x", "credential_type": "NONE", "credentials": "{}", "database": "none.db"});
+    let refusal = company
+        .client
+        .post(&company.path("/connections"), body)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(refusal.at("/error/details/errors/0/field"), "database");
+    assert!(
+        refusal.text("/error/message").contains("/files/none.db"),
+        "{}",
+        refusal.body
+    );
+}
+
+/// More than a gibibyte is refused from its length alone, and another company's files are not to be seen.
+#[tokio::test]
+async fn a_file_is_bounded_and_private() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (company, other) = (
+        host().await.company(&unique("bounds")).await,
+        host().await.company(&unique("others")).await,
+    );
+    let path = company.path("/files/huge.db");
+    let address = host()
+        .await
+        .base_url
+        .trim_start_matches("http://")
+        .to_owned();
+    let mut stream = tokio::net::TcpStream::connect(&address)
+        .await
+        .expect("a connection");
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: {address}\r\nx-api-key: {}\r\ncontent-length: {}\r\n\r\n",
+        company.key,
+        (1u64 << 30) + 1
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut answer = vec![0; 12];
+    stream.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&answer), "HTTP/1.1 413");
+    company
+        .client
+        .put_bytes(&company.path("/files/a.db"), b"x".to_vec())
+        .await
+        .expect(201);
+    other
+        .client
+        .get(&company.path("/files/a.db"))
+        .await
+        .expect_error(403, "COMPANY_ACCESS_DENIED");
+    other
+        .client
+        .get(&other.path("/files/a.db"))
+        .await
+        .expect_error(404, "FILE_NOT_FOUND");
+}
+
+/// An upload that breaks off leaves the file that was there.
+#[tokio::test]
+async fn a_broken_upload_changes_nothing() {
+    use tokio::io::AsyncWriteExt;
+    let company = host().await.company(&unique("broken")).await;
+    let path = company.path("/files/a.db");
+    company
+        .client
+        .put_bytes(&path, b"whole".to_vec())
+        .await
+        .expect(201);
+    let address = host()
+        .await
+        .base_url
+        .trim_start_matches("http://")
+        .to_owned();
+    let mut stream = tokio::net::TcpStream::connect(&address)
+        .await
+        .expect("a connection");
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: {address}\r\nx-api-key: {}\r\ncontent-length: 3000000\r\n\r\n",
+        company.key
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(&vec![7; 2_000_000]).await.expect("sent");
+    drop(stream);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(
+        company
+            .client
+            .get(&path)
+            .await
+            .expect(200)
+            .at("/data/size_bytes"),
+        5
+    );
+    let directory = host().await.data_dir.join("files").join(&company.id);
+    let uploads = std::fs::read_dir(directory)
+        .expect("the company's directory")
+        .count();
+    assert_eq!(uploads, 1, "the broken upload is removed");
+}

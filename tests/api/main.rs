@@ -1,6 +1,7 @@
 //! The REST API as its clients see it: a real host, a real PostgreSQL, real files, a real seller API.
 
 mod connections;
+mod connectors;
 mod data_route;
 mod endpoints;
 mod envelope;
