@@ -10,6 +10,7 @@ pub mod list;
 pub mod product;
 pub mod shape;
 mod timeline;
+pub mod update;
 
 use crate::Routes;
 
@@ -21,5 +22,6 @@ pub fn routes() -> Routes {
         .add(convert::OPERATION, convert::convert_price)
         .add(discount::OPERATION, discount::discount_price)
         .add(get::OPERATION, get::get_price)
+        .add(update::OPERATION, update::update_price)
         .add(delete::OPERATION, delete::delete_price)
 }

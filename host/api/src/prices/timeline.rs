@@ -109,6 +109,42 @@ async fn resume(
     Ok(())
 }
 
+/// Moves a planned price: the one before it ends where it begins, and it ends at the latest where the next one begins.
+pub async fn shift(
+    write: &mut Write,
+    price: &Price,
+    asked: Validity,
+    now: Timestamp,
+) -> Result<Validity, Problem> {
+    let others = prices::holding_from(write, &price.product_id, now).await?;
+    let others = || others.iter().filter(|other| other.id != price.id);
+    let next = others()
+        .find(|other| other.validity.from > price.validity.from)
+        .map(|other| other.validity.from);
+    let moved = Validity {
+        from: asked.from,
+        to: asked.to.or(next),
+    };
+    if moved.to.is_some_and(|to| to <= moved.from) {
+        return Err(Problem::invalid(
+            "effective_to",
+            "must be after effective_from",
+        ));
+    }
+    if let (Some(next), Some(to)) = (next, moved.to)
+        && next < to
+    {
+        return Err(overlap("another price begins before this one ends"));
+    }
+    if let Some(before) = others().find(|other| other.validity.to == Some(price.validity.from)) {
+        if before.validity.from >= moved.from {
+            return Err(overlap("another price begins later than that"));
+        }
+        prices::end_at(write, before, moved.from, now).await?;
+    }
+    Ok(moved)
+}
+
 fn overlap(message: &'static str) -> Problem {
     Problem::conflict("PRICE_OVERLAP", message)
 }

@@ -11,4 +11,5 @@ mod money;
 mod openapi;
 mod prices;
 mod purchases;
+mod wire;
 mod world;

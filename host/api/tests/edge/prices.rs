@@ -230,3 +230,66 @@ async fn conversion_and_visibility() {
         .await
         .expect_error(404, "ASSET_NOT_FOUND");
 }
+
+/// A planned price can be moved, and takes the end of the one before it along; one that has begun cannot.
+#[tokio::test]
+async fn a_planned_price_can_be_changed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let current = world
+        .post(&acme.key, &prices, json!({"price_credits": 2}))
+        .await
+        .expect(201);
+    let at = |hours: u32| now().after(HOUR * hours).to_string();
+    let planned = world
+        .post(
+            &acme.key,
+            &prices,
+            json!({"price_credits": 4, "effective_from": at(1)}),
+        )
+        .await
+        .expect(201);
+    world
+        .post(
+            &acme.key,
+            &prices,
+            json!({"price_credits": 9, "effective_from": at(5)}),
+        )
+        .await
+        .expect(201);
+    let path = format!("{prices}/{}", planned.text("/data/id"));
+    let moved = world
+        .patch(
+            &acme.key,
+            &path,
+            json!({"price_usd": 3, "effective_from": at(2)}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        (moved.at("/data/price_credits"), moved.at("/data/id")),
+        (&json!(6), planned.at("/data/id"))
+    );
+    let before = world
+        .get(&acme.key, &format!("{prices}/{}", current.text("/data/id")))
+        .await
+        .expect(200);
+    assert_eq!(
+        before.at("/data/effective_to"),
+        moved.at("/data/effective_from")
+    );
+    world
+        .patch(&acme.key, &path, json!({"effective_to": at(6)}))
+        .await
+        .expect_error(409, "PRICE_OVERLAP");
+    world
+        .patch(&acme.key, &path, json!({"effective_to": at(1)}))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    let begun = format!("{prices}/{}", current.text("/data/id"));
+    world
+        .patch(&acme.key, &begun, json!({"price_credits": 1}))
+        .await
+        .expect_error(409, "INVALID_STATE");
+}

@@ -1,0 +1,83 @@
+use super::product::Priced;
+use super::shape::{PriceOut, amount};
+use super::timeline;
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Shape, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Number;
+use souk_domain::prices::Validity;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::time::Timestamp;
+use souk_store::prices;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{company_id}/assets/{asset_id}/prices/{price_id}")
+    .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
+    .about("Prices", "Change a price that has not begun")
+    .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
+    .needs(Role::DataEngineer, Permission::Write)
+    .body(schema::<PricePatch>)
+    .returns(200, Shape::One(schema::<PriceOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct PricePatch {
+    /// Either this or `price_credits`, or neither.
+    #[schema(value_type = Option<f64>)]
+    price_usd: Option<Number>,
+    price_credits: Option<i64>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    effective_from: Option<Timestamp>,
+    /// `null` clears it: then the price holds until the next one.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    effective_to: Patch<Timestamp>,
+    company_id: Option<String>,
+}
+
+/// Changes amount or time of a planned price.
+pub async fn update_price(
+    State(api): State<ApiState>,
+    caller: Caller,
+    priced: Priced,
+    Body(body): Body<PricePatch>,
+) -> Result<Data<PriceOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let id = priced.price()?;
+    let now = caller.now();
+    let amount = match (&body.price_usd, body.price_credits) {
+        (None, None) => None,
+        (dollars, credits) => Some(amount(dollars.as_ref(), credits)?),
+    };
+    let from = body
+        .effective_from
+        .map(|at| timeline::begin(Some(at), now))
+        .transpose()?;
+
+    let mut write = api.db().write().await?;
+    priced.check_own(&mut write, &caller).await?;
+    let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
+    let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
+    if !price.validity.is_future(now) {
+        return Err(Problem::state(
+            "begun",
+            "a price that has begun cannot be changed; set another one",
+        ));
+    }
+    if let Some((credits, usd)) = amount {
+        (price.credits, price.usd) = (credits, usd);
+    }
+    let to = match body.effective_to {
+        Patch::Absent => price.validity.to,
+        Patch::Null => None,
+        Patch::Value(at) => Some(at),
+    };
+    let asked = Validity {
+        from: from.unwrap_or(price.validity.from),
+        to,
+    };
+    price.validity = timeline::shift(&mut write, &price, asked, now).await?;
+    prices::update(&mut write, &price, now).await?;
+    write.commit().await?;
+    price.updated_at = now;
+    Ok(Data(PriceOut::at(price, now)))
+}
