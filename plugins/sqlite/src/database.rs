@@ -20,10 +20,13 @@ const HEAP_BYTES: u64 = 256 << 20;
 /// The longest text, blob or row.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
 const STATEMENT_BYTES_MAX: i32 = 1 << 20;
+/// How deep an expression may nest. SQLite recurses over it, and at 900 the 512 KiB of stack that a component has are
+/// used up.
+const DEPTH_MAX: i32 = 400;
 /// Statements kept ready; a connection serves a seller's assets, which are few.
 pub const STATEMENTS_MAX: usize = 128;
 /// Instructions of SQLite's machine between two looks at the clock: well under a millisecond.
-const OPCODES_PER_CHECK: i32 = 4_000;
+const OPCODES_PER_CHECK: i32 = 1_000;
 
 pub struct Database {
     pub connection: Connection,
@@ -56,6 +59,7 @@ fn prepare(connection: &Connection, deadline: &Deadline) -> rusqlite::Result<()>
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, STATEMENT_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // The file is a stranger's: its views may not call functions that are unsafe in one.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

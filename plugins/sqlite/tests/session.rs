@@ -357,6 +357,12 @@ fn errors_say_whose_fault_they_are() {
         let error = ask(&mut session, query(text, vec![])).unwrap_err();
         assert_eq!(error.code, code, "{text}: {error:?}");
     }
+    // In a component, the depth that SQLite allows by default would be the end of the stack.
+    let deep = format!("SELECT 1{}", "+1".repeat(500));
+    assert_eq!(
+        ask(&mut session, query(&deep, vec![])).unwrap_err().code,
+        "statement_failed"
+    );
     let error = ask(&mut session, query("SELECT * FROM absent", vec![])).unwrap_err();
     assert_eq!(error.detail.as_deref(), Some("no such table: absent"));
     assert_eq!(error.source_code.as_deref(), Some("SQLITE_ERROR"));
