@@ -8,6 +8,7 @@
 //! `wasm32-wasi` headers describe the same libc, which Rust's target brings along.
 
 use crate::BuildError;
+use crate::cargo::TARGET;
 use crate::places::{Places, write_if_changed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,6 +115,8 @@ fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
             .filter(|dir| dir.is_dir())
             .map(|dir| format!("--sysroot={}", dir.display())),
     );
+    // Debian's wasi-libc, which clang looks for under the first preview's name only.
+    flags.push("-isystem /usr/include/wasm32-wasi".into());
     // Newest first.
     let versioned = (CLANG_MAJOR_MIN..=30)
         .rev()
@@ -131,9 +134,12 @@ fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
         for flags in &flags {
             let mut command = Command::new(&name);
             command
-                .args(["--target=wasm32-wasi", "-fsyntax-only"])
+                .arg(format!("--target={TARGET}"))
                 .args(flags.split_whitespace())
-                .arg(&probe);
+                .arg("-c")
+                .arg(&probe)
+                .arg("-o")
+                .arg(tools.join("probe.o"));
             if command.output().is_ok_and(|output| output.status.success()) {
                 return Ok(Some((name.into(), flags.clone())));
             }
