@@ -2,40 +2,33 @@
 //!
 //! The store says what should run ([`souk_store::connectors`]); the sandbox is made to agree, at start
 //! and whenever this or another host changes the store ([`reconcile`]). A version that fails is left
-//! where it is: what ran before goes on. See docs/decisions/uploaded-connectors-live-in-the-store.md.
+//! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 
+mod engines;
 mod health;
+mod upload;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
-use souk_domain::ids::{CompanyId, KeyId};
-pub use souk_sandbox::{ConnectorInfo, Scope};
-use souk_sandbox::{EngineInfo, LoadError, Status};
-use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
-use souk_store::reference::{self, StorageEngine};
+use souk_domain::ids::CompanyId;
+use souk_sandbox::{LoadError, Status};
+use souk_store::connectors::{self, Choice, PLATFORM, StoredConnector};
 use souk_store::{Change, Db, StoreError, Topic};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::App;
-use crate::connections::need;
+pub use engines::{Engines, engines};
+pub use souk_sandbox::{ConnectorInfo, Scope};
+pub use upload::{COMPONENT_BYTES_MAX, upload};
 
-/// Components with a language runtime and a database library inside stay below 20 MiB.
-pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
+use crate::App;
+
 /// Uploads held in memory at once; one more waits.
 const UPLOADS_MAX: usize = 2;
-/// A client that sends nothing for so long has gone.
-const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Versions that one scope may keep of all its connectors: each is compiled and held by every host.
-const VERSIONS_MAX: usize = 50;
 /// Pieces of an upload that was broken off, once it is certain that it was.
 const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Hosts that give engines their ids at the same moment: one wins, the others find the id.
-const ENGINE_ATTEMPTS: usize = 5;
 /// The store may be away for a moment; what a change asks for is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
@@ -134,46 +127,6 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
     sweep(app).await?;
     tokio::spawn(follow(app.clone()));
     Ok(())
-}
-
-/// Receives, checks, stores and stages a component; with `activate` it is put to work as well.
-pub async fn upload<S, E>(
-    app: &App,
-    scope: &Scope,
-    by: &KeyId,
-    body: S,
-    activate: bool,
-) -> Result<ConnectorInfo, ConnectorError>
-where
-    S: Stream<Item = Result<Bytes, E>> + Unpin,
-    E: std::fmt::Display,
-{
-    let _turn = app
-        .connectors
-        .uploads
-        .acquire()
-        .await
-        .map_err(|error| ConnectorError::Internal(error.to_string()))?;
-    let wasm = receive(body).await?;
-    let before = versions(app, scope);
-    let info = app.sandbox.load(&wasm, scope.clone()).await?;
-    let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
-    let kept = match is_new && before.len() >= VERSIONS_MAX {
-        true => Err(ConnectorError::Conflict(format!(
-            "there are {VERSIONS_MAX} connector versions already: delete some first"
-        ))),
-        false => keep(app, scope, by, &info, &wasm).await,
-    };
-    if let Err(error) = kept {
-        if is_new {
-            let _ = app.sandbox.remove(scope, &info.name, &info.version);
-        }
-        return Err(error);
-    }
-    match activate {
-        true => self::activate(app, scope, &info.name, &info.version).await,
-        false => Ok(info),
-    }
 }
 
 /// Sends new requests to a version, if it is healthy, and remembers that for every host and restart.
@@ -367,159 +320,6 @@ async fn sweep(app: &App) -> Result<(), ConnectorError> {
         tracing::info!(pieces = swept, "deleted pieces of broken connector uploads");
     }
     Ok(())
-}
-
-async fn receive<S, E>(mut body: S) -> Result<Vec<u8>, ConnectorError>
-where
-    S: Stream<Item = Result<Bytes, E>> + Unpin,
-    E: std::fmt::Display,
-{
-    let mut wasm = Vec::new();
-    loop {
-        let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
-        let next = next.map_err(|_| {
-            ConnectorError::Aborted(format!("no byte for {} seconds", IDLE_MAX.as_secs()))
-        })?;
-        let Some(bytes) = next else { return Ok(wasm) };
-        let bytes = bytes.map_err(|error| ConnectorError::Aborted(error.to_string()))?;
-        if wasm.len() + bytes.len() > COMPONENT_BYTES_MAX {
-            return Err(ConnectorError::TooLarge);
-        }
-        wasm.extend_from_slice(&bytes);
-    }
-}
-
-/// Writes the pieces, then the row. The same version with the same digest again changes nothing.
-async fn keep(
-    app: &App,
-    scope: &Scope,
-    by: &KeyId,
-    info: &ConnectorInfo,
-    wasm: &[u8],
-) -> Result<(), ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
-    let bundled = *scope == Scope::Platform
-        && app.connectors.bundled.lock().get(&info.name) == Some(&info.version);
-    let text = scope_text(scope);
-    let before =
-        connectors::get(&mut *app.db.read().await?, text, &info.name, &info.version).await?;
-    match before {
-        Some(before) if before.digest == info.digest => return Ok(()),
-        Some(before) => {
-            let conflict = LoadError::Conflict {
-                name: info.name.clone(),
-                version: info.version.clone(),
-                digest: before.digest,
-            };
-            return Err(conflict.into());
-        }
-        // The host brings these very bytes along: there is nothing to keep.
-        None if bundled => return Ok(()),
-        None => {}
-    }
-    for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
-        let mut tx = app.db.write().await?;
-        connectors::put_chunk(&mut tx, &info.digest, piece as i64, bytes, app.clock.now()).await?;
-        tx.commit().await?;
-    }
-    let mut tx = app.db.write().await?;
-    let row = StoredConnector {
-        scope: text.to_owned(),
-        name: info.name.clone(),
-        version: info.version.clone(),
-        digest: info.digest.clone(),
-        size_bytes: wasm.len() as i64,
-        uploaded_by: by.to_string(),
-        created_at: app.clock.now(),
-    };
-    connectors::insert(&mut tx, &row).await?;
-    tx.touch(Topic::Connector, &info.name);
-    // Before the commit: its announcement must find the version known.
-    app.connectors
-        .stored
-        .lock()
-        .insert(key(text, &info.name, &info.version));
-    tx.commit().await.inspect_err(|_| {
-        app.connectors
-            .stored
-            .lock()
-            .remove(&key(text, &info.name, &info.version));
-    })?;
-    Ok(())
-}
-
-/// The engines that a company can name in a connection, with what the active connector says about
-/// each; `None`: none is active. An engine that has no id yet is given one.
-pub async fn engines(
-    app: &App,
-    company: &CompanyId,
-) -> Result<Vec<(StorageEngine, Option<EngineInfo>)>, ConnectorError> {
-    let active = app.sandbox.engines(company.as_str());
-    let mut known = reference::engines(&mut *app.db.read().await?, company.as_str()).await?;
-    let new: Vec<&EngineInfo> = active
-        .iter()
-        .filter(|info| known.iter().all(|engine| engine.slug != info.slug))
-        .collect();
-    if !new.is_empty() {
-        for info in new {
-            ensure_engine(app, &described(app, company, info)).await?;
-        }
-        known = reference::engines(&mut *app.db.read().await?, company.as_str()).await?;
-    }
-    let with_info = |engine: StorageEngine| {
-        let info = active.iter().find(|info| info.slug == engine.slug).cloned();
-        (engine, info)
-    };
-    Ok(known.into_iter().map(with_info).collect())
-}
-
-/// The ids of the engines that a company can see, by slug.
-pub struct Engines(Vec<(StorageEngine, Option<EngineInfo>)>);
-
-impl Engines {
-    pub async fn load(app: &App, company: &CompanyId) -> Result<Engines, ConnectorError> {
-        Ok(Engines(engines(app, company).await?))
-    }
-
-    pub fn id(&self, slug: &str) -> Option<i64> {
-        self.0
-            .iter()
-            .find(|(engine, _)| engine.slug == slug)
-            .map(|(engine, _)| engine.id)
-    }
-}
-
-async fn ensure_engine(app: &App, engine: &StorageEngine) -> Result<(), ConnectorError> {
-    for _ in 0..ENGINE_ATTEMPTS {
-        let mut tx = app.db.write().await?;
-        match reference::ensure_engine(&mut tx, engine).await {
-            Err(StoreError::Conflict | StoreError::Busy) => continue,
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(tx.commit().await?),
-        }
-    }
-    Err(StoreError::Busy.into())
-}
-
-/// An engine as a reference row, without its id.
-fn described(app: &App, company: &CompanyId, info: &EngineInfo) -> StorageEngine {
-    let mine = |connector: &ConnectorInfo| {
-        connector.company_id.as_deref() == Some(company.as_str()) && connector.digest == info.digest
-    };
-    let private = app.sandbox.connectors().iter().any(mine);
-    StorageEngine {
-        id: 0,
-        scope: if private {
-            company.to_string()
-        } else {
-            PLATFORM.to_owned()
-        },
-        slug: info.slug.clone(),
-        name: info.title.clone(),
-        dialect: info.dialect.clone(),
-        need: need(info),
-        credential_types: info.credential_types.clone(),
-    }
 }
 
 async fn remember(

@@ -1,0 +1,139 @@
+//! Taking in a component: received, checked by the sandbox, kept in the store.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use souk_domain::ids::KeyId;
+use souk_sandbox::{ConnectorInfo, LoadError, Scope};
+use souk_store::Topic;
+use souk_store::connectors::{self, CHUNK_BYTES, StoredConnector};
+
+use super::{ConnectorError, key, scope_text, versions};
+use crate::App;
+
+/// Components with a language runtime and a database library inside stay below 20 MiB.
+pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
+/// A client that sends nothing for so long has gone.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Versions that one scope may keep of all its connectors: each is compiled and held by every host.
+const VERSIONS_MAX: usize = 50;
+
+/// Receives, checks, stores and stages a component; with `activate` it is put to work as well.
+pub async fn upload<S, E>(
+    app: &App,
+    scope: &Scope,
+    by: &KeyId,
+    body: S,
+    activate: bool,
+) -> Result<ConnectorInfo, ConnectorError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::fmt::Display,
+{
+    let _turn = app
+        .connectors
+        .uploads
+        .acquire()
+        .await
+        .map_err(|error| ConnectorError::Internal(error.to_string()))?;
+    let wasm = receive(body).await?;
+    let before = versions(app, scope);
+    let info = app.sandbox.load(&wasm, scope.clone()).await?;
+    let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
+    let kept = match is_new && before.len() >= VERSIONS_MAX {
+        true => Err(ConnectorError::Conflict(format!(
+            "there are {VERSIONS_MAX} connector versions already: delete some first"
+        ))),
+        false => keep(app, scope, by, &info, &wasm).await,
+    };
+    if let Err(error) = kept {
+        if is_new {
+            let _ = app.sandbox.remove(scope, &info.name, &info.version);
+        }
+        return Err(error);
+    }
+    match activate {
+        true => super::activate(app, scope, &info.name, &info.version).await,
+        false => Ok(info),
+    }
+}
+
+async fn receive<S, E>(mut body: S) -> Result<Vec<u8>, ConnectorError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::fmt::Display,
+{
+    let mut wasm = Vec::new();
+    loop {
+        let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
+        let next = next.map_err(|_| {
+            ConnectorError::Aborted(format!("no byte for {} seconds", IDLE_MAX.as_secs()))
+        })?;
+        let Some(bytes) = next else { return Ok(wasm) };
+        let bytes = bytes.map_err(|error| ConnectorError::Aborted(error.to_string()))?;
+        if wasm.len() + bytes.len() > COMPONENT_BYTES_MAX {
+            return Err(ConnectorError::TooLarge);
+        }
+        wasm.extend_from_slice(&bytes);
+    }
+}
+
+/// Writes the pieces, then the row. The same version with the same digest again changes nothing.
+async fn keep(
+    app: &App,
+    scope: &Scope,
+    by: &KeyId,
+    info: &ConnectorInfo,
+    wasm: &[u8],
+) -> Result<(), ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    let bundled = *scope == Scope::Platform
+        && app.connectors.bundled.lock().get(&info.name) == Some(&info.version);
+    let text = scope_text(scope);
+    let before =
+        connectors::get(&mut *app.db.read().await?, text, &info.name, &info.version).await?;
+    match before {
+        Some(before) if before.digest == info.digest => return Ok(()),
+        Some(before) => {
+            let conflict = LoadError::Conflict {
+                name: info.name.clone(),
+                version: info.version.clone(),
+                digest: before.digest,
+            };
+            return Err(conflict.into());
+        }
+        // The host brings these very bytes along: there is nothing to keep.
+        None if bundled => return Ok(()),
+        None => {}
+    }
+    for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
+        let mut tx = app.db.write().await?;
+        connectors::put_chunk(&mut tx, &info.digest, piece as i64, bytes, app.clock.now()).await?;
+        tx.commit().await?;
+    }
+    let mut tx = app.db.write().await?;
+    let row = StoredConnector {
+        scope: text.to_owned(),
+        name: info.name.clone(),
+        version: info.version.clone(),
+        digest: info.digest.clone(),
+        size_bytes: wasm.len() as i64,
+        uploaded_by: by.to_string(),
+        created_at: app.clock.now(),
+    };
+    connectors::insert(&mut tx, &row).await?;
+    tx.touch(Topic::Connector, &info.name);
+    // Before the commit: its announcement must find the version known.
+    app.connectors
+        .stored
+        .lock()
+        .insert(key(text, &info.name, &info.version));
+    tx.commit().await.inspect_err(|_| {
+        app.connectors
+            .stored
+            .lock()
+            .remove(&key(text, &info.name, &info.version));
+    })?;
+    Ok(())
+}

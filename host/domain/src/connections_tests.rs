@@ -1,0 +1,153 @@
+use super::*;
+
+fn postgres() -> Engine {
+    Engine {
+        slug: "postgres".into(),
+        need: Need::Tcp,
+        credential_types: vec!["PASSWORD".into()],
+    }
+}
+
+fn seller_api() -> Engine {
+    Engine {
+        slug: "seller-api".into(),
+        need: Need::Http,
+        credential_types: vec!["API_KEY".into()],
+    }
+}
+
+fn draft() -> Draft {
+    Draft {
+        name: "sales".into(),
+        credential_type: "PASSWORD".into(),
+        host: Some("db.example.com".into()),
+        database: Some("sales".into()),
+        credentials: Some(
+            [
+                ("username".to_owned(), "u".to_owned()),
+                ("password".to_owned(), "p".to_owned()),
+            ]
+            .into(),
+        ),
+        ..Draft::default()
+    }
+}
+
+fn fields(faults: Vec<Invalid>) -> Vec<&'static str> {
+    faults.into_iter().map(|fault| fault.field).collect()
+}
+
+/// The engine's own port and TLS are what a client gets who says nothing.
+#[test]
+fn defaults_are_the_engines_port_tls_and_ten_seconds() {
+    let checked = check(&postgres(), &draft()).unwrap();
+    assert_eq!(checked.statement_timeout_ms, 10_000);
+    let Target::Tcp { port, ssl_mode, .. } = checked.target else {
+        panic!("not tcp")
+    };
+    assert_eq!((port, ssl_mode), (5432, SslMode::Require));
+}
+
+/// Every broken member is reported at once.
+#[test]
+fn all_faults_are_reported_together() {
+    let broken = Draft {
+        name: " ".into(),
+        host: Some("https://db.example.com".into()),
+        port: Some(0),
+        database: None,
+        ssl_mode: Some("prefer".into()),
+        ca_pem: Some("junk".into()),
+        statement_timeout_ms: Some(60_001),
+        credentials: Some(BTreeMap::new()),
+        ..draft()
+    };
+    let faults = fields(check(&postgres(), &broken).unwrap_err());
+    assert_eq!(
+        faults,
+        [
+            "name",
+            "credentials",
+            "credentials",
+            "statement_timeout_ms",
+            "host",
+            "port",
+            "database",
+            "ssl_mode",
+            "ca_pem"
+        ]
+    );
+}
+
+#[test]
+fn a_credential_type_of_another_engine_is_refused() {
+    let faults = check(
+        &postgres(),
+        &Draft {
+            credential_type: "API_KEY".into(),
+            ..draft()
+        },
+    )
+    .unwrap_err();
+    assert_eq!(fields(faults), ["credential_type"]);
+}
+
+#[test]
+fn base_urls_are_http_without_secrets_or_query() {
+    let with = |url: &str| {
+        let credentials = Some([("api_key".to_owned(), "k".to_owned())].into());
+        check(
+            &seller_api(),
+            &Draft {
+                name: "api".into(),
+                credential_type: "API_KEY".into(),
+                base_url: Some(url.into()),
+                credentials,
+                ..Draft::default()
+            },
+        )
+    };
+    let Target::Http { base_url, .. } = with("https://api.example.com/v1/").unwrap().target else {
+        panic!("not http")
+    };
+    assert_eq!(base_url, "https://api.example.com/v1");
+    for refused in [
+        "",
+        "api.example.com",
+        "ftp://example.com",
+        "https://u:p@example.com",
+        "https://example.com/?q=1",
+        "https://example.com/#x",
+        "file:///etc/passwd",
+    ] {
+        assert_eq!(
+            fields(with(refused).unwrap_err()),
+            ["base_url"],
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn file_names_are_one_plain_segment() {
+    for name in ["a", "sales.db", "sales-2024_q1.sqlite3", "_x"] {
+        assert!(is_file_name(name), "{name}");
+    }
+    for name in [
+        "",
+        ".",
+        "..",
+        ".hidden",
+        "a/b",
+        "a\\b",
+        "a b",
+        "a..b",
+        "a.",
+        "-a",
+        "é",
+        "a\0",
+        &"x".repeat(129),
+    ] {
+        assert!(!is_file_name(name), "{name}");
+    }
+}
