@@ -269,8 +269,9 @@ impl WireSession {
             }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
         };
+        let asked = !lease.flights.is_empty();
         for command in step.commands {
-            self.carry_out(command)
+            self.carry_out(command, asked)
                 .map_err(|fault| End::Lost(culprit, fault))?;
         }
         if step.events.is_empty() {
@@ -284,7 +285,7 @@ impl WireSession {
     }
 
     #[inline]
-    fn carry_out(&mut self, command: Command) -> Result<(), Fault> {
+    fn carry_out(&mut self, command: Command, asked: bool) -> Result<(), Fault> {
         match (command, &mut self.wire) {
             (Command::Send(bytes), Wire::Tcp { unsent, .. }) => {
                 if unsent.is_empty() {
@@ -299,6 +300,10 @@ impl WireSession {
                 }
             }
             (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => aside(dialer.clone(), bytes),
+            // Else a session could go on calling the seller for ever, and nobody would see it.
+            (Command::Request(_), Wire::Http { .. }) if !asked => {
+                return Err(broken("it made an HTTP request that nobody asked for"));
+            }
             (Command::Request(request), Wire::Http { origin, exchanges }) => {
                 if exchanges.len() >= EXCHANGES_MAX {
                     return Err(broken(format!(
