@@ -32,6 +32,14 @@ pub struct List<T> {
     pub page: Page,
 }
 
+/// 200 `{"data": […], "meta": {"total", "limit", "offset"}}`.
+pub struct Slice<T> {
+    pub data: Vec<T>,
+    pub total: i64,
+    pub limit: i64,
+    pub offset: i64,
+}
+
 /// 204.
 pub struct Deleted;
 
@@ -76,9 +84,9 @@ struct Envelope<'a, T> {
 }
 
 #[derive(Serialize)]
-struct ListEnvelope<'a, T> {
+struct ListEnvelope<'a, T, M> {
     data: &'a [T],
-    meta: Meta,
+    meta: M,
 }
 
 #[derive(Serialize)]
@@ -86,6 +94,13 @@ struct Meta {
     total: i64,
     page: i64,
     per_page: i64,
+}
+
+#[derive(Serialize)]
+struct SliceMeta {
+    total: i64,
+    limit: i64,
+    offset: i64,
 }
 
 fn encode(value: &impl Serialize) -> Result<Bytes, Problem> {
@@ -156,6 +171,20 @@ impl<T: Serialize> IntoResponse for List<T> {
             })
             .map(|body| json(StatusCode::OK, body)),
         )
+    }
+}
+
+impl<T: Serialize> IntoResponse for Slice<T> {
+    fn into_response(self) -> Response {
+        let envelope = ListEnvelope {
+            data: &self.data,
+            meta: SliceMeta {
+                total: self.total,
+                limit: self.limit,
+                offset: self.offset,
+            },
+        };
+        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
     }
 }
 

@@ -72,7 +72,7 @@ mod state;
 pub mod storage_engines;
 pub mod system;
 
-pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared};
+pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared, Slice};
 pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
 pub use caller::Caller;
 pub use openapi::schema;

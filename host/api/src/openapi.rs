@@ -113,6 +113,12 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
         "required": ["total", "page", "per_page"],
         "properties": {"total": {"type": "integer"}, "page": {"type": "integer"}, "per_page": {"type": "integer"}},
     });
+    let slice = json!({
+        "type": "object",
+        "required": ["total", "limit", "offset"],
+        "properties": {"total": {"type": "integer"}, "limit": {"type": "integer"}, "offset": {"type": "integer"}},
+    });
+    schemas.0.insert("SliceMeta".to_owned(), slice);
     schemas.0.insert("Problem".to_owned(), problem);
     schemas.0.insert("Meta".to_owned(), meta);
     schemas.0
@@ -185,12 +191,22 @@ fn success(operation: &Operation, schemas: &mut Schemas) -> Value {
                 "meta": {"$ref": "#/components/schemas/Meta"},
             }})
         }
+        Shape::Slice(schema) => {
+            json!({"type": "object", "required": ["data", "meta"], "properties": {
+                "data": {"type": "array", "items": schema(schemas)},
+                "meta": {"$ref": "#/components/schemas/SliceMeta"},
+            }})
+        }
         Shape::Bare(schema) => schema(schemas),
         Shape::Raw(kind) => {
             return json!({"description": "Success.", "headers": headers(), "content": {kind: {}}});
         }
     };
-    json!({"description": "Success.", "headers": headers(), "content": {"application/json": {"schema": content}}})
+    let mut content = json!({"application/json": {"schema": content}});
+    if let Some(kind) = operation.also {
+        content[kind] = json!({"schema": {"type": "string"}});
+    }
+    json!({"description": "Success.", "headers": headers(), "content": content})
 }
 
 fn headers() -> Value {
@@ -230,7 +246,10 @@ fn query_parameter(param: &Param) -> Value {
         }
         ParamKind::Boolean => json!({"type": "boolean"}),
         ParamKind::Text { chars_max } => json!({"type": "string", "maxLength": chars_max}),
-        ParamKind::Time => json!({"type": "string", "format": "date-time"}),
+        ParamKind::From | ParamKind::Until => {
+            json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
+        }
+        ParamKind::Date => json!({"type": "string", "format": "date"}),
         ParamKind::OneOf(choices) => json!({"type": "string", "enum": choices}),
     };
     json!({"name": param.name, "in": "query", "description": param.about, "schema": schema})

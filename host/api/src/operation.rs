@@ -51,10 +51,20 @@ pub enum CompanyRule {
 
 #[derive(Clone, Copy)]
 pub enum ParamKind {
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     Boolean,
-    Text { chars_max: usize },
-    Time,
+    Text {
+        chars_max: usize,
+    },
+    /// A date, meaning its midnight UTC, or an instant: from then on.
+    From,
+    /// A date, which is included, or an instant, which is not.
+    Until,
+    /// A UTC date, read as its midnight.
+    Date,
     OneOf(&'static [&'static str]),
 }
 
@@ -92,6 +102,8 @@ pub enum Shape {
     One(SchemaFn),
     /// `{"data": [<schema>], "meta": {total, page, per_page}}`
     List(SchemaFn),
+    /// `{"data": [<schema>], "meta": {total, limit, offset}}`
+    Slice(SchemaFn),
     /// The schema as it is, without the envelope.
     Bare(SchemaFn),
     Empty,
@@ -126,6 +138,8 @@ pub struct Operation {
     pub body_type: &'static str,
     pub success: u16,
     pub shape: Shape,
+    /// Another content type in which the answer can be had.
+    pub also: Option<&'static str>,
 }
 
 impl Operation {
@@ -172,6 +186,7 @@ impl Operation {
                 _ => 200,
             },
             shape: Shape::Empty,
+            also: None,
         }
     }
 
@@ -276,6 +291,11 @@ impl Operation {
     pub const fn returns(mut self, success: u16, shape: Shape) -> Operation {
         self.success = success;
         self.shape = shape;
+        self
+    }
+
+    pub const fn also(mut self, content_type: &'static str) -> Operation {
+        self.also = Some(content_type);
         self
     }
 }

@@ -5,7 +5,7 @@ use crate::operation::{Param, ParamKind};
 use crate::problem::{FieldError, Problem};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use std::convert::Infallible;
 
 /// More parameters than any operation has: a bound on the work below.
@@ -118,14 +118,32 @@ fn value(kind: ParamKind, text: &str) -> Result<Value, String> {
             count if count <= chars_max && !text.contains('\0') => Ok(Value::Text(text.to_owned())),
             _ => Err(format!("must be a text of at most {chars_max} characters")),
         },
-        ParamKind::Time => Timestamp::parse(text)
+        ParamKind::From => date(text)
+            .map_or_else(|| instant(text), Ok)
+            .map(Value::Time),
+        ParamKind::Until => date(text)
+            .map_or_else(|| instant(text), |midnight| Ok(midnight.after(DAY)))
+            .map(Value::Time),
+        ParamKind::Date => date(text)
             .map(Value::Time)
-            .map_err(|error| error.to_string()),
+            .ok_or_else(|| "must be a date such as 2026-01-31".to_owned()),
         ParamKind::OneOf(choices) => match choices.iter().find(|choice| **choice == text) {
             Some(choice) => Ok(Value::Choice(choice)),
             None => Err(format!("must be one of {}", choices.join(", "))),
         },
     }
+}
+
+/// Midnight UTC of a date.
+fn date(text: &str) -> Option<Timestamp> {
+    match text.len() == "2026-01-31".len() {
+        true => Timestamp::parse(&format!("{text}T00:00:00Z")).ok(),
+        false => None,
+    }
+}
+
+fn instant(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).map_err(|error| error.to_string())
 }
 
 fn unknown(params: &[Param]) -> String {
@@ -194,6 +212,28 @@ mod tests {
             .map(|error| error["field"].as_str().unwrap())
             .collect();
         assert_eq!(fields, ["per_page", "page", "nope", "sort_order"]);
+    }
+
+    /// A date is a whole day: it begins a period at its midnight and ends one at the next.
+    #[test]
+    fn dates_are_whole_days() {
+        let read = |kind, text: &str| match value(kind, text) {
+            Ok(Value::Time(time)) => Some(time.to_string()),
+            _ => None,
+        };
+        let midnight = |day: u32| Some(format!("2026-01-0{day}T00:00:00Z"));
+        assert_eq!(read(ParamKind::From, "2026-01-02"), midnight(2));
+        assert_eq!(read(ParamKind::Until, "2026-01-02"), midnight(3));
+        assert_eq!(read(ParamKind::Date, "2026-01-02"), midnight(2));
+        assert_eq!(read(ParamKind::Until, "2026-01-02T00:00:00Z"), midnight(2));
+        assert_eq!(
+            read(ParamKind::From, "2026-01-02T01:00:00+01:00"),
+            midnight(2)
+        );
+        for wrong in ["2026-02-30", "2026-1-2", "yesterday", ""] {
+            assert_eq!(read(ParamKind::From, wrong), None, "{wrong}");
+        }
+        assert_eq!(read(ParamKind::Date, "2026-01-02T00:00:00Z"), None);
     }
 
     /// An open query keeps what it does not declare.

@@ -22,6 +22,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "commerce",
         include_str!("../migrations/0005_commerce.sql"),
     ),
+    (
+        7,
+        "marketplace",
+        include_str!("../migrations/0007_marketplace.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -3,7 +3,7 @@
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::fields::Fields;
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 
 /// Findings of one kind that are listed; the counts go on.
@@ -178,4 +178,71 @@ async fn orphan_holds(db: &mut AnyConnection, now: Timestamp) -> Result<i64, Sto
         .fetch_one(db)
         .await?
         .number("value")
+}
+
+/// What was booked on one day, and what every kind of account held at its end. Cash is what the bank's statement must agree with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day {
+    pub booked: Vec<Booked>,
+    /// By kind of account, in cents; they add up to zero.
+    pub closing: Vec<(String, i64)>,
+}
+
+/// The transactions of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Booked {
+    pub kind: String,
+    pub transactions: i64,
+    /// As buyers saw it.
+    pub credits: i64,
+    pub cents: i64,
+}
+
+/// The day that begins at `midnight`, UTC.
+pub async fn day(db: &Db, midnight: Timestamp) -> Result<Day, StoreError> {
+    let end = midnight.after(DAY);
+    let mut snapshot = db.snapshot().await?;
+    let rows = sqlx::query(
+        "SELECT type, COUNT(*) AS transactions, CAST(SUM(amount_credits) AS BIGINT) AS credits, CAST(SUM(amount_cents) AS BIGINT) AS cents
+         FROM transactions
+         WHERE created_at >= $1 AND created_at < $2
+         GROUP BY type
+         ORDER BY type",
+    )
+    .bind(midnight.micros())
+    .bind(end.micros())
+    .fetch_all(&mut *snapshot)
+    .await?;
+    let booked = rows.iter().map(|row| {
+        Ok(Booked {
+            kind: row.text("type")?,
+            transactions: row.number("transactions")?,
+            credits: row.number("credits")?,
+            cents: row.number("cents")?,
+        })
+    });
+    let booked = booked.collect::<Result<_, StoreError>>()?;
+    // Backwards from what accounts hold now: the days since are fewer than those before.
+    let rows = sqlx::query(
+        "SELECT a.kind, CAST(SUM(a.balance_cents - COALESCE(r.total, 0) + COALESCE(p.total, 0)) AS BIGINT) AS cents
+         FROM accounts a
+         LEFT JOIN (SELECT e.to_account AS id, SUM(e.amount_cents) AS total
+                    FROM transactions t JOIN entries e ON e.transaction_id = t.id
+                    WHERE t.created_at >= $1
+                    GROUP BY e.to_account) r ON r.id = a.id
+         LEFT JOIN (SELECT e.from_account AS id, SUM(e.amount_cents) AS total
+                    FROM transactions t JOIN entries e ON e.transaction_id = t.id
+                    WHERE t.created_at >= $1
+                    GROUP BY e.from_account) p ON p.id = a.id
+         GROUP BY a.kind
+         ORDER BY a.kind",
+    )
+    .bind(end.micros())
+    .fetch_all(&mut *snapshot)
+    .await?;
+    let closing = rows
+        .iter()
+        .map(|row| Ok((row.text("kind")?, row.number("cents")?)))
+        .collect::<Result<_, StoreError>>()?;
+    Ok(Day { booked, closing })
 }

@@ -15,6 +15,10 @@ use sqlx::any::AnyRow;
 pub struct Line {
     /// Of a seller's view `ern_…` with the rest of the transaction's id.
     pub id: String,
+    /// The line that this one takes back, of the same company's statement.
+    pub reversal_of: Option<String>,
+    /// False: the company earned by it, as the seller.
+    pub is_own: bool,
     pub kind: LineType,
     /// Signed, from the company's point of view. For the seller: the credits that the buyer paid.
     pub credits: i64,
@@ -225,6 +229,8 @@ fn line(transaction: Transaction, company: &CompanyId) -> Line {
         };
         Line {
             id: transaction.id.to_string(),
+            reversal_of: transaction.reversal_of.as_ref().map(|id| id.to_string()),
+            is_own,
             kind: match transaction.kind {
                 TransactionType::TopUp => LineType::TopUp,
                 TransactionType::Grant => LineType::Grant,
@@ -238,10 +244,10 @@ fn line(transaction: Transaction, company: &CompanyId) -> Line {
             transaction,
         }
     } else {
-        let rest = transaction.id.as_str();
-        let rest = rest.strip_prefix(TRANSACTION_PREFIX).unwrap_or(rest);
         Line {
-            id: format!("{EARNING_PREFIX}{rest}"),
+            id: earning_id(&transaction.id),
+            reversal_of: transaction.reversal_of.as_ref().map(earning_id),
+            is_own,
             kind: match transaction.kind {
                 TransactionType::Refund => LineType::Refund,
                 _ => LineType::Earning,
@@ -254,6 +260,13 @@ fn line(transaction: Transaction, company: &CompanyId) -> Line {
             },
         }
     }
+}
+
+/// What a transaction is called on the statement of the seller who earned by it.
+fn earning_id(id: &TransactionId) -> String {
+    let id = id.as_str();
+    let rest = id.strip_prefix(TRANSACTION_PREFIX).unwrap_or(id);
+    format!("{EARNING_PREFIX}{rest}")
 }
 
 fn from_row(row: &AnyRow) -> Result<Transaction, StoreError> {

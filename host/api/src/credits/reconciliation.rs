@@ -1,15 +1,23 @@
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Param, ParamKind, Problem, Query, Shape, schema};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::roles::{Permission, Role};
-use souk_store::reconciliation::reconcile;
+use souk_store::reconciliation::{day, reconcile};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
+
+const DATE: Param = Param {
+    name: "date",
+    kind: ParamKind::Date,
+    about: "Also what was booked on this UTC date, and what accounts held at its end.",
+};
 
 pub const OPERATION: Operation = Operation::get("reconcile_ledger", "/admin/ledger/reconciliation")
     .about("Credits", "Prove that the books balance")
     .notes("Platform staff only. Reads everything: run it daily, not by the minute.")
     .needs(Role::SuperAdmin, Permission::Read)
     .hourly(60)
+    .query(&[DATE])
     .returns(200, Shape::One(schema::<ReconciliationOut>));
 
 #[derive(Serialize, ToSchema)]
@@ -23,6 +31,30 @@ pub struct ReconciliationOut {
     open_holds: i64,
     orphan_holds: i64,
     mismatches: Vec<Mismatch>,
+    /// When a date was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day: Option<DayOut>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReconciliationDay)]
+pub struct DayOut {
+    #[schema(format = Date)]
+    date: String,
+    booked: Vec<BookedOut>,
+    /// Cents at the end of the day (or now, of a day that has not ended) by kind of account: `cash`, `platform_promo`,
+    /// `platform_revenue`, `buyer`, `seller_pending`, `seller_payable`. They add up to zero; cash is minus what the bank holds.
+    closing_usd_cents: BTreeMap<String, i64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReconciliationBooked)]
+pub struct BookedOut {
+    r#type: String,
+    transactions: i64,
+    /// Signed, as buyers saw it.
+    amount_credits: i64,
+    amount_usd_cents: i64,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -38,7 +70,25 @@ pub struct Mismatch {
 pub async fn reconcile_ledger(
     State(api): State<ApiState>,
     caller: Caller,
+    query: Query,
 ) -> Result<Data<ReconciliationOut>, Problem> {
+    let day = match query.time("date") {
+        None => None,
+        Some(midnight) => {
+            let found = day(api.db(), midnight).await?;
+            let booked = found.booked.into_iter().map(|booked| BookedOut {
+                r#type: booked.kind,
+                transactions: booked.transactions,
+                amount_credits: booked.credits,
+                amount_usd_cents: booked.cents,
+            });
+            Some(DayOut {
+                date: midnight.date(),
+                booked: booked.collect(),
+                closing_usd_cents: found.closing.into_iter().collect(),
+            })
+        }
+    };
     let found = reconcile(api.db(), caller.now()).await?;
     Ok(Data(ReconciliationOut {
         balanced: found.is_balanced(),
@@ -57,5 +107,6 @@ pub async fn reconcile_ledger(
                 found: finding.found,
             })
             .collect(),
+        day,
     }))
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use souk_domain::time::Timestamp;
-use souk_store::statements::Line;
+use souk_store::statements::{Line, LineType};
 use utoipa::ToSchema;
 
 #[derive(Serialize, ToSchema)]
@@ -13,7 +13,7 @@ pub struct TransactionOut {
     pub r#type: &'static str,
     /// `posted`
     pub status: &'static str,
-    /// Signed: what it added to the company's credits. Of an earning, what the buyer paid.
+    /// Signed: what it added to the company's credits. Of an earning, what the buyer paid; negative when it was refunded.
     pub amount_credits: i64,
     /// Signed. Of an earning, the seller's share.
     pub amount_usd_cents: i64,
@@ -33,28 +33,28 @@ pub struct TransactionOut {
 
 impl From<Line> for TransactionOut {
     fn from(line: Line) -> TransactionOut {
-        let of_buyer = line.kind != souk_store::statements::LineType::Earning;
         let transaction = line.transaction;
+        // A charge is asked for by the buyer's key, a refund by the seller's or the platform's: the other side does not see it.
+        let is_asker = line.is_own != (line.kind == LineType::Refund);
         TransactionOut {
             id: line.id,
             r#type: line.kind.as_str(),
             status: "posted",
             amount_credits: line.credits,
             amount_usd_cents: line.amount.get(),
-            // The rest is the buyer's own business.
-            balance_after_credits: transaction.balance_after.filter(|_| of_buyer),
+            balance_after_credits: transaction.balance_after.filter(|_| line.is_own),
             api_key_id: transaction
                 .key
-                .filter(|_| of_buyer)
+                .filter(|_| is_asker)
                 .map(|id| id.to_string()),
             request_id: transaction
                 .request
-                .filter(|_| of_buyer)
+                .filter(|_| is_asker)
                 .map(|id| id.to_string()),
             product_id: transaction.product_id,
             purchase_id: transaction.purchase.map(|id| id.to_string()),
             execution_id: transaction.execution.map(|id| id.to_string()),
-            reversal_of: transaction.reversal_of.map(|id| id.to_string()),
+            reversal_of: line.reversal_of,
             description: transaction.description,
             created_at: transaction.created_at,
             posted_at: transaction.created_at,

@@ -11,5 +11,6 @@ mod money;
 mod openapi;
 mod prices;
 mod purchases;
+mod statements;
 mod wire;
 mod world;

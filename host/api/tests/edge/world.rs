@@ -7,11 +7,16 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_api::{ApiState, Settings};
 use souk_app::{App, Parts};
-use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
-use souk_domain::time::Timestamp;
+use souk_domain::ids::{
+    AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
+};
+use souk_domain::money::Credits;
+use souk_domain::products::Product;
+use souk_domain::time::{HOUR, Timestamp};
 use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::sealing::Sealer;
-use souk_store::teller::Teller;
+use souk_store::teller::{HoldRequest, Receipt, Teller};
 use souk_store::{Db, OpenOptions, assets, endpoints, founding};
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -188,6 +193,53 @@ impl World {
             .unwrap();
         write.commit().await.unwrap();
         id.to_string()
+    }
+
+    /// Credits out of the platform's pocket.
+    pub async fn grant(&self, company: &Company, credits: i64) {
+        let path = format!("/admin/companies/{}/credits/grants", company.id);
+        let body = json!({"credits": credits, "reason": "test"});
+        self.post(&self.platform, &path, body).await.expect(201);
+    }
+
+    /// A charged run that succeeded, without running anything: the transaction's id.
+    pub async fn charge(
+        &self,
+        buyer: &Company,
+        seller: &Company,
+        asset: &str,
+        credits: i64,
+    ) -> String {
+        let (buyer, at) = (CompanyId::parse(&buyer.id).unwrap(), now());
+        let run = Run {
+            id: ExecutionId::generate_at(at),
+            company: buyer.clone(),
+            seller: CompanyId::parse(&seller.id).unwrap(),
+            product: Product::Asset(AssetId::parse(asset).unwrap()),
+            purchase: None,
+            price: None,
+            key: KeyId::generate(),
+            request: RequestId::generate_at(at),
+            outcome: Outcome::Succeeded,
+            billing: Billing::Charged,
+            rows: 1,
+            bytes: 10,
+            started_at: at,
+            duration_us: 2_000,
+        };
+        let request = HoldRequest {
+            execution: run.id.clone(),
+            buyer,
+            amount: Credits::new(credits).unwrap(),
+            expires_at: at.after(HOUR),
+        };
+        let hold = self.teller.hold(request).await.unwrap();
+        let receipt = Receipt {
+            run,
+            idempotency: None,
+        };
+        let posted = self.teller.post(hold, receipt).await.unwrap();
+        posted.transaction.unwrap().to_string()
     }
 
     /// A published endpoint, straight in the store.

@@ -1,0 +1,69 @@
+use super::shape::TransactionOut;
+use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::ids::CompanyId;
+use souk_domain::roles::{Permission, Role};
+use souk_store::refunds::{self, RefundError};
+use souk_store::statements;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post(
+    "refund_transaction",
+    "/companies/{company_id}/credits/transactions/{transaction_id}/refund",
+)
+.about("Credits", "Give back what a buyer paid")
+.notes(
+    "By the company that earned it, or by platform staff. `transaction_id` is the earning on the seller's statement or the charge on the \
+     buyer's. The buyer receives all of it, the seller and the platform give back exactly their shares. Once: 409 after that.",
+)
+.needs(Role::Admin, Permission::Write)
+.body(schema::<RefundIn>)
+.returns(201, Shape::One(schema::<TransactionOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct RefundIn {
+    /// Shown on both statements.
+    #[schema(value_type = String, min_length = 1, max_length = 500)]
+    reason: Text<1, 500>,
+}
+
+/// Takes a charge back as new entries.
+pub async fn refund_transaction(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, String)>,
+    Body(body): Body<RefundIn>,
+) -> Result<Created<TransactionOut>, Problem> {
+    let unknown = || Problem::not_found("transaction", &id);
+    let company = caller.company();
+    let mut write = api.db().write().await?;
+    let line = statements::get(&mut write, company, &id)
+        .await?
+        .ok_or_else(unknown)?;
+    // Staff act for either side; a buyer cannot take back what it paid.
+    let earner = (!caller.is_staff()).then_some(company);
+    let refunded = refunds::refund(
+        &mut write,
+        &line.transaction.id,
+        earner,
+        &body.reason,
+        Some(caller.key_id()),
+        caller.now(),
+    )
+    .await;
+    let refunded = refunded.map_err(|error| match error {
+        RefundError::NotFound => unknown(),
+        RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
+        RefundError::Refunded => Problem::state("refunded", error.to_string()),
+        RefundError::Store(error) => error.into(),
+    })?;
+    let line = statements::get(&mut write, company, refunded.id.as_str())
+        .await?
+        .ok_or_else(|| Problem::internal("a refund is not on the statement"))?;
+    write.commit().await?;
+    Ok(Created {
+        location: format!("/companies/{company}/credits/transactions/{}", line.id),
+        data: line.into(),
+    })
+}

@@ -1,0 +1,246 @@
+//! Statements and refunds: every side sees its own view, and nothing is given back twice.
+
+use crate::world::{World, now, request};
+use axum::body::Body;
+use http::Method;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use souk_domain::ids::CompanyId;
+use souk_domain::time::{DAY, HOUR};
+use souk_store::maturity;
+use tower::ServiceExt;
+
+async fn text(world: &World, key: &str, path: &str, accept: &str) -> (String, String) {
+    let request = request(Method::GET, key, path).header("accept", accept);
+    let response = world
+        .router
+        .clone()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 200);
+    let kind = response.headers()["content-type"].to_str().unwrap();
+    let kind = kind.to_owned();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (kind, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+/// The seller gives back what a buyer paid: exactly, once, on both statements; nobody else can.
+#[tokio::test]
+async fn a_seller_refunds_once() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, 10).await;
+    let charge = world.charge(&buyer, &acme, &asset, 7).await;
+    let earning = charge.replace("txn_", "ern_");
+    let reason = json!({"reason": "=wrong, data"});
+    let path = |rest: &str| format!("/credits/transactions/{rest}/refund");
+
+    let refused = world
+        .post(&buyer.key, &buyer.path(&path(&charge)), reason.clone())
+        .await;
+    refused.expect_error(404, "TRANSACTION_NOT_FOUND");
+    let refused = world
+        .post(&acme.key, &acme.path(&path(&earning)), json!({}))
+        .await;
+    refused.expect_error(400, "VALIDATION_ERROR");
+    let refunded = world
+        .post(&acme.key, &acme.path(&path(&earning)), reason.clone())
+        .await
+        .expect(201);
+    assert_eq!(
+        (
+            refunded.at("/data/type"),
+            refunded.at("/data/amount_credits"),
+            refunded.at("/data/amount_usd_cents"),
+            refunded.at("/data/reversal_of"),
+            refunded.at("/data/balance_after_credits"),
+        ),
+        (
+            &json!("refund"),
+            &json!(-7),
+            &json!(-280),
+            &json!(earning),
+            &Value::Null
+        )
+    );
+    let shown = world
+        .get(&acme.key, refunded.header("location"))
+        .await
+        .expect(200);
+    assert_eq!(shown.at("/data"), refunded.at("/data"));
+    for id in [&earning, &charge] {
+        world
+            .post(&acme.key, &acme.path(&path(id)), reason.clone())
+            .await
+            .expect_error(409, "INVALID_STATE");
+    }
+    let again = world
+        .post(&world.platform, &buyer.path(&path(&charge)), reason)
+        .await;
+    again.expect_error(409, "INVALID_STATE");
+
+    let seen = world
+        .get(
+            &buyer.key,
+            &buyer.path(&format!("/credits/transactions?product_id={asset}")),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        (
+            seen.at("/meta/total"),
+            seen.at("/data/0/amount_credits"),
+            seen.at("/data/0/balance_after_credits"),
+            seen.at("/data/0/reversal_of"),
+            seen.at("/data/0/api_key_id"),
+        ),
+        (
+            &json!(2),
+            &json!(7),
+            &json!(10),
+            &json!(charge),
+            &Value::Null
+        )
+    );
+    let balance = world.get(&buyer.key, &buyer.path("/credits")).await;
+    assert_eq!(balance.at("/data/balance_credits"), 10);
+    let grant = world
+        .get(&buyer.key, &buyer.path("/credits/transactions?type=grant"))
+        .await
+        .text("/data/0/id");
+    world
+        .post(
+            &world.platform,
+            &buyer.path(&path(&grant)),
+            json!({"reason": "x"}),
+        )
+        .await
+        .expect_error(409, "INVALID_STATE");
+}
+
+/// What has become payable is given back all the same, and platform staff may do it.
+#[tokio::test]
+async fn a_matured_share_is_given_back() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, 10).await;
+    let charge = world.charge(&buyer, &acme, &asset, 5).await;
+    let seller = CompanyId::parse(&acme.id).unwrap();
+    let mut write = world.db.write().await.unwrap();
+    let matured = maturity::mature(&mut write, &seller, now().after(HOUR), now())
+        .await
+        .unwrap();
+    write.commit().await.unwrap();
+    assert_eq!(matured.unwrap().amount.get(), 200);
+    world
+        .post(
+            &world.platform,
+            &buyer.path(&format!("/credits/transactions/{charge}/refund")),
+            json!({"reason": "complaint"}),
+        )
+        .await
+        .expect(201);
+    let today = now().date();
+    let books = world
+        .get(
+            &world.platform,
+            &format!("/admin/ledger/reconciliation?date={today}"),
+        )
+        .await
+        .expect(200);
+    assert_eq!(books.at("/data/balanced"), true, "{}", books.body);
+    let closing = json!({
+        "platform_promo": -500, "platform_revenue": 0, "buyer": 500, "seller_pending": 0, "seller_payable": 0,
+    });
+    assert_eq!(books.at("/data/day/closing_usd_cents"), &closing);
+    let booked: Vec<_> = books
+        .at("/data/day/booked")
+        .as_array()
+        .unwrap()
+        .iter()
+        .collect();
+    assert_eq!(
+        booked[0],
+        &json!({"type": "charge", "transactions": 1, "amount_credits": -5, "amount_usd_cents": 250})
+    );
+    let before = now().before(DAY).date();
+    let books = world
+        .get(
+            &world.platform,
+            &format!("/admin/ledger/reconciliation?date={before}"),
+        )
+        .await
+        .expect(200);
+    assert_eq!(books.at("/data/day/booked"), &json!([]));
+    assert_eq!(books.at("/data/day/closing_usd_cents/buyer"), 0);
+    world
+        .get(
+            &world.platform,
+            "/admin/ledger/reconciliation?date=yesterday",
+        )
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+}
+
+/// A statement as CSV has the same lines; what a spreadsheet would calculate is a text.
+#[tokio::test]
+async fn a_statement_is_csv_on_demand() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    world.grant(&buyer, 10).await;
+    let charge = world.charge(&buyer, &acme, &asset, 3).await;
+    world
+        .post(
+            &acme.key,
+            &acme.path(&format!("/credits/transactions/{charge}/refund")),
+            json!({"reason": "=HYPERLINK(\"x\"), sorry"}),
+        )
+        .await
+        .expect(201);
+    let path = buyer.path("/credits/transactions");
+    let (kind, by_header) = text(&world, &buyer.key, &path, "text/csv").await;
+    assert_eq!(kind, "text/csv; charset=utf-8");
+    let (_, by_parameter) = text(&world, &buyer.key, &format!("{path}?format=csv"), "*/*").await;
+    assert_eq!(by_header, by_parameter);
+    let lines: Vec<_> = by_header.trim_end().split("\r\n").collect();
+    assert_eq!(lines.len(), 4, "{by_header}");
+    assert!(lines[0].starts_with("id,type,status,amount_credits,"));
+    assert!(
+        lines[1].contains(",\"'=HYPERLINK(\"\"x\"\"), sorry\","),
+        "{}",
+        lines[1]
+    );
+    assert!(
+        lines[2].starts_with(&format!("{charge},charge,posted,-3,-150,7,{asset},")),
+        "{}",
+        lines[2]
+    );
+    let (kind, _) = text(
+        &world,
+        &buyer.key,
+        &format!("{path}?format=json"),
+        "text/csv",
+    )
+    .await;
+    assert_eq!(kind, "application/json");
+    let (_, page) = text(
+        &world,
+        &buyer.key,
+        &format!("{path}?format=csv&per_page=1&page=2"),
+        "*/*",
+    )
+    .await;
+    assert_eq!(page.trim_end().split("\r\n").nth(1), Some(lines[2]));
+    let today = now().date();
+    for (dates, total) in [
+        (format!("start_date={today}&end_date={today}"), 3),
+        (format!("end_date={today}T00:00:00Z"), 0),
+    ] {
+        let listed = world.get(&buyer.key, &format!("{path}?{dates}")).await;
+        assert_eq!(listed.expect(200).at("/meta/total"), total, "{dates}");
+    }
+}
