@@ -106,7 +106,12 @@ pub struct Priced {
 
 impl Priced {
     fn holds(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now < until)
+        // A request that came in before the price began pays the one before it, however late it gets here.
+        let begun = self
+            .price
+            .as_ref()
+            .is_none_or(|price| price.validity.from <= now);
+        begun && self.until.is_none_or(|until| now < until)
     }
 }
 

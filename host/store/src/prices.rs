@@ -9,6 +9,7 @@ use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, PriceId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
+use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -181,6 +182,23 @@ pub async fn list(
     .await?;
     let prices = rows.iter().map(from_row).collect::<Result<_, _>>()?;
     Ok((prices, total))
+}
+
+/// Keeps others from changing the prices of a product until this transaction ends: histories are read, and then written.
+pub async fn lock(write: &mut Write, product: &Product) -> Result<(), StoreError> {
+    if !write.is_shared() {
+        return Ok(());
+    }
+    // PostgreSQL locks a row that is updated, also with what it holds already.
+    let sql = match product {
+        Product::Asset(_) => "UPDATE assets SET status = status WHERE id = $1",
+        Product::Endpoint(_) => "UPDATE endpoints SET status = status WHERE id = $1",
+    };
+    sqlx::query(sql)
+        .bind(product.id())
+        .execute(&mut **write)
+        .await?;
+    Ok(())
 }
 
 /// The prices that hold at `from` or later, in the order of time.

@@ -40,7 +40,7 @@ pub async fn create_price(
     let (credits, usd) = amount(body.price_usd.as_ref(), body.price_credits)?;
     let from = timeline::begin(body.effective_from, caller.now())?;
     let mut write = api.db().write().await?;
-    priced.check_own(&mut write, &caller).await?;
+    priced.lock_own(&mut write, &caller).await?;
     let price = timeline::place(
         &mut write,
         &caller,

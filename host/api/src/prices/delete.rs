@@ -24,7 +24,7 @@ pub async fn delete_price(
     let id = priced.price()?;
     let now = caller.now();
     let mut write = api.db().write().await?;
-    priced.check_own(&mut write, &caller).await?;
+    priced.lock_own(&mut write, &caller).await?;
     let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
     let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
     if !price.validity.is_future(now) {

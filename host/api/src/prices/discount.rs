@@ -50,7 +50,7 @@ pub async fn discount_price(
         return Err(Problem::invalid("discount_percent", "must be 1 to 100"));
     }
     let mut write = api.db().write().await?;
-    priced.check_own(&mut write, &caller).await?;
+    priced.lock_own(&mut write, &caller).await?;
     let base = prices::active(&mut write, priced.product.id(), from)
         .await?
         .ok_or_else(|| priced.no_price("active"))?;

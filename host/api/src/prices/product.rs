@@ -5,7 +5,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use souk_domain::ids::{AssetId, EndpointId, PriceId};
 use souk_domain::products::Product;
-use souk_store::{AnyConnection, assets, endpoints};
+use souk_store::{AnyConnection, Write, assets, endpoints, prices};
 use std::collections::HashMap;
 
 /// `…/assets/{asset_id}/prices…` or `…/endpoints/{endpoint_id}/prices…`.
@@ -42,6 +42,12 @@ impl Priced {
         let id = self.price.as_deref().unwrap_or_default();
         PriceId::parse(id)
             .map_err(|error| Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string()))
+    }
+
+    /// The product must be the company's own; nobody else changes its prices meanwhile.
+    pub async fn lock_own(&self, write: &mut Write, caller: &Caller) -> Result<(), Problem> {
+        self.check_own(write, caller).await?;
+        Ok(prices::lock(write, &self.product).await?)
     }
 
     /// The product must be the company's own.

@@ -54,7 +54,7 @@ pub async fn update_price(
         .transpose()?;
 
     let mut write = api.db().write().await?;
-    priced.check_own(&mut write, &caller).await?;
+    priced.lock_own(&mut write, &caller).await?;
     let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
     let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
     if !price.validity.is_future(now) {
