@@ -21,6 +21,7 @@ pub mod founding;
 pub mod idempotency;
 pub mod keys;
 pub mod ledger;
+pub mod marketplace;
 pub mod maturity;
 pub mod migrations;
 pub mod prices;

@@ -184,6 +184,57 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
+/// A purchase, whoever bought.
+pub async fn get_any(
+    db: &mut AnyConnection,
+    id: &PurchaseId,
+) -> Result<Option<Purchase>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM purchases WHERE purchase_id = $1"
+    ))
+    .bind(id.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// What a purchase was used for since there is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Successful calls.
+    pub executions: i64,
+    /// Refunds deducted.
+    pub credits: i64,
+}
+
+pub async fn used(db: &mut AnyConnection, purchase: &Purchase) -> Result<Used, StoreError> {
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(succeeded), 0) AS BIGINT) AS executions, CAST(COALESCE(SUM(credits), 0) AS BIGINT) AS credits
+         FROM usage_days
+         WHERE company_id = $1 AND product_id = $2",
+    )
+    .bind(purchase.company_id.as_str())
+    .bind(&purchase.product_id)
+    .fetch_one(&mut *db)
+    .await?;
+    let refunded = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(amount_credits), 0) AS BIGINT) AS credits
+         FROM transactions
+         WHERE type = 'refund' AND company_id = $1 AND product_id = $2",
+    )
+    .bind(purchase.company_id.as_str())
+    .bind(&purchase.product_id)
+    .fetch_one(db)
+    .await?
+    .number("credits")?;
+    Ok(Used {
+        executions: row.number("executions")?,
+        credits: row.number("credits")? - refunded,
+    })
+}
+
 /// A company's purchases, newest first, and how many match in all.
 pub async fn list(
     db: &mut AnyConnection,
@@ -236,18 +287,23 @@ pub async fn set_key(write: &mut Write, id: &PurchaseId, key: &KeyId) -> Result<
     Ok(())
 }
 
+/// Changes a purchase from one state to another. False: it is in neither of them any more.
 pub async fn set_status(
     write: &mut Write,
     id: &PurchaseId,
-    status: PurchaseStatus,
-) -> Result<(), StoreError> {
-    sqlx::query("UPDATE purchases SET status = $2 WHERE purchase_id = $1")
-        .bind(id.as_str())
-        .bind(status.as_str())
-        .execute(&mut **write)
-        .await?;
+    from: PurchaseStatus,
+    to: PurchaseStatus,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE purchases SET status = $3 WHERE purchase_id = $1 AND status IN ($2, $3)",
+    )
+    .bind(id.as_str())
+    .bind(from.as_str())
+    .bind(to.as_str())
+    .execute(&mut **write)
+    .await?;
     write.touch(Topic::Purchase, id);
-    Ok(())
+    Ok(done.rows_affected() == 1)
 }
 
 fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {

@@ -13,7 +13,7 @@ use souk_domain::keys::KeyState;
 use souk_domain::products::ProductType;
 use souk_domain::roles::{Permission, Role};
 use souk_store::purchases::PurchaseStatus;
-use souk_store::{endpoints, keys};
+use souk_store::{endpoints, keys, purchases};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/{company_id}/purchases/{purchase_id}/access")
@@ -46,12 +46,14 @@ pub async fn access_purchase(
         Some(key) => keys::get(&mut write, caller.company(), key).await?,
         None => None,
     };
+    let used = purchases::used(&mut write, &purchase).await?;
     let works = key
         .as_ref()
         .is_some_and(|key| key.state(now) == KeyState::Active);
     if purchase.product_type == ProductType::Asset || works {
         return Ok(Data(PurchaseOut::of(
             &purchase,
+            used,
             key.map(|key| KeyOut::masked(&key, now)),
         ))
         .into_response());
@@ -73,8 +75,8 @@ pub async fn access_purchase(
     write.commit().await?;
     let answer = CreatedOnce {
         location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-        data: PurchaseOut::of(&purchase, Some(once)),
-        kept: PurchaseOut::of(&purchase, Some(masked)),
+        data: PurchaseOut::of(&purchase, used, Some(once)),
+        kept: PurchaseOut::of(&purchase, used, Some(masked)),
     };
     Ok(answer.into_response())
 }

@@ -11,7 +11,7 @@ pub const OPERATION: Operation = Operation::delete(
     "/companies/{company_id}/purchases/{purchase_id}",
 )
 .about("Purchases", "Give up what was bought")
-.notes("Its endpoint key is refused with 410 from the next request on.")
+.notes("Its endpoint key is refused with 410 from the next request on. A suspended purchase cannot be cancelled: 409.")
 .needs(Role::DataScientist, Permission::Write);
 
 /// Cancels a purchase and deactivates its endpoint key.
@@ -22,7 +22,20 @@ pub async fn cancel_purchase(
 ) -> Result<Deleted, Problem> {
     let mut write = api.db().write().await?;
     let purchase = find(&mut write, &caller, &id).await?;
-    purchases::set_status(&mut write, &id, PurchaseStatus::Cancelled).await?;
+    // Cancelling and buying again must not be a way around a suspension.
+    if !purchases::set_status(
+        &mut write,
+        &id,
+        PurchaseStatus::Active,
+        PurchaseStatus::Cancelled,
+    )
+    .await?
+    {
+        return Err(Problem::state(
+            purchase.status.as_str(),
+            "a suspended purchase stays as it is until the platform resumes it",
+        ));
+    }
     if let Some(key) = &purchase.endpoint_key_id {
         let deactivation = Deactivation {
             at: caller.now(),

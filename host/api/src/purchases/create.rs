@@ -96,11 +96,12 @@ pub async fn create_purchase(
             (purchase, Some(once), Some(masked))
         }
     };
+    let used = purchases::used(&mut write, &purchase).await?;
     write.commit().await?;
     let answer = CreatedOnce {
         location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-        data: PurchaseOut::of(&purchase, once),
-        kept: PurchaseOut::of(&purchase, masked),
+        data: PurchaseOut::of(&purchase, used, once),
+        kept: PurchaseOut::of(&purchase, used, masked),
     };
     Ok(answer.into_response())
 }
@@ -115,7 +116,8 @@ async fn existing(
         None => None,
     };
     let key = key.map(|key| KeyOut::masked(&key, caller.now()));
-    Ok(Data(PurchaseOut::of(purchase, key)).into_response())
+    let used = purchases::used(write, purchase).await?;
+    Ok(Data(PurchaseOut::of(purchase, used, key)).into_response())
 }
 
 /// The key with which the buyer reads the endpoint: shown in full this once.

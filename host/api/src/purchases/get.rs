@@ -4,7 +4,7 @@ use crate::keys::shape::KeyOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PurchaseId};
-use souk_store::keys;
+use souk_store::{keys, purchases};
 
 pub const OPERATION: Operation = Operation::get(
     "get_purchase",
@@ -25,8 +25,10 @@ pub async fn get_purchase(
         Some(key) => keys::get(&mut read, caller.company(), key).await?,
         None => None,
     };
+    let used = purchases::used(&mut read, &purchase).await?;
     Ok(Data(PurchaseOut::of(
         &purchase,
+        used,
         key.map(|key| KeyOut::masked(&key, caller.now())),
     )))
 }

@@ -43,12 +43,10 @@ pub async fn list_purchases(
         page.limit(),
     )
     .await?;
-    Ok(List {
-        data: purchases
-            .iter()
-            .map(|purchase| PurchaseOut::of(purchase, None))
-            .collect(),
-        total,
-        page,
-    })
+    let mut data = Vec::with_capacity(purchases.len());
+    for purchase in &purchases {
+        let used = purchases::used(&mut read, purchase).await?;
+        data.push(PurchaseOut::of(purchase, used, None));
+    }
+    Ok(List { data, total, page })
 }

@@ -5,7 +5,9 @@ pub mod cancel;
 pub mod create;
 pub mod get;
 pub mod list;
+pub mod resume;
 pub mod shape;
+pub mod suspend;
 
 use crate::{Caller, Problem, Routes};
 use souk_domain::ids::PurchaseId;
@@ -19,6 +21,8 @@ pub fn routes() -> Routes {
         .add(get::OPERATION, get::get_purchase)
         .add(access::OPERATION, access::access_purchase)
         .add(cancel::OPERATION, cancel::cancel_purchase)
+        .add(suspend::OPERATION, suspend::suspend_purchase)
+        .add(resume::OPERATION, resume::resume_purchase)
 }
 
 /// One of the company's purchases, or 404.

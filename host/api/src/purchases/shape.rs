@@ -4,7 +4,7 @@ use crate::keys::shape::KeyOut;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::time::Timestamp;
-use souk_store::purchases::Purchase;
+use souk_store::purchases::{Purchase, Used};
 use utoipa::ToSchema;
 
 #[derive(Clone, Serialize, ToSchema)]
@@ -19,6 +19,7 @@ pub struct PurchaseOut {
     /// `asset` or `endpoint`
     pub product_type: &'static str,
     pub price_credits_at_purchase: i64,
+    /// As it was when the terms were accepted.
     pub ai_training_allowed: bool,
     pub terms_version: String,
     #[schema(value_type = String, format = DateTime)]
@@ -28,6 +29,10 @@ pub struct PurchaseOut {
     pub status: &'static str,
     #[schema(value_type = Option<String>)]
     pub endpoint_key_id: Option<KeyId>,
+    /// Successful calls of the product.
+    pub executions: i64,
+    /// Refunds deducted.
+    pub credits_spent: i64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// With the full key in the answer that provisions it.
@@ -36,7 +41,7 @@ pub struct PurchaseOut {
 }
 
 impl PurchaseOut {
-    pub fn of(purchase: &Purchase, endpoint_key: Option<KeyOut>) -> PurchaseOut {
+    pub fn of(purchase: &Purchase, used: Used, endpoint_key: Option<KeyOut>) -> PurchaseOut {
         PurchaseOut {
             id: purchase.id.clone(),
             company_id: purchase.company_id.clone(),
@@ -49,6 +54,8 @@ impl PurchaseOut {
             accepted_by: purchase.accepted_by.clone(),
             status: purchase.status.as_str(),
             endpoint_key_id: purchase.endpoint_key_id.clone(),
+            executions: used.executions,
+            credits_spent: used.credits,
             created_at: purchase.created_at,
             endpoint_key,
         }

@@ -7,6 +7,7 @@ mod gate;
 mod idempotency;
 mod keys;
 mod limits;
+mod marketplace;
 mod money;
 mod openapi;
 mod prices;

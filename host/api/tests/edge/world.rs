@@ -158,8 +158,16 @@ impl World {
 
     /// A published asset, straight in the store: what it would execute does not matter here.
     pub async fn asset(&self, company: &Company) -> String {
+        self.asset_with(company, |_| {}).await
+    }
+
+    pub async fn asset_with(
+        &self,
+        company: &Company,
+        change: impl FnOnce(&mut assets::Written),
+    ) -> String {
         let id = AssetId::generate();
-        let written = assets::Written {
+        let mut written = assets::Written {
             connection_id: ConnectionId::generate(),
             asset_type: "CALCULATION".into(),
             name: "an asset".into(),
@@ -180,6 +188,7 @@ impl World {
             timeout_ms: 10_000,
             allow_ai_training: true,
         };
+        change(&mut written);
         let mut write = self.db.write().await.unwrap();
         let (company, user) = (
             CompanyId::parse(&company.id).unwrap(),

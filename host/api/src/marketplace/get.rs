@@ -1,0 +1,24 @@
+use super::shape::{ProductOut, product};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use axum::extract::State;
+use souk_store::marketplace;
+
+pub const OPERATION: Operation = Operation::get(
+    "get_product",
+    "/marketplace/products/{product_id}",
+)
+.about("Marketplace", "Show a product")
+.notes("Published products of companies in good standing. `access` is what your company has of it.")
+.returns(200, Shape::One(schema::<ProductOut>));
+
+/// Shows what a product is, costs and allows.
+pub async fn get_product(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Data<ProductOut>, Problem> {
+    let mut read = api.db().read().await?;
+    let listing = marketplace::get(&mut read, caller.company(), &id, caller.now()).await?;
+    let listing = listing.ok_or_else(|| Problem::not_found("product", &id))?;
+    product(&mut read, listing, caller.now()).await.map(Data)
+}

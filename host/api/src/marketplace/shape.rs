@@ -1,0 +1,202 @@
+//! A product as buyers see it.
+
+use crate::money::usd;
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+use souk_app::definition::Field;
+use souk_app::products::Learned;
+use souk_domain::products::ProductType;
+use souk_domain::time::Timestamp;
+use souk_store::marketplace::{Listing, Stats};
+use souk_store::purchases::TERMS_VERSION;
+use utoipa::ToSchema;
+
+const AI_ALLOWED: &str = "What you buy may be used to train AI and machine learning models. It may not be redistributed, resold or sublicensed.";
+const AI_EXCLUDED: &str = "The seller excludes this product from the training of AI and machine learning models. It may not be redistributed, resold or sublicensed.";
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Product)]
+pub struct ProductOut {
+    /// That of its asset or endpoint.
+    id: String,
+    /// `asset` or `endpoint`
+    product_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asset_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint_id: Option<String>,
+    company: Seller,
+    name: String,
+    slug: String,
+    description: String,
+    category: Option<String>,
+    sport: Option<String>,
+    industry_ids: Vec<i64>,
+    use_case_ids: Vec<i64>,
+    tags: Vec<String>,
+    /// `execution` or `request`
+    billing_unit: &'static str,
+    /// Null: not priced yet, so it cannot be called yet.
+    price_credits: Option<i64>,
+    #[schema(value_type = Option<f64>)]
+    price_usd: Option<Number>,
+    /// Of an asset: `number`, `string`, `chart` or `prediction`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<String>,
+    /// Of an endpoint: the columns of its rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Vec<ProductField>>,
+    preview_available: bool,
+    ai_training: AiTraining,
+    terms: Terms,
+    stats: ProductStats,
+    access: AccessOut,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    published_at: Option<Timestamp>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProductSeller)]
+struct Seller {
+    id: String,
+    name: String,
+    handle: String,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ProductField {
+    /// As it is called in a row.
+    name: String,
+    r#type: Option<String>,
+    description: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct AiTraining {
+    allowed: bool,
+    notice: &'static str,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Terms {
+    redistribution: bool,
+    resale: bool,
+    sublicensing: bool,
+    version: &'static str,
+}
+
+/// Calls by others than the seller in the last 30 days.
+#[derive(Serialize, ToSchema)]
+struct ProductStats {
+    /// Companies that hold a purchase today.
+    buyers: i64,
+    calls_30d: i64,
+    /// Null without calls.
+    success_percent_30d: Option<i64>,
+    average_duration_ms_30d: Option<i64>,
+}
+
+/// What the caller's company has of it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProductAccess)]
+struct AccessOut {
+    purchased: bool,
+    purchase_id: Option<String>,
+    endpoint_key_id: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Labels {
+    industry_ids: Vec<i64>,
+    use_case_ids: Vec<i64>,
+    tags: Vec<String>,
+}
+
+impl ProductOut {
+    pub fn new(listing: Listing, stats: Stats) -> ProductOut {
+        let labels: Labels = serde_json::from_str(&listing.labels).unwrap_or_default();
+        let is_asset = listing.product_type == ProductType::Asset;
+        let calls = stats.succeeded + stats.failed;
+        ProductOut {
+            asset_id: is_asset.then(|| listing.id.clone()),
+            endpoint_id: (!is_asset).then(|| listing.id.clone()),
+            fields: fields(&listing),
+            id: listing.id,
+            product_type: listing.product_type.as_str(),
+            company: Seller {
+                id: listing.company_id.to_string(),
+                name: listing.company_name,
+                handle: listing.company_handle,
+            },
+            name: listing.name,
+            slug: listing.slug,
+            description: listing.description,
+            category: listing.category,
+            sport: listing.sport,
+            industry_ids: labels.industry_ids,
+            use_case_ids: labels.use_case_ids,
+            tags: labels.tags,
+            billing_unit: listing.product_type.billing_unit(),
+            price_credits: listing.price.map(|(credits, _)| credits.get()),
+            price_usd: listing.price.map(|(_, cents)| usd(cents)),
+            result_type: listing.result_type,
+            // Publication keeps the sample that previews show.
+            preview_available: true,
+            ai_training: AiTraining {
+                allowed: listing.ai_training_allowed,
+                notice: match listing.ai_training_allowed {
+                    true => AI_ALLOWED,
+                    false => AI_EXCLUDED,
+                },
+            },
+            terms: Terms {
+                redistribution: false,
+                resale: false,
+                sublicensing: false,
+                version: TERMS_VERSION,
+            },
+            stats: ProductStats {
+                buyers: stats.buyers,
+                calls_30d: calls,
+                success_percent_30d: (stats.succeeded * 100).checked_div(calls),
+                average_duration_ms_30d: (stats.duration_us / 1_000).checked_div(calls),
+            },
+            access: AccessOut {
+                purchased: listing.purchase.is_some(),
+                purchase_id: listing.purchase.as_ref().map(|(id, _)| id.to_string()),
+                endpoint_key_id: listing
+                    .purchase
+                    .and_then(|(_, key)| key)
+                    .map(|key| key.to_string()),
+            },
+            published_at: listing.published_at,
+        }
+    }
+}
+
+/// The published columns, under the names and with the types that rows have. The source's own names stay the seller's.
+fn fields(listing: &Listing) -> Option<Vec<ProductField>> {
+    let fields: Vec<Field> = serde_json::from_str(listing.fields.as_deref()?).unwrap_or_default();
+    let learned: Learned = listing
+        .learned
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let published = fields.into_iter().map(|field| ProductField {
+        name: field.published().to_owned(),
+        r#type: learned.kind(&field.name).map(str::to_owned),
+        description: field.description,
+    });
+    Some(published.collect())
+}
+
+/// A listing with its statistics.
+pub async fn product(
+    db: &mut souk_store::AnyConnection,
+    listing: Listing,
+    now: Timestamp,
+) -> Result<ProductOut, crate::Problem> {
+    let stats = souk_store::marketplace::stats(db, &listing.id, now).await?;
+    Ok(ProductOut::new(listing, stats))
+}

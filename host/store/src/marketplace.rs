@@ -1,0 +1,254 @@
+//! What is on sale: published assets and endpoints of companies in good standing, with the price that holds and what the reader has of them.
+
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use crate::purchases;
+use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::products::ProductType;
+use souk_domain::time::{DAY, Timestamp};
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// What is counted for a product's statistics: this many UTC dates, today included.
+const STATS_DAYS: u32 = 30;
+
+/// A product on sale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    pub product_type: ProductType,
+    pub id: String,
+    pub company_id: CompanyId,
+    pub company_name: String,
+    pub company_handle: String,
+    pub name: String,
+    pub slug: String,
+    pub description: String,
+    pub category: Option<String>,
+    pub sport: Option<String>,
+    pub labels: String,
+    pub ai_training_allowed: bool,
+    /// Of an asset.
+    pub result_type: Option<String>,
+    /// Of an endpoint: its published columns, and what the last test learnt of them.
+    pub fields: Option<String>,
+    pub learned: Option<String>,
+    pub price: Option<(Credits, UsdCents)>,
+    /// The reader's active purchase, and the endpoint key that was provisioned for it.
+    pub purchase: Option<(PurchaseId, Option<KeyId>)>,
+    pub published_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Newest first.
+    #[default]
+    Recent,
+    Name,
+    /// Most used by buyers first.
+    Popular,
+    /// Cheapest first; what has no price last.
+    Price,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Filter<'a> {
+    /// Occurs in the name, the description or the company's name.
+    pub text: Option<&'a str>,
+    pub product_type: Option<ProductType>,
+    pub category: Option<&'a str>,
+    pub sport: Option<&'a str>,
+    pub industry: Option<i64>,
+    pub use_case: Option<i64>,
+    pub price_max: Option<i64>,
+    pub ai_training_allowed: Option<bool>,
+}
+
+const COLUMNS: &str = "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
+    p.description, p.category, p.sport, p.labels, p.allow_ai_training, p.result_type, p.fields, p.learned, p.published_at,
+    r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id";
+
+/// `$1`: the reader; `$2`: now; `$3`: one product, or NULL.
+const FROM: &str = "
+    FROM (SELECT 'asset' AS product_type, a.id, a.company_id, a.name, a.slug, a.description, a.category, a.sport, a.labels,
+                 a.allow_ai_training, a.result_type, CAST(NULL AS TEXT) AS fields, CAST(NULL AS TEXT) AS learned, a.published_at
+          FROM assets a
+          WHERE a.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR a.id = $3)
+          UNION ALL
+          SELECT 'endpoint', e.id, e.company_id, e.name, e.slug, e.description, e.category, CAST(NULL AS TEXT), e.labels,
+                 e.allow_ai_training, CAST(NULL AS TEXT), e.fields, e.learned, e.published_at
+          FROM endpoints e
+          WHERE e.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR e.id = $3)) p
+    JOIN companies c ON c.id = p.company_id AND c.status = 'active'
+    LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= $2 AND (r.effective_to IS NULL OR r.effective_to > $2)
+    LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = $1 AND b.status = 'active'";
+
+/// Labels are an object of three arrays, written without spaces; a comma before and after each member makes one pattern find it.
+const WHERE: &str = "
+    WHERE (CAST($4 AS TEXT) IS NULL OR p.product_type = $4)
+      AND (CAST($5 AS TEXT) IS NULL OR p.category = $5)
+      AND (CAST($6 AS TEXT) IS NULL OR p.sport = $6)
+      AND (CAST($7 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $7)
+      AND (CAST($8 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $8)
+      AND (CAST($9 AS BIGINT) IS NULL OR r.price_credits <= $9)
+      AND (CAST($10 AS BIGINT) IS NULL OR p.allow_ai_training = $10)
+      AND (CAST($11 AS TEXT) IS NULL OR LOWER(p.name || ' ' || p.description || ' ' || c.name) LIKE $11 ESCAPE '!')";
+
+/// Products on sale as `reader` sees them, and how many match in all.
+pub async fn list(
+    db: &mut AnyConnection,
+    reader: &CompanyId,
+    filter: &Filter<'_>,
+    sort: Sort,
+    now: Timestamp,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<Listing>, i64), StoreError> {
+    let industry = filter
+        .industry
+        .map(|id| format!("%\"industry_ids\":[%,{id},%],\"use_case_ids\"%"));
+    let use_case = filter
+        .use_case
+        .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
+    let text = filter.text.map(|text| format!("%{}%", literal(text)));
+    let bind = |sql: String| {
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(reader.as_str())
+            .bind(now.micros())
+            .bind(None::<&str>)
+            .bind(filter.product_type.map(ProductType::as_str))
+            .bind(filter.category)
+            .bind(filter.sport)
+            .bind(industry.clone())
+            .bind(use_case.clone())
+            .bind(filter.price_max)
+            .bind(filter.ai_training_allowed.map(i64::from))
+            .bind(text.clone())
+    };
+    let total = bind(format!("SELECT COUNT(*) AS total {FROM} {WHERE}"))
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let order = match sort {
+        Sort::Recent => "COALESCE(p.published_at, 0) DESC".to_owned(),
+        Sort::Name => "LOWER(p.name)".to_owned(),
+        Sort::Price => format!("COALESCE(r.price_credits, {})", i64::MAX),
+        Sort::Popular => format!(
+            "(SELECT COALESCE(SUM(u.succeeded), 0)
+              FROM usage_days u
+              WHERE u.product_id = p.id AND u.day >= {} AND u.company_id <> u.seller_id) DESC",
+            first_day(now).micros()
+        ),
+    };
+    let rows = bind(format!(
+        "{COLUMNS} {FROM} {WHERE} ORDER BY {order}, p.id LIMIT $12 OFFSET $13"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let listings = rows.iter().map(listing).collect::<Result<_, _>>()?;
+    Ok((listings, total))
+}
+
+/// One product on sale as `reader` sees it.
+pub async fn get(
+    db: &mut AnyConnection,
+    reader: &CompanyId,
+    product: &str,
+    now: Timestamp,
+) -> Result<Option<Listing>, StoreError> {
+    let row = sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} {FROM}")))
+        .bind(reader.as_str())
+        .bind(now.micros())
+        .bind(product)
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(listing).transpose()
+}
+
+/// How a product was used by others than its seller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Companies with an active purchase.
+    pub buyers: i64,
+    /// In the last 30 days.
+    pub succeeded: i64,
+    pub failed: i64,
+    pub duration_us: i64,
+}
+
+pub async fn stats(
+    db: &mut AnyConnection,
+    product: &str,
+    now: Timestamp,
+) -> Result<Stats, StoreError> {
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(succeeded), 0) AS BIGINT) AS succeeded, CAST(COALESCE(SUM(failed), 0) AS BIGINT) AS failed,
+                CAST(COALESCE(SUM(duration_us), 0) AS BIGINT) AS duration_us
+         FROM usage_days
+         WHERE product_id = $1 AND day >= $2 AND company_id <> seller_id",
+    )
+    .bind(product)
+    .bind(first_day(now).micros())
+    .fetch_one(&mut *db)
+    .await?;
+    Ok(Stats {
+        buyers: purchases::active_of_product(db, product).await?,
+        succeeded: row.number("succeeded")?,
+        failed: row.number("failed")?,
+        duration_us: row.number("duration_us")?,
+    })
+}
+
+fn first_day(now: Timestamp) -> Timestamp {
+    now.day_start().before(DAY * (STATS_DAYS - 1))
+}
+
+/// A text of which LIKE takes nothing for a wildcard, in small letters.
+fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.to_lowercase().chars() {
+        if matches!(letter, '%' | '_' | '!') {
+            pattern.push('!');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
+    let product_type = row.text("product_type")?;
+    let price = match row.number_opt("price_credits")? {
+        None => None,
+        Some(_) => Some((
+            row.credits("price_credits")?,
+            UsdCents::new(row.number("price_cents")?),
+        )),
+    };
+    let purchase = match row.id_opt("purchase_id")? {
+        None => None,
+        Some(purchase) => Some((purchase, row.id_opt("endpoint_key_id")?)),
+    };
+    Ok(Listing {
+        product_type: ProductType::parse(&product_type)
+            .ok_or_else(|| corrupt("product_type", product_type))?,
+        id: row.text("id")?,
+        company_id: row.id("company_id")?,
+        company_name: row.text("company_name")?,
+        company_handle: row.text("company_handle")?,
+        name: row.text("name")?,
+        slug: row.text("slug")?,
+        description: row.text("description")?,
+        category: row.text_opt("category")?,
+        sport: row.text_opt("sport")?,
+        labels: row.text("labels")?,
+        ai_training_allowed: row.flag("allow_ai_training")?,
+        result_type: row.text_opt("result_type")?,
+        fields: row.text_opt("fields")?,
+        learned: row.text_opt("learned")?,
+        price,
+        purchase,
+        published_at: row.time_opt("published_at")?,
+    })
+}
