@@ -88,8 +88,12 @@ pub async fn claim(
     .bind(ticket.scope.company.as_str())
     .bind(ticket.scope.route)
     .bind(&ticket.scope.key)
-    .fetch_one(&mut **write)
+    .fetch_optional(&mut **write)
     .await?;
+    // Another host released it since the insertion met it: the next attempt will be granted.
+    let Some(row) = row else {
+        return Ok(Claim::InFlight);
+    };
     if row.text("fingerprint")? != fingerprint {
         return Ok(Claim::Reused);
     }

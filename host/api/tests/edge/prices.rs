@@ -293,3 +293,29 @@ async fn a_planned_price_can_be_changed() {
         .await
         .expect_error(409, "INVALID_STATE");
 }
+
+/// Prices that are set at once take their turns: whatever the order, at most one holds at an instant.
+#[tokio::test]
+async fn concurrent_prices_do_not_overlap() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let prices = acme.path(&format!("/assets/{}/prices", world.asset(&acme).await));
+    let post = |credits: i64| world.post(&acme.key, &prices, json!({"price_credits": credits}));
+    let answers = tokio::join!(post(1), post(2), post(3), post(4), post(5), post(6));
+    let answers = [
+        answers.0, answers.1, answers.2, answers.3, answers.4, answers.5,
+    ];
+    for answer in answers {
+        assert!(
+            [201, 409].contains(&answer.status.as_u16()),
+            "{}",
+            answer.body
+        );
+    }
+    let listed = world.get(&acme.key, &prices).await.expect(200);
+    let listed = listed.at("/data").as_array().unwrap();
+    assert_eq!(listed[0]["effective_to"], Value::Null);
+    for pair in listed.windows(2) {
+        assert_eq!(pair[1]["effective_to"], pair[0]["effective_from"]);
+    }
+}

@@ -8,4 +8,5 @@ mod charges;
 mod faults;
 mod holds;
 mod model;
+mod retries;
 mod speed;

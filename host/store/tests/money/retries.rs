@@ -1,0 +1,79 @@
+//! Retried requests on hosts that share a store.
+
+use crate::support::{assert_settled, market, open, postgres};
+use souk_store::executions::Billing;
+use souk_store::idempotency::{self, Claim, Scope};
+use souk_store::teller::{IdempotencyEntry, Receipt, Teller};
+use souk_store::{Db, StoreError, db};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Two hosts that are asked at once agree on who runs; the other says in flight, and then the answer of the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hosts_run_a_retried_request_once() {
+    let store = postgres().await;
+    let hosts = [store.db.clone(), open(&store.url).await];
+    let market = Arc::new(market(&store.db, 100).await);
+    let teller = Teller::open(&store.db).await.unwrap();
+    for round in 0..10 {
+        let scope = || Scope {
+            company: market.buyer.clone(),
+            route: "/runs",
+            key: format!("k{round}"),
+        };
+        let claim = |db: Db, fingerprint: &'static str| {
+            let scope = scope();
+            async move {
+                let mut write = db.write().await?;
+                let until = db::now().after(Duration::from_secs(60));
+                let claim = idempotency::claim(&mut write, scope, fingerprint, db::now(), until);
+                let claim = claim.await?;
+                write.commit().await?;
+                Ok::<_, StoreError>(claim)
+            }
+        };
+        let tasks: Vec<_> = (0..8)
+            .map(|number| tokio::spawn(claim(hosts[number % 2].clone(), "same")))
+            .collect();
+        let mut tickets = Vec::new();
+        for task in tasks {
+            match task.await.unwrap().unwrap() {
+                Claim::Granted(ticket) => tickets.push(ticket),
+                Claim::InFlight => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(tickets.len(), 1, "round {round}");
+        let ticket = tickets.remove(0);
+        assert!(matches!(
+            claim(hosts[1].clone(), "other").await.unwrap(),
+            Claim::Reused
+        ));
+
+        let run = market.run(Billing::Charged);
+        let hold = market.hold(&teller, 3, &run).await.unwrap();
+        let entry = IdempotencyEntry {
+            company: ticket.scope.company.clone(),
+            route: ticket.scope.route.to_owned(),
+            key: ticket.scope.key.clone(),
+            ticket: ticket.id,
+            status: 200,
+            location: None,
+            body: format!("answer {round}"),
+            expires_at: db::now().after(Duration::from_secs(3_600)),
+        };
+        let receipt = Receipt {
+            run,
+            idempotency: Some(entry),
+        };
+        teller.post(hold, receipt).await.unwrap();
+        for host in &hosts {
+            match claim(host.clone(), "same").await.unwrap() {
+                Claim::Done(answer) => assert_eq!(answer.body, format!("answer {round}")),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 70);
+    assert_settled(&store.db, &teller).await;
+}

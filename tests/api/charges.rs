@@ -1,0 +1,177 @@
+//! What a run costs when prices change under it, and when it is retried after a crash or on another host.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
+
+use crate::{LEAGUE, host, unique};
+
+/// A statement that takes as many seconds as it is told.
+async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u64) -> String {
+    let database = cluster.database(LEAGUE).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let asset = seller
+        .asset(
+            &connection,
+            json!({"name": "Slow", "slug": unique("slow"),
+                "sql_logic": "SELECT count(*) AS goals FROM matches, pg_sleep(CAST(:seconds AS double precision))",
+                "parameters": [{"name": "seconds", "type": "integer", "default": 0}]}),
+        )
+        .await;
+    seller.publish(&asset, credits).await;
+    asset
+}
+
+fn charged(answer: &Answer) -> i64 {
+    let used = answer.at("/meta/credits_used").as_i64();
+    used.unwrap_or_else(|| panic!("no credits_used in {}", answer.body))
+}
+
+async fn execute(client: &Client, buyer: &Company, asset: &str, key: &str, seconds: u32) -> Answer {
+    client
+        .post_with(
+            &buyer.path(&format!("/assets/{asset}/execute")),
+            &[("idempotency-key", key)],
+            json!({"params": {"seconds": seconds}}),
+        )
+        .await
+}
+
+/// A run pays the price that held when it was admitted, whatever price begins while it runs; a planned price begins by itself, without
+/// anybody asking for it.
+#[tokio::test]
+async fn a_run_pays_the_price_it_was_admitted_with() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("pricing")).await;
+    let buyer = host().await.buyer(&unique("paying"), 100).await;
+    let asset = slow_asset(&seller, cluster, 2).await;
+    let prices = seller.path(&format!("/assets/{asset}/prices"));
+    let run = |seconds: u32| {
+        let (buyer, asset) = (buyer.clone(), asset.clone());
+        tokio::spawn(async move { buyer.execute(&asset, json!({"seconds": seconds})).await })
+    };
+
+    let running = run(2);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    seller
+        .client
+        .post(&prices, json!({"price_credits": 7}))
+        .await
+        .expect(201);
+    assert_eq!(charged(&run(0).await.unwrap().expect(200)), 7);
+    assert_eq!(charged(&running.await.unwrap().expect(200)), 2);
+
+    let begins = SystemTime::now() + Duration::from_secs(2);
+    let begins_at = jiff::Timestamp::try_from(begins).unwrap().to_string();
+    seller
+        .client
+        .post(
+            &prices,
+            json!({"price_credits": 9, "effective_from": begins_at}),
+        )
+        .await
+        .expect(201);
+    let running = run(4);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(charged(&run(0).await.unwrap().expect(200)), 9);
+    assert_eq!(charged(&running.await.unwrap().expect(200)), 7);
+    assert_eq!(buyer.balance().await, 100 - 7 - 2 - 9 - 7);
+}
+
+/// Hosts that share a store charge a retried run once, whichever of them is asked, and also after the one that ran it is gone.
+#[tokio::test]
+async fn a_retry_on_another_host_charges_once() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let start = || TestHost::builder().arg("--database-url", &url).start();
+    let mut first = start().await;
+    let second = start().await;
+    let (seller, buyer) = (
+        first.company("seller").await,
+        first.buyer("buyer", 10).await,
+    );
+    let asset = slow_asset(&seller, cluster, 3).await;
+    let elsewhere = second.client(&buyer.key);
+
+    let running = {
+        let (buyer, asset) = (buyer.clone(), asset.clone());
+        tokio::spawn(async move { execute(&buyer.client, &buyer, &asset, "k", 3).await })
+    };
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    execute(&elsewhere, &buyer, &asset, "k", 3)
+        .await
+        .expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
+    execute(&elsewhere, &buyer, &asset, "k", 0)
+        .await
+        .expect_error(422, "IDEMPOTENCY_KEY_REUSED");
+    let answered = running.await.unwrap().expect(200);
+    assert_eq!(charged(&answered), 3);
+
+    first.kill();
+    let again = execute(&elsewhere, &buyer, &asset, "k", 3)
+        .await
+        .expect(200);
+    assert_eq!(again.body, answered.body);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    let statement = elsewhere
+        .get(&buyer.path("/credits/transactions?type=charge"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (
+            statement.at("/meta/total"),
+            statement.at("/data/0/id"),
+            statement.at("/data/0/balance_after_credits")
+        ),
+        (&json!(1), answered.at("/meta/transaction_id"), &json!(7))
+    );
+    let platform = second.client(first.ready["platform"]["api_key"].as_str().expect("a key"));
+    let books = platform
+        .get("/admin/ledger/reconciliation")
+        .await
+        .expect(200);
+    assert_eq!(books.at("/data/balanced"), true, "{}", books.body);
+}
+
+/// A host that is killed while a run is in flight has charged nothing; the same key then runs once, and is answered alike after one more
+/// restart.
+#[tokio::test]
+async fn a_retry_after_a_crash_charges_once() {
+    let cluster = PgCluster::shared().await;
+    let mut host = TestHost::builder().start().await;
+    let (seller, buyer) = (host.company("seller").await, host.buyer("buyer", 10).await);
+    let asset = slow_asset(&seller, cluster, 3).await;
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    let request = buyer
+        .client
+        .request(reqwest::Method::POST, &path)
+        .header("idempotency-key", "k")
+        .json(&json!({"params": {"seconds": 2}}));
+    let running = tokio::spawn(request.send());
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    host.kill();
+    assert!(running.await.unwrap().is_err(), "the host was killed");
+
+    host.start_again().await;
+    let client = host.client(&buyer.key);
+    let balance = async |client: &Client| {
+        let answer = client.get(&buyer.path("/credits")).await.expect(200);
+        (
+            answer.at("/data/balance_credits").clone(),
+            answer.at("/data/held_credits").clone(),
+        )
+    };
+    assert_eq!(balance(&client).await, (json!(10), json!(0)));
+    let answered = execute(&client, &buyer, &asset, "k", 2).await.expect(200);
+    assert_eq!(
+        (charged(&answered), answered.header("idempotency-replayed")),
+        (3, "")
+    );
+    host.start_again().await;
+    let client = host.client(&buyer.key);
+    let again = execute(&client, &buyer, &asset, "k", 2).await.expect(200);
+    assert_eq!(again.body, answered.body);
+    assert_eq!(balance(&client).await, (json!(7), json!(0)));
+    assert_ne!(again.at("/meta/transaction_id"), &Value::Null);
+}
