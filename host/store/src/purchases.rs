@@ -107,14 +107,14 @@ pub async fn implicit(
         .ok_or(StoreError::NotFound)
 }
 
-/// Accepts a cancelled purchase anew, with today's price and terms.
+/// Accepts a cancelled purchase anew, with today's price and terms. `None`: it is not cancelled any more.
 pub async fn renew(
     write: &mut Write,
     id: &PurchaseId,
     new: &NewPurchase<'_>,
     now: Timestamp,
 ) -> Result<Option<Purchase>, StoreError> {
-    sqlx::query(
+    let renewed = sqlx::query(
         "UPDATE purchases
          SET status = 'active', price_credits = $2, ai_training_allowed = $3, terms_version = $4, accepted_by = $5, accepted_at = $6
          WHERE purchase_id = $1 AND status = 'cancelled'",
@@ -127,6 +127,9 @@ pub async fn renew(
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
+    if renewed.rows_affected() == 0 {
+        return Ok(None);
+    }
     write.touch(Topic::Purchase, id);
     get(write, new.buyer, id).await
 }
@@ -182,6 +185,21 @@ pub async fn get(
     .fetch_optional(db)
     .await?;
     row.as_ref().map(from_row).transpose()
+}
+
+/// Keeps others from changing a purchase and its key until this transaction ends: both are read, and then written.
+pub async fn lock(write: &mut Write, buyer: &CompanyId, id: &PurchaseId) -> Result<(), StoreError> {
+    if write.is_shared() {
+        // PostgreSQL locks a row that is updated, also with what it holds already.
+        sqlx::query(
+            "UPDATE purchases SET status = status WHERE purchase_id = $1 AND company_id = $2",
+        )
+        .bind(id.as_str())
+        .bind(buyer.as_str())
+        .execute(&mut **write)
+        .await?;
+    }
+    Ok(())
 }
 
 /// A purchase, whoever bought.

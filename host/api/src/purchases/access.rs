@@ -35,6 +35,7 @@ pub async fn access_purchase(
 ) -> Result<Response, Problem> {
     let now = caller.now();
     let mut write = api.db().write().await?;
+    purchases::lock(&mut write, caller.company(), &id).await?;
     let purchase = find(&mut write, &caller, &id).await?;
     if purchase.status != PurchaseStatus::Active {
         return Err(Problem::state(

@@ -21,6 +21,7 @@ pub async fn cancel_purchase(
     Path((_, id)): Path<(CompanyId, PurchaseId)>,
 ) -> Result<Deleted, Problem> {
     let mut write = api.db().write().await?;
+    purchases::lock(&mut write, caller.company(), &id).await?;
     let purchase = find(&mut write, &caller, &id).await?;
     // Cancelling and buying again must not be a way around a suspension.
     if !purchases::set_status(

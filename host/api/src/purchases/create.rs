@@ -4,7 +4,7 @@ use crate::{ApiState, Body, Caller, CreatedOnce, Data, Operation, Problem, Shape
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use souk_domain::ids::{AssetId, CompanyId, EndpointId};
+use souk_domain::ids::EndpointId;
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::money::Credits;
@@ -12,7 +12,7 @@ use souk_domain::products::Product;
 use souk_domain::roles::{Grant, Permission, Role};
 use souk_store::keys::{self, NewKey};
 use souk_store::purchases::{self, NewPurchase, Purchase, PurchaseStatus};
-use souk_store::{AnyConnection, Write, assets, endpoints, prices};
+use souk_store::{Write, marketplace};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/{company_id}/purchases")
@@ -34,14 +34,6 @@ pub struct PurchaseIn {
     company_id: Option<String>,
 }
 
-/// What is bought.
-struct Offer {
-    product: Product,
-    seller: CompanyId,
-    name: String,
-    ai_training_allowed: bool,
-}
-
 /// Buys access to a product.
 pub async fn create_purchase(
     State(api): State<ApiState>,
@@ -57,10 +49,11 @@ pub async fn create_purchase(
     }
     let now = caller.now();
     let mut write = api.db().write().await?;
-    let offer = find_offer(&mut write, &body.product_id)
+    let offer = marketplace::get(&mut write, caller.company(), &body.product_id, now)
         .await?
         .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
-    if offer.seller == *caller.company() {
+    let product = Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
+    if offer.company_id == *caller.company() {
         return Err(Problem::conflict(
             "CONFLICT",
             "this product is your own: calling it is free already",
@@ -73,22 +66,30 @@ pub async fn create_purchase(
     {
         return existing(&mut write, &caller, purchase).await;
     }
-    let price = prices::active(&mut write, &body.product_id, now).await?;
     let new = NewPurchase {
         buyer: caller.company(),
-        seller: &offer.seller,
-        product: &offer.product,
-        credits: price.map_or(Credits::ZERO, |price| price.credits),
+        seller: &offer.company_id,
+        product: &product,
+        credits: offer.price.map_or(Credits::ZERO, |(credits, _)| credits),
         ai_training_allowed: offer.ai_training_allowed,
         accepted_by: caller.key_id().as_str(),
     };
-    let purchase = match former {
-        None => purchases::implicit(&mut write, &new, now).await?,
-        Some(former) => purchases::renew(&mut write, &former.id, &new, now)
-            .await?
-            .unwrap_or(former),
+    let (purchase, is_first) = match &former {
+        None => {
+            let purchase = purchases::implicit(&mut write, &new, now).await?;
+            let is_first = purchase.endpoint_key_id.is_none();
+            (purchase, is_first)
+        }
+        Some(former) => match purchases::renew(&mut write, &former.id, &new, now).await? {
+            Some(purchase) => (purchase, true),
+            None => (super::find(&mut write, &caller, &former.id).await?, false),
+        },
     };
-    let (purchase, once, masked) = match &offer.product {
+    // Another request of this company has bought it meanwhile, and was shown the key.
+    if !is_first {
+        return existing(&mut write, &caller, &purchase).await;
+    }
+    let (purchase, once, masked) = match &product {
         Product::Asset(_) => (purchase, None, None),
         Product::Endpoint(endpoint) => {
             let (purchase, once, masked) =
@@ -149,30 +150,4 @@ pub(super) async fn provision(
     );
     purchase.endpoint_key_id = Some(key.id);
     Ok((purchase, once, masked))
-}
-
-async fn find_offer(db: &mut AnyConnection, id: &str) -> Result<Option<Offer>, Problem> {
-    let (Ok(asset), Ok(endpoint)) = (AssetId::parse(id), EndpointId::parse(id)) else {
-        return Ok(None);
-    };
-    if let Some(found) = assets::get_any(db, &asset)
-        .await?
-        .filter(|asset| asset.status == "published")
-    {
-        return Ok(Some(Offer {
-            product: Product::Asset(asset),
-            seller: found.company_id,
-            name: found.written.name,
-            ai_training_allowed: found.written.allow_ai_training,
-        }));
-    }
-    let found = endpoints::get_any(db, &endpoint)
-        .await?
-        .filter(|endpoint| endpoint.status == "published");
-    Ok(found.map(|found| Offer {
-        product: Product::Endpoint(endpoint),
-        seller: found.company_id,
-        name: found.written.name,
-        ai_training_allowed: found.written.allow_ai_training,
-    }))
 }

@@ -8,7 +8,6 @@ use souk_api::operation::CompanyRule;
 use souk_api::{Access, Operation};
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::companies::{self, CompanyStatus};
 
 fn method(operation: &Operation) -> Method {
     operation.verb.name().parse().unwrap()
@@ -236,16 +235,7 @@ async fn a_suspended_company_is_refused() {
         .get(&acme.key, &acme.path("/credits"))
         .await
         .expect(200);
-    let mut write = world.db.write().await.unwrap();
-    let mut company = companies::get(&mut write, &CompanyId::parse(&acme.id).unwrap())
-        .await
-        .unwrap()
-        .unwrap();
-    company.status = CompanyStatus::Suspended;
-    companies::update(&mut write, &company, now())
-        .await
-        .unwrap();
-    write.commit().await.unwrap();
+    world.suspend(&acme).await;
     world
         .get(&acme.key, &acme.path("/credits"))
         .await

@@ -304,3 +304,22 @@ async fn a_planned_price_begins_by_itself() {
     let price = admitted.priced.price.as_ref().unwrap();
     assert_eq!(price.credits.get(), 2);
 }
+
+/// A company that is suspended sells nothing new.
+#[tokio::test]
+async fn a_suspended_seller_sells_nothing() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.asset(&acme).await;
+    let body = json!({"product_id": asset, "accept_terms": true});
+    world.suspend(&acme).await;
+    world
+        .get(&buyer.key, &format!("/marketplace/products/{asset}"))
+        .await
+        .expect_error(404, "PRODUCT_NOT_FOUND");
+    assert!(found(&world, &buyer.key, "").await.is_empty());
+    world
+        .post(&buyer.key, &buyer.path("/purchases"), body)
+        .await
+        .expect_error(404, "PRODUCT_NOT_FOUND");
+}

@@ -160,3 +160,41 @@ async fn access_is_renewed_until_it_is_cancelled() {
     );
     assert!(!again.text("/data/endpoint_key/key").contains('*'));
 }
+
+/// Of requests that buy the same endpoint at once, one is shown a key, and it is the only one.
+#[tokio::test]
+async fn a_race_provisions_one_key() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let endpoint = world.endpoint(&acme).await;
+    let (path, body) = (
+        buyer.path("/purchases"),
+        json!({"product_id": endpoint, "accept_terms": true}),
+    );
+    // First bought, then renewed.
+    for _ in 0..2 {
+        let buy = || world.post(&buyer.key, &path, body.clone());
+        let answers = tokio::join!(buy(), buy(), buy(), buy());
+        let answers = [answers.0, answers.1, answers.2, answers.3];
+        let mut statuses: Vec<_> = answers.iter().map(|a| a.status.as_u16()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 200, 200, 201]);
+        let keys = answers.iter().map(|a| a.text("/data/endpoint_key_id"));
+        assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 1);
+        let purchase = format!("{path}/{}", answers[0].text("/data/id"));
+        let key = answers[0].text("/data/endpoint_key_id");
+        world
+            .delete(&buyer.key, &buyer.path(&format!("/api-keys/{key}")))
+            .await
+            .expect(204);
+        let access = format!("{purchase}/access");
+        let come_back = || world.post(&buyer.key, &access, json!({}));
+        let (one, two) = tokio::join!(come_back(), come_back());
+        assert_eq!(one.status.as_u16() + two.status.as_u16(), 200 + 201);
+        assert_eq!(
+            one.at("/data/endpoint_key_id"),
+            two.at("/data/endpoint_key_id")
+        );
+        world.delete(&buyer.key, &purchase).await.expect(204);
+    }
+}

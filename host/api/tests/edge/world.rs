@@ -17,7 +17,7 @@ use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
-use souk_store::{Db, OpenOptions, assets, endpoints, founding};
+use souk_store::{Db, OpenOptions, assets, companies, endpoints, founding};
 use std::time::SystemTime;
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -249,6 +249,18 @@ impl World {
         };
         let posted = self.teller.post(hold, receipt).await.unwrap();
         posted.transaction.unwrap().to_string()
+    }
+
+    pub async fn suspend(&self, company: &Company) {
+        let mut write = self.db.write().await.unwrap();
+        let id = CompanyId::parse(&company.id).unwrap();
+        let company = companies::get(&mut write, &id).await.unwrap();
+        let mut company = company.unwrap();
+        company.status = companies::CompanyStatus::Suspended;
+        companies::update(&mut write, &company, now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
     }
 
     /// A published endpoint, straight in the store.
