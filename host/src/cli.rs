@@ -153,6 +153,47 @@ pub struct Options {
     #[serde(deserialize_with = "networks")]
     pub trust_proxy: Vec<IpNet>,
 
+    /// Who collects the money when companies buy credits: bank transfers that platform staff settles (manual), Stripe
+    /// Checkout (stripe), or, in the demo only, nobody (instant) [default: manual for serve, instant for demo].
+    #[arg(
+        long,
+        env = "SOUK_PAYMENT_PROVIDER",
+        value_name = "PROVIDER",
+        value_enum,
+        help_heading = "Payments"
+    )]
+    pub payment_provider: Option<PaymentProvider>,
+
+    /// The secret key of the Stripe account, `sk_…`. Prefer the environment variable.
+    #[arg(
+        long,
+        env = "SOUK_STRIPE_SECRET_KEY",
+        value_name = "KEY",
+        hide_env_values = true,
+        help_heading = "Payments"
+    )]
+    pub stripe_secret_key: Option<String>,
+
+    /// The signing secret, `whsec_…`, of the Stripe webhook that points to /webhooks/payments/stripe. Prefer the
+    /// environment variable.
+    #[arg(
+        long,
+        env = "SOUK_STRIPE_WEBHOOK_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Payments"
+    )]
+    pub stripe_webhook_secret: Option<String>,
+
+    /// Where Stripe's API is, for tests against a stand-in on this machine [default: https://api.stripe.com].
+    #[arg(
+        long,
+        env = "SOUK_STRIPE_BASE_URL",
+        value_name = "URL",
+        help_heading = "Payments"
+    )]
+    pub stripe_base_url: Option<String>,
+
     /// Threads that serve requests [default: one per core].
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
@@ -224,6 +265,14 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
+pub enum PaymentProvider {
+    Manual,
+    Stripe,
+    Instant,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     Auto,
     Text,
@@ -246,6 +295,10 @@ impl Options {
             base_url: self.base_url.or(next.base_url),
             endpoint_base_url: self.endpoint_base_url.or(next.endpoint_base_url),
             trust_proxy: given(self.trust_proxy, next.trust_proxy),
+            payment_provider: self.payment_provider.or(next.payment_provider),
+            stripe_secret_key: self.stripe_secret_key.or(next.stripe_secret_key),
+            stripe_webhook_secret: self.stripe_webhook_secret.or(next.stripe_webhook_secret),
+            stripe_base_url: self.stripe_base_url.or(next.stripe_base_url),
             workers: self.workers.or(next.workers),
             connections_max: self.connections_max.or(next.connections_max),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
@@ -303,6 +356,7 @@ mod tests {
             connector_dir = 'c'\n allow_network = ['10.0.0.0/8']\n base_url = 'http://b'
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
+            payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -4,10 +4,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use souk_api::ApiState;
+use souk_app::payments::instant::Instant as InstantPayments;
+use souk_app::payments::manual::Manual;
+use souk_app::payments::stripe::Stripe;
+use souk_app::payments::{Payments, Provider};
 use souk_app::{App, Parts};
 use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
 use souk_store::sealing::Sealer;
@@ -15,6 +20,7 @@ use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::cli::PaymentProvider;
 use crate::descriptors;
 use crate::listener::{self, Server};
 use crate::metrics;
@@ -60,6 +66,7 @@ impl Host {
             sandbox: sandbox(&settings, egress)?,
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
+            payments: payments(&settings)?,
         });
         souk_app::connectors::start(&app, souk_plugins::bundle())
             .await
@@ -67,6 +74,7 @@ impl Host {
         souk_app::files::sweep(&app)
             .await
             .context("the companies' files cannot be swept")?;
+        souk_app::earnings::start(&app);
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
@@ -193,6 +201,32 @@ fn sealer(settings: &Settings) -> Result<Sealer> {
                 "--master-key-old without --master-key: which key seals from now on?"
             );
             Ok(Sealer::open(None, &settings.data_dir.join("master.key"))?)
+        }
+    }
+}
+
+fn payments(settings: &Settings) -> Result<Payments> {
+    let stripe: Option<Arc<dyn Provider>> = match &settings.stripe {
+        Some(account) => {
+            let (secret, webhook) = (account.secret_key.clone(), account.webhook_secret.clone());
+            let stripe = Stripe::new(&account.base_url, secret, webhook)
+                .with_context(|| format!("--stripe-base-url {}", account.base_url))?;
+            Some(Arc::new(stripe))
+        }
+        None => None,
+    };
+    match (settings.payment_provider, stripe) {
+        (PaymentProvider::Stripe, Some(stripe)) => Ok(Payments::new(stripe)),
+        (PaymentProvider::Stripe, None) => anyhow::bail!("Stripe's secrets are missing"),
+        (provider, stripe) => {
+            let payments = match provider {
+                PaymentProvider::Instant => Payments::new(Arc::new(InstantPayments)),
+                _ => Payments::new(Arc::new(Manual)),
+            };
+            Ok(match stripe {
+                Some(stripe) => payments.also_listen(stripe),
+                None => payments,
+            })
         }
     }
 }

@@ -7,19 +7,36 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
 
-use crate::cli::{LogFormat, Options};
+use crate::cli::{LogFormat, Options, PaymentProvider};
 
 /// What differs between `serve` and `demo`.
 pub struct Defaults {
     pub data_dir: &'static str,
+    pub payment_provider: PaymentProvider,
 }
 
 pub const SERVE: Defaults = Defaults {
     data_dir: "souk-data",
+    payment_provider: PaymentProvider::Manual,
 };
 pub const DEMO: Defaults = Defaults {
     data_dir: "souk-demo",
+    payment_provider: PaymentProvider::Instant,
 };
+
+/// How Stripe is reached. It is listened to whenever this is given, also when another provider collects from now on.
+pub struct StripeAccount {
+    pub secret_key: String,
+    pub webhook_secret: String,
+    pub base_url: String,
+}
+
+/// Without the secrets.
+impl std::fmt::Debug for StripeAccount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StripeAccount({})", self.base_url)
+    }
+}
 
 #[derive(Debug)]
 pub struct Settings {
@@ -34,6 +51,8 @@ pub struct Settings {
     pub base_url: Option<String>,
     pub endpoint_base_url: Option<String>,
     pub trust_proxy: Vec<IpNet>,
+    pub payment_provider: PaymentProvider,
+    pub stripe: Option<StripeAccount>,
     pub workers: usize,
     pub connections_max: usize,
     pub idle: Duration,
@@ -92,6 +111,25 @@ impl Settings {
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
 
+        let payment_provider = options
+            .payment_provider
+            .unwrap_or(defaults.payment_provider);
+        // Play money buys what sellers are paid for.
+        ensure!(
+            payment_provider != PaymentProvider::Instant
+                || defaults.payment_provider == PaymentProvider::Instant,
+            "--payment-provider instant is for `souk demo` only"
+        );
+        let stripe = stripe_account(
+            options.stripe_secret_key,
+            options.stripe_webhook_secret,
+            options.stripe_base_url,
+        )?;
+        ensure!(
+            payment_provider != PaymentProvider::Stripe || stripe.is_some(),
+            "--payment-provider stripe needs --stripe-secret-key and --stripe-webhook-secret"
+        );
+
         Ok(Settings {
             listen: options.listen.unwrap_or(LISTEN),
             database_url,
@@ -110,6 +148,8 @@ impl Settings {
                 .map(|url| web_address("--endpoint-base-url", url))
                 .transpose()?,
             trust_proxy: options.trust_proxy,
+            payment_provider,
+            stripe,
             workers,
             connections_max,
             idle: Duration::from_secs(idle_seconds),
@@ -119,6 +159,32 @@ impl Settings {
             log: options.log.unwrap_or_else(|| "info".to_owned()),
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
         })
+    }
+}
+
+fn stripe_account(
+    secret_key: Option<String>,
+    webhook_secret: Option<String>,
+    base_url: Option<String>,
+) -> Result<Option<StripeAccount>> {
+    let base_url = base_url
+        .map(|url| web_address("--stripe-base-url", url))
+        .transpose()?
+        .unwrap_or_else(|| souk_app::payments::stripe::BASE_URL.to_owned());
+    match (secret_key, webhook_secret) {
+        (Some(secret_key), Some(webhook_secret)) => {
+            ensure!(
+                !secret_key.is_empty() && !webhook_secret.is_empty(),
+                "--stripe-secret-key and --stripe-webhook-secret must not be empty"
+            );
+            Ok(Some(StripeAccount {
+                secret_key,
+                webhook_secret,
+                base_url,
+            }))
+        }
+        (None, None) => Ok(None),
+        _ => anyhow::bail!("--stripe-secret-key and --stripe-webhook-secret go together"),
     }
 }
 
@@ -164,6 +230,36 @@ mod tests {
             (5, Duration::from_secs(9))
         );
         assert_eq!(settings.base_url.as_deref(), Some("https://a.example"));
+    }
+
+    /// Play money is for the demo; Stripe takes both of its secrets or none.
+    #[test]
+    fn money_is_collected_by_whom_the_operator_named() {
+        let resolve = |given: Options, defaults| Settings::resolve(given, defaults);
+        assert_eq!(
+            resolve(Options::default(), &SERVE)
+                .unwrap()
+                .payment_provider,
+            PaymentProvider::Manual
+        );
+        assert_eq!(
+            resolve(Options::default(), &DEMO).unwrap().payment_provider,
+            PaymentProvider::Instant
+        );
+        let instant = || Options {
+            payment_provider: Some(PaymentProvider::Instant),
+            ..Options::default()
+        };
+        assert!(resolve(instant(), &SERVE).is_err());
+        let stripe = |webhook_secret: Option<&str>| Options {
+            payment_provider: Some(PaymentProvider::Stripe),
+            stripe_secret_key: Some("sk_test".to_owned()),
+            stripe_webhook_secret: webhook_secret.map(str::to_owned),
+            ..Options::default()
+        };
+        assert!(resolve(stripe(None), &SERVE).is_err());
+        let settings = resolve(stripe(Some("whsec_test")), &SERVE).unwrap();
+        assert!(!format!("{settings:?}").contains("_test"));
     }
 
     #[test]

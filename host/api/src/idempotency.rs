@@ -83,6 +83,16 @@ pub async fn claim(
     }
 }
 
+/// The refusal of an operation that does nothing without a key.
+pub(crate) fn missing() -> Problem {
+    let error = FieldError::new(
+        "Idempotency-Key",
+        "required",
+        "is required here: send a new one with every new request, and the same one when you repeat it",
+    );
+    Problem::fields("INVALID_REQUEST", vec![error])
+}
+
 /// Gives up a claim after a failure, so that a retry executes anew.
 pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
     let mut write = state.db().write().await?;

@@ -36,7 +36,7 @@
 //! ```
 //!
 //! Lists: `.query(PAGING)` (or `&[PAGE, PER_PAGE, STATUS]` with consts), take `query: Query`, `Page::of(&query)`, answer [`List`].
-//! What runs a connector says `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]).
+//! What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]).
 //! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype")`
 //! and take `axum::body::Body`. A body that is JSON already is answered as [`Prepared`].
 
@@ -62,6 +62,8 @@ pub mod marketplace;
 pub mod money;
 pub mod openapi;
 pub mod operation;
+pub mod payments;
+pub mod payouts;
 pub mod prices;
 pub mod problem;
 pub mod purchases;
@@ -71,6 +73,7 @@ pub mod runs;
 mod state;
 pub mod storage_engines;
 pub mod system;
+pub mod top_ups;
 
 pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared, Slice};
 pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
@@ -97,6 +100,9 @@ pub fn all() -> Routes {
         .merge(prices::routes())
         .merge(purchases::routes())
         .merge(credits::routes())
+        .merge(top_ups::routes())
+        .merge(payments::routes())
+        .merge(payouts::routes())
         .merge(connections::routes())
         .merge(connectors::routes())
         .merge(files::routes())

@@ -231,10 +231,14 @@ fn parameters(operation: &Operation, path: &str) -> Vec<Value> {
         parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest}));
     }
     if operation.verb == crate::operation::Verb::Post || operation.billed {
-        parameters.push(json!({
+        let mut key = json!({
             "name": "Idempotency-Key", "in": "header", "description": "Retrying with the same key gets the first answer.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-        }));
+        });
+        if operation.key_required {
+            key["required"] = true.into();
+        }
+        parameters.push(key);
     }
     parameters
 }

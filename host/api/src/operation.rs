@@ -126,6 +126,8 @@ pub struct Operation {
     pub hourly: Option<u32>,
     /// Charges credits: idempotency is part of the charge and is handled by the handler.
     pub billed: bool,
+    /// Moves money by itself: refused without an `Idempotency-Key`, since a client that repeats it blindly would move it twice.
+    pub key_required: bool,
     /// Runs a connector: counts against the calls in flight of a key.
     pub runs_connector: bool,
     /// `None`: the handler reads the body as a stream and bounds it.
@@ -174,6 +176,7 @@ impl Operation {
             },
             hourly: None,
             billed: false,
+            key_required: false,
             runs_connector: false,
             body_bytes_max: Some(BODY_BYTES_MAX),
             query: &[],
@@ -241,6 +244,12 @@ impl Operation {
 
     pub const fn billed(mut self) -> Operation {
         self.billed = true;
+        self
+    }
+
+    /// Refused without an `Idempotency-Key`. For POST only.
+    pub const fn key_required(mut self) -> Operation {
+        self.key_required = true;
         self
     }
 

@@ -192,6 +192,7 @@ where
     let operation = &mounted.operation;
     let keeps_answers = operation.verb == Verb::Post && !operation.billed;
     match request.headers().get(idempotency::HEADER) {
+        None if operation.key_required => idempotency::missing().into_response(),
         Some(_) if keeps_answers => idempotency::once(handler, request, state, mounted, call).await,
         _ => handler.call(request, state).await,
     }

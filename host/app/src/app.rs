@@ -13,6 +13,7 @@ use souk_store::teller::Teller;
 
 use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
+use crate::payments::Payments;
 use crate::products::Products;
 use crate::settle::{self, Standings};
 
@@ -29,6 +30,8 @@ pub struct Parts {
     pub sealer: Sealer,
     /// Where the companies' files are kept.
     pub files_dir: PathBuf,
+    /// Who collects the money of top-ups.
+    pub payments: Payments,
 }
 
 pub struct Inner {
@@ -37,6 +40,7 @@ pub struct Inner {
     pub sandbox: Sandbox,
     pub sealer: Sealer,
     pub files_dir: PathBuf,
+    pub payments: Payments,
     pub clock: Clock,
     pub sources: Sources,
     pub connectors: Registry,
@@ -56,6 +60,7 @@ impl App {
             db: parts.db,
             sandbox: parts.sandbox,
             files_dir: parts.files_dir,
+            payments: parts.payments,
             clock: Clock,
         }))
     }

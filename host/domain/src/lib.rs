@@ -9,6 +9,7 @@ pub mod limits;
 pub mod money;
 pub mod pages;
 pub mod parameters;
+pub mod payments;
 pub mod prices;
 pub mod products;
 pub mod roles;

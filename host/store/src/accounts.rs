@@ -21,6 +21,8 @@ pub enum Account {
     /// Earned, but not yet payable.
     SellerPending(CompanyId),
     SellerPayable(CompanyId),
+    /// On its way out: asked for, neither paid nor returned. Never below zero.
+    SellerInPayout(CompanyId),
 }
 
 impl Account {
@@ -32,6 +34,7 @@ impl Account {
             Self::Buyer(company) => format!("buyer:{company}"),
             Self::SellerPending(company) => format!("seller:{company}:pending"),
             Self::SellerPayable(company) => format!("seller:{company}:payable"),
+            Self::SellerInPayout(company) => format!("seller:{company}:in_payout"),
         }
     }
 
@@ -43,14 +46,16 @@ impl Account {
             Self::Buyer(_) => "buyer",
             Self::SellerPending(_) => "seller_pending",
             Self::SellerPayable(_) => "seller_payable",
+            Self::SellerInPayout(_) => "seller_in_payout",
         }
     }
 
     pub(crate) const fn company(&self) -> Option<&CompanyId> {
         match self {
-            Self::Buyer(company) | Self::SellerPending(company) | Self::SellerPayable(company) => {
-                Some(company)
-            }
+            Self::Buyer(company)
+            | Self::SellerPending(company)
+            | Self::SellerPayable(company)
+            | Self::SellerInPayout(company) => Some(company),
             Self::Cash | Self::PlatformPromo | Self::PlatformRevenue => None,
         }
     }
@@ -71,6 +76,9 @@ impl Account {
             }
             ("seller", Some((company, "payable"))) => {
                 Some(Self::SellerPayable(company.parse().ok()?))
+            }
+            ("seller", Some((company, "in_payout"))) => {
+                Some(Self::SellerInPayout(company.parse().ok()?))
             }
             _ => None,
         }

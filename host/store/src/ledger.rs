@@ -50,20 +50,24 @@ pub enum TransactionType {
     Refund,
     /// Earnings become payable.
     Maturity,
+    /// Money is taken out of what is payable, to be paid out.
     Payout,
+    /// It has left.
+    PayoutPaid,
     /// A payout that failed: the money is payable again.
     PayoutReturn,
     Adjustment,
 }
 
 impl TransactionType {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::TopUp,
         Self::Grant,
         Self::Charge,
         Self::Refund,
         Self::Maturity,
         Self::Payout,
+        Self::PayoutPaid,
         Self::PayoutReturn,
         Self::Adjustment,
     ];
@@ -76,6 +80,7 @@ impl TransactionType {
             Self::Refund => "refund",
             Self::Maturity => "maturity",
             Self::Payout => "payout",
+            Self::PayoutPaid => "payout_paid",
             Self::PayoutReturn => "payout_return",
             Self::Adjustment => "adjustment",
         }

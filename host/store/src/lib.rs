@@ -24,6 +24,8 @@ pub mod ledger;
 pub mod marketplace;
 pub mod maturity;
 pub mod migrations;
+pub mod payment_events;
+pub mod payouts;
 pub mod prices;
 pub mod purchases;
 pub mod reconciliation;
@@ -32,6 +34,7 @@ pub mod refunds;
 pub mod sealing;
 pub mod statements;
 pub mod teller;
+pub mod top_ups;
 pub mod usage;
 pub mod users;
 

@@ -27,6 +27,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "marketplace",
         include_str!("../migrations/0007_marketplace.sql"),
     ),
+    (
+        8,
+        "payments",
+        include_str!("../migrations/0008_payments.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -94,7 +94,7 @@ macro_rules! columns {
 macro_rules! matching {
     () => {
         " FROM transactions t
-          WHERE ((t.company_id = $1 AND t.type <> 'maturity'
+          WHERE ((t.company_id = $1 AND t.type NOT IN ('maturity', 'payout_paid')
                   AND (CAST($2 AS TEXT) IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
               OR (t.seller_id = $1
                   AND (CAST($2 AS TEXT) IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
@@ -189,6 +189,8 @@ pub struct Earnings {
     pub earned: UsdCents,
     pub pending: UsdCents,
     pub payable: UsdCents,
+    /// Asked for, but not paid yet.
+    pub in_payout: UsdCents,
     pub paid: UsdCents,
 }
 
@@ -204,13 +206,15 @@ pub async fn earnings(db: &mut AnyConnection, seller: &CompanyId) -> Result<Earn
     .number("credits")?;
     let pending = ledger::balance(db, &Account::SellerPending(seller.clone())).await?;
     let payable = ledger::balance(db, &Account::SellerPayable(seller.clone())).await?;
+    let in_payout = ledger::balance(db, &Account::SellerInPayout(seller.clone())).await?;
     let earned = gross * SELLER_CENTS_PER_CREDIT;
     Ok(Earnings {
         gross_credits: gross,
         earned: UsdCents::new(earned),
         pending,
         payable,
-        paid: UsdCents::new(earned - pending.get() - payable.get()),
+        in_payout,
+        paid: UsdCents::new(earned - pending.get() - payable.get() - in_payout.get()),
     })
 }
 
@@ -237,7 +241,9 @@ fn line(transaction: Transaction, company: &CompanyId) -> Line {
                 TransactionType::Charge => LineType::Charge,
                 TransactionType::Refund => LineType::Refund,
                 TransactionType::Payout | TransactionType::PayoutReturn => LineType::Payout,
-                TransactionType::Maturity | TransactionType::Adjustment => LineType::Adjustment,
+                TransactionType::Maturity
+                | TransactionType::PayoutPaid
+                | TransactionType::Adjustment => LineType::Adjustment,
             },
             credits: transaction.credits,
             amount: UsdCents::new(cents),

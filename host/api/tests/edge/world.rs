@@ -6,6 +6,8 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_api::{ApiState, Settings};
+use souk_app::payments::Payments;
+use souk_app::payments::manual::Manual;
 use souk_app::{App, Parts};
 use souk_domain::ids::{
     AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
@@ -18,6 +20,7 @@ use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
 use souk_store::{Db, OpenOptions, assets, companies, endpoints, founding};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -55,6 +58,14 @@ impl World {
     }
 
     pub async fn with_address_limit(address_rate_limit: u32) -> World {
+        World::build(address_rate_limit, Payments::new(Arc::new(Manual))).await
+    }
+
+    pub async fn with_payments(payments: Payments) -> World {
+        World::build(6000, payments).await
+    }
+
+    async fn build(address_rate_limit: u32, payments: Payments) -> World {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let url = match std::env::var("EDGE_POSTGRES_URL") {
@@ -90,6 +101,7 @@ impl World {
             sandbox,
             sealer,
             files_dir: path("files"),
+            payments,
         });
         let settings = Settings {
             base_url: "http://souk.example".into(),
@@ -148,6 +160,51 @@ impl World {
 
     pub async fn patch(&self, key: &str, path: &str, body: Value) -> Answer {
         self.with_json(Method::PATCH, key, path, body).await
+    }
+
+    pub async fn put(&self, key: &str, path: &str, body: Value) -> Answer {
+        self.with_json(Method::PUT, key, path, body).await
+    }
+
+    /// With an `Idempotency-Key`.
+    pub async fn post_keyed(
+        &self,
+        key: &str,
+        path: &str,
+        idempotency: &str,
+        body: Value,
+    ) -> Answer {
+        let request = request(Method::POST, key, path)
+            .header("content-type", "application/json")
+            .header("idempotency-key", idempotency);
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    /// The books balance, to the cent.
+    pub async fn assert_books(&self) {
+        let books = self
+            .get(&self.platform, "/admin/ledger/reconciliation")
+            .await
+            .expect(200);
+        assert_eq!(
+            (
+                books.at("/data/balanced"),
+                books.at("/data/sum_all_accounts")
+            ),
+            (&json!(true), &json!(0)),
+            "{}",
+            books.body
+        );
+    }
+
+    pub async fn balance(&self, company: &Company) -> i64 {
+        let credits = self.get(&company.key, &company.path("/credits")).await;
+        credits
+            .expect(200)
+            .at("/data/balance_credits")
+            .as_i64()
+            .unwrap()
     }
 
     async fn with_json(&self, method: Method, key: &str, path: &str, body: Value) -> Answer {

@@ -8,5 +8,6 @@ mod charges;
 mod faults;
 mod holds;
 mod model;
+mod payments;
 mod retries;
 mod speed;

@@ -1,0 +1,14 @@
+use crate::{Access, Operation, Shape};
+
+pub const OPERATION: Operation = Operation::get("payment_returned", "/payments/return")
+    .about(
+        "Credits",
+        "Where a payer's browser ends, unless the top-up said otherwise",
+    )
+    .access(Access::Public)
+    .returns(200, Shape::Raw("text/plain"));
+
+/// Claims nothing: only the provider's event says whether the payment came.
+pub async fn payment_returned() -> &'static str {
+    "You can close this page. If you have paid, the credits are in the balance as soon as the payment is confirmed.\n"
+}

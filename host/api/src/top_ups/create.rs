@@ -1,0 +1,116 @@
+use super::shape::TopUpOut;
+use crate::money::read_usd;
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, Text, schema};
+use axum::extract::State;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::Number;
+use souk_app::payments::{self, BeginError, Order, TopUpError};
+use souk_domain::ids::TopUpId;
+use souk_domain::money::Credits;
+use souk_domain::payments::{top_up_credits, top_up_credits_for};
+use souk_domain::roles::{Permission, Role};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation =
+    Operation::post("create_top_up", "/companies/{company_id}/credits/top-ups")
+        .about("Credits", "Buy credits")
+        .notes(
+            "Give either `credits` or `amount_usd` (a multiple of 0.50). With the provider `stripe`, send the payer to `checkout_url`; with \
+             `manual`, platform staff settles the top-up when the money has arrived. The credits are in the balance once it is `settled`.",
+        )
+        .needs(Role::Admin, Permission::Write)
+        .key_required()
+        .body(schema::<TopUpIn>)
+        .returns(201, Shape::One(schema::<TopUpOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct TopUpIn {
+    #[schema(minimum = 1, maximum = 100000)]
+    credits: Option<i64>,
+    #[schema(value_type = Option<f64>, minimum = 0.5, maximum = 50000.0)]
+    amount_usd: Option<Number>,
+    /// The provider's word for a way to pay, such as `card`; by default the payer chooses.
+    #[schema(value_type = Option<String>, max_length = 50)]
+    payment_method: Option<Text<1, 50>>,
+    /// Where the payer's browser goes after the checkout; by default to a page of this host.
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    return_url: Option<Text<1, 2000>>,
+}
+
+impl TopUpIn {
+    fn credits(&self) -> Result<Credits, Problem> {
+        match (self.credits, &self.amount_usd) {
+            (Some(credits), None) => {
+                top_up_credits(credits).map_err(|error| ("credits", error.to_string()))
+            }
+            (None, Some(amount)) => top_up_credits_for(read_usd("amount_usd", amount)?)
+                .map_err(|error| ("amount_usd", error.to_string())),
+            _ => Err((
+                "credits",
+                "give either credits or amount_usd, and not both".to_owned(),
+            )),
+        }
+        .map_err(|(field, message)| Problem::invalid(field, message))
+    }
+
+    fn return_url(&self, base_url: &str) -> Result<String, Problem> {
+        match &self.return_url {
+            Some(url) if url.starts_with("https://") || url.starts_with("http://") => {
+                Ok(url.to_string())
+            }
+            Some(_) => Err(Problem::invalid(
+                "return_url",
+                "must be an https:// or http:// address",
+            )),
+            None => Ok(format!("{base_url}/payments/return")),
+        }
+    }
+}
+
+/// Begins a purchase of credits.
+pub async fn create_top_up(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<TopUpIn>,
+) -> Result<Created<TopUpOut>, Problem> {
+    let order = Order {
+        top_up: TopUpId::generate(),
+        company: caller.company().clone(),
+        credits: body.credits()?,
+        return_url: body.return_url(&api.settings().base_url)?,
+        payment_method: body.payment_method.map(Text::into_string),
+    };
+    let top_up = payments::top_up(api.app(), order, caller.key_id())
+        .await
+        .map_err(refuse)?;
+    Ok(Created {
+        location: format!(
+            "/companies/{}/credits/top-ups/{}",
+            caller.company(),
+            top_up.id
+        ),
+        data: top_up.into(),
+    })
+}
+
+/// What the provider said is in the log and in the top-up, which has failed.
+fn refuse(error: TopUpError) -> Problem {
+    match error {
+        TopUpError::Store(error) => error.into(),
+        TopUpError::Begin(BeginError::PaymentMethod(message)) => {
+            Problem::invalid("payment_method", message)
+        }
+        TopUpError::Begin(BeginError::Refused(_)) => Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "PAYMENT_PROVIDER_ERROR",
+            "the payment provider refused; nothing was paid",
+        ),
+        TopUpError::Begin(BeginError::Unavailable(_)) => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "PAYMENT_PROVIDER_UNAVAILABLE",
+            "the payment provider cannot be used now; nothing was paid, try again later",
+        )
+        .retry_after(60),
+    }
+}

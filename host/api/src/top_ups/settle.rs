@@ -1,0 +1,44 @@
+use super::shape::TopUpOut;
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_app::payments::{self, SettleError};
+use souk_domain::ids::TopUpId;
+use souk_domain::roles::{Permission, Role};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation =
+    Operation::post("settle_top_up", "/admin/top-ups/{top_up_id}/settle")
+        .about("Credits", "Say that the money of a top-up has arrived")
+        .notes(
+            "Platform staff only. For bank transfers, and for payments that a provider took but did not report. A top-up is credited once: \
+             409 when it was settled before, by whomever.",
+        )
+        .needs(Role::SuperAdmin, Permission::Write)
+        .body(schema::<SettleIn>)
+        .returns(200, Shape::One(schema::<TopUpOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct SettleIn {
+    /// By what to find the payment again: the line of a bank statement, say.
+    #[schema(value_type = String, min_length = 1, max_length = 200)]
+    reference: Text<1, 200>,
+}
+
+/// Credits a top-up.
+pub async fn settle_top_up(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path(id): Path<TopUpId>,
+    Body(body): Body<SettleIn>,
+) -> Result<Data<TopUpOut>, Problem> {
+    match payments::settle(api.app(), &id, &body.reference, caller.key_id()).await {
+        Ok(top_up) => Ok(Data(top_up.into())),
+        Err(SettleError::NotFound) => Err(Problem::not_found("top-up", id.as_str())),
+        Err(SettleError::Settled) => Err(Problem::state(
+            "settled",
+            "this top-up was settled before; nothing was credited",
+        )),
+        Err(SettleError::Store(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,46 @@
+//! Earnings become payable by and by: a background job, which any number of hosts may run at once.
+
+use std::time::Duration;
+
+use souk_domain::payments::MATURE_AFTER;
+use souk_domain::time::Timestamp;
+use souk_store::{Db, StoreError, maturity};
+
+use crate::App;
+
+/// Earnings wait for days, so an hour more does not matter.
+const EVERY: Duration = Duration::from_secs(3600);
+
+/// Lets earnings mature now and from then on, on the current runtime.
+pub fn start(app: &App) {
+    let app = app.clone();
+    tokio::spawn(async move {
+        loop {
+            let now = app.clock.now();
+            match mature(&app.db, now.before(MATURE_AFTER), now).await {
+                Ok(0) => {}
+                Ok(sellers) => tracing::info!(sellers, "earnings became payable"),
+                Err(error) => {
+                    tracing::warn!(%error, "earnings could not become payable; trying again later");
+                }
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    });
+}
+
+/// Makes what was earned before `before` payable. A transaction per seller, so that none waits long. Returns how many sellers gained by it.
+pub async fn mature(db: &Db, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
+    let mut gained = 0;
+    for seller in maturity::sellers(db).await? {
+        let mut write = db.write().await?;
+        if maturity::mature(&mut write, &seller, before, now)
+            .await?
+            .is_some()
+        {
+            write.commit().await?;
+            gained += 1;
+        }
+    }
+    Ok(gained)
+}

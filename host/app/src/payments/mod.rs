@@ -1,0 +1,301 @@
+//! Collecting the money of top-ups: whom to ask, what they answer, and what their events change.
+//!
+//! A provider begins a payment and reads its own events; refuses to know the store. The flows here write: [`top_up`] (a company buys
+//! credits), [`receive`] (a provider tells), [`settle`] (staff tells). Whoever says so and however often, a top-up is credited once:
+//! see `souk_store::top_ups::settle`. No transaction is open while a provider is asked.
+
+mod client;
+pub mod instant;
+pub mod manual;
+pub mod stripe;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use souk_domain::ids::{CompanyId, KeyId, TopUpId};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::time::Timestamp;
+use souk_store::top_ups::{self, NewTopUp, TopUp, TopUpStatus};
+use souk_store::{StoreError, payment_events};
+
+use crate::App;
+
+/// Somebody who collects money.
+pub trait Provider: Send + Sync {
+    /// In rows, and in the path of its webhook.
+    fn name(&self) -> &'static str;
+
+    /// Asks for the money of a top-up. Called at most once per top-up.
+    fn begin<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Begun, BeginError>>;
+
+    /// Checks and reads what was sent to its webhook. `None`: an event that concerns no top-up.
+    fn read_event(
+        &self,
+        _signature: Option<&str>,
+        _body: &[u8],
+        _now: Timestamp,
+    ) -> Result<Option<Event>, EventError> {
+        Err(EventError::SendsNone)
+    }
+}
+
+/// What a company wants to buy.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub top_up: TopUpId,
+    pub company: CompanyId,
+    pub credits: Credits,
+    /// The provider's word for a way to pay, when the company chose one.
+    pub payment_method: Option<String>,
+    /// Where the payer's browser goes afterwards.
+    pub return_url: String,
+}
+
+/// How a payment has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// The money is to come: an event, or somebody of the platform, will say when.
+    Waiting { checkout: Option<Checkout> },
+    /// It is here.
+    Paid { reference: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The provider's name for the payment.
+    pub reference: String,
+    pub url: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// The way to pay that the company chose is none.
+    #[error("{0}")]
+    PaymentMethod(String),
+    #[error("the payment provider refused: {0}")]
+    Refused(String),
+    #[error("the payment provider cannot be used now: {0}")]
+    Unavailable(String),
+}
+
+/// What a provider tells about a payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub id: String,
+    pub kind: String,
+    pub top_up: TopUpId,
+    /// The provider's name for the payment.
+    pub reference: String,
+    pub news: News,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// That much has been paid, in US dollars; `None` of another currency.
+    Paid {
+        amount: Option<UsdCents>,
+    },
+    Failed {
+        reason: String,
+    },
+    /// Under way; another event will tell.
+    Waiting,
+}
+
+/// Why an event was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    #[error("this provider sends no events")]
+    SendsNone,
+    #[error("the signature is not valid: {0}")]
+    Signature(&'static str),
+    #[error("the event cannot be read: {0}")]
+    Malformed(String),
+}
+
+/// The provider that new top-ups use, and all whose events are read: after a change of provider, payments that have begun still arrive.
+#[derive(Clone)]
+pub struct Payments {
+    active: Arc<dyn Provider>,
+    all: Vec<Arc<dyn Provider>>,
+}
+
+impl Payments {
+    pub fn new(active: Arc<dyn Provider>) -> Payments {
+        Payments {
+            all: vec![active.clone()],
+            active,
+        }
+    }
+
+    pub fn also_listen(mut self, provider: Arc<dyn Provider>) -> Payments {
+        self.all.push(provider);
+        self
+    }
+
+    pub fn by_name(&self, name: &str) -> Option<&Arc<dyn Provider>> {
+        self.all.iter().find(|provider| provider.name() == name)
+    }
+}
+
+/// Why a top-up has not begun.
+#[derive(Debug, thiserror::Error)]
+pub enum TopUpError {
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Begins a top-up. It is written down before its provider is asked, so that an event always finds it.
+pub async fn top_up(app: &App, order: Order, key: &KeyId) -> Result<TopUp, TopUpError> {
+    let provider = &app.payments.active;
+    let new = NewTopUp {
+        id: &order.top_up,
+        company: &order.company,
+        credits: order.credits,
+        provider: provider.name(),
+        payment_method: order.payment_method.as_deref(),
+        key,
+    };
+    let mut write = app.db.write().await?;
+    top_ups::insert(&mut write, &new, app.clock.now()).await?;
+    write.commit().await?;
+
+    let begun = provider.begin(&order).await;
+    let mut write = app.db.write().await?;
+    match &begun {
+        Ok(Begun::Paid { reference }) => {
+            let now = app.clock.now();
+            top_ups::settle(&mut write, &order.top_up, reference, Some(key), now).await?;
+        }
+        Ok(Begun::Waiting {
+            checkout: Some(checkout),
+        }) => {
+            let (reference, url) = (&checkout.reference, Some(checkout.url.as_str()));
+            top_ups::set_checkout(&mut write, &order.top_up, reference, url).await?;
+        }
+        Ok(Begun::Waiting { checkout: None }) => {}
+        Err(error) => {
+            tracing::warn!(top_up = %order.top_up, provider = provider.name(), %error, "a top-up has not begun");
+            top_ups::fail(&mut write, &order.top_up, &error.to_string()).await?;
+        }
+    }
+    let top_up = top_ups::find(&mut write, &order.top_up).await?;
+    write.commit().await?;
+    begun?;
+    Ok(top_up.ok_or(StoreError::NotFound)?)
+}
+
+/// What an event has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    Settled,
+    Failed,
+    /// Known before, or about a payment that is not ours, or not final: nothing has changed.
+    Nothing,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    #[error(transparent)]
+    Event(#[from] EventError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Acts on what was sent to a provider's webhook. Sent again, it does nothing.
+pub async fn receive(
+    app: &App,
+    provider: &dyn Provider,
+    signature: Option<&str>,
+    body: &[u8],
+) -> Result<Received, ReceiveError> {
+    let now = app.clock.now();
+    let Some(event) = provider.read_event(signature, body, now)? else {
+        return Ok(Received::Nothing);
+    };
+    let mut write = app.db.write().await?;
+    let top_up = top_ups::find(&mut write, &event.top_up).await?;
+    let Some(top_up) = top_up.filter(|top_up| top_up.provider == provider.name()) else {
+        // The account may also serve others.
+        tracing::info!(event = event.id, top_up = %event.top_up, "an event about an unknown top-up");
+        return Ok(Received::Nothing);
+    };
+    let is_new = payment_events::note(
+        &mut write,
+        provider.name(),
+        &event.id,
+        &event.kind,
+        &top_up.id,
+        now,
+    )
+    .await?;
+    if !is_new {
+        return Ok(Received::Nothing);
+    }
+    let received = match &event.news {
+        News::Paid { amount } if *amount != Some(top_up.credits.cents()) => {
+            tracing::error!(
+                event = event.id, top_up = %top_up.id, ?amount, expected = %top_up.credits.cents(),
+                "a payment of another amount than asked for; staff must decide"
+            );
+            Received::Nothing
+        }
+        News::Paid { .. } => {
+            let settled = top_ups::settle(&mut write, &top_up.id, &event.id, None, now).await?;
+            match settled {
+                Some(_) => Received::Settled,
+                None => {
+                    note_second_payment(&top_up, &event);
+                    Received::Nothing
+                }
+            }
+        }
+        News::Failed { reason } => match top_ups::fail(&mut write, &top_up.id, reason).await? {
+            true => Received::Failed,
+            false => Received::Nothing,
+        },
+        News::Waiting => Received::Nothing,
+    };
+    write.commit().await?;
+    Ok(received)
+}
+
+/// Two events about one payment are usual; a payment on top of another one is not.
+fn note_second_payment(top_up: &TopUp, event: &Event) {
+    let is_another = top_up.provider_reference.as_deref() != Some(&event.reference);
+    if is_another {
+        tracing::error!(event = event.id, top_up = %top_up.id, payment = event.reference, "paid although it was settled; staff must decide");
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    #[error("no such top-up")]
+    NotFound,
+    #[error("the top-up was settled before")]
+    Settled,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Staff says that the money has come.
+pub async fn settle(
+    app: &App,
+    id: &TopUpId,
+    reference: &str,
+    key: &KeyId,
+) -> Result<TopUp, SettleError> {
+    let mut write = app.db.write().await?;
+    let settled = top_ups::settle(&mut write, id, reference, Some(key), app.clock.now()).await?;
+    let Some(settled) = settled else {
+        let known = top_ups::find(&mut write, id).await?;
+        return Err(match known {
+            Some(top_up) if top_up.status == TopUpStatus::Settled => SettleError::Settled,
+            _ => SettleError::NotFound,
+        });
+    };
+    write.commit().await?;
+    Ok(settled)
+}

@@ -1,0 +1,236 @@
+//! Top-ups: credits that a company buys. The row says how far the payment is; the ledger says whether the credits are there.
+//!
+//! Both change in one transaction, and the booking carries the top-up's id as its external id, which is unique: a top-up is credited once,
+//! whoever says that its money has come, and however often.
+
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
+use souk_domain::ids::{CompanyId, KeyId, TopUpId};
+use souk_domain::money::Credits;
+use souk_domain::time::Timestamp;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopUpStatus {
+    Pending,
+    Settled,
+    Failed,
+}
+
+impl TopUpStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Settled => "settled",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "pending" => Some(Self::Pending),
+            "settled" => Some(Self::Settled),
+            "failed" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopUp {
+    pub id: TopUpId,
+    pub company_id: CompanyId,
+    pub credits: Credits,
+    /// Who collects the money.
+    pub provider: String,
+    pub payment_method: Option<String>,
+    pub status: TopUpStatus,
+    /// The provider's name for the payment.
+    pub provider_reference: Option<String>,
+    pub checkout_url: Option<String>,
+    pub failure_reason: Option<String>,
+    /// What proves that the money came.
+    pub reference: Option<String>,
+    pub created_at: Timestamp,
+    pub settled_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewTopUp<'a> {
+    pub id: &'a TopUpId,
+    pub company: &'a CompanyId,
+    pub credits: Credits,
+    pub provider: &'a str,
+    pub payment_method: Option<&'a str>,
+    pub key: &'a KeyId,
+}
+
+pub async fn insert(
+    write: &mut Write,
+    new: &NewTopUp<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO top_ups (id, company_id, credits, provider, payment_method, status, api_key_id, created_at)
+         VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7)",
+    )
+    .bind(new.id.as_str())
+    .bind(new.company.as_str())
+    .bind(new.credits.get())
+    .bind(new.provider)
+    .bind(new.payment_method)
+    .bind(new.key.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// Notes where the company pays. The payment may have arrived already.
+pub async fn set_checkout(
+    write: &mut Write,
+    id: &TopUpId,
+    provider_reference: &str,
+    checkout_url: Option<&str>,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE top_ups SET provider_reference = $2, checkout_url = $3 WHERE id = $1")
+        .bind(id.as_str())
+        .bind(provider_reference)
+        .bind(checkout_url)
+        .execute(&mut **write)
+        .await?;
+    Ok(())
+}
+
+/// Credits a top-up whose money has come. `None`: it was settled before (or does not exist), and nothing changed.
+///
+/// One that had failed is settled too: money that comes late is the buyer's all the same.
+pub async fn settle(
+    write: &mut Write,
+    id: &TopUpId,
+    reference: &str,
+    key: Option<&KeyId>,
+    now: Timestamp,
+) -> Result<Option<TopUp>, StoreError> {
+    let settled = sqlx::query(
+        "UPDATE top_ups
+         SET status = 'settled', settled_at = $2, reference = $3, failure_reason = NULL
+         WHERE id = $1 AND status <> 'settled'",
+    )
+    .bind(id.as_str())
+    .bind(now.micros())
+    .bind(reference)
+    .execute(&mut **write)
+    .await?;
+    if settled.rows_affected() == 0 {
+        return Ok(None);
+    }
+    let top_up = find(write, id).await?.ok_or(StoreError::NotFound)?;
+    let entry = Entry {
+        from: Account::Cash,
+        to: Account::Buyer(top_up.company_id.clone()),
+        amount: top_up.credits.cents(),
+    };
+    let booking = Transaction {
+        key: key.cloned(),
+        external_id: Some(format!("top-up:{id}")),
+        description: Some(format!("top-up {id}")),
+        ..Transaction::new(
+            TransactionType::TopUp,
+            top_up.company_id.clone(),
+            top_up.credits.get(),
+            top_up.credits.cents(),
+            now,
+        )
+    };
+    ledger::append(write, booking, &[entry]).await?;
+    Ok(Some(top_up))
+}
+
+/// Notes that a payment will not come. Changes nothing that is settled.
+pub async fn fail(write: &mut Write, id: &TopUpId, reason: &str) -> Result<bool, StoreError> {
+    let failed = sqlx::query(
+        "UPDATE top_ups SET status = 'failed', failure_reason = $2 WHERE id = $1 AND status = 'pending'",
+    )
+    .bind(id.as_str())
+    .bind(reason)
+    .execute(&mut **write)
+    .await?;
+    Ok(failed.rows_affected() == 1)
+}
+
+macro_rules! columns {
+    () => {
+        "id, company_id, credits, provider, payment_method, status, provider_reference, checkout_url, failure_reason, reference,
+         created_at, settled_at"
+    };
+}
+
+/// Of whatever company: for staff and for providers' events, which name no company.
+pub async fn find(db: &mut AnyConnection, id: &TopUpId) -> Result<Option<TopUp>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM top_ups WHERE id = $1"
+    ))
+    .bind(id.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &TopUpId,
+) -> Result<Option<TopUp>, StoreError> {
+    let found = find(db, id).await?;
+    Ok(found.filter(|top_up| top_up.company_id == *company))
+}
+
+/// A company's top-ups, newest first, and how many there are.
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<TopUp>, i64), StoreError> {
+    let total = sqlx::query("SELECT COUNT(*) AS total FROM top_ups WHERE company_id = $1")
+        .bind(company.as_str())
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM top_ups WHERE company_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
+    ))
+    .bind(company.as_str())
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let top_ups = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+    Ok((top_ups, total))
+}
+
+fn from_row(row: &AnyRow) -> Result<TopUp, StoreError> {
+    let status = row.text("status")?;
+    Ok(TopUp {
+        id: row.id("id")?,
+        company_id: row.id("company_id")?,
+        credits: row.credits("credits")?,
+        provider: row.text("provider")?,
+        payment_method: row.text_opt("payment_method")?,
+        status: TopUpStatus::parse(&status).ok_or_else(|| corrupt("status", status))?,
+        provider_reference: row.text_opt("provider_reference")?,
+        checkout_url: row.text_opt("checkout_url")?,
+        failure_reason: row.text_opt("failure_reason")?,
+        reference: row.text_opt("reference")?,
+        created_at: row.time("created_at")?,
+        settled_at: row.time_opt("settled_at")?,
+    })
+}

@@ -1,0 +1,186 @@
+//! Money that comes in and goes out, on both backends: whatever races, it is booked once.
+
+use crate::support::{assert_settled, credits, market, stores};
+use futures_util::future::join_all;
+use souk_domain::ids::{KeyId, TopUpId};
+use souk_domain::money::UsdCents;
+use souk_store::ledger::{self, Account};
+use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
+use souk_store::teller::{Standing, Teller};
+use souk_store::top_ups::{self, NewTopUp};
+use souk_store::{StoreError, db, maturity, payment_events, statements};
+use sqlx::Executor;
+
+/// Many who all say at once that the money of a top-up has come: one is believed, and it is credited once.
+#[tokio::test]
+async fn a_top_up_is_credited_once() {
+    for store in stores().await {
+        let market = market(&store.db, 0).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let id = TopUpId::generate();
+        let new = NewTopUp {
+            id: &id,
+            company: &market.buyer,
+            credits: credits(7),
+            provider: "stripe",
+            payment_method: None,
+            key: &market.key,
+        };
+        let mut write = store.db.write().await.unwrap();
+        top_ups::insert(&mut write, &new, db::now()).await.unwrap();
+        write.commit().await.unwrap();
+        // Three deliveries of each of four events.
+        let tell = async |event: usize| {
+            let mut write = store.db.write().await.unwrap();
+            let event = format!("evt_{event}");
+            if !payment_events::note(&mut write, "stripe", &event, "paid", &id, db::now()).await? {
+                return Ok(false);
+            }
+            let settled = top_ups::settle(&mut write, &id, &event, None, db::now()).await?;
+            write.commit().await?;
+            Ok::<_, StoreError>(settled.is_some())
+        };
+        let told = join_all((0..12).map(|attempt| tell(attempt % 4))).await;
+        let credited = told
+            .into_iter()
+            .filter(|answer| *answer.as_ref().unwrap())
+            .count();
+        assert_eq!(credited, 1, "{}", store.name);
+        assert_eq!(
+            teller.standing(&market.buyer).await.unwrap(),
+            Standing { posted: 7, held: 0 }
+        );
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// Payouts that are asked for at once never exceed what is payable, and each ends once.
+#[tokio::test]
+async fn payable_money_is_paid_out_once() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        market.charge(&teller, 100).await;
+        teller.flush().await;
+        let mut write = store.db.write().await.unwrap();
+        let later = crate::support::later(db::now(), 1);
+        maturity::mature(&mut write, &market.seller, later, db::now())
+            .await
+            .unwrap();
+        let method = Method {
+            kind: "bank_account".into(),
+            account_holder: "S".into(),
+            sealed_destination: vec![1, 2, 3],
+            last4: "1234".into(),
+        };
+        payouts::set_method(&mut write, &market.seller, &method, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+
+        let key = KeyId::generate();
+        let ask = async || {
+            let mut write = store.db.write().await?;
+            let (amount, minimum) = (Some(UsdCents::new(1_500)), UsdCents::new(1_000));
+            let payout =
+                payouts::request(&mut write, &market.seller, amount, minimum, &key, db::now())
+                    .await?;
+            write.commit().await?;
+            Ok::<_, RequestError>(payout)
+        };
+        let asked = join_all((0..5).map(|_| ask())).await;
+        // 40 dollars hold 15 twice.
+        let made: Vec<_> = asked.into_iter().filter_map(Result::ok).collect();
+        assert_eq!(made.len(), 2, "{}", store.name);
+
+        let end = async |status: PayoutStatus| {
+            let mut write = store.db.write().await?;
+            let ended = payouts::advance(
+                &mut write,
+                &made[0].id,
+                status,
+                Some("transfer"),
+                None,
+                &key,
+                db::now(),
+            )
+            .await?;
+            write.commit().await?;
+            Ok::<_, AdvanceError>(ended)
+        };
+        let ends = [
+            PayoutStatus::Paid,
+            PayoutStatus::Failed,
+            PayoutStatus::Paid,
+            PayoutStatus::Cancelled,
+        ];
+        let ended = join_all(ends.map(end)).await;
+        assert_eq!(
+            ended.iter().filter(|end| end.is_ok()).count(),
+            1,
+            "{}",
+            store.name
+        );
+        let mut read = store.db.read().await.unwrap();
+        let earnings = statements::earnings(&mut read, &market.seller)
+            .await
+            .unwrap();
+        let is_paid = payouts::find(&mut read, &made[0].id)
+            .await
+            .unwrap()
+            .unwrap()
+            .status
+            == PayoutStatus::Paid;
+        let expected = if is_paid { (1_000, 1_500) } else { (2_500, 0) };
+        assert_eq!(
+            (earnings.payable.get(), earnings.paid.get()),
+            expected,
+            "{}",
+            store.name
+        );
+        assert_eq!(earnings.in_payout.get(), 1_500);
+        drop(read);
+        assert_settled(&store.db, &teller).await;
+    }
+}
+
+/// The migration that makes the tables of the books anew keeps every row of them, and their guards.
+#[tokio::test]
+async fn the_books_survive_their_migration() {
+    for store in stores().await {
+        let market = market(&store.db, 10).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let charge = market.charge(&teller, 4).await.transaction.unwrap();
+        teller.flush().await;
+        let mut write = store.db.write().await.unwrap();
+        let undo = "DROP TABLE top_ups; DROP TABLE payment_events; DROP TABLE payout_methods; DROP TABLE payouts";
+        (&mut *write).execute(sqlx::raw_sql(undo)).await.unwrap();
+        let migration = include_str!("../../migrations/0008_payments.sql");
+        (&mut *write)
+            .execute(sqlx::raw_sql(migration))
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        let mut read = store.db.read().await.unwrap();
+        let buyer = Account::Buyer(market.buyer.clone());
+        assert_eq!(
+            ledger::balance(&mut read, &buyer).await.unwrap().get(),
+            300,
+            "{}",
+            store.name
+        );
+        assert!(
+            statements::transaction(&mut read, &charge)
+                .await
+                .unwrap()
+                .is_some()
+        );
+        drop(read);
+        market.charge(&teller, 6).await;
+        let mut write = store.db.write().await.unwrap();
+        let overdraw = "UPDATE accounts SET balance_cents = balance_cents - 1 WHERE kind = 'buyer'";
+        assert!((&mut *write).execute(overdraw).await.is_err());
+        drop(write);
+        assert_settled(&store.db, &teller).await;
+    }
+}
