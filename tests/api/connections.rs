@@ -272,7 +272,7 @@ async fn a_change_is_tested_where_it_matters() {
         .await
         .expect_error(400, "VALIDATION_ERROR");
     client
-        .patch(&path, json!({"company_id": "com_other"}))
+        .patch(&path, json!({"company_id": "cmp_other"}))
         .await
         .expect_error(400, "PATH_BODY_MISMATCH");
 }

@@ -9,6 +9,7 @@ mod envelope;
 mod executions;
 mod faults;
 mod files;
+mod hostile;
 mod keys;
 mod seller_functions;
 mod sqlite_source;

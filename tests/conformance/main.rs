@@ -37,7 +37,7 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
         (
             "timestamptz",
             "TIMESTAMPTZ '2026-11-20 10:00:00+02'",
-            json!("2026-11-20T08:00:00Z"),
+            json!("2026-11-20T08:00:00.000000Z"),
         ),
         (
             "uuid",

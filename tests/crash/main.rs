@@ -74,7 +74,10 @@ async fn rounds(mut host: TestHost) {
         .expect(200);
     let connection = seller.postgres(cluster, &database).await;
     let asset = seller
-        .asset(&connection, json!({"sql_logic": "SELECT n FROM t"}))
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT n FROM t", "timeout_ms": 2000}),
+        )
         .await;
     seller.publish(&asset, PRICE as u64).await;
     let path = buyer.path(&format!("/assets/{asset}/execute"));

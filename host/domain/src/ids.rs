@@ -154,7 +154,7 @@ macro_rules! timed_id {
 }
 
 id!(/// A company: a tenant that sells, buys or both.
-    CompanyId, "com");
+    CompanyId, "cmp");
 id!(/// A person of a company.
     UserId, "usr");
 id!(/// An API key; never the secret itself.
@@ -202,7 +202,7 @@ mod tests {
     /// What the specification's pattern refuses is refused.
     #[test]
     fn parse_refuses_what_a_path_refuses() {
-        assert!(CompanyId::parse("com_abc-DEF_9").is_ok());
+        assert!(CompanyId::parse("cmp_abc-DEF_9").is_ok());
         for bad in ["", "a/b", "a b", "ä", &"x".repeat(256)] {
             assert_eq!(CompanyId::parse(bad), Err(IdError), "{bad:?}");
         }

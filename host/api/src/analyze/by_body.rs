@@ -26,7 +26,7 @@ pub async fn analyze(
 ) -> Result<Response, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &handle, &slug).await?;
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)
     })
     .await

@@ -30,7 +30,7 @@ pub async fn execute_asset(
 ) -> Result<Response, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)
     })
     .await

@@ -39,7 +39,7 @@ pub async fn process_asset(
 ) -> Result<Response, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)
     })
     .await
@@ -55,7 +55,7 @@ pub async fn process_asset_by_query(
 ) -> Result<Response, Problem> {
     let params = Params::of_query(query.rest());
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
         runs::asset(api.clone(), caller.clone(), asset, params, ticket)
     })
     .await

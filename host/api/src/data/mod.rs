@@ -93,7 +93,7 @@ async fn serve(
         .await
         .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
     let wanted = wanted(&endpoint, &query)?;
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, endpoint.timeout, |ticket| {
         let (api, caller) = (api.clone(), caller.clone());
         async move {
             let payer = payer(&caller, ticket.as_ref());

@@ -36,7 +36,7 @@ pub async fn execute_endpoint(
         "{}/companies/{company}/endpoints/{id}/execute",
         api.settings().base_url
     );
-    runs::once(&api, &caller, &raw, |ticket| {
+    runs::once(&api, &caller, &raw, endpoint.timeout, |ticket| {
         let (api, caller) = (api.clone(), caller.clone());
         async move {
             let mut payer = payer(&caller, ticket.as_ref());

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use souk_app::definition::raw;
 use souk_app::execute::{self, Purpose};
 use souk_app::failure::Refusal;
-use souk_app::products::{AssetSnapshot, TIMEOUT_MS_MAX};
+use souk_app::products::AssetSnapshot;
 use souk_app::settle::Payer;
 use souk_domain::parameters::Raw;
 use souk_store::idempotency::Ticket;
@@ -21,8 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use utoipa::ToSchema;
 
-/// A claim outlives the longest execution and its posting, so that no retry runs beside it.
-const CLAIM: Duration = Duration::from_millis(TIMEOUT_MS_MAX as u64 + 30_000);
+/// A claim outlives its execution by this, as a hold does: long enough to post the charge, and short
+/// enough that a retry is soon served when the host died in between.
+const CLAIM_GRACE: Duration = Duration::from_secs(10);
 
 /// The body of an execution; absent, empty and `{}` are the same.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -101,12 +102,13 @@ pub async fn asset(
         .map_err(refusal("asset", id.as_str()))
 }
 
-/// Runs a billed request, at most once per `Idempotency-Key`. A request with one goes on to its end
+/// Runs a billed request that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
 /// when its client hangs up: the client will ask again.
 pub async fn once<F>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody,
+    timeout: Duration,
     run: impl FnOnce(Option<Ticket>) -> F,
 ) -> Result<Response, Problem>
 where
@@ -117,7 +119,7 @@ where
         caller,
         &raw.parts,
         &raw.bytes,
-        caller.now().after(CLAIM),
+        caller.now().after(timeout + CLAIM_GRACE),
     );
     let ticket = match claim.await? {
         Attempt::Plain => return run(None).await.map(answer),

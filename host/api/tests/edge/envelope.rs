@@ -174,7 +174,7 @@ async fn a_body_does_not_contradict_its_path() {
         .post(
             &acme.key,
             &acme.path("/api-keys"),
-            json!({"name": "x", "company_id": "com_other"}),
+            json!({"name": "x", "company_id": "cmp_other"}),
         )
         .await;
     refused.expect_error(400, "PATH_BODY_MISMATCH");

@@ -145,7 +145,7 @@ async fn every_operation_refuses_every_insufficient_key() {
             );
         }
         if operation.company == CompanyRule::Own {
-            send("admin", "com_other")
+            send("admin", "cmp_other")
                 .await
                 .expect_error(403, "COMPANY_ACCESS_DENIED");
         }
@@ -162,7 +162,7 @@ async fn foreign_companies_answer_alike_except_to_staff() {
         .await
         .expect_error(403, "COMPANY_ACCESS_DENIED");
     let unknown = world
-        .get(&acme.key, "/companies/com_unknown/api-keys")
+        .get(&acme.key, "/companies/cmp_unknown/api-keys")
         .await
         .expect_error(403, "COMPANY_ACCESS_DENIED");
     assert_eq!(foreign.at("/error/message"), unknown.at("/error/message"));
@@ -171,7 +171,7 @@ async fn foreign_companies_answer_alike_except_to_staff() {
         .await
         .expect(200);
     world
-        .get(&world.platform, "/companies/com_unknown/api-keys")
+        .get(&world.platform, "/companies/cmp_unknown/api-keys")
         .await
         .expect_error(404, "COMPANY_NOT_FOUND");
 }

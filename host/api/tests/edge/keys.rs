@@ -294,7 +294,7 @@ async fn statistics_count_requests_and_failures() {
     world.get(&key, &acme.path("/credits")).await.expect(200);
     world.get(&key, &acme.path("/api-keys")).await.expect(200);
     world
-        .get(&key, "/companies/com_other/credits")
+        .get(&key, "/companies/cmp_other/credits")
         .await
         .expect(403);
     world.teller.flush().await;

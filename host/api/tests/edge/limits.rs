@@ -96,7 +96,7 @@ async fn only_what_passes_the_gate_is_spent() {
     let key = key_with(&world, &acme, 3).await;
     for _ in 0..5 {
         let refused = world
-            .get(&key, "/companies/com_other/credits")
+            .get(&key, "/companies/cmp_other/credits")
             .await
             .expect_error(403, "COMPANY_ACCESS_DENIED");
         assert_eq!(refused.header("x-ratelimit-remaining"), "3");
@@ -157,11 +157,11 @@ async fn a_window_survives_a_change_of_its_key() {
 async fn strangers_are_limited_by_address() {
     let world = World::with_address_limit(3).await;
     world
-        .get("", "/companies/com_x/credits")
+        .get("", "/companies/cmp_x/credits")
         .await
         .expect_error(401, "MISSING_API_KEY");
     world
-        .get("nonsense", "/companies/com_x/credits")
+        .get("nonsense", "/companies/cmp_x/credits")
         .await
         .expect_error(401, "INVALID_API_KEY");
     world
@@ -169,7 +169,7 @@ async fn strangers_are_limited_by_address() {
         .await
         .expect_error(404, "ROUTE_NOT_FOUND");
     let refused = world
-        .get("", "/companies/com_x/credits")
+        .get("", "/companies/cmp_x/credits")
         .await
         .expect_error(429, "RATE_LIMIT_EXCEEDED");
     assert_eq!(refused.text("/error/details/scope"), "ip");

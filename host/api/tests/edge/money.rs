@@ -122,7 +122,7 @@ async fn granted_credits_are_in_the_balance() {
     let unknown = world
         .post(
             &world.platform,
-            "/admin/companies/com_unknown/credits/grants",
+            "/admin/companies/cmp_unknown/credits/grants",
             json!({"credits": 1, "reason": "x"}),
         )
         .await;

@@ -1,0 +1,131 @@
+//! Hostile and broken connectors, over REST: each fault is the connector's, costs nothing, and the
+//! next request succeeds.
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Company, guests};
+
+use crate::{host, unique};
+
+/// A seller with a private connector and one asset on it.
+async fn hostile(wasm: &[u8], engine: &str, sql: &str) -> (Company, String) {
+    let seller = host().await.company(&unique("hostile")).await;
+    let path = seller.path("/connectors?activate=true");
+    seller
+        .client
+        .post_wasm(&path, wasm.to_vec())
+        .await
+        .expect(201);
+    let fields =
+        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+    let connection = seller.connection(engine, fields).await;
+    let asset = json!({"result_type": "string", "sql_logic": sql, "timeout_ms": 3000});
+    let asset = seller.asset(&connection, asset).await;
+    (seller, asset)
+}
+
+/// Runs the asset twice: the second time shows that the first left nothing broken behind.
+async fn twice(wasm: &[u8], engine: &str, sql: &str) -> Vec<Answer> {
+    let (seller, asset) = hostile(wasm, engine, sql).await;
+    let answers = vec![
+        seller.execute(&asset, json!({})).await,
+        seller.execute(&asset, json!({})).await,
+    ];
+    assert_eq!(seller.balance().await, 0);
+    answers
+}
+
+#[track_caller]
+fn assert_connectors_fault(answers: &[Answer]) {
+    for answer in answers {
+        assert_eq!(answer.status.as_u16(), 502, "{}", answer.body);
+        assert_eq!(
+            answer.at("/error/code"),
+            "CONNECTOR_FAULT",
+            "{}",
+            answer.body
+        );
+        assert_eq!(
+            answer.at("/error/details/blame"),
+            "connector",
+            "{}",
+            answer.body
+        );
+        assert_eq!(
+            answer.at("/error/details/charged"),
+            &Value::Bool(false),
+            "{}",
+            answer.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_trap_is_the_connectors_fault() {
+    assert_connectors_fault(&twice(guests::TRAPS, "traps", "SELECT a FROM t").await);
+}
+
+#[tokio::test]
+async fn an_endless_loop_is_the_connectors_fault() {
+    assert_connectors_fault(&twice(guests::LOOPS, "loops", "SELECT a FROM t").await);
+}
+
+#[tokio::test]
+async fn exhausted_memory_is_the_connectors_fault() {
+    assert_connectors_fault(&twice(guests::MEMORY_HOG, "memory-hog", "SELECT a FROM t").await);
+}
+
+#[tokio::test]
+async fn malformed_columns_are_the_connectors_fault() {
+    for word in ["bad_utf8", "offsets_fall", "offsets_beyond", "bitmap_short"] {
+        let sql = format!("SELECT {word} FROM t");
+        assert_connectors_fault(&twice(guests::MALFORMED_COLUMNS, "malformed-columns", &sql).await);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_row_count_is_the_connectors_fault() {
+    assert_connectors_fault(
+        &twice(
+            guests::WRONG_ROW_COUNT,
+            "wrong-row-count",
+            "SELECT a FROM t",
+        )
+        .await,
+    );
+}
+
+/// Rows are counted while they arrive: a result without end stops at the bound.
+#[tokio::test]
+async fn too_many_rows_are_refused() {
+    for answer in twice(guests::TOO_MANY_ROWS, "too-many-rows", "SELECT a FROM t").await {
+        assert_eq!(answer.status.as_u16(), 502, "{}", answer.body);
+        assert_eq!(answer.at("/error/details/charged"), &Value::Bool(false));
+    }
+}
+
+/// A connector that never answers costs its caller the deadline and nothing else.
+#[tokio::test]
+async fn silence_is_a_timeout() {
+    for answer in twice(guests::SILENT, "silent", "SELECT a FROM t").await {
+        answer.expect_error(504, "EXECUTION_TIMEOUT");
+    }
+}
+
+/// One seller's hostile connector does not touch another's calls.
+#[tokio::test]
+async fn a_hostile_connector_stays_with_its_company() {
+    let (_, _) = hostile(guests::LOOPS, "loops", "SELECT a FROM t").await;
+    let other = host().await.company(&unique("neighbour")).await;
+    let engines = other.client.get("/storage-engines").await.expect(200);
+    let slugs: Vec<&Value> = engines
+        .at("/data")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|engine| &engine["slug"])
+        .collect();
+    assert!(
+        slugs.contains(&&json!("postgres")) && !slugs.contains(&&json!("loops")),
+        "{slugs:?}"
+    );
+}
