@@ -10,6 +10,7 @@ use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::pages::{Page, Paged};
 use souk_domain::parameters::{self, FieldError, Kind, Raw};
 use souk_domain::products::Product;
+use souk_domain::sql::Window;
 use souk_domain::time::Timestamp;
 use souk_sandbox::{
     Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Value, json,
@@ -240,9 +241,11 @@ async fn rows(
     if endpoint.order(learned).is_empty() {
         return Err(Refusal::NoOrder);
     }
-    values.push(Value::Int64(i64::from(page.fetch())));
-    values.push(Value::Int64(page.start as i64));
-    let text = endpoint.text(places, learned);
+    let (text, window) = endpoint.text(places, learned, page);
+    if window == Window::Bound {
+        values.push(Value::Int64(i64::from(page.fetch())));
+        values.push(Value::Int64(page.start as i64));
+    }
     let limits = Limits::new(page.fetch(), PAGE_BYTES_MAX);
     let source = source(
         app,

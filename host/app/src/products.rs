@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId};
+use souk_domain::pages::Page;
 use souk_domain::parameters::Parameter;
-use souk_domain::sql::{self, Dialect, Order, RowSource};
+use souk_domain::sql::{self, Dialect, Order, RowSource, Window};
 use souk_domain::time::Timestamp;
 use souk_sandbox::{ColumnKind, Route, json};
 use souk_store::prices::{self, Price};
@@ -27,7 +28,8 @@ use crate::release::{Policy, ResultKind};
 
 /// Products in use at once; a snapshot is a few kB, at most the 64 kB of a long statement.
 const SNAPSHOTS_MAX: usize = 10_000;
-/// Texts of one endpoint's page query, one for each set of filters that callers use.
+/// Texts of one endpoint's page query, one for each set of filters and length of a first page that
+/// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
 const TEXTS_MAX: usize = 64;
 
 /// The products in use.
@@ -290,7 +292,7 @@ pub struct EndpointSnapshot {
     dialect: Dialect,
     statement: Option<String>,
     /// By the filters that are used, one bit each.
-    texts: Mutex<HashMap<(u32, bool), Arc<str>>>,
+    texts: Mutex<HashMap<(u32, bool, Window), Arc<str>>>,
     pub(crate) published: Vec<json::Field>,
     /// What names and punctuation add to a row.
     pub(crate) row_bytes: usize,
@@ -398,36 +400,51 @@ impl EndpointSnapshot {
             .collect()
     }
 
-    /// The statement for a page with these filters (indices into `filters`, ascending).
-    pub fn text(&self, used: &[usize], learned: Option<&Learned>) -> Arc<str> {
+    /// The statement for a page with these filters (indices into `filters`, ascending). A first page
+    /// has its length written into the statement, as long as few lengths are asked for.
+    pub fn text(
+        &self,
+        used: &[usize],
+        learned: Option<&Learned>,
+        page: Page,
+    ) -> (Arc<str>, Window) {
         let bits = used.iter().fold(0u32, |bits, index| bits | 1 << index);
-        let key = (bits, learned.is_some());
-        if let Some(text) = self.texts.lock().get(&key) {
-            return text.clone();
-        }
-        let fields: Vec<&str> = self
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        let filters: Vec<&str> = used
-            .iter()
-            .map(|index| self.filters[*index].as_str())
-            .collect();
-        let text: Arc<str> = sql::page(
-            self.dialect,
-            &self.source(),
-            &fields,
-            &filters,
-            &self.order(learned),
-        )
-        .into();
+        let first = match page.start {
+            0 => Window::First(page.fetch()),
+            _ => Window::Bound,
+        };
         let mut texts = self.texts.lock();
-        if texts.len() >= TEXTS_MAX {
+        let window = match texts.contains_key(&(bits, learned.is_some(), first)) {
+            false if texts.len() >= TEXTS_MAX => Window::Bound,
+            _ => first,
+        };
+        if texts.len() >= 2 * TEXTS_MAX {
             texts.clear();
         }
-        texts.insert(key, text.clone());
-        text
+        let text = texts
+            .entry((bits, learned.is_some(), window))
+            .or_insert_with(|| {
+                let fields: Vec<&str> = self
+                    .fields
+                    .iter()
+                    .map(|field| field.name.as_str())
+                    .collect();
+                let filters: Vec<&str> = used
+                    .iter()
+                    .map(|index| self.filters[*index].as_str())
+                    .collect();
+                let order = self.order(learned);
+                sql::page(
+                    self.dialect,
+                    &self.source(),
+                    &fields,
+                    &filters,
+                    &order,
+                    window,
+                )
+                .into()
+            });
+        (text.clone(), window)
     }
 
     /// Reads one row of the published columns and of the filters, to learn their types.
@@ -442,7 +459,14 @@ impl EndpointSnapshot {
                 columns.push(filter);
             }
         }
-        sql::page(self.dialect, &self.source(), &columns, &[], &[])
+        sql::page(
+            self.dialect,
+            &self.source(),
+            &columns,
+            &[],
+            &[],
+            Window::Bound,
+        )
     }
 }
 

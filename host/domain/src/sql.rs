@@ -483,14 +483,26 @@ pub struct Order<'a> {
     pub descending: bool,
 }
 
-/// The statement that reads one page. Bound are the values of `filters` in order, then the number
-/// of rows, then the offset.
+/// Which rows of the ordered result a page reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// The first rows, their number written into the statement. PostgreSQL plans a statement with a
+    /// bound LIMIT anew at every execution, because its generic plan looks expensive; that costs
+    /// more than reading a row.
+    First(u32),
+    /// The number of rows and the offset are bound, in this order, after the filters.
+    Bound,
+}
+
+/// The statement that reads one page. Bound are the values of `filters` in order, then what
+/// `window` says.
 pub fn page(
     dialect: Dialect,
     source: &RowSource<'_>,
     fields: &[&str],
     filters: &[&str],
     order_by: &[Order<'_>],
+    window: Window,
 ) -> String {
     let mut text = String::from("SELECT ");
     push_list(
@@ -540,12 +552,19 @@ pub fn page(
         });
         push_list(&mut text, ", ", order);
     }
-    let (first, second) = (placeholder(), placeholder());
-    match dialect {
-        Dialect::MsSql => text.push_str(&format!(
-            "\nOFFSET {second} ROWS FETCH NEXT {first} ROWS ONLY"
-        )),
-        _ => text.push_str(&format!("\nLIMIT {first} OFFSET {second}")),
+    let (rows, offset) = match window {
+        Window::First(rows) => (rows.to_string(), None),
+        Window::Bound => (placeholder(), Some(placeholder())),
+    };
+    match (dialect, offset) {
+        (Dialect::MsSql, offset) => {
+            let offset = offset.as_deref().unwrap_or("0");
+            text.push_str(&format!(
+                "\nOFFSET {offset} ROWS FETCH NEXT {rows} ROWS ONLY"
+            ));
+        }
+        (_, None) => text.push_str(&format!("\nLIMIT {rows}")),
+        (_, Some(offset)) => text.push_str(&format!("\nLIMIT {rows} OFFSET {offset}")),
     }
     text
 }

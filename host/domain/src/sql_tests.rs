@@ -235,7 +235,8 @@ fn a_page_binds_filters_then_count_then_offset() {
             &table,
             &["team", "goals"],
             &["team"],
-            &order
+            &order,
+            Window::Bound
         ),
         "SELECT \"team\", \"goals\"\nFROM \"public\".\"le\"\"ague\"\nWHERE \"team\" = $1\nORDER BY \"goals\" DESC, \"id\"\nLIMIT $2 OFFSET $3"
     );
@@ -245,9 +246,10 @@ fn a_page_binds_filters_then_count_then_offset() {
             &RowSource::Statement("SELECT 1 AS a -- x"),
             &["a"],
             &[],
-            &order[1..]
+            &order[1..],
+            Window::First(51)
         ),
-        "SELECT `a`\nFROM (\nSELECT 1 AS a -- x\n) AS s\nORDER BY `id`\nLIMIT ? OFFSET ?"
+        "SELECT `a`\nFROM (\nSELECT 1 AS a -- x\n) AS s\nORDER BY `id`\nLIMIT 51"
     );
 }
 
