@@ -25,7 +25,7 @@ const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// Whether anything reached the other side is not known, of any of these.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("no answer within {} s", TIMEOUT.as_secs())]
+    #[error("no answer in time")]
     Timeout,
     #[error("{0}")]
     Failed(String),
@@ -43,6 +43,7 @@ pub struct Client {
     tls: TlsConnector,
     /// Without a trailing slash.
     base: Url,
+    timeout: Duration,
 }
 
 pub struct Answer {
@@ -53,6 +54,13 @@ pub struct Answer {
 impl Client {
     /// A secret goes to `base`, so it has to be protected unless it never leaves the machine.
     pub fn new(base: &str) -> Result<Client, AddressError> {
+        let public = RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        };
+        Client::trusting(base, public)
+    }
+
+    fn trusting(base: &str, roots: RootCertStore) -> Result<Client, AddressError> {
         let malformed = |error: String| AddressError::Malformed(error);
         let base = Url::parse(base).map_err(|error| malformed(error.to_string()))?;
         let is_local = match base.host() {
@@ -64,9 +72,6 @@ impl Client {
         if base.scheme() != "https" && !(base.scheme() == "http" && is_local) {
             return Err(AddressError::Insecure);
         }
-        let roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -76,6 +81,7 @@ impl Client {
         Ok(Client {
             tls: TlsConnector::from(Arc::new(config)),
             base,
+            timeout: TIMEOUT,
         })
     }
 
@@ -90,7 +96,7 @@ impl Client {
         let request = self
             .request(path, bearer, idempotency_key, form)
             .map_err(|error| ClientError::Failed(error.to_string()))?;
-        match tokio::time::timeout(TIMEOUT, self.send(request)).await {
+        match tokio::time::timeout(self.timeout, self.send(request)).await {
             Ok(answer) => answer,
             Err(_) => Err(ClientError::Timeout),
         }
@@ -165,4 +171,93 @@ where
         status,
         body: body.to_bytes(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::ServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    /// A server on this machine that answers every connection with `answer`, and what to trust to believe it.
+    async fn server(answer: &'static [u8]) -> (String, RootCertStore) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let certificate = made.cert.der().clone();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!(
+            "https://localhost:{}/base/",
+            listener.local_addr().unwrap().port()
+        );
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(mut stream) = acceptor.accept(stream).await else {
+                    continue;
+                };
+                let mut head = vec![0; 4096];
+                let read = stream.read(&mut head).await.unwrap_or(0);
+                assert!(head[..read].starts_with(b"POST /base/v1/x HTTP/1.1\r\n"));
+                stream.write_all(answer).await.ok();
+                stream.shutdown().await.ok();
+            }
+        });
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        (base, roots)
+    }
+
+    async fn post(client: Client) -> Result<Answer, ClientError> {
+        client
+            .post_form("/v1/x", "secret", "key", "a=b".to_owned())
+            .await
+    }
+
+    /// A server whose certificate is trusted is asked, and its answer is read; another one never sees the secret.
+    #[tokio::test]
+    async fn only_trusted_servers_are_asked() {
+        let (base, roots) = server(b"HTTP/1.1 402 x\r\ncontent-length: 2\r\n\r\n{}").await;
+        let answer = post(Client::trusting(&base, roots).unwrap()).await.unwrap();
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body[..]),
+            (402, &b"{}"[..])
+        );
+        let refused = post(Client::new(&base).unwrap()).await.err().unwrap();
+        assert!(refused.to_string().contains("certificate"), "{refused}");
+    }
+
+    /// An answer that is cut short, or none at all, is an error.
+    #[tokio::test]
+    async fn broken_answers_are_errors() {
+        for broken in [
+            &b"HTTP/1.1 200 x\r\ncontent-length: 9\r\n\r\n{}"[..],
+            b"HTTP/1.1 200",
+            b"nonsense\r\n\r\n",
+            b"",
+        ] {
+            let (base, roots) = server(broken).await;
+            assert!(post(Client::trusting(&base, roots).unwrap()).await.is_err());
+        }
+    }
+
+    /// One that says nothing is given up.
+    #[tokio::test]
+    async fn silence_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let mut client = Client::new(&base).unwrap();
+        client.timeout = Duration::from_millis(50);
+        let silence = post(client).await;
+        assert!(matches!(silence, Err(ClientError::Timeout)));
+    }
 }
