@@ -64,7 +64,7 @@ pub struct Filter<'a> {
     pub ai_training_allowed: Option<bool>,
 }
 
-const COLUMNS: &str = "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
+const COLUMNS: &str = "p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
     p.description, p.category, p.sport, p.labels, p.allow_ai_training, p.result_type, p.fields, p.learned, p.published_at,
     r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id";
 
@@ -141,7 +141,7 @@ pub async fn list(
         ),
     };
     let rows = bind(format!(
-        "{COLUMNS} {FROM} {WHERE} ORDER BY {order}, p.id LIMIT $12 OFFSET $13"
+        "SELECT {COLUMNS} {FROM} {WHERE} ORDER BY {order}, p.id LIMIT $12 OFFSET $13"
     ))
     .bind(limit)
     .bind(offset)
@@ -158,7 +158,7 @@ pub async fn get(
     product: &str,
     now: Timestamp,
 ) -> Result<Option<Listing>, StoreError> {
-    let row = sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} {FROM}")))
+    let row = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} {FROM}")))
         .bind(reader.as_str())
         .bind(now.micros())
         .bind(product)
