@@ -232,6 +232,17 @@ pub(crate) async fn buyer_balances(
         .collect()
 }
 
+/// Opens accounts that do not exist yet and locks all of them, on a shared store. One that somebody else opens between the two would else
+/// be met later, out of order.
+pub(crate) async fn open_and_lock(
+    db: &mut AnyConnection,
+    accounts: Vec<Account>,
+) -> Result<(), StoreError> {
+    ensure_accounts(db, accounts.iter()).await?;
+    lock(db, accounts).await?;
+    Ok(())
+}
+
 static LOCK: Bulk = Bulk::new(
     "SELECT id, balance_cents, held_cents FROM accounts WHERE id IN (SELECT column1",
     1,

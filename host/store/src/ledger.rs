@@ -4,8 +4,8 @@
 //! updated but the balance that each account carries along; corrections are new transactions. Charges are booked by the
 //! [`teller`](crate::teller), many in one commit; everything rarer (grants, top-ups, refunds, payouts) by [`append`].
 
+use crate::accounts::{self, AccountChanges, ensure_accounts};
 pub use crate::accounts::{Account, balance};
-use crate::accounts::{AccountChanges, ensure_accounts};
 use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;
@@ -175,6 +175,10 @@ pub async fn append(
         changes.add(entry);
     }
     ensure_accounts(write, changes.accounts()).await?;
+    if write.is_shared() {
+        // In the order that everybody takes: an update of several rows has none of its own.
+        accounts::lock(write, changes.accounts().cloned().collect()).await?;
+    }
     let mut script = Script::new(Style::Separate);
     changes.apply(&mut script);
     script.run(write).await?;

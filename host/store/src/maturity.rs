@@ -33,8 +33,9 @@ pub async fn mature(
     now: Timestamp,
 ) -> Result<Option<Transaction>, StoreError> {
     let pending = Account::SellerPending(seller.clone());
+    let payable = Account::SellerPayable(seller.clone());
     if write.is_shared() {
-        accounts::lock(write, vec![pending.clone()]).await?;
+        accounts::open_and_lock(write, vec![pending.clone(), payable.clone()]).await?;
     }
     let recent = sqlx::query(
         "SELECT CAST(COALESCE(SUM(-t.amount_credits), 0) AS BIGINT) AS credits
@@ -57,7 +58,7 @@ pub async fn mature(
     let amount = UsdCents::new(amount);
     let entry = Entry {
         from: pending,
-        to: Account::SellerPayable(seller.clone()),
+        to: payable,
         amount,
     };
     let transaction = Transaction::new(TransactionType::Maturity, seller.clone(), 0, amount, now);

@@ -178,7 +178,11 @@ pub async fn request(
         .ok_or(RequestError::NoMethod)?;
     let payable_account = Account::SellerPayable(company.clone());
     if write.is_shared() {
-        accounts::lock(write, vec![payable_account.clone()]).await?;
+        let all = vec![
+            payable_account.clone(),
+            Account::SellerInPayout(company.clone()),
+        ];
+        accounts::open_and_lock(write, all).await?;
     }
     let payable = ledger::balance(write, &payable_account).await?;
     let amount = amount.unwrap_or(payable);

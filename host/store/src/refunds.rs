@@ -51,15 +51,22 @@ pub async fn refund(
         .map_err(|error| crate::fields::corrupt("amount_credits", error))?;
     let shares = split(credits);
     let pending = Account::SellerPending(earner.clone());
+    let buyer = Account::Buyer(charge.company.clone());
     if write.is_shared() {
-        accounts::lock(write, vec![pending.clone()]).await?;
+        // All that may change at once, or this and a charge could wait for each other.
+        let all = vec![
+            pending.clone(),
+            Account::SellerPayable(earner.clone()),
+            buyer.clone(),
+            Account::PlatformRevenue,
+        ];
+        accounts::open_and_lock(write, all).await?;
     }
     let source = if ledger::balance(write, &pending).await? >= shares.seller {
         pending
     } else {
         Account::SellerPayable(earner.clone())
     };
-    let buyer = Account::Buyer(charge.company.clone());
     let entries = [
         Entry {
             from: source,

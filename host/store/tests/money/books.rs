@@ -9,6 +9,8 @@ use souk_store::refunds::{RefundError, refund};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Standing, Teller};
 use souk_store::{StoreError, db};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A refund gives everything back by new entries, once, and only by whom it concerns.
@@ -218,5 +220,60 @@ async fn tampering_is_found() {
             let found = reconcile(&store.db, db::now()).await.unwrap();
             assert!(!found.findings.is_empty(), "{}: {sql}", store.name);
         }
+    }
+}
+
+/// Charges, refunds and maturing earnings of one seller at once never wait for each other in a circle, and every one is booked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refunds_and_charges_take_turns() {
+    for store in stores().await {
+        let market = Arc::new(market(&store.db, 10_000).await);
+        let teller = Teller::open(&store.db).await.unwrap();
+        let mut charges = Vec::new();
+        for _ in 0..40 {
+            charges.push(market.charge(&teller, 2).await.transaction.unwrap());
+        }
+        let done = Arc::new(AtomicBool::new(false));
+        let buying: Vec<_> = (0..4)
+            .map(|_| {
+                let (market, teller, done) = (market.clone(), teller.clone(), done.clone());
+                tokio::spawn(async move {
+                    while !done.load(Ordering::SeqCst) {
+                        market.charge(&teller, 1).await;
+                    }
+                })
+            })
+            .collect();
+        let refunding: Vec<_> = charges
+            .chunks(20)
+            .map(|charges| {
+                let (db, charges, name) = (store.db.clone(), charges.to_vec(), store.name);
+                tokio::spawn(async move {
+                    for charge in &charges {
+                        let mut write = db.write().await.unwrap();
+                        let refunded = refund(&mut write, charge, None, "test", None, db::now());
+                        refunded
+                            .await
+                            .unwrap_or_else(|error| panic!("{name}: {error}"));
+                        write.commit().await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..20 {
+            let mut write = store.db.write().await.unwrap();
+            maturity::mature(&mut write, &market.seller, db::now(), db::now())
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+        }
+        for task in refunding {
+            task.await.unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        for task in buying {
+            task.await.unwrap();
+        }
+        assert_settled(&store.db, &teller).await;
     }
 }
