@@ -3,10 +3,12 @@
 //! Rows become a `VALUES` table whose size is rounded up to a power of two; the rows that fill it up are NULL and filtered out again by
 //! `WHERE column1 IS NOT NULL`. Both backends name the columns of a `VALUES` table `column1`, `column2`, and so on.
 
+use crate::db::{self, Parameters};
 use crate::error::StoreError;
+use futures_util::TryStreamExt;
 use parking_lot::Mutex;
-use sqlx::any::AnyArguments;
-use sqlx::{AnyConnection, Arguments, AssertSqlSafe};
+use sqlx::any::{AnyArguments, AnyQueryResult};
+use sqlx::{AnyConnection, Arguments, AssertSqlSafe, Executor};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -19,7 +21,8 @@ pub(crate) struct Bulk {
     head: &'static str,
     tail: &'static str,
     columns: usize,
-    texts: [OnceLock<Arc<str>>; SIZES],
+    /// With numbered parameters and with nameless ones.
+    texts: [[OnceLock<Arc<str>>; SIZES]; 2],
 }
 
 /// The parameters of one statement, in order.
@@ -56,7 +59,7 @@ impl Bulk {
             head,
             tail,
             columns,
-            texts: [const { OnceLock::new() }; SIZES],
+            texts: [const { [const { OnceLock::new() }; SIZES] }; 2],
         }
     }
 
@@ -70,7 +73,7 @@ impl Bulk {
     ) -> Result<u64, StoreError> {
         let mut affected = 0;
         for rows in rows.chunks(ROWS_MAX) {
-            let (sql, arguments) = self.statement(rows, &bind)?;
+            let (sql, arguments) = self.statement(db::parameters(db), rows, &bind)?;
             affected += sqlx::query_with(AssertSqlSafe(sql), arguments)
                 .execute(&mut *db)
                 .await?
@@ -88,7 +91,7 @@ impl Bulk {
     ) -> Result<Vec<sqlx::any::AnyRow>, StoreError> {
         let mut fetched = Vec::new();
         for rows in rows.chunks(ROWS_MAX) {
-            let (sql, arguments) = self.statement(rows, &bind)?;
+            let (sql, arguments) = self.statement(db::parameters(db), rows, &bind)?;
             let some = sqlx::query_with(AssertSqlSafe(sql), arguments)
                 .fetch_all(&mut *db)
                 .await?;
@@ -99,13 +102,14 @@ impl Bulk {
 
     fn statement<R>(
         &self,
+        parameters: Parameters,
         rows: &[R],
         bind: impl Fn(&mut Values, Option<&R>),
     ) -> Result<(Arc<str>, AnyArguments), StoreError> {
         let size = rows.len().next_power_of_two();
         let mut values = Values::default();
         self.bind(&mut values, rows, size, &bind);
-        Ok((self.text(size), values.finish()?))
+        Ok((self.text(parameters, size), values.finish()?))
     }
 
     fn bind<R>(
@@ -126,25 +130,31 @@ impl Bulk {
         debug_assert_eq!(values.arguments.len() - before, size * self.columns);
     }
 
-    fn text(&self, size: usize) -> Arc<str> {
-        let text = self.texts[size.ilog2() as usize].get_or_init(|| {
+    fn text(&self, parameters: Parameters, size: usize) -> Arc<str> {
+        let text = self.texts[parameters as usize][size.ilog2() as usize].get_or_init(|| {
             let mut text = String::new();
-            self.write_text(&mut text, size, 0);
+            self.write_text(&mut text, parameters, size, 0);
             text.into()
         });
         text.clone()
     }
 
-    /// Writes the statement for `size` rows, with parameters numbered from `offset + 1` on.
-    fn write_text(&self, text: &mut String, size: usize, offset: usize) {
+    /// Writes the statement for `size` rows, with parameters numbered (if they are) from `offset + 1` on.
+    fn write_text(&self, text: &mut String, parameters: Parameters, size: usize, offset: usize) {
         text.push_str(self.head);
         text.push_str(" FROM (VALUES ");
         for row in 0..size {
             text.push_str(if row == 0 { "(" } else { ", (" });
             for column in 0..self.columns {
                 let separator = if column == 0 { "" } else { ", " };
-                let number = offset + row * self.columns + column + 1;
-                text.push_str(&format!("{separator}${number}"));
+                text.push_str(separator);
+                match parameters {
+                    Parameters::Nameless => text.push('?'),
+                    Parameters::Numbered => {
+                        let number = offset + row * self.columns + column + 1;
+                        text.push_str(&format!("${number}"));
+                    }
+                }
             }
             text.push(')');
         }
@@ -174,12 +184,12 @@ pub(crate) enum Style {
     Nested,
 }
 
-/// Texts of joined and nested statements by their parts (each at its address) and sizes.
-type Texts = HashMap<(Style, Vec<(usize, usize)>), Arc<str>>;
+/// Texts of joined and nested statements by what comes before them, their parts (each at its address) and sizes.
+type Texts = HashMap<(Style, &'static str, Vec<(usize, usize)>), Arc<str>>;
 static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
 
-/// Beyond this many rows in any part, statements for SQLite are not joined: the trips no longer matter, and fewer texts stay prepared.
-pub(crate) const JOINED_ROWS_MAX: usize = 32;
+/// Beyond this many rows in any part, statements for SQLite are not joined: the trips matter little, and fewer texts stay prepared.
+pub(crate) const JOINED_ROWS_MAX: usize = 128;
 
 impl Script {
     pub(crate) fn new(style: Style) -> Self {
@@ -214,22 +224,28 @@ impl Script {
         }
     }
 
+    pub(crate) fn is_joined(&self) -> bool {
+        self.style == Style::Joined
+    }
+
     /// Runs all statements, in the order in which they were added.
     pub(crate) async fn run(self, db: &mut AnyConnection) -> Result<(), StoreError> {
         if self.parts.is_empty() {
             return Ok(());
         }
+        let parameters = db::parameters(db);
         let texts = match self.style {
+            Style::Joined => return self.run_after("", db).await,
+            Style::Nested => vec![one_text(self.style, "", parameters, &self.parts)],
             Style::Separate => self
                 .parts
                 .iter()
-                .map(|(bulk, size)| bulk.text(*size))
+                .map(|(bulk, size)| bulk.text(parameters, *size))
                 .collect(),
-            Style::Joined | Style::Nested => vec![one_text(self.style, &self.parts)],
         };
-        let expected: u64 = match self.style {
-            Style::Separate | Style::Joined => self.rows.iter().sum(),
+        let expected = match self.style {
             Style::Nested => self.rows.last().copied().unwrap_or(0),
+            Style::Separate | Style::Joined => self.rows.iter().sum(),
         };
         let mut affected = 0;
         for (sql, values) in texts.into_iter().zip(self.values) {
@@ -239,24 +255,60 @@ impl Script {
                 .await?
                 .rows_affected();
         }
-        if affected == expected {
-            Ok(())
-        } else {
-            Err(StoreError::Corrupt(format!(
-                "{expected} rows were to be changed, {affected} were"
-            )))
-        }
+        check(&[expected], &[affected])
+    }
+
+    /// Runs joined statements, with `before` (a statement that changes no rows, or nothing) before them.
+    pub(crate) async fn run_after(
+        mut self,
+        before: &'static str,
+        db: &mut AnyConnection,
+    ) -> Result<(), StoreError> {
+        let sql = one_text(self.style, before, db::parameters(db), &self.parts);
+        let values = self.values.pop().unwrap_or_default();
+        let query = sqlx::query_with(AssertSqlSafe(sql), values.finish()?);
+        let results: Vec<_> = db.fetch_many(query).try_collect().await?;
+        let changed: Vec<u64> = results
+            .iter()
+            .filter_map(|result| result.as_ref().left())
+            .map(AnyQueryResult::rows_affected)
+            .collect();
+        // For a statement that changes no rows SQLite repeats what the one before it did.
+        check(
+            &self.rows,
+            &changed
+                .get(usize::from(!before.is_empty())..)
+                .unwrap_or_default(),
+        )
     }
 }
 
-fn one_text(style: Style, parts: &[(&'static Bulk, usize)]) -> Arc<str> {
+fn check(expected: &[u64], affected: &[u64]) -> Result<(), StoreError> {
+    if affected == expected {
+        Ok(())
+    } else {
+        Err(StoreError::Corrupt(format!(
+            "{expected:?} rows were to be changed, {affected:?} were"
+        )))
+    }
+}
+
+fn one_text(
+    style: Style,
+    before: &'static str,
+    parameters: Parameters,
+    parts: &[(&'static Bulk, usize)],
+) -> Arc<str> {
     let addresses = parts
         .iter()
         .map(|(bulk, size)| (std::ptr::from_ref(*bulk).addr(), *size))
         .collect();
     let mut texts = TEXTS.lock();
-    let text = texts.entry((style, addresses)).or_insert_with(|| {
-        let mut text = String::new();
+    let text = texts.entry((style, before, addresses)).or_insert_with(|| {
+        let mut text = String::from(before);
+        if !before.is_empty() {
+            text.push_str(";\n");
+        }
         let mut offset = 0;
         let last = parts.len() - 1;
         for (number, (bulk, size)) in parts.iter().enumerate() {
@@ -265,7 +317,7 @@ fn one_text(style: Style, parts: &[(&'static Bulk, usize)]) -> Arc<str> {
                 (Style::Nested, _) if number < last => text.push_str(&format!(", p{number} AS (")),
                 _ => {}
             }
-            bulk.write_text(&mut text, *size, offset);
+            bulk.write_text(&mut text, parameters, *size, offset);
             match style {
                 Style::Nested if number < last => text.push_str(")\n"),
                 Style::Nested => {}

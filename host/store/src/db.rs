@@ -5,6 +5,7 @@
 
 mod sqlite;
 
+use crate::bulk::Script;
 use crate::changes::{self, Change, Changes, CreditListener, Topic};
 use crate::error::StoreError;
 use crate::migrations;
@@ -209,9 +210,9 @@ impl Db {
         self.begin(Purpose::Any).await
     }
 
-    /// A transaction that books charges.
-    pub(crate) async fn write_charges(&self) -> Result<Write, StoreError> {
-        self.begin(Purpose::Charges).await
+    /// The turn to book charges, in a transaction that is yet to begin.
+    pub(crate) async fn turn_for_charges(&self) -> Result<Turn, StoreError> {
+        self.turn(Purpose::Charges).await
     }
 
     /// A transaction on a shared store that a crash of the server may undo (whole, never in part) within about a second of its commit.
@@ -221,7 +222,11 @@ impl Db {
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Write, StoreError> {
-        let (begin, mut session) = match &self.inner.backend {
+        self.turn(purpose).await?.begin().await
+    }
+
+    async fn turn(&self, purpose: Purpose) -> Result<Turn, StoreError> {
+        let (begin, session) = match &self.inner.backend {
             Backend::Sqlite { writer } => {
                 let mut slot =
                     tokio::time::timeout(self.inner.patience, writer.clone().lock_owned())
@@ -233,34 +238,27 @@ impl Db {
                 if slot.is_none() {
                     *slot = Some(sqlite::open_writer(&self.inner.options).await?);
                 }
-                (
-                    Some("BEGIN IMMEDIATE".into_sql_str()),
-                    Session::Exclusive(slot),
-                )
+                (Some(sqlite::BEGIN), Session::Exclusive(slot))
             }
             Backend::Postgres { writers, teller } => {
                 let (pool, begin) = match purpose {
                     Purpose::Any => (writers, None),
                     Purpose::Charges => (teller, None),
-                    Purpose::Holds => (
-                        teller,
-                        Some("BEGIN; SET LOCAL synchronous_commit = off".into_sql_str()),
-                    ),
+                    Purpose::Holds => (teller, Some("BEGIN; SET LOCAL synchronous_commit = off")),
                 };
                 (begin, Session::Pooled(Some(pool.acquire().await?)))
             }
         };
-        if let Err(error) = Manager::begin(session.connection()?, begin).await {
-            session.discard();
-            return Err(error.into());
-        }
-        Ok(Write {
-            session,
-            changes: self.inner.changes.clone(),
-            shared: self.is_shared(),
-            touched: Vec::new(),
-            credited: Vec::new(),
-            open: true,
+        Ok(Turn {
+            begin,
+            write: Write {
+                session,
+                changes: self.inner.changes.clone(),
+                shared: self.is_shared(),
+                touched: Vec::new(),
+                credited: Vec::new(),
+                stage: Stage::Before,
+            },
         })
     }
 
@@ -378,6 +376,59 @@ impl Session {
     }
 }
 
+/// The right to begin a transaction: on SQLite nobody else writes until it is dropped.
+pub(crate) struct Turn {
+    begin: Option<&'static str>,
+    write: Write,
+}
+
+impl Turn {
+    pub(crate) async fn begin(mut self) -> Result<Write, StoreError> {
+        let begin = self.begin.map(SqlSafeStr::into_sql_str);
+        if let Err(error) = Manager::begin(self.write.session.connection()?, begin).await {
+            self.write.session.discard();
+            return Err(error.into());
+        }
+        self.write.stage = Stage::Open;
+        Ok(self.write)
+    }
+
+    /// Begins and runs the script: on SQLite in one trip to its thread, if the script's statements are joined.
+    pub(crate) async fn begin_and_run(mut self, script: Script) -> Result<Write, StoreError> {
+        match self.begin {
+            Some(begin) if script.is_joined() => {
+                // Until it is known otherwise, a transaction is open that only the connection's end is sure to end.
+                self.write.stage = Stage::OpenByScript;
+                let connection = self.write.session.connection()?;
+                match script.run_after(begin, connection).await {
+                    Ok(()) => Ok(self.write),
+                    Err(error) => {
+                        if connection.execute("ROLLBACK").await.is_ok() {
+                            self.write.stage = Stage::Over;
+                        }
+                        Err(error)
+                    }
+                }
+            }
+            _ => {
+                let mut write = self.begin().await?;
+                script.run(&mut write).await?;
+                Ok(write)
+            }
+        }
+    }
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Before,
+    Open,
+    /// Begun by a script, which sqlx does not know of.
+    OpenByScript,
+    Over,
+}
+
 /// A transaction.
 pub struct Write {
     session: Session,
@@ -385,7 +436,7 @@ pub struct Write {
     shared: bool,
     touched: Vec<(Topic, String)>,
     credited: Vec<(CompanyId, UsdCents)>,
-    open: bool,
+    stage: Stage,
 }
 
 impl Write {
@@ -437,26 +488,26 @@ impl Write {
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {
-        match Manager::commit(self.session.connection()?).await {
-            Ok(()) => {
-                self.open = false;
-                Ok(())
-            }
-            Err(error) => {
-                self.open = false;
-                self.session.discard();
-                Err(error.into())
-            }
+        let connection = self.session.connection()?;
+        let committed = match self.stage {
+            Stage::OpenByScript => connection.execute("COMMIT").await.map(|_| ()),
+            _ => Manager::commit(connection).await,
+        };
+        self.stage = Stage::Over;
+        if let Err(error) = committed {
+            self.session.discard();
+            return Err(error.into());
         }
+        Ok(())
     }
 }
 
 impl Drop for Write {
     fn drop(&mut self) {
-        if self.open
-            && let Some(connection) = self.session.get_mut()
-        {
-            Manager::start_rollback(connection);
+        match (self.stage, self.session.get_mut()) {
+            (Stage::Open, Some(connection)) => Manager::start_rollback(connection),
+            (Stage::OpenByScript, _) => self.session.discard(),
+            _ => {}
         }
     }
 }
@@ -488,6 +539,23 @@ fn quiet(options: AnyConnectOptions) -> AnyConnectOptions {
 
 fn unavailable(message: impl Into<String>) -> StoreError {
     StoreError::Unavailable(message.into())
+}
+
+/// How the parameters of a statement with very many of them are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parameters {
+    /// `$1`, `$2`, and so on: PostgreSQL knows no others.
+    Numbered,
+    /// `?`: SQLite would look each number up by going through all before it, which costs more than the statement.
+    Nameless,
+}
+
+/// How they are written for this connection.
+pub(crate) fn parameters(connection: &AnyConnection) -> Parameters {
+    match connection.backend_name() {
+        "SQLite" => Parameters::Nameless,
+        _ => Parameters::Numbered,
+    }
 }
 
 /// The wall clock, for what the store stamps itself.

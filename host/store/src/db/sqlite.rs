@@ -7,6 +7,9 @@ use sqlx::{AnyConnection, ConnectOptions, Executor};
 use std::fs::File;
 use std::path::Path;
 
+/// Begins a transaction that writes. Plain `BEGIN` would find out at its first change that somebody else is writing.
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+
 /// WAL keeps readers and the writer apart; FULL syncs the log at every commit, so that what was answered survives a power cut.
 const WRITER: &[&str] = &[
     "PRAGMA journal_mode = WAL",

@@ -4,10 +4,11 @@
 //! is tried again charge by charge, so that one bad charge fails alone. When a commit's outcome is unknown, the batch is tried again with
 //! the same ids, which tells: either it books now, or its ids are there already.
 
+use super::purses::Purses;
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
 use crate::accounts::{self, Account, AccountChanges};
 use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style};
-use crate::db::{self, Db, Write};
+use crate::db::{self, Db, Turn, Write};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey};
 use crate::fields::Fields;
@@ -86,6 +87,12 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
             done.send(()).ok();
         }
     }
+}
+
+/// Where an attempt is when it knows what to write.
+enum Stage {
+    Turn(Turn),
+    Write(Write),
 }
 
 /// What became of one charge of a batch that was committed.
@@ -172,8 +179,7 @@ impl Poster {
     }
 
     async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
-        let mut write = self.db.write_charges().await?;
-        let superseded = keep_answers(&mut write, batch).await?;
+        let turn = self.db.turn_for_charges().await?;
         let entries: Vec<_> = batch
             .iter()
             .map(|item| {
@@ -190,12 +196,34 @@ impl Poster {
             .filter(|account| !self.known.contains(account))
             .cloned()
             .collect();
-        if !new.is_empty() {
-            accounts::ensure_accounts(&mut write, new.iter()).await?;
-        }
-        let (mut balances, expired) = self
-            .balances(&mut write, batch, &superseded, &touched)
-            .await?;
+        let answers = batch.iter().any(|item| item.receipt.idempotency.is_some());
+        let mut superseded = HashSet::new();
+        let mut expired = HashSet::new();
+        let (stage, mut balances) = match &self.keeper {
+            // There is nothing to ask before the charges are written, so the transaction begins with them.
+            Keeper::Memory(purses) if new.is_empty() && !answers => {
+                (Stage::Turn(turn), balances_in_memory(purses, batch))
+            }
+            keeper => {
+                let mut write = turn.begin().await?;
+                superseded = keep_answers(&mut write, batch).await?;
+                if !new.is_empty() {
+                    accounts::ensure_accounts(&mut write, new.iter()).await?;
+                }
+                let balances = match keeper {
+                    Keeper::Memory(purses) => balances_in_memory(purses, batch),
+                    Keeper::Rows(_) => {
+                        let balances =
+                            accounts::lock(&mut write, touched.accounts().cloned().collect())
+                                .await?;
+                        expired = take_holds(&mut write, batch, &superseded).await?;
+                        let balances = balances.into_iter();
+                        balances.map(|(id, (balance, _))| (id, balance)).collect()
+                    }
+                };
+                (Stage::Write(write), balances)
+            }
+        };
 
         let mut at = db::now().max(self.last_at);
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -271,7 +299,13 @@ impl Poster {
         executions::insert(&mut script, &runs);
         executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
         changes.apply(&mut script);
-        script.run(&mut write).await?;
+        let write = match stage {
+            Stage::Turn(turn) => turn.begin_and_run(script).await?,
+            Stage::Write(mut write) => {
+                script.run(&mut write).await?;
+                write
+            }
+        };
         write.commit().await.map_err(|error| Failure {
             error,
             in_doubt: true,
@@ -279,55 +313,6 @@ impl Poster {
         self.known.extend(new);
         self.last_at = at;
         Ok(outcomes)
-    }
-
-    /// The balances, in cents, of the buyers in the batch, with no other change possible until the commit; and the runs whose hold is gone.
-    async fn balances(
-        &self,
-        write: &mut Write,
-        batch: &[Item],
-        superseded: &HashSet<usize>,
-        touched: &AccountChanges,
-    ) -> Result<(HashMap<String, i64>, HashSet<String>), StoreError> {
-        match &self.keeper {
-            Keeper::Memory(purses) => {
-                let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
-                let balance = |buyer| purses.standing(buyer).posted * CENTS_PER_CREDIT;
-                let balances = buyers
-                    .into_iter()
-                    .map(|buyer| (Account::Buyer(buyer.clone()).id(), balance(buyer)));
-                Ok((balances.collect(), HashSet::new()))
-            }
-            Keeper::Rows(_) => {
-                let standings =
-                    accounts::lock(write, touched.accounts().cloned().collect()).await?;
-                // The hold of a superseded run stays until it is released like any other that is not posted.
-                let paying: Vec<_> = batch
-                    .iter()
-                    .enumerate()
-                    .filter(|(index, item)| {
-                        item.transaction.is_some() && !superseded.contains(index)
-                    })
-                    .map(|(_, item)| &item.hold.execution)
-                    .collect();
-                let held: HashSet<_> = reservations::delete(write, &paying)
-                    .await?
-                    .into_iter()
-                    .map(|(execution, _, _)| execution)
-                    .collect();
-                let expired = paying
-                    .into_iter()
-                    .filter(|execution| !held.contains(*execution));
-                let expired = expired.map(|execution| execution.to_string()).collect();
-                Ok((
-                    standings
-                        .into_iter()
-                        .map(|(id, (balance, _))| (id, balance))
-                        .collect(),
-                    expired,
-                ))
-            }
-        }
     }
 
     /// What a batch that may have been booked before left; `None`: it was not booked.
@@ -359,6 +344,40 @@ impl Poster {
         }
         Ok(found.then_some(outcomes))
     }
+}
+
+/// The balances, in cents, of the buyers in the batch: nobody else can change them while this has the turn to write.
+fn balances_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, i64> {
+    let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
+    let balance = |buyer| purses.standing(buyer).posted * CENTS_PER_CREDIT;
+    buyers
+        .into_iter()
+        .map(|buyer| (Account::Buyer(buyer.clone()).id(), balance(buyer)))
+        .collect()
+}
+
+/// Deletes the holds that are being spent, on a shared store. Returns the runs whose hold was gone.
+async fn take_holds(
+    write: &mut Write,
+    batch: &[Item],
+    superseded: &HashSet<usize>,
+) -> Result<HashSet<String>, StoreError> {
+    // The hold of a superseded run stays until it is released like any other that is not posted.
+    let paying: Vec<_> = batch
+        .iter()
+        .enumerate()
+        .filter(|(index, item)| item.transaction.is_some() && !superseded.contains(index))
+        .map(|(_, item)| &item.hold.execution)
+        .collect();
+    let held: HashSet<_> = reservations::delete(write, &paying)
+        .await?
+        .into_iter()
+        .map(|(execution, _, _)| execution)
+        .collect();
+    let expired = paying
+        .into_iter()
+        .filter(|execution| !held.contains(*execution));
+    Ok(expired.map(|execution| execution.to_string()).collect())
 }
 
 static KEEP_ANSWERS: Bulk = Bulk::new(
