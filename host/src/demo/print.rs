@@ -36,19 +36,19 @@ Everything is kept in {data_dir}; Ctrl-C stops, a later start goes on.
   buyer's key for the endpoint {endpoint_slug}: {endpoint_key}
 
 The buyer's credits:
-curl -s {base_url}/companies/{buyer_id}/credits -H 'x-api-key: {key}'
+curl -sw '\\n' {base_url}/companies/{buyer_id}/credits -H 'x-api-key: {key}'
 
 Execute a calculation: SQL that runs in the seller's database; only the result leaves it (2 credits):
-curl -s -X POST {base_url}/analyze/{handle}/assets/{asset_slug} -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{\"params\":{{\"season\":2024}}}}'
+curl -sw '\\n' -X POST {base_url}/analyze/{handle}/assets/{asset_slug} -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{\"params\":{{\"season\":2024}}}}'
 
 Call a seller's function: the host calls the seller's own API (3 credits):
-curl -s -X POST {base_url}/companies/{seller_id}/assets/{function}/execute -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{\"params\":{{\"home_team\":\"Jasper Vale\",\"away_team\":\"Ashford Athletic\"}}}}'
+curl -sw '\\n' -X POST {base_url}/companies/{seller_id}/assets/{function}/execute -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{\"params\":{{\"home_team\":\"Jasper Vale\",\"away_team\":\"Ashford Athletic\"}}}}'
 
 Fetch a page of an endpoint (2 credits):
-curl -s '{base_url}/endpoints/v1/{handle}/{endpoint_slug}?start=0&limit=3' -H 'x-api-key: {endpoint_key}'
+curl -sw '\\n' '{base_url}/endpoints/v1/{handle}/{endpoint_slug}?start=0&limit=3' -H 'x-api-key: {endpoint_key}'
 
 And see the balance go down:
-curl -s {base_url}/companies/{buyer_id}/credits -H 'x-api-key: {key}'
+curl -sw '\\n' {base_url}/companies/{buyer_id}/credits -H 'x-api-key: {key}'
 
 Every operation: {base_url}/openapi.json
 ",
