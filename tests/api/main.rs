@@ -10,6 +10,7 @@ mod executions;
 mod faults;
 mod files;
 mod hostile;
+mod hosts;
 mod keys;
 mod seller_functions;
 mod sqlite_source;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use souk_tests::{Client, PgCluster, TestHost};
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 20;
 const CLIENTS: usize = 16;
 const PRICE: i64 = 2;
 const CREDITS: i64 = 1_000_000;
@@ -97,7 +97,7 @@ async fn rounds(mut host: TestHost) {
                 ))
             })
             .collect();
-        tokio::time::sleep(Duration::from_millis(700 + 130 * round as u64)).await;
+        tokio::time::sleep(Duration::from_millis(400 + 37 * round as u64)).await;
         host.kill();
         stop.store(true, Ordering::Relaxed);
         let (mut answered, mut unanswered) = (0, Vec::new());
@@ -142,7 +142,7 @@ async fn rounds(mut host: TestHost) {
     }
 }
 
-/// Five rounds of SIGKILL on the embedded store.
+/// Twenty rounds of SIGKILL on the embedded store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigkill_under_charged_load_on_sqlite() {
     rounds(TestHost::builder().start().await).await;
