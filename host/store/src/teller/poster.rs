@@ -217,6 +217,7 @@ impl Poster {
                             accounts::lock(&mut write, touched.accounts().cloned().collect())
                                 .await?;
                         expired = take_holds(&mut write, batch, &superseded).await?;
+                        forget_answers(&mut write, batch, &expired).await?;
                         let balances = balances.into_iter();
                         balances.map(|(id, (balance, _))| (id, balance)).collect()
                     }
@@ -423,6 +424,32 @@ async fn keep_answers(write: &mut Write, batch: &[Item]) -> Result<HashSet<usize
         .iter()
         .filter(|(_, entry)| !kept.contains(&entry.ticket));
     Ok(lost.map(|(index, _)| *index).collect())
+}
+
+/// Takes back the answers of runs that are not paid for because their hold is gone. They are few.
+async fn forget_answers(
+    write: &mut Write,
+    batch: &[Item],
+    expired: &HashSet<String>,
+) -> Result<(), StoreError> {
+    for item in batch {
+        let Some(entry) = &item.receipt.idempotency else {
+            continue;
+        };
+        if expired.contains(item.hold.execution.as_str()) {
+            sqlx::query(
+                "DELETE FROM idempotency
+                 WHERE company_id = $1 AND route = $2 AND idempotency_key = $3 AND ticket = $4",
+            )
+            .bind(entry.company.as_str())
+            .bind(&entry.route)
+            .bind(&entry.key)
+            .bind(&entry.ticket)
+            .execute(&mut **write)
+            .await?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the store answered and said no, so that trying the same again is pointless.

@@ -3,7 +3,7 @@
 use crate::support::{assert_settled, market, open, postgres};
 use souk_store::executions::Billing;
 use souk_store::idempotency::{self, Claim, Scope};
-use souk_store::teller::{IdempotencyEntry, Receipt, Teller};
+use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Db, StoreError, db};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,5 +75,61 @@ async fn two_hosts_run_a_retried_request_once() {
         }
     }
     assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 70);
+    assert_settled(&store.db, &teller).await;
+}
+
+/// A run whose hold has expired is not charged, so its answer is not kept either: the same key runs anew.
+#[tokio::test]
+async fn an_expired_run_leaves_no_answer() {
+    let store = postgres().await;
+    let market = market(&store.db, 10).await;
+    let teller = Teller::open(&store.db).await.unwrap();
+    let claim = async || {
+        let scope = Scope {
+            company: market.buyer.clone(),
+            route: "/runs",
+            key: "k".into(),
+        };
+        let mut write = store.db.write().await.unwrap();
+        let until = db::now().after(Duration::from_secs(60));
+        let claim = idempotency::claim(&mut write, scope, "f", db::now(), until).await;
+        write.commit().await.unwrap();
+        claim.unwrap()
+    };
+    let Claim::Granted(ticket) = claim().await else {
+        panic!("granted")
+    };
+    let run = market.run(Billing::Charged);
+    let hold = market.hold(&teller, 3, &run).await.unwrap();
+    let mut write = store.db.write().await.unwrap();
+    sqlx::query("UPDATE holds SET expires_at = 1")
+        .execute(&mut *write)
+        .await
+        .unwrap();
+    write.commit().await.unwrap();
+    while teller.standing(&market.buyer).await.unwrap().held > 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let entry = IdempotencyEntry {
+        company: ticket.scope.company.clone(),
+        route: ticket.scope.route.to_owned(),
+        key: ticket.scope.key.clone(),
+        ticket: ticket.id.clone(),
+        status: 200,
+        location: None,
+        body: "not paid for".into(),
+        expires_at: db::now().after(Duration::from_secs(3_600)),
+    };
+    let receipt = Receipt {
+        run,
+        idempotency: Some(entry),
+    };
+    let refused = teller.post(hold, receipt).await.unwrap_err();
+    assert!(matches!(refused, PostError::Expired), "{refused}");
+    let mut write = store.db.write().await.unwrap();
+    idempotency::release(&mut write, &ticket).await.unwrap();
+    write.commit().await.unwrap();
+    let again = claim().await;
+    assert!(matches!(again, Claim::Granted(_)), "{again:?}");
     assert_settled(&store.db, &teller).await;
 }
