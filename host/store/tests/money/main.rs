@@ -5,7 +5,9 @@ mod support;
 
 mod books;
 mod charges;
+mod crashes;
 mod faults;
+mod full_disk;
 mod holds;
 mod model;
 mod payments;

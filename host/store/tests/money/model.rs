@@ -1,50 +1,109 @@
-//! The ledger against a simple model.
+//! The money of the store against a simple model: whatever is interleaved, on both backends.
 
-use crate::support::{Market, assert_settled, grant, market, open, sqlite};
+use crate::support::{
+    Market, Store, assert_settled, credits, grant, later, market, open, postgres, sqlite,
+};
+use futures_util::future::join_all;
 use proptest::prelude::*;
-use souk_domain::ids::CompanyId;
-use souk_store::db;
-use souk_store::executions::Billing;
+use souk_domain::ids::{CompanyId, PayoutId, TopUpId, TransactionId};
+use souk_domain::money::UsdCents;
+use souk_domain::time::Timestamp;
+use souk_store::executions::{Billing, Run};
+use souk_store::idempotency::{self, Claim, Scope, Ticket};
+use souk_store::ledger::{self, Account};
+use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
 use souk_store::refunds::{RefundError, refund};
-use souk_store::teller::{Receipt, Standing, Teller};
+use souk_store::teller::{Hold, IdempotencyEntry, PostError, Receipt, Standing, Teller};
+use souk_store::top_ups::{self, NewTopUp};
+use souk_store::{Db, Fields, db, maturity, payment_events};
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
-/// One step of the model test.
+const BUYERS: usize = 3;
+/// The least that is paid out, in cents.
+const MINIMUM: i64 = 200;
+
+/// One step. Numbers name one of what there is, modulo how many there are.
 #[derive(Debug, Clone)]
 enum Step {
     Grant {
         buyer: usize,
         amount: i64,
     },
-    Hold {
+    TopUp {
         buyer: usize,
         amount: i64,
     },
-    /// The number of an open hold, modulo how many there are.
+    /// One of two events that say that the money of a top-up came is delivered, perhaps again.
+    Settle {
+        top_up: usize,
+        event: usize,
+    },
+    FailTopUp {
+        top_up: usize,
+    },
+    /// A request, perhaps with an idempotency key that was used before, perhaps after the claim on it has lapsed.
+    Hold {
+        buyer: usize,
+        amount: i64,
+        key: Option<usize>,
+        late: bool,
+    },
+    /// Several at once, so that they share a commit.
     Post {
-        hold: usize,
+        holds: Vec<usize>,
     },
     Void {
+        hold: usize,
+    },
+    /// The hold outlives its time (on a shared store; another host finds it).
+    Expire {
         hold: usize,
     },
     Refund {
         charge: usize,
     },
-    /// The process dies: all holds are gone.
+    /// All but the newest charges are old enough.
+    Mature {
+        newest: usize,
+    },
+    Payout {
+        amount: Option<i64>,
+    },
+    AdvancePayout {
+        payout: usize,
+        to: PayoutStatus,
+    },
+    /// The process dies: all holds are gone, at once or when they expire.
     Crash,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
+    let states = proptest::sample::select(vec![
+        PayoutStatus::Processing,
+        PayoutStatus::Paid,
+        PayoutStatus::Failed,
+        PayoutStatus::Cancelled,
+    ]);
+    let key = proptest::option::weighted(0.5, 0..3_usize);
     let step = prop_oneof![
-        2 => (0..3_usize, 1..50_i64).prop_map(|(buyer, amount)| Step::Grant { buyer, amount }),
-        6 => (0..3_usize, 0..30_i64).prop_map(|(buyer, amount)| Step::Hold { buyer, amount }),
-        4 => any::<usize>().prop_map(|hold| Step::Post { hold }),
+        3 => (0..BUYERS, 1..50_i64).prop_map(|(buyer, amount)| Step::Grant { buyer, amount }),
+        2 => (0..BUYERS, 1..50_i64).prop_map(|(buyer, amount)| Step::TopUp { buyer, amount }),
+        2 => (any::<usize>(), 0..2_usize).prop_map(|(top_up, event)| Step::Settle { top_up, event }),
+        1 => any::<usize>().prop_map(|top_up| Step::FailTopUp { top_up }),
+        10 => (0..BUYERS, 0..30_i64, key, proptest::bool::weighted(0.2))
+            .prop_map(|(buyer, amount, key, late)| Step::Hold { buyer, amount, key, late }),
+        7 => proptest::collection::vec(any::<usize>(), 1..5).prop_map(|holds| Step::Post { holds }),
         2 => any::<usize>().prop_map(|hold| Step::Void { hold }),
-        2 => any::<usize>().prop_map(|charge| Step::Refund { charge }),
+        3 => any::<usize>().prop_map(|hold| Step::Expire { hold }),
+        4 => any::<usize>().prop_map(|charge| Step::Refund { charge }),
+        3 => (0..4_usize).prop_map(|newest| Step::Mature { newest }),
+        3 => proptest::option::of(1..1_500_i64).prop_map(|amount| Step::Payout { amount }),
+        3 => (any::<usize>(), states).prop_map(|(payout, to)| Step::AdvancePayout { payout, to }),
         1 => Just(Step::Crash),
     ];
-    proptest::collection::vec(step, 1..60)
+    proptest::collection::vec(step, 1..max)
 }
 
 static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
@@ -55,100 +114,660 @@ static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
         .unwrap()
 });
 
-fn model_config() -> ProptestConfig {
+fn config(cases: u32) -> ProptestConfig {
     use proptest::test_runner::FileFailurePersistence::Direct;
+    // PROPTEST_CASES asks for more.
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    let cases = asked.map_or(cases, |asked| asked.parse().unwrap());
     ProptestConfig {
-        cases: 24,
+        cases,
+        max_shrink_iters: cases * 8,
         failure_persistence: Some(Box::new(Direct("tests/money/model.regressions"))),
         ..ProptestConfig::default()
     }
 }
 
 proptest! {
-    #![proptest_config(model_config())]
+    #![proptest_config(config(64))]
 
     /// Whatever is interleaved, the store agrees with a model that a child could keep with pebbles.
     #[test]
-    fn the_ledger_agrees_with_a_simple_model(steps in steps()) {
-        RUNTIME.block_on(async {
-            let store = sqlite().await;
-            let (url, mut db) = (store.url.clone(), store.db.clone());
-            let _files = store.without_db();
-            let mut teller = Teller::open(&db).await.unwrap();
-            let sellers = market(&db, 0).await;
-            let buyers: Vec<Market> = (0..3)
-                .map(|_| Market { buyer: CompanyId::generate(), seller: sellers.seller.clone(), product: sellers.product.clone(), key: sellers.key.clone() })
-                .collect();
-            let mut model: HashMap<usize, Standing> = HashMap::new();
-            let mut holds = Vec::new();
-            let mut charges = Vec::new();
-            for step in steps {
-                match step {
-                    Step::Grant { buyer, amount } => {
-                        grant(&db, &buyers[buyer].buyer, amount).await;
-                        model.entry(buyer).or_default().posted += amount;
+    fn the_ledger_agrees_with_a_simple_model(steps in steps(80)) {
+        RUNTIME.block_on(async { World::new(sqlite().await).await.run(steps).await });
+    }
+}
+
+proptest! {
+    #![proptest_config(config(8))]
+
+    #[test]
+    fn the_shared_ledger_agrees_with_a_simple_model(steps in steps(60)) {
+        RUNTIME.block_on(async { World::new(postgres().await).await.run(steps).await });
+    }
+}
+
+/// What the model knows of a hold.
+struct Open {
+    buyer: usize,
+    amount: i64,
+    run: Run,
+    hold: Hold,
+    ticket: Option<Ticket>,
+    is_expired: bool,
+}
+
+struct Charged {
+    buyer: usize,
+    amount: i64,
+    transaction: TransactionId,
+    created_at: Timestamp,
+    is_refunded: bool,
+}
+
+struct Bought {
+    id: TopUpId,
+    buyer: usize,
+    amount: i64,
+    events: [bool; 2],
+    is_settled: bool,
+    is_failed: bool,
+}
+
+/// What became of an idempotency key.
+enum Used {
+    /// By whom, and how often a claim on it had lapsed.
+    Claimed {
+        fingerprint: &'static str,
+        ticket: String,
+        lapses: u64,
+    },
+    Answered {
+        fingerprint: &'static str,
+        body: String,
+    },
+}
+
+/// Cents, by where they are.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Pots {
+    cash: i64,
+    promo: i64,
+    revenue: i64,
+    pending: i64,
+    payable: i64,
+    in_payout: i64,
+}
+
+/// A store, and what the model says about it.
+struct World {
+    url: String,
+    db: Db,
+    teller: Teller,
+    _files: crate::support::Files,
+    buyers: Vec<Market>,
+    standings: [Standing; BUYERS],
+    pots: Pots,
+    holds: Vec<Open>,
+    charges: Vec<Charged>,
+    top_ups: Vec<Bought>,
+    keys: HashMap<(usize, usize), Used>,
+    payouts: Vec<(PayoutId, i64, PayoutStatus)>,
+}
+
+impl World {
+    async fn new(store: Store) -> Self {
+        let (url, db) = (store.url.clone(), store.db.clone());
+        let teller = Teller::open(&db).await.unwrap();
+        let one = market(&db, 0).await;
+        let method = Method {
+            kind: "bank_account".into(),
+            account_holder: "S".into(),
+            sealed_destination: vec![1],
+            last4: "1234".into(),
+        };
+        let mut write = db.write().await.unwrap();
+        payouts::set_method(&mut write, &one.seller, &method, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        let buyers = (0..BUYERS).map(|_| Market {
+            buyer: CompanyId::generate(),
+            seller: one.seller.clone(),
+            product: one.product.clone(),
+            key: one.key.clone(),
+        });
+        Self {
+            url,
+            db,
+            teller,
+            _files: store.without_db(),
+            buyers: buyers.collect(),
+            standings: Default::default(),
+            pots: Pots::default(),
+            holds: Vec::new(),
+            charges: Vec::new(),
+            top_ups: Vec::new(),
+            keys: HashMap::new(),
+            payouts: Vec::new(),
+        }
+    }
+
+    async fn run(mut self, steps: Vec<Step>) {
+        for step in steps {
+            self.step(step).await;
+            self.check().await;
+        }
+        self.holds.clear();
+        assert_settled(&self.db, &self.teller).await;
+    }
+
+    async fn step(&mut self, step: Step) {
+        match step {
+            Step::Grant { buyer, amount } => {
+                grant(&self.db, &self.buyers[buyer].buyer, amount).await;
+                self.standings[buyer].posted += amount;
+                self.pots.promo -= amount * 50;
+            }
+            Step::TopUp { buyer, amount } => self.top_up(buyer, amount).await,
+            Step::Settle { top_up, event } if !self.top_ups.is_empty() => {
+                self.settle(top_up % self.top_ups.len(), event).await;
+            }
+            Step::FailTopUp { top_up } if !self.top_ups.is_empty() => {
+                let index = top_up % self.top_ups.len();
+                let bought = &mut self.top_ups[index];
+                let mut write = self.db.write().await.unwrap();
+                let failed = top_ups::fail(&mut write, &bought.id, "test").await.unwrap();
+                write.commit().await.unwrap();
+                assert_eq!(failed, !bought.is_settled && !bought.is_failed);
+                bought.is_failed |= failed;
+            }
+            Step::Hold {
+                buyer,
+                amount,
+                key,
+                late,
+            } => self.hold(buyer, amount, key, late).await,
+            Step::Post { holds } => self.post(&holds).await,
+            Step::Void { hold } if !self.holds.is_empty() => {
+                let open = self.holds.swap_remove(hold % self.holds.len());
+                if !open.is_expired {
+                    self.standings[open.buyer].held -= open.amount;
+                }
+                drop(open.hold);
+                self.give_up(open.ticket).await;
+            }
+            Step::Expire { hold } if !self.holds.is_empty() && self.db.is_shared() => {
+                self.expire(hold % self.holds.len()).await;
+            }
+            Step::Refund { charge } if !self.charges.is_empty() => {
+                self.refund(charge % self.charges.len()).await;
+            }
+            Step::Mature { newest } => self.mature(newest).await,
+            Step::Payout { amount } => self.request_payout(amount).await,
+            Step::AdvancePayout { payout, to } if !self.payouts.is_empty() => {
+                self.advance_payout(payout % self.payouts.len(), to).await;
+            }
+            Step::Crash => self.crash().await,
+            _ => {}
+        }
+    }
+
+    async fn check(&self) {
+        if self.db.is_shared() {
+            // Holds are given back in the background there.
+            self.teller.flush().await;
+        }
+        for (market, standing) in self.buyers.iter().zip(&self.standings) {
+            assert_eq!(
+                self.teller.standing(&market.buyer).await.unwrap(),
+                *standing
+            );
+        }
+        let mut read = self.db.read().await.unwrap();
+        let mut of = async |account| ledger::balance(&mut read, &account).await.unwrap().get();
+        let seller = || self.buyers[0].seller.clone();
+        let pots = Pots {
+            cash: of(Account::Cash).await,
+            promo: of(Account::PlatformPromo).await,
+            revenue: of(Account::PlatformRevenue).await,
+            pending: of(Account::SellerPending(seller())).await,
+            payable: of(Account::SellerPayable(seller())).await,
+            in_payout: of(Account::SellerInPayout(seller())).await,
+        };
+        assert_eq!(pots, self.pots);
+        for (market, standing) in self.buyers.iter().zip(&self.standings) {
+            let account = Account::Buyer(market.buyer.clone());
+            assert_eq!(of(account).await, standing.posted * 50);
+        }
+    }
+
+    async fn top_up(&mut self, buyer: usize, amount: i64) {
+        let id = TopUpId::generate();
+        let new = NewTopUp {
+            id: &id,
+            company: &self.buyers[buyer].buyer,
+            credits: credits(amount),
+            provider: "stripe",
+            payment_method: None,
+            key: &self.buyers[buyer].key,
+        };
+        let mut write = self.db.write().await.unwrap();
+        top_ups::insert(&mut write, &new, db::now()).await.unwrap();
+        write.commit().await.unwrap();
+        self.top_ups.push(Bought {
+            id,
+            buyer,
+            amount,
+            events: [false; 2],
+            is_settled: false,
+            is_failed: false,
+        });
+    }
+
+    async fn settle(&mut self, index: usize, event: usize) {
+        let bought = &mut self.top_ups[index];
+        let name = format!("evt_{index}_{event}");
+        let mut write = self.db.write().await.unwrap();
+        let is_new =
+            payment_events::note(&mut write, "stripe", &name, "paid", &bought.id, db::now())
+                .await
+                .unwrap();
+        assert_eq!(is_new, !bought.events[event]);
+        if !is_new {
+            return;
+        }
+        let settled = top_ups::settle(&mut write, &bought.id, &name, None, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        bought.events[event] = true;
+        assert_eq!(settled.is_some(), !bought.is_settled);
+        if settled.is_some() {
+            bought.is_settled = true;
+            self.standings[bought.buyer].posted += bought.amount;
+            self.pots.cash -= bought.amount * 50;
+        }
+    }
+
+    /// Claims the key, as the model says it must go. `None`: the request is not executed.
+    async fn claim(
+        &mut self,
+        buyer: usize,
+        key: usize,
+        fingerprint: &'static str,
+        late: bool,
+    ) -> Option<Ticket> {
+        let used = self.keys.get(&(buyer, key));
+        let lapses = match used {
+            Some(Used::Claimed { lapses, .. }) => lapses + u64::from(late),
+            _ => 0,
+        };
+        // A claim lasts for one minute, and each lapse is two later.
+        let at = later(db::now(), lapses * 120);
+        let scope = Scope {
+            company: self.buyers[buyer].buyer.clone(),
+            route: "/runs",
+            key: format!("k{key}"),
+        };
+        let mut write = self.db.write().await.unwrap();
+        let claim = idempotency::claim(&mut write, scope, fingerprint, at, later(at, 60))
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        match (used, claim) {
+            (Some(Used::Claimed { .. }), Claim::Granted(ticket)) if late => Some(ticket),
+            (None, Claim::Granted(ticket)) => Some(ticket),
+            (Some(Used::Claimed { fingerprint: f, .. }), Claim::InFlight) => {
+                assert!(!late && *f == fingerprint);
+                None
+            }
+            (
+                Some(Used::Answered {
+                    fingerprint: f,
+                    body,
+                }),
+                Claim::Done(answer),
+            ) => {
+                assert_eq!((*f, body), (fingerprint, &answer.body));
+                None
+            }
+            (Some(Used::Claimed { fingerprint: f, .. }), Claim::Reused) => {
+                assert!(!late && *f != fingerprint);
+                None
+            }
+            (Some(Used::Answered { fingerprint: f, .. }), Claim::Reused) => {
+                assert_ne!(*f, fingerprint);
+                None
+            }
+            (_, claim) => panic!("an unexpected claim: {claim:?}"),
+        }
+        .inspect(|ticket| {
+            let used = Used::Claimed {
+                fingerprint,
+                ticket: ticket.id.clone(),
+                lapses,
+            };
+            self.keys.insert((buyer, key), used);
+        })
+    }
+
+    async fn hold(&mut self, buyer: usize, amount: i64, key: Option<usize>, late: bool) {
+        let mut ticket = None;
+        if let Some(key) = key {
+            let fingerprint = if amount % 4 == 0 { "other" } else { "same" };
+            match self.claim(buyer, key, fingerprint, late).await {
+                Some(granted) => ticket = Some(granted),
+                None => return,
+            }
+        }
+        let run = self.buyers[buyer].run(Billing::Charged);
+        let held = self.buyers[buyer].hold(&self.teller, amount, &run).await;
+        let standing = &mut self.standings[buyer];
+        match held {
+            Ok(hold) => {
+                assert!(standing.available() >= amount);
+                standing.held += amount;
+                self.holds.push(Open {
+                    buyer,
+                    amount,
+                    run,
+                    hold,
+                    ticket,
+                    is_expired: false,
+                });
+            }
+            Err(_) => {
+                assert!(standing.available() < amount);
+                self.give_up(ticket).await;
+            }
+        }
+    }
+
+    /// Whether the claim was taken over, or its key was answered meanwhile.
+    fn is_superseded(&self, buyer: usize, ticket: &Ticket) -> bool {
+        let key = ticket.scope.key[1..].parse().unwrap();
+        !matches!(self.keys.get(&(buyer, key)), Some(Used::Claimed { ticket: holder, .. }) if *holder == ticket.id)
+    }
+
+    /// What a host does with its claim when the request fails.
+    async fn give_up(&mut self, ticket: Option<Ticket>) {
+        let Some(ticket) = ticket else { return };
+        let mut write = self.db.write().await.unwrap();
+        idempotency::release(&mut write, &ticket).await.unwrap();
+        write.commit().await.unwrap();
+        self.keys.retain(
+            |_, used| !matches!(used, Used::Claimed { ticket: holder, .. } if *holder == ticket.id),
+        );
+    }
+
+    async fn post(&mut self, holds: &[usize]) {
+        let mut known = Vec::new();
+        let mut posts = Vec::new();
+        for hold in holds {
+            if self.holds.is_empty() {
+                break;
+            }
+            let open = self.holds.swap_remove(hold % self.holds.len());
+            let entry = open.ticket.as_ref().map(|ticket| IdempotencyEntry {
+                company: ticket.scope.company.clone(),
+                route: ticket.scope.route.to_owned(),
+                key: ticket.scope.key.clone(),
+                ticket: ticket.id.clone(),
+                status: 200,
+                location: None,
+                body: format!("answer of {}", open.run.id),
+                expires_at: later(db::now(), 1_000_000),
+            });
+            let receipt = Receipt {
+                run: open.run.clone(),
+                idempotency: entry,
+            };
+            posts.push(self.teller.post(open.hold, receipt));
+            known.push((
+                open.buyer,
+                open.amount,
+                open.run,
+                open.ticket,
+                open.is_expired,
+            ));
+        }
+        let results = join_all(posts).await;
+        for ((buyer, amount, run, ticket, is_expired), result) in known.into_iter().zip(results) {
+            let is_superseded = ticket
+                .as_ref()
+                .is_some_and(|ticket| self.is_superseded(buyer, ticket));
+            if !is_expired {
+                self.standings[buyer].held -= amount;
+            }
+            match result {
+                Ok(posted) => {
+                    assert!(!is_superseded && !is_expired);
+                    self.standings[buyer].posted -= amount;
+                    self.pots.pending += amount * 40;
+                    self.pots.revenue += amount * 10;
+                    if let Some(ticket) = ticket {
+                        self.answered(buyer, &ticket, format!("answer of {}", run.id));
                     }
-                    Step::Hold { buyer, amount } => {
-                        let run = buyers[buyer].run(Billing::Charged);
-                        let standing = model.entry(buyer).or_default();
-                        match buyers[buyer].hold(&teller, amount, &run).await {
-                            Ok(hold) => {
-                                assert!(standing.available() >= amount);
-                                standing.held += amount;
-                                holds.push((buyer, amount, run, hold));
-                            }
-                            Err(_) => assert!(standing.available() < amount),
-                        }
+                    let Some(transaction) = posted.transaction else {
+                        assert_eq!(amount, 0);
+                        continue;
+                    };
+                    // Those of one commit are booked in their order.
+                    assert_eq!(posted.balance_credits, Some(self.standings[buyer].posted));
+                    self.charges.push(Charged {
+                        buyer,
+                        amount,
+                        created_at: self.created_at(&transaction).await,
+                        transaction,
+                        is_refunded: false,
+                    });
+                }
+                Err(PostError::Superseded) => {
+                    assert!(is_superseded);
+                    self.give_up(ticket).await;
+                }
+                Err(PostError::Expired) => {
+                    assert!(is_expired && !is_superseded);
+                    self.give_up(ticket).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn answered(&mut self, buyer: usize, ticket: &Ticket, body: String) {
+        let key = ticket.scope.key[1..].parse().unwrap();
+        let Some(Used::Claimed { fingerprint, .. }) = self.keys.get(&(buyer, key)) else {
+            panic!("an answer without a claim")
+        };
+        let answered = Used::Answered { fingerprint, body };
+        self.keys.insert((buyer, key), answered);
+    }
+
+    async fn created_at(&self, transaction: &TransactionId) -> Timestamp {
+        let mut read = self.db.read().await.unwrap();
+        let row = sqlx::query("SELECT created_at FROM transactions WHERE id = $1")
+            .bind(transaction.as_str())
+            .fetch_one(&mut *read)
+            .await
+            .unwrap();
+        row.time("created_at").unwrap()
+    }
+
+    async fn expire(&mut self, index: usize) {
+        let open = &mut self.holds[index];
+        if open.amount == 0 || open.is_expired {
+            return;
+        }
+        open.is_expired = true;
+        self.standings[open.buyer].held -= open.amount;
+        let mut write = self.db.write().await.unwrap();
+        sqlx::query("UPDATE holds SET expires_at = 1 WHERE id = $1")
+            .bind(open.run.id.as_str())
+            .execute(&mut *write)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        self.sweep().await;
+    }
+
+    /// Another host starts, and looks for holds that have expired.
+    async fn sweep(&self) {
+        let _other = Teller::open(&self.db).await.unwrap();
+        let expected: i64 = self.standings.iter().map(|standing| standing.held).sum();
+        for _ in 0..500 {
+            if self.teller.held_in_all().await.unwrap() == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("holds did not expire");
+    }
+
+    async fn refund(&mut self, index: usize) {
+        let charge = &mut self.charges[index];
+        let mut write = self.db.write().await.unwrap();
+        match refund(
+            &mut write,
+            &charge.transaction,
+            None,
+            "test",
+            None,
+            db::now(),
+        )
+        .await
+        {
+            Ok(_) => {
+                write.commit().await.unwrap();
+                assert!(!charge.is_refunded);
+                charge.is_refunded = true;
+                self.standings[charge.buyer].posted += charge.amount;
+                self.pots.revenue -= charge.amount * 10;
+                let share = charge.amount * 40;
+                if self.pots.pending >= share {
+                    self.pots.pending -= share;
+                } else {
+                    self.pots.payable -= share;
+                }
+            }
+            Err(RefundError::Refunded) => assert!(charge.is_refunded),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn mature(&mut self, newest: usize) {
+        let before = match self.charges.len().checked_sub(newest) {
+            Some(first) if newest > 0 => self.charges[first].created_at,
+            _ => later(db::now(), 10),
+        };
+        let recent: i64 = self
+            .charges
+            .iter()
+            .filter(|charge| charge.created_at >= before && !charge.is_refunded)
+            .map(|charge| charge.amount * 40)
+            .sum();
+        let expected = (self.pots.pending - recent).max(0);
+        let mut write = self.db.write().await.unwrap();
+        let matured = maturity::mature(&mut write, &self.buyers[0].seller, before, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        assert_eq!(
+            matured.map_or(0, |transaction| transaction.amount.get()),
+            expected
+        );
+        self.pots.pending -= expected;
+        self.pots.payable += expected;
+    }
+
+    async fn request_payout(&mut self, amount: Option<i64>) {
+        let mut write = self.db.write().await.unwrap();
+        let market = &self.buyers[0];
+        let asked = payouts::request(
+            &mut write,
+            &market.seller,
+            amount.map(UsdCents::new),
+            UsdCents::new(MINIMUM),
+            &market.key,
+            db::now(),
+        );
+        let asked = asked.await;
+        let amount = amount.unwrap_or(self.pots.payable);
+        let is_enough = amount >= MINIMUM && amount <= self.pots.payable;
+        match asked {
+            Ok(payout) => {
+                write.commit().await.unwrap();
+                assert!(is_enough && payout.amount.get() == amount);
+                self.pots.payable -= amount;
+                self.pots.in_payout += amount;
+                self.payouts.push((payout.id, amount, payout.status));
+            }
+            Err(RequestError::TooLittle { payable }) => {
+                assert!(!is_enough);
+                assert_eq!(payable.get(), self.pots.payable);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn advance_payout(&mut self, index: usize, to: PayoutStatus) {
+        let (id, amount, status) = &mut self.payouts[index];
+        let may = match status {
+            PayoutStatus::Requested => true,
+            PayoutStatus::Processing => matches!(to, PayoutStatus::Paid | PayoutStatus::Failed),
+            _ => false,
+        };
+        let mut write = self.db.write().await.unwrap();
+        let key = &self.buyers[0].key;
+        match payouts::advance(&mut write, id, to, None, None, key, db::now()).await {
+            Ok(_) => {
+                write.commit().await.unwrap();
+                assert!(may);
+                *status = to;
+                match to {
+                    PayoutStatus::Paid => {
+                        self.pots.in_payout -= *amount;
+                        self.pots.cash += *amount;
                     }
-                    Step::Post { hold } if !holds.is_empty() => {
-                        let (buyer, amount, run, hold) = holds.swap_remove(hold % holds.len());
-                        let posted = teller.post(hold, Receipt { run, idempotency: None }).await.unwrap();
-                        let standing = model.entry(buyer).or_default();
-                        standing.held -= amount;
-                        standing.posted -= amount;
-                        if let Some(transaction) = posted.transaction {
-                            assert_eq!(posted.balance_credits, Some(standing.posted));
-                            charges.push((buyer, amount, transaction, false));
-                        } else {
-                            assert_eq!(amount, 0);
-                        }
-                    }
-                    Step::Void { hold } if !holds.is_empty() => {
-                        let (buyer, amount, _, hold) = holds.swap_remove(hold % holds.len());
-                        drop(hold);
-                        model.entry(buyer).or_default().held -= amount;
-                    }
-                    Step::Refund { charge } if !charges.is_empty() => {
-                        let index = charge % charges.len();
-                        let (buyer, amount, transaction, refunded) = &mut charges[index];
-                        let mut write = db.write().await.unwrap();
-                        match refund(&mut write, transaction, None, "test", None, db::now()).await {
-                            Ok(_) => {
-                                assert!(!*refunded);
-                                write.commit().await.unwrap();
-                                *refunded = true;
-                                model.entry(*buyer).or_default().posted += *amount;
-                            }
-                            Err(RefundError::Refunded) => assert!(*refunded),
-                            Err(error) => panic!("{error}"),
-                        }
-                    }
-                    Step::Crash => {
-                        holds.drain(..).for_each(|(_, _, _, hold)| std::mem::forget(hold));
-                        db.close().await;
-                        drop((db, teller));
-                        db = open(&url).await;
-                        teller = Teller::open(&db).await.unwrap();
-                        model.values_mut().for_each(|standing| standing.held = 0);
+                    PayoutStatus::Failed | PayoutStatus::Cancelled => {
+                        self.pots.in_payout -= *amount;
+                        self.pots.payable += *amount;
                     }
                     _ => {}
                 }
-                for (buyer, standing) in &model {
-                    assert_eq!(teller.standing(&buyers[*buyer].buyer).await.unwrap(), *standing);
-                }
             }
-            holds.clear();
-            assert_settled(&db, &teller).await;
-        });
+            Err(AdvanceError::State(found)) => assert!(!may && found == *status),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn crash(&mut self) {
+        for open in self.holds.drain(..) {
+            std::mem::forget(open.hold);
+        }
+        self.db.close().await;
+        self.db = open(&self.url).await;
+        let mut write = self.db.write().await.unwrap();
+        if self.db.is_shared() {
+            // Time passes.
+            for sql in [
+                "UPDATE holds SET expires_at = 1",
+                "UPDATE idempotency SET expires_at = 1 WHERE status IS NULL",
+            ] {
+                sqlx::query(sql).execute(&mut *write).await.unwrap();
+            }
+        } else {
+            idempotency::release_all(&mut write).await.unwrap();
+        }
+        write.commit().await.unwrap();
+        self.keys
+            .retain(|_, used| matches!(used, Used::Answered { .. }));
+        self.standings
+            .iter_mut()
+            .for_each(|standing| standing.held = 0);
+        self.teller = Teller::open(&self.db).await.unwrap();
+        if self.db.is_shared() {
+            self.sweep().await;
+        }
     }
 }
