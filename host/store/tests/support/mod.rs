@@ -65,9 +65,15 @@ pub async fn postgres() -> Store {
         NUMBER.fetch_add(1, Ordering::SeqCst)
     );
     sqlx::any::install_default_drivers();
-    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&server)
-        .await
-        .unwrap();
+    // A server that has just begun to listen may still refuse.
+    let begun = Instant::now();
+    let mut connection = loop {
+        match <sqlx::AnyConnection as sqlx::Connection>::connect(&server).await {
+            Ok(connection) => break connection,
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(10), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
         .execute(&mut connection)
         .await
