@@ -152,9 +152,9 @@ impl Execute {
         }
     }
 
-    /// Whether it can run again as if nothing had been: the host has seen no row of it.
-    pub fn can_retry(&self) -> bool {
-        !self.ask.retried && !self.announced && self.refused.is_none()
+    /// Whether it can run again as if nothing had been: the host has seen nothing of it.
+    pub fn unseen(&self) -> bool {
+        !self.announced && self.refused.is_none()
     }
 
     /// `ReadyForQuery`: the request ends.

@@ -41,6 +41,12 @@ pub struct Session {
     ping_described: bool,
 }
 
+/// The postmaster signals the backend and then its process group, so one cancel may strike twice: the
+/// statement it was meant for, and the next one.
+const STRIKES_OF_A_CANCEL: u32 = 2;
+/// A bound on how often statements that time out by themselves are taken for struck ones.
+const STRAYS_MAX: u32 = 8;
+
 enum Phase {
     /// `SSLRequest` is on its way.
     AskedTls,
@@ -290,7 +296,7 @@ impl Session {
             && let Some((process, secret)) = self.process
         {
             job.cancel = Cancel::Sent;
-            self.strays += 1;
+            self.strays = (self.strays + STRIKES_OF_A_CANCEL).min(STRAYS_MAX);
             step.aside(protocol::cancel_request(process, secret));
         }
     }

@@ -221,14 +221,14 @@ impl Statements {
         }
     }
 
-    /// The statement of that number could not be prepared. Answers who waited for it.
-    pub fn refused(&mut self, number: u64) -> Vec<Ask> {
+    /// The statement of that number could not be prepared. Gives back its text and who waited for it.
+    pub fn take_back(&mut self, number: u64) -> Option<(Rc<str>, Vec<Ask>)> {
         let slot = self
             .place_of(number)
-            .and_then(|place| self.slots[place].take());
-        match slot.map(|slot| slot.state) {
-            Some(State::Preparing(asks)) => asks,
-            _ => Vec::new(),
+            .and_then(|place| self.slots[place].take())?;
+        match slot.state {
+            State::Preparing(asks) => Some((slot.text, asks)),
+            State::Ready(_) => None,
         }
     }
 

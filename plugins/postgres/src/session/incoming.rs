@@ -221,12 +221,14 @@ impl Session {
         if cancelled {
             self.strays = self.strays.saturating_sub(1);
         }
-        let stale = stale && !job.complete;
-        if (stale || (strayed && !job.complete)) && job.can_retry() && job.cancel == Cancel::No {
+        // A statement goes stale once; as for strays, there is one for every cancel that was sent.
+        let stale = stale && !job.ask.retried;
+        let unharmed = job.unseen() && !job.complete && job.cancel == Cancel::No;
+        if (stale || strayed) && unharmed {
             if stale && self.statements.forget(&job.statement) {
                 protocol::close(step.outgoing(), &job.statement.name);
             }
-            job.ask.retried = true;
+            job.ask.retried |= stale;
             return self.ask(&job.statement.text.clone(), job.ask, step);
         }
         job.finish(step);
@@ -234,7 +236,13 @@ impl Session {
 
     fn prepare_ended(&mut self, job: Prepare, step: &mut Step) -> Result<(), Error> {
         if let Some(error) = job.error {
-            self.refuse_asks(job.number, error.blame(false), step);
+            if error.is_cancelled() && self.strays > 0 {
+                // A cancel that was meant for another job.
+                self.strays -= 1;
+                self.prepare_again(job.number, step);
+            } else {
+                self.refuse_asks(job.number, error.blame(false), step);
+            }
             return Ok(());
         }
         if job.description.columns.is_empty() {
@@ -308,8 +316,21 @@ impl Session {
         }
     }
 
+    fn prepare_again(&mut self, number: u64, step: &mut Step) {
+        if let Some((text, asks)) = self.statements.take_back(number) {
+            for ask in asks {
+                self.ask(&text, ask, step);
+            }
+        }
+    }
+
     fn refuse_asks(&mut self, number: u64, error: Error, step: &mut Step) {
-        for ask in self.statements.refused(number) {
+        for ask in self
+            .statements
+            .take_back(number)
+            .map(|(_, asks)| asks)
+            .unwrap_or_default()
+        {
             step.failed(ask.id, error.clone());
         }
     }
