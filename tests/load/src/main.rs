@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use serde_json::json;
-use souk_tests::{PgCluster, TestHost};
+use souk_tests::{PgCluster, TestHost, guests};
 
 #[derive(Parser)]
 #[command(about = "Measures souk against native handlers on the same PostgreSQL, interleaved.")]
@@ -89,7 +89,7 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let (cluster, host, competitors, _natives) = runtime.block_on(prepare())?;
     println!(
-        "{:<12} {:>7}  requests a second, median latency, and ratio to native pooled (median of rounds)",
+        "{:<12} {:>7}  requests a second, median latency, and ratio to the first line of each group (median of rounds)",
         "query", "clients"
     );
     for (query, competitors) in &competitors {
@@ -263,7 +263,32 @@ async fn prepare() -> anyhow::Result<Prepared> {
         address: address.clone(),
         requests: execute(&paying),
     });
+    // No database behind it: what is left is the host, the sandbox and the ledger.
+    host.platform()
+        .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
+        .await
+        .expect(201);
+    let nothing =
+        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+    let nothing = seller.connection("fixed", nothing).await;
+    let label = json!({"name": "label", "slug": "label", "result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let label = seller.asset(&nothing, label).await;
+    seller.publish(&label, 1).await;
+    let free = |name, headers: &[(&str, &str)]| Competitor {
+        name,
+        address: address.clone(),
+        requests: vec![generator::request(
+            "POST",
+            &format!("/companies/{}/assets/{label}/execute", seller.id),
+            headers,
+            "",
+        )],
+    };
     let competitors = vec![
+        (
+            "no database",
+            vec![free("souk", &owner), free("souk, charged", &paying)],
+        ),
         ("single row", race("/single", single)),
         ("aggregate", aggregate),
         ("50 rows", race("/rows?limit=50", vec![page("limit=50")])),
