@@ -145,15 +145,13 @@ async fn a_slow_seller_is_a_timeout() {
     assert!(started.elapsed() < std::time::Duration::from_secs(30));
 }
 
-/// The seller's own words never reach a buyer.
+/// A function that fails cannot be published, so no buyer reaches it or its error text.
 #[tokio::test]
-async fn the_sellers_error_text_stays_with_the_seller() {
+async fn a_function_that_fails_cannot_be_published() {
     let shop = shop().await;
     let asset = shop.function("fails", "number").await;
     let answer = shop.seller.execute(&asset, json!({})).await.expect(502);
     assert!(answer.body.to_string().len() < 2_000);
-    let seller_only = answer.body.to_string().contains("secret stack trace");
-    // The asset cannot be published (its test fails), so a buyer cannot reach it at all.
     shop.seller
         .client
         .post(
@@ -170,12 +168,7 @@ async fn the_sellers_error_text_stays_with_the_seller() {
             json!({}),
         )
         .await;
-    assert_eq!(
-        refusal.status.as_u16(),
-        409,
-        "{} (owner saw the text: {seller_only})",
-        refusal.body
-    );
+    assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
 }
 
 /// The connection test proves that both routings answer alike, and says where they differ.
