@@ -7,7 +7,7 @@ use crate::db::{self, Parameters};
 use crate::error::StoreError;
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
-use sqlx::any::{AnyArguments, AnyQueryResult};
+use sqlx::any::AnyArguments;
 use sqlx::{AnyConnection, Arguments, AssertSqlSafe, Executor};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -184,8 +184,8 @@ pub(crate) enum Style {
     Nested,
 }
 
-/// Texts of joined and nested statements by what comes before them, their parts (each at its address) and sizes.
-type Texts = HashMap<(Style, &'static str, Vec<(usize, usize)>), Arc<str>>;
+/// Texts of joined and nested statements by how they begin, their parts (each at its address) and sizes.
+type Texts = HashMap<(Style, Option<&'static str>, Vec<(usize, usize)>), Arc<str>>;
 static TEXTS: LazyLock<Mutex<Texts>> = LazyLock::new(Mutex::default);
 
 /// Beyond this many rows in any part, statements for SQLite are not joined: the trips matter little, and fewer texts stay prepared.
@@ -235,8 +235,9 @@ impl Script {
         }
         let parameters = db::parameters(db);
         let texts = match self.style {
-            Style::Joined => return self.run_after("", db).await,
-            Style::Nested => vec![one_text(self.style, "", parameters, &self.parts)],
+            Style::Nested | Style::Joined => {
+                vec![one_text(self.style, None, parameters, &self.parts)]
+            }
             Style::Separate => self
                 .parts
                 .iter()
@@ -247,6 +248,7 @@ impl Script {
             Style::Nested => self.rows.last().copied().unwrap_or(0),
             Style::Separate | Style::Joined => self.rows.iter().sum(),
         };
+        // What several statements in one text changed comes back as a sum.
         let mut affected = 0;
         for (sql, values) in texts.into_iter().zip(self.values) {
             let arguments = values.finish()?;
@@ -258,28 +260,52 @@ impl Script {
         check(&[expected], &[affected])
     }
 
-    /// Runs joined statements, with `before` (a statement that changes no rows, or nothing) before them.
-    pub(crate) async fn run_after(
+    /// Runs joined statements as one whole transaction, in one trip: `begin` before them and `COMMIT` after them.
+    pub(crate) async fn run_whole(
         mut self,
-        before: &'static str,
+        begin: &'static str,
         db: &mut AnyConnection,
-    ) -> Result<(), StoreError> {
-        let sql = one_text(self.style, before, db::parameters(db), &self.parts);
+    ) -> Result<(), WholeError> {
+        let sql = one_text(self.style, Some(begin), db::parameters(db), &self.parts);
         let values = self.values.pop().unwrap_or_default();
-        let query = sqlx::query_with(AssertSqlSafe(sql), values.finish()?);
-        let results: Vec<_> = db.fetch_many(query).try_collect().await?;
-        let changed: Vec<u64> = results
-            .iter()
-            .filter_map(|result| result.as_ref().left())
-            .map(AnyQueryResult::rows_affected)
-            .collect();
-        // For a statement that changes no rows SQLite repeats what the one before it did.
-        check(
-            &self.rows,
-            &changed
-                .get(usize::from(!before.is_empty())..)
-                .unwrap_or_default(),
-        )
+        let arguments = values.finish().map_err(WholeError::undone)?;
+        let mut results = db.fetch_many(sqlx::query_with(AssertSqlSafe(sql), arguments));
+        let mut changed = Vec::with_capacity(self.rows.len() + 2);
+        loop {
+            match results.try_next().await {
+                Ok(Some(result)) => changed.extend(result.left().map(|done| done.rows_affected())),
+                Ok(None) => break,
+                Err(error) => {
+                    return Err(WholeError {
+                        error: error.into(),
+                        // All before it went well, so it was the commit that failed.
+                        in_doubt: changed.len() > self.rows.len(),
+                    });
+                }
+            }
+        }
+        // After `BEGIN`; for it and for `COMMIT` SQLite repeats what the statement before changed.
+        check(&self.rows, changed.get(1..=self.rows.len()).unwrap_or_default()).map_err(|error| {
+            // Every row that is inserted is counted and accounts are never closed, so this is a defect.
+            tracing::error!(%error, "a booking changed other rows than it should have");
+            WholeError { error, in_doubt: true }
+        })
+    }
+}
+
+/// Why a whole transaction failed.
+pub(crate) struct WholeError {
+    pub error: StoreError,
+    /// It may have been committed.
+    pub in_doubt: bool,
+}
+
+impl WholeError {
+    pub(crate) fn undone(error: StoreError) -> Self {
+        Self {
+            error,
+            in_doubt: false,
+        }
     }
 }
 
@@ -295,7 +321,7 @@ fn check(expected: &[u64], affected: &[u64]) -> Result<(), StoreError> {
 
 fn one_text(
     style: Style,
-    before: &'static str,
+    begin: Option<&'static str>,
     parameters: Parameters,
     parts: &[(&'static Bulk, usize)],
 ) -> Arc<str> {
@@ -304,9 +330,10 @@ fn one_text(
         .map(|(bulk, size)| (std::ptr::from_ref(*bulk).addr(), *size))
         .collect();
     let mut texts = TEXTS.lock();
-    let text = texts.entry((style, before, addresses)).or_insert_with(|| {
-        let mut text = String::from(before);
-        if !before.is_empty() {
+    let text = texts.entry((style, begin, addresses)).or_insert_with(|| {
+        let mut text = String::new();
+        if let Some(begin) = begin {
+            text.push_str(begin);
             text.push_str(";\n");
         }
         let mut offset = 0;
@@ -324,6 +351,9 @@ fn one_text(
                 Style::Separate | Style::Joined => text.push_str(";\n"),
             }
             offset += size * bulk.columns;
+        }
+        if begin.is_some() {
+            text.push_str("COMMIT");
         }
         text.into()
     });

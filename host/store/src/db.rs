@@ -5,7 +5,7 @@
 
 mod sqlite;
 
-use crate::bulk::Script;
+use crate::bulk::{Script, WholeError};
 use crate::changes::{self, Change, Changes, CreditListener, Topic};
 use crate::error::StoreError;
 use crate::migrations;
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Where the store is and how much of it to use.
 #[derive(Debug, Clone)]
@@ -66,9 +67,10 @@ struct Inner {
 }
 
 enum Backend {
-    /// `None` after a failure that left the connection in doubt: the next writer opens a new one.
     Sqlite {
-        writer: Arc<Mutex<Option<AnyConnection>>>,
+        writer: sqlite::Writer,
+        /// The task that keeps the log short.
+        log: AbortOnDropHandle<()>,
     },
     /// The teller has connections of its own: it never waits behind others, and its statements stay prepared on few of them.
     Postgres { writers: AnyPool, teller: AnyPool },
@@ -87,7 +89,7 @@ const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305813046925033)";
 impl Db {
     /// Opens the store, takes its lock, and applies missing migrations.
     ///
-    /// Must be called on a runtime that outlives the store: on PostgreSQL its listener runs there.
+    /// Must be called on a runtime that outlives the store: its listener (on PostgreSQL) and its checkpoints (on SQLite) run there.
     pub async fn open(options: &OpenOptions) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let db = match options.url.strip_prefix("sqlite:") {
@@ -122,6 +124,8 @@ impl Db {
         let connect: AnyConnectOptions = sqlite::url(&path).parse()?;
         let connect = quiet(connect);
         let writer = sqlite::open_writer(&connect).await?;
+        let writer: sqlite::Writer = Arc::new(Mutex::new(Some(writer)));
+        let log = sqlite::keep_log_short(path, connect.clone(), writer.clone());
         let readers = AnyPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.patience)
@@ -132,7 +136,8 @@ impl Db {
             .connect_lazy_with(connect.clone());
         let inner = Inner {
             backend: Backend::Sqlite {
-                writer: Arc::new(Mutex::new(Some(writer))),
+                writer,
+                log: AbortOnDropHandle::new(tokio::spawn(log)),
             },
             options: connect,
             patience: options.patience,
@@ -227,7 +232,7 @@ impl Db {
 
     async fn turn(&self, purpose: Purpose) -> Result<Turn, StoreError> {
         let (begin, session) = match &self.inner.backend {
-            Backend::Sqlite { writer } => {
+            Backend::Sqlite { writer, .. } => {
                 let mut slot =
                     tokio::time::timeout(self.inner.patience, writer.clone().lock_owned())
                         .await
@@ -292,7 +297,8 @@ impl Db {
     pub async fn close(&self) {
         self.inner.readers.close().await;
         match &self.inner.backend {
-            Backend::Sqlite { writer } => {
+            Backend::Sqlite { writer, log } => {
+                log.abort();
                 let mut slot = writer.lock().await;
                 self.inner.closed.store(true, Ordering::SeqCst);
                 if let Some(connection) = slot.take() {
@@ -393,27 +399,35 @@ impl Turn {
         Ok(self.write)
     }
 
-    /// Begins and runs the script: on SQLite in one trip to its thread, if the script's statements are joined.
-    pub(crate) async fn begin_and_run(mut self, script: Script) -> Result<Write, StoreError> {
+    /// Begins, runs the script, and commits. On SQLite in one trip to its thread, if the script's statements are joined.
+    pub(crate) async fn run_whole(mut self, script: Script) -> Result<(), WholeError> {
         match self.begin {
             Some(begin) if script.is_joined() => {
                 // Until it is known otherwise, a transaction is open that only the connection's end is sure to end.
                 self.write.stage = Stage::OpenByScript;
-                let connection = self.write.session.connection()?;
-                match script.run_after(begin, connection).await {
-                    Ok(()) => Ok(self.write),
-                    Err(error) => {
-                        if connection.execute("ROLLBACK").await.is_ok() {
-                            self.write.stage = Stage::Over;
-                        }
-                        Err(error)
-                    }
+                let connection = self
+                    .write
+                    .session
+                    .connection()
+                    .map_err(WholeError::undone)?;
+                let result = script.run_whole(begin, connection).await;
+                let is_over = match &result {
+                    Ok(()) => true,
+                    Err(error) if error.in_doubt => false,
+                    Err(_) => connection.execute("ROLLBACK").await.is_ok(),
+                };
+                if is_over {
+                    self.write.stage = Stage::Over;
                 }
+                result
             }
             _ => {
-                let mut write = self.begin().await?;
-                script.run(&mut write).await?;
-                Ok(write)
+                let mut write = self.begin().await.map_err(WholeError::undone)?;
+                script.run(&mut write).await.map_err(WholeError::undone)?;
+                write.commit().await.map_err(|error| WholeError {
+                    error,
+                    in_doubt: true,
+                })
             }
         }
     }
@@ -488,11 +502,7 @@ impl Write {
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {
-        let connection = self.session.connection()?;
-        let committed = match self.stage {
-            Stage::OpenByScript => connection.execute("COMMIT").await.map(|_| ()),
-            _ => Manager::commit(connection).await,
-        };
+        let committed = Manager::commit(self.session.connection()?).await;
         self.stage = Stage::Over;
         if let Err(error) = committed {
             self.session.discard();

@@ -343,27 +343,6 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
-/// The product's latest recorded runs, newest first.
-pub async fn latest_of_product(
-    db: &mut AnyConnection,
-    product_id: &str,
-    limit: i64,
-) -> Result<Vec<Execution>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, company_id, seller_id, product_type, product_id, purchase_id, transaction_id, api_key_id, request_id, status,
-                billing, error_code, blame, credits, rows_returned, bytes_returned, started_at, duration_us
-         FROM executions
-         WHERE product_id = $1
-         ORDER BY started_at DESC
-         LIMIT $2",
-    )
-    .bind(product_id)
-    .bind(limit)
-    .fetch_all(db)
-    .await?;
-    rows.iter().map(from_row).collect()
-}
-
 fn from_row(row: &AnyRow) -> Result<Execution, StoreError> {
     Ok(Execution {
         id: row.id("id")?,

@@ -1,11 +1,13 @@
-//! The schema, as an ordered list of files that are each applied once. The same text runs on both backends.
+//! The schema, as an ordered list of files that are each applied once. The same text runs on both backends; what only SQLite should read
+//! is in a comment, `/* SQLite: … */`.
 //!
 //! A file that was applied must never change again: its checksum is compared at every start.
 
 use crate::error::StoreError;
 use sha2::{Digest, Sha256};
 use souk_domain::time::Timestamp;
-use sqlx::{AnyConnection, Row};
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
+use std::borrow::Cow;
 
 /// Version, name, text. Append only.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -31,6 +33,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         8,
         "payments",
         include_str!("../migrations/0008_payments.sql"),
+    ),
+    (
+        10,
+        "fewer trees",
+        include_str!("../migrations/0010_fewer_trees.sql"),
     ),
 ];
 
@@ -84,7 +91,13 @@ async fn apply(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     use sqlx::Executor;
-    connection.execute(sqlx::raw_sql(text)).await?;
+    let text = match connection.backend_name() {
+        "SQLite" => for_sqlite(text),
+        _ => Cow::Borrowed(text),
+    };
+    connection
+        .execute(sqlx::raw_sql(AssertSqlSafe(text.into_owned())))
+        .await?;
     sqlx::query("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)")
         .bind(version)
         .bind(name)
@@ -94,4 +107,24 @@ async fn apply(
         .await?;
     tracing::info!(version, name, "migration applied");
     Ok(())
+}
+
+/// Takes the comment signs off what only SQLite should read.
+fn for_sqlite(text: &str) -> Cow<'_, str> {
+    const OPEN: &str = "/* SQLite: ";
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once(OPEN) {
+        let Some((inside, after)) = after.split_once(" */") else {
+            break;
+        };
+        out.push_str(before);
+        out.push_str(inside);
+        rest = after;
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }

@@ -102,8 +102,9 @@ pub fn run(
         .build()?;
     runtime.block_on(async {
         let mut tasks = Vec::new();
-        let start = Instant::now() + length / 5;
-        let end = start + length;
+        let warm_up = length / 5;
+        let start = Instant::now() + warm_up;
+        let end = Instant::now() + length;
         for client in 0..clients {
             let mut connection = Connection::open(address).await?;
             let requests = requests.to_vec();
@@ -135,7 +136,7 @@ pub fn run(
         ensure!(!latencies.is_empty(), "no request ended in time");
         latencies.sort_unstable();
         Ok(Run {
-            requests_per_second: latencies.len() as f64 / length.as_secs_f64(),
+            requests_per_second: latencies.len() as f64 / (length - warm_up).as_secs_f64(),
             median_us: f64::from(latencies[latencies.len() / 2]),
         })
     })

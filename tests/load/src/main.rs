@@ -29,6 +29,9 @@ struct Options {
     /// Only queries whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Only competitors whose name contains this, to profile one.
+    #[arg(long, default_value = "")]
+    competitor: String,
     /// Internal: serve the native handlers.
     #[arg(long, hide = true)]
     native: Option<Mode>,
@@ -96,8 +99,12 @@ fn main() -> anyhow::Result<()> {
         if !query.contains(&options.only) {
             continue;
         }
+        let competitors: Vec<_> = competitors
+            .iter()
+            .filter(|competitor| competitor.name.contains(&options.competitor))
+            .collect();
         for &clients in &options.clients {
-            measure(query, competitors, clients, &options)?;
+            measure(query, &competitors, clients, &options)?;
         }
     }
     drop((host, cluster));
@@ -112,7 +119,7 @@ fn median(values: &mut [f64]) -> f64 {
 /// Rounds in which every competitor runs once, in rotating order; ratios are taken within a round.
 fn measure(
     query: &str,
-    competitors: &[Competitor],
+    competitors: &[&Competitor],
     clients: usize,
     options: &Options,
 ) -> anyhow::Result<()> {
@@ -122,7 +129,7 @@ fn measure(
     for round in 0..options.rounds.max(2) {
         for turn in 0..competitors.len() {
             let index = (turn + round) % competitors.len();
-            let competitor = &competitors[index];
+            let competitor = competitors[index];
             let run = generator::run(&competitor.address, &competitor.requests, clients, slice)
                 .with_context(|| format!("{} on {query}", competitor.name))?;
             if round > 0 {

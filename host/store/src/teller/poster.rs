@@ -7,7 +7,7 @@
 use super::purses::Purses;
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
 use crate::accounts::{self, Account, AccountChanges};
-use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style};
+use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style, WholeError};
 use crate::db::{self, Db, Turn, Write};
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey};
@@ -117,6 +117,15 @@ impl From<StoreError> for Failure {
         Self {
             error,
             in_doubt: false,
+        }
+    }
+}
+
+impl From<WholeError> for Failure {
+    fn from(failed: WholeError) -> Self {
+        Self {
+            error: failed.error,
+            in_doubt: failed.in_doubt,
         }
     }
 }
@@ -300,17 +309,16 @@ impl Poster {
         executions::insert(&mut script, &runs);
         executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
         changes.apply(&mut script);
-        let write = match stage {
-            Stage::Turn(turn) => turn.begin_and_run(script).await?,
+        match stage {
+            Stage::Turn(turn) => turn.run_whole(script).await?,
             Stage::Write(mut write) => {
                 script.run(&mut write).await?;
-                write
+                write.commit().await.map_err(|error| Failure {
+                    error,
+                    in_doubt: true,
+                })?;
             }
-        };
-        write.commit().await.map_err(|error| Failure {
-            error,
-            in_doubt: true,
-        })?;
+        }
         self.known.extend(new);
         self.last_at = at;
         Ok(outcomes)
