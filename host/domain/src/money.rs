@@ -15,13 +15,26 @@ const _: () = assert!(SELLER_CENTS_PER_CREDIT + PLATFORM_CENTS_PER_CREDIT == CEN
 pub const CREDITS_MAX: i64 = 100_000_000_000;
 
 /// A whole, non-negative number of credits, at most [`CREDITS_MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
 pub struct Credits(i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("credits are a whole number from 0 to 100000000000")]
 pub struct CreditsError;
+
+impl TryFrom<i64> for Credits {
+    type Error = CreditsError;
+    fn try_from(credits: i64) -> Result<Self, CreditsError> {
+        Self::new(credits)
+    }
+}
+
+impl From<Credits> for i64 {
+    fn from(credits: Credits) -> i64 {
+        credits.0
+    }
+}
 
 impl Credits {
     pub const ZERO: Credits = Credits(0);

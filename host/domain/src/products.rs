@@ -1,6 +1,7 @@
 //! What is sold: an asset (one insight per execution) or an endpoint (rows per request). A product has the id of its asset or endpoint.
 
 use crate::ids::{AssetId, EndpointId, IdError};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +37,8 @@ impl ProductType {
 }
 
 /// An asset or an endpoint.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Product {
     Asset(AssetId),
     Endpoint(EndpointId),

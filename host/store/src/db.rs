@@ -1,14 +1,18 @@
 //! Opening the store, reading and writing. The only file that knows which backend runs.
 //!
 //! SQLite: one writer connection behind a fair queue with `BEGIN IMMEDIATE`, many readers, WAL, every commit synced; a lock file makes sure
-//! that one host has it open. PostgreSQL: pools; hosts may share it.
+//! that one host has it open; charges are logged before they are booked ([`backlog`]). PostgreSQL: pools; hosts may share it.
 
+mod backlog;
 mod sqlite;
 
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, Change, Changes, CreditListener, Topic};
+use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 use crate::migrations;
+use crate::teller::bookings;
+pub(crate) use backlog::{Backlog, Pen};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
@@ -69,8 +73,10 @@ struct Inner {
 enum Backend {
     Sqlite {
         writer: sqlite::Writer,
-        /// The task that keeps the log short.
+        /// The task that keeps SQLite's log short.
         log: AbortOnDropHandle<()>,
+        backlog: Backlog,
+        path: PathBuf,
     },
     /// The teller has connections of its own: it never waits behind others, and its statements stay prepared on few of them.
     Postgres { writers: AnyPool, teller: AnyPool },
@@ -80,6 +86,8 @@ enum Backend {
 enum Purpose {
     Any,
     Charges,
+    /// Charges that are in the charge log.
+    Backlog,
     Holds,
 }
 
@@ -111,7 +119,39 @@ impl Db {
         }
         migrations::run(&mut write, SystemTime::now().into()).await?;
         write.commit().await?;
+        db.catch_up().await?;
         Ok(db)
+    }
+
+    /// Books what a former process left in its charge log.
+    async fn catch_up(&self) -> Result<(), StoreError> {
+        let Backend::Sqlite { backlog, path, .. } = &self.inner.backend else {
+            return Ok(());
+        };
+        let log = |error: std::io::Error| unavailable(format!("{}: {error}", path.display()));
+        let booked = bookings::booked(&mut *self.read().await?).await?;
+        let frames = charge_log::read(path, booked).map_err(log)?;
+        let last = frames.last().map_or(booked, |frame| frame.number);
+        if !frames.is_empty() {
+            tracing::info!(
+                frames = frames.len(),
+                "booking charges that a former process logged"
+            );
+        }
+        bookings::book_frames(self, &frames).await?;
+        *backlog.pen().await? = ChargeLog::new(path, last + 1);
+        backlog.note_logged(last);
+        backlog.note_booked(last);
+        charge_log::remove(path);
+        Ok(())
+    }
+
+    /// The charges that are logged but not booked. `None`: charges of this store are booked at once.
+    pub(crate) fn backlog(&self) -> Option<&Backlog> {
+        match &self.inner.backend {
+            Backend::Sqlite { backlog, .. } => Some(backlog),
+            Backend::Postgres { .. } => None,
+        }
     }
 
     async fn open_sqlite(options: &OpenOptions, path: &str) -> Result<Self, StoreError> {
@@ -125,7 +165,7 @@ impl Db {
         let connect = quiet(connect);
         let writer = sqlite::open_writer(&connect).await?;
         let writer: sqlite::Writer = Arc::new(Mutex::new(Some(writer)));
-        let log = sqlite::keep_log_short(path, connect.clone(), writer.clone());
+        let log = sqlite::keep_log_short(path.clone(), connect.clone(), writer.clone());
         let readers = AnyPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.patience)
@@ -138,6 +178,9 @@ impl Db {
             backend: Backend::Sqlite {
                 writer,
                 log: AbortOnDropHandle::new(tokio::spawn(log)),
+                // Nothing is known of the log yet; `catch_up` follows when the schema is there.
+                backlog: Backlog::new(ChargeLog::new(&path, 1), 0, options.patience),
+                path,
             },
             options: connect,
             patience: options.patience,
@@ -190,8 +233,11 @@ impl Db {
         matches!(self.inner.backend, Backend::Postgres { .. })
     }
 
-    /// A connection for reading. Each statement sees what was committed before it began.
+    /// A connection for reading. Each statement sees what was committed, and every charge that was answered, before this was called.
     pub async fn read(&self) -> Result<Read, StoreError> {
+        if let Some(backlog) = self.backlog() {
+            backlog.caught_up().await?;
+        }
         Ok(Read {
             connection: self.inner.readers.acquire().await?,
             in_transaction: false,
@@ -220,6 +266,11 @@ impl Db {
         self.turn(Purpose::Charges).await
     }
 
+    /// The turn to book charges that are in the charge log, in a transaction that is yet to begin.
+    pub(crate) async fn turn_for_backlog(&self) -> Result<Turn, StoreError> {
+        self.turn(Purpose::Backlog).await
+    }
+
     /// A transaction on a shared store that a crash of the server may undo (whole, never in part) within about a second of its commit.
     /// For holds, which are worthless after a crash anyway.
     pub(crate) async fn write_holds(&self) -> Result<Write, StoreError> {
@@ -231,8 +282,15 @@ impl Db {
     }
 
     async fn turn(&self, purpose: Purpose) -> Result<Turn, StoreError> {
+        let mut pen = None;
         let (begin, session) = match &self.inner.backend {
-            Backend::Sqlite { writer, .. } => {
+            Backend::Sqlite {
+                writer, backlog, ..
+            } => {
+                if !matches!(purpose, Purpose::Backlog) {
+                    pen = Some(backlog.pen().await?);
+                    backlog.caught_up().await?;
+                }
                 let mut slot =
                     tokio::time::timeout(self.inner.patience, writer.clone().lock_owned())
                         .await
@@ -248,7 +306,7 @@ impl Db {
             Backend::Postgres { writers, teller } => {
                 let (pool, begin) = match purpose {
                     Purpose::Any => (writers, None),
-                    Purpose::Charges => (teller, None),
+                    Purpose::Charges | Purpose::Backlog => (teller, None),
                     Purpose::Holds => (teller, Some("BEGIN; SET LOCAL synchronous_commit = off")),
                 };
                 (begin, Session::Pooled(Some(pool.acquire().await?)))
@@ -263,6 +321,7 @@ impl Db {
                 touched: Vec::new(),
                 credited: Vec::new(),
                 stage: Stage::Before,
+                _pen: pen,
             },
         })
     }
@@ -297,12 +356,23 @@ impl Db {
     pub async fn close(&self) {
         self.inner.readers.close().await;
         match &self.inner.backend {
-            Backend::Sqlite { writer, log } => {
+            Backend::Sqlite {
+                writer,
+                log,
+                backlog,
+                path,
+            } => {
                 log.abort();
+                let pen = backlog.pen().await;
+                // What cannot be booked now stays in the log for the next start.
+                let is_booked = backlog.caught_up().await.is_ok();
                 let mut slot = writer.lock().await;
                 self.inner.closed.store(true, Ordering::SeqCst);
                 if let Some(connection) = slot.take() {
                     connection.close().await.ok();
+                }
+                if pen.is_ok() && is_booked && backlog.is_empty() {
+                    charge_log::remove(path);
                 }
                 self.inner.lock.lock().take();
             }
@@ -451,6 +521,8 @@ pub struct Write {
     touched: Vec<(Topic, String)>,
     credited: Vec<(CompanyId, UsdCents)>,
     stage: Stage,
+    /// No charges are logged meanwhile.
+    _pen: Option<Pen>,
 }
 
 impl Write {

@@ -24,6 +24,13 @@ pub enum StoreError {
     Other(#[source] sqlx::Error),
 }
 
+impl StoreError {
+    /// Whether the store answered and said no, so that trying the same again is pointless.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Busy | Self::Unavailable(_))
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         use sqlx::error::ErrorKind;

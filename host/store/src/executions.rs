@@ -3,6 +3,7 @@
 use crate::bulk::{Bulk, Script};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use serde::{Deserialize, Serialize};
 use souk_domain::ids::{
     CompanyId, ExecutionId, KeyId, PriceId, PurchaseId, RequestId, TransactionId,
 };
@@ -14,7 +15,7 @@ use sqlx::any::AnyRow;
 use std::borrow::Cow;
 
 /// One run of an asset or one request of an endpoint, as it is recorded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub id: ExecutionId,
     /// Whose key asked, and who pays if anyone does.
@@ -34,7 +35,7 @@ pub struct Run {
     pub duration_us: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     Succeeded,
     /// The public error code, and who is to blame (`source`, `connector`, `host`, `caller`).
@@ -45,7 +46,7 @@ pub enum Outcome {
 }
 
 /// Why a run costs something, or why not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Billing {
     Charged,
     /// A call by the seller itself.

@@ -8,6 +8,7 @@ pub mod assets;
 mod bulk;
 pub mod cache;
 pub mod changes;
+mod charge_log;
 pub mod companies;
 pub mod connections;
 pub mod connectors;

@@ -36,8 +36,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
     (
         10,
-        "fewer trees",
-        include_str!("../migrations/0010_fewer_trees.sql"),
+        "charge log",
+        include_str!("../migrations/0010_charge_log.sql"),
     ),
 ];
 

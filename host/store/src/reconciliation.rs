@@ -52,6 +52,8 @@ pub enum FindingKind {
     /// A charge without its run, or a run whose charge has another amount or does not exist (credits).
     ChargeWithoutRun,
     RunWithoutCharge,
+    /// An answered charge that the books refused (credits); `refused_charges` has it whole.
+    RefusedCharge,
 }
 
 impl FindingKind {
@@ -64,6 +66,7 @@ impl FindingKind {
             Self::UnknownAccount => "unknown_account",
             Self::ChargeWithoutRun => "charge_without_run",
             Self::RunWithoutCharge => "run_without_charge",
+            Self::RefusedCharge => "refused_charge",
         }
     }
 }
@@ -135,6 +138,13 @@ const CHECKS: &[(FindingKind, &str)] = &[
          LEFT JOIN transactions t ON t.id = e.transaction_id
          WHERE t.id IS NULL AND (e.credits <> 0 OR e.transaction_id IS NOT NULL)
          ORDER BY e.id
+         LIMIT $1",
+    ),
+    (
+        FindingKind::RefusedCharge,
+        "SELECT execution_id AS id, credits AS expected, CAST(0 AS BIGINT) AS found
+         FROM refused_charges
+         ORDER BY execution_id
          LIMIT $1",
     ),
 ];

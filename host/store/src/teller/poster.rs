@@ -1,22 +1,26 @@
-//! Books charges, many in one commit. While a batch is being synced, the next collects in the queue.
+//! Makes charges durable, many at once. While a batch is being synced, the next collects in the queue.
+//!
+//! On a store that this host has to itself a batch goes into the charge log and is booked behind ([`bookings`]); only charges whose answer
+//! is kept for a retry are booked at once, like all charges on a shared store.
 //!
 //! One batch is a handful of statements, however many charges it has. Either all of it is booked or nothing; a batch that the store refuses
 //! is tried again charge by charge, so that one bad charge fails alone. When a commit's outcome is unknown, the batch is tried again with
 //! the same ids, which tells: either it books now, or its ids are there already.
 
+use super::bookings::{self, Booking, Charge, Logged};
 use super::purses::Purses;
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
 use crate::accounts::{self, Account, AccountChanges};
-use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style, WholeError};
-use crate::db::{self, Db, Turn, Write};
+use crate::bulk::{Bulk, ROWS_MAX, WholeError};
+use crate::charge_log::AppendError;
+use crate::db::{self, Backlog, Db, Pen, Turn, Write};
 use crate::error::StoreError;
-use crate::executions::{self, DayCounts, DayKey};
 use crate::fields::Fields;
-use crate::ledger::{self, Transaction, TransactionType};
+use crate::ledger;
 use souk_domain::ids::TransactionId;
 use souk_domain::money::CENTS_PER_CREDIT;
 use souk_domain::time::Timestamp;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -52,11 +56,36 @@ impl Item {
             reply,
         }
     }
+
+    /// What is booked for it: `balances` has the buyers' cents before it, `at` when the charge before it was booked.
+    fn booking(&self, balances: &mut HashMap<String, i64>, at: &mut Timestamp) -> Booking {
+        let buyer = &self.hold.buyer;
+        let charge = self.transaction.as_ref().map(|id| {
+            *at = at.after(Duration::from_micros(1));
+            let balance = balances
+                .entry(Account::Buyer(buyer.clone()).id())
+                .or_default();
+            *balance -= self.hold.amount.cents().get();
+            Charge {
+                transaction: id.clone(),
+                balance_after: *balance / CENTS_PER_CREDIT,
+                at: *at,
+            }
+        });
+        Booking {
+            run: self.receipt.run.clone(),
+            buyer: buyer.clone(),
+            amount: self.hold.amount,
+            charge,
+        }
+    }
 }
 
 struct Poster {
     db: Db,
     keeper: Keeper,
+    /// Where logged charges are booked.
+    clerk: mpsc::UnboundedSender<Logged>,
     /// Accounts that are known to exist.
     known: HashSet<Account>,
     /// When the last charge was booked: each is later than the one before, so that statements show them in their order.
@@ -64,9 +93,12 @@ struct Poster {
 }
 
 pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
+    let (clerk, logged) = mpsc::unbounded_channel();
+    tokio::spawn(bookings::run(db.clone(), logged));
     let mut poster = Poster {
         db,
         keeper,
+        clerk,
         known: HashSet::new(),
         last_at: Timestamp::from_micros(0),
     };
@@ -82,6 +114,9 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
         }
         if !batch.is_empty() {
             poster.settle(batch).await;
+        }
+        if let (false, Some(backlog)) = (flushes.is_empty(), poster.db.backlog()) {
+            backlog.caught_up().await.ok();
         }
         for done in flushes {
             done.send(()).ok();
@@ -131,11 +166,23 @@ impl From<WholeError> for Failure {
 }
 
 impl Poster {
-    /// Books a batch and answers everyone in it.
-    async fn settle(&mut self, batch: Vec<Item>) {
+    /// Makes a batch durable and answers everyone in it.
+    async fn settle(&mut self, mut batch: Vec<Item>) {
+        if let Keeper::Memory(purses) = &self.keeper {
+            // Whether an answer may be kept only the database knows.
+            let (keyed, plain) = batch
+                .into_iter()
+                .partition(|item| item.receipt.idempotency.is_some());
+            let purses = purses.clone();
+            self.log(&purses, plain).await;
+            batch = keyed;
+        }
+        if batch.is_empty() {
+            return;
+        }
         match self.book(&batch).await {
             Ok(outcomes) => answer(batch, outcomes),
-            Err(failure) if !failure.in_doubt && batch.len() > 1 && is_refusal(&failure.error) => {
+            Err(failure) if !failure.in_doubt && batch.len() > 1 && failure.error.is_refusal() => {
                 for item in batch {
                     let single = [item];
                     let result = self.book(&single).await;
@@ -148,6 +195,63 @@ impl Poster {
             }
             Err(failure) => fail(batch, &failure),
         }
+    }
+
+    /// Logs a batch and answers everyone in it: what is in the log is durable, and nobody can see that it is not booked yet.
+    async fn log(&mut self, purses: &Purses, batch: Vec<Item>) {
+        let db = self.db.clone();
+        let (Some(backlog), false) = (db.backlog(), batch.is_empty()) else {
+            return;
+        };
+        let pen = match backlog.pen().await {
+            Ok(pen) => pen,
+            Err(error) => return fail(batch, &error.into()),
+        };
+        match self.log_with(pen, backlog, purses, &batch).await {
+            Ok((pen, logged)) => {
+                let balances = logged.bookings.iter().map(|booking| {
+                    let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
+                    Outcome::Booked { balance_after }
+                });
+                answer(batch, balances.collect());
+                drop(pen);
+                self.clerk.send(logged).ok();
+            }
+            Err(failure) => fail(batch, &failure),
+        }
+    }
+
+    /// Gives the pen back only when the batch is logged, so that no transaction comes between this and what it does to the purses.
+    async fn log_with(
+        &mut self,
+        mut pen: Pen,
+        backlog: &Backlog,
+        purses: &Purses,
+        batch: &[Item],
+    ) -> Result<(Pen, Logged), Failure> {
+        if let Some(reason) = backlog.stalled() {
+            return Err(StoreError::Unavailable(reason).into());
+        }
+        let mut at = db::now().max(self.last_at);
+        let mut balances = balances_in_memory(purses, batch);
+        let bookings: Vec<_> = batch
+            .iter()
+            .map(|item| item.booking(&mut balances, &mut at))
+            .collect();
+        let frame = bookings::encode(&bookings)?;
+        if let Some(number) = pen.must_wait_for(frame.len()) {
+            backlog.wait_for(number).await?;
+        }
+        let number = pen.append(&frame).map_err(|error| match error {
+            AppendError::Refused(error) => StoreError::Unavailable(error.to_string()).into(),
+            AppendError::InDoubt(error) => Failure {
+                error: StoreError::Unavailable(error.to_string()),
+                in_doubt: true,
+            },
+        })?;
+        backlog.note_logged(number);
+        self.last_at = at;
+        Ok((pen, Logged { number, bookings }))
     }
 
     /// Tries until the batch is booked, or certainly is not, or patience ends.
@@ -166,7 +270,7 @@ impl Poster {
             {
                 return Ok(outcomes);
             }
-            if attempt == TRIES_MAX || is_refusal(&failure.error) {
+            if attempt == TRIES_MAX || failure.error.is_refusal() {
                 // A last look: a store that answers again can still say that nothing was booked.
                 return match self.read_back(batch).await {
                     Ok(Some(outcomes)) if in_doubt => Ok(outcomes),
@@ -189,17 +293,13 @@ impl Poster {
 
     async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
         let turn = self.db.turn_for_charges().await?;
-        let entries: Vec<_> = batch
-            .iter()
-            .map(|item| {
-                ledger::charge_entries(&item.hold.buyer, &item.receipt.run.seller, item.hold.amount)
-            })
-            .collect();
         let mut touched = AccountChanges::default();
-        entries
-            .iter()
-            .flatten()
-            .for_each(|entry| touched.add(entry));
+        for item in batch.iter().filter(|item| item.transaction.is_some()) {
+            let (buyer, seller) = (&item.hold.buyer, &item.receipt.run.seller);
+            for entry in ledger::charge_entries(buyer, seller, item.hold.amount) {
+                touched.add(&entry);
+            }
+        }
         let new: Vec<Account> = touched
             .accounts()
             .filter(|account| !self.known.contains(account))
@@ -237,12 +337,8 @@ impl Poster {
 
         let mut at = db::now().max(self.last_at);
         let mut outcomes = Vec::with_capacity(batch.len());
-        let mut changes = AccountChanges::default();
-        let mut transactions = Vec::with_capacity(batch.len());
-        let mut booked_entries = Vec::with_capacity(batch.len() * 2);
-        let mut runs = Vec::with_capacity(batch.len());
-        let mut days: BTreeMap<DayKey, DayCounts> = BTreeMap::new();
-        for (index, (item, entries)) in batch.iter().zip(&entries).enumerate() {
+        let mut bookings = Vec::with_capacity(batch.len());
+        for (index, item) in batch.iter().enumerate() {
             if superseded.contains(&index) {
                 outcomes.push(Outcome::Superseded);
                 continue;
@@ -251,64 +347,12 @@ impl Poster {
                 outcomes.push(Outcome::Expired);
                 continue;
             }
-            let run = &item.receipt.run;
-            let mut balance_after = None;
-            if let Some(id) = &item.transaction {
-                at = at.after(Duration::from_micros(1));
-                let cents = item.hold.amount.cents().get();
-                let balance = balances
-                    .entry(Account::Buyer(item.hold.buyer.clone()).id())
-                    .or_default();
-                *balance -= cents;
-                balance_after = Some(*balance / CENTS_PER_CREDIT);
-                transactions.push(Transaction {
-                    id: id.clone(),
-                    seller: Some(run.seller.clone()),
-                    balance_after,
-                    product_type: Some(run.product.product_type()),
-                    product_id: Some(run.product.id().to_owned()),
-                    purchase: run.purchase.clone(),
-                    price: run.price.clone(),
-                    execution: Some(run.id.clone()),
-                    key: Some(run.key.clone()),
-                    request: Some(run.request.clone()),
-                    ..Transaction::new(
-                        TransactionType::Charge,
-                        item.hold.buyer.clone(),
-                        -item.hold.amount.get(),
-                        item.hold.amount.cents(),
-                        at,
-                    )
-                });
-                for entry in entries {
-                    changes.add(entry);
-                    booked_entries.push((id, entry));
-                }
-                if matches!(self.keeper, Keeper::Rows(_)) {
-                    changes.hold(&item.hold.buyer, -cents);
-                }
-            }
-            runs.push(executions::Row {
-                run,
-                transaction: item.transaction.as_ref(),
-                credits: item.hold.amount,
-            });
-            days.entry(DayKey::of(run))
-                .or_default()
-                .add_run(run, item.hold.amount);
+            let booking = item.booking(&mut balances, &mut at);
+            let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
+            bookings.push(booking);
             outcomes.push(Outcome::Booked { balance_after });
         }
-        let style = match self.keeper {
-            Keeper::Rows(_) => Style::Nested,
-            Keeper::Memory(_) if batch.len() <= JOINED_ROWS_MAX / 2 => Style::Joined,
-            Keeper::Memory(_) => Style::Separate,
-        };
-        let mut script = Script::new(style);
-        ledger::insert_transactions(&mut script, &transactions);
-        ledger::insert_entries(&mut script, &booked_entries);
-        executions::insert(&mut script, &runs);
-        executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
-        changes.apply(&mut script);
+        let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
         match stage {
             Stage::Turn(turn) => turn.run_whole(script).await?,
             Stage::Write(mut write) => {
@@ -460,11 +504,6 @@ async fn forget_answers(
     Ok(())
 }
 
-/// Whether the store answered and said no, so that trying the same again is pointless.
-fn is_refusal(error: &StoreError) -> bool {
-    !matches!(error, StoreError::Busy | StoreError::Unavailable(_))
-}
-
 fn answer(batch: Vec<Item>, outcomes: Vec<Outcome>) {
     for (mut item, outcome) in batch.into_iter().zip(outcomes) {
         let result = match outcome {
@@ -481,6 +520,8 @@ fn answer(batch: Vec<Item>, outcomes: Vec<Outcome>) {
             }
             Outcome::Superseded => Err(PostError::Superseded),
         };
+        // First: whoever hears that nothing was charged may spend the credits again.
+        drop(item.hold);
         item.reply.send(result).ok();
     }
 }
@@ -495,6 +536,7 @@ fn fail(batch: Vec<Item>, failure: &Failure) {
         } else {
             PostError::NotBooked(message)
         };
+        drop(item.hold);
         item.reply.send(Err(error)).ok();
     }
 }

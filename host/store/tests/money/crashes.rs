@@ -558,13 +558,20 @@ async fn start(url: &str) -> (Db, Teller) {
     (db, teller)
 }
 
-/// The database and its log, as they are now. Only the log grows between two checkpoints.
+/// The database and its logs, as they are now. Only SQLite's log grows between two checkpoints.
 fn copy(from: &Path, to: &Path) {
-    let log = |path: &Path| {
+    let beside = |path: &Path, suffix: &str| {
         let mut name = path.as_os_str().to_owned();
-        name.push("-wal");
+        name.push(suffix);
         name
     };
+    let log = |path: &Path| beside(path, "-wal");
+    // First: what is booked meanwhile is then in both.
+    for suffix in ["-charges-0", "-charges-1"] {
+        if let Ok(charges) = std::fs::read(beside(from, suffix)) {
+            std::fs::write(beside(to, suffix), charges).unwrap();
+        }
+    }
     loop {
         let before = std::fs::read(from).unwrap();
         let tail = std::fs::read(log(from)).unwrap_or_default();

@@ -532,7 +532,21 @@ impl World {
             ));
         }
         let results = join_all(posts).await;
-        for ((buyer, amount, run, ticket, is_expired), result) in known.into_iter().zip(results) {
+        let mut booked = Vec::new();
+        for (known, result) in known.into_iter().zip(results) {
+            let transaction = result
+                .as_ref()
+                .ok()
+                .and_then(|posted| posted.transaction.as_ref());
+            let at = match transaction {
+                Some(transaction) => Some(self.created_at(transaction).await),
+                None => None,
+            };
+            booked.push((at, known, result));
+        }
+        // Those of one batch are booked one after the other, if not in the order in which they were sent.
+        booked.sort_by_key(|(at, ..)| *at);
+        for (at, (buyer, amount, run, ticket, is_expired), result) in booked {
             let is_superseded = ticket
                 .as_ref()
                 .is_some_and(|ticket| self.is_superseded(buyer, ticket));
@@ -552,12 +566,11 @@ impl World {
                         assert_eq!(amount, 0);
                         continue;
                     };
-                    // Those of one commit are booked in their order.
                     assert_eq!(posted.balance_credits, Some(self.standings[buyer].posted));
                     self.charges.push(Charged {
                         buyer,
                         amount,
-                        created_at: self.created_at(&transaction).await,
+                        created_at: at.unwrap(),
                         transaction,
                         is_refunded: false,
                     });

@@ -1,4 +1,4 @@
--- Fewer b-trees for every charge to touch. Portable to SQLite and PostgreSQL; SQLite also reads what the marked comment says.
+-- What makes charges fast: fewer b-trees for each to touch, and a log before the books. Portable to SQLite and PostgreSQL; SQLite also reads what the marked comment says.
 
 -- Nothing reads single runs of a product; the counts are in usage_days.
 DROP INDEX executions_by_product;
@@ -17,3 +17,21 @@ INSERT INTO entries_new (transaction_id, from_account, to_account, amount_cents)
 SELECT transaction_id, from_account, to_account, amount_cents FROM entries ORDER BY transaction_id;
 DROP TABLE entries;
 ALTER TABLE entries_new RENAME TO entries;
+
+-- On SQLite charges are durable in the charge log before they are booked here; up to which of its frames they are.
+CREATE TABLE charge_log (
+    id SMALLINT PRIMARY KEY CHECK (id = 1),
+    booked BIGINT NOT NULL
+);
+INSERT INTO charge_log (id, booked) VALUES (1, 0);
+
+-- Logged charges that the books refused, which only a defect can cause: kept, so that the others go on and somebody can look.
+CREATE TABLE refused_charges (
+    execution_id TEXT NOT NULL,
+    frame BIGINT NOT NULL,
+    credits BIGINT NOT NULL,
+    booking TEXT NOT NULL,
+    error TEXT NOT NULL,
+    refused_at BIGINT NOT NULL,
+    PRIMARY KEY (frame, execution_id)
+);
