@@ -6,10 +6,11 @@
 
 use super::purses::Purses;
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
-use crate::accounts::{self, Account, AccountChanges};
+use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style, WholeError};
 use crate::db::{self, Db, Turn, Write};
 use crate::error::StoreError;
+use crate::events::{self, CreditsLow};
 use crate::executions::{self, DayCounts, DayKey};
 use crate::fields::Fields;
 use crate::ledger::{self, Transaction, TransactionType};
@@ -208,10 +209,10 @@ impl Poster {
         let answers = batch.iter().any(|item| item.receipt.idempotency.is_some());
         let mut superseded = HashSet::new();
         let mut expired = HashSet::new();
-        let (stage, mut balances) = match &self.keeper {
+        let (stage, mut levels) = match &self.keeper {
             // There is nothing to ask before the charges are written, so the transaction begins with them.
             Keeper::Memory(purses) if new.is_empty() && !answers => {
-                (Stage::Turn(turn), balances_in_memory(purses, batch))
+                (Stage::Turn(turn), levels_in_memory(purses, batch))
             }
             keeper => {
                 let mut write = turn.begin().await?;
@@ -219,19 +220,18 @@ impl Poster {
                 if !new.is_empty() {
                     accounts::ensure_accounts(&mut write, new.iter()).await?;
                 }
-                let balances = match keeper {
-                    Keeper::Memory(purses) => balances_in_memory(purses, batch),
+                let levels = match keeper {
+                    Keeper::Memory(purses) => levels_in_memory(purses, batch),
                     Keeper::Rows(_) => {
-                        let balances =
+                        let levels =
                             accounts::lock(&mut write, touched.accounts().cloned().collect())
                                 .await?;
                         expired = take_holds(&mut write, batch, &superseded).await?;
                         forget_answers(&mut write, batch, &expired).await?;
-                        let balances = balances.into_iter();
-                        balances.map(|(id, (balance, _))| (id, balance)).collect()
+                        levels
                     }
                 };
-                (Stage::Write(write), balances)
+                (Stage::Write(write), levels)
             }
         };
 
@@ -240,6 +240,7 @@ impl Poster {
         let mut changes = AccountChanges::default();
         let mut transactions = Vec::with_capacity(batch.len());
         let mut booked_entries = Vec::with_capacity(batch.len() * 2);
+        let mut low = Vec::new();
         let mut runs = Vec::with_capacity(batch.len());
         let mut days: BTreeMap<DayKey, DayCounts> = BTreeMap::new();
         for (index, (item, entries)) in batch.iter().zip(&entries).enumerate() {
@@ -256,11 +257,19 @@ impl Poster {
             if let Some(id) = &item.transaction {
                 at = at.after(Duration::from_micros(1));
                 let cents = item.hold.amount.cents().get();
-                let balance = balances
+                let level = levels
                     .entry(Account::Buyer(item.hold.buyer.clone()).id())
                     .or_default();
-                *balance -= cents;
-                balance_after = Some(*balance / CENTS_PER_CREDIT);
+                let is_low_now = level.spend(cents);
+                balance_after = Some(level.balance / CENTS_PER_CREDIT);
+                if is_low_now {
+                    low.push(CreditsLow {
+                        buyer: &item.hold.buyer,
+                        level: *level,
+                        transaction: id,
+                        at,
+                    });
+                }
                 transactions.push(Transaction {
                     id: id.clone(),
                     seller: Some(run.seller.clone()),
@@ -309,10 +318,16 @@ impl Poster {
         executions::insert(&mut script, &runs);
         executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
         changes.apply(&mut script);
+        let stage = match stage {
+            // Told in the same commit, for which one trip has no room.
+            Stage::Turn(turn) if !low.is_empty() => Stage::Write(turn.begin().await?),
+            stage => stage,
+        };
         match stage {
             Stage::Turn(turn) => turn.run_whole(script).await?,
             Stage::Write(mut write) => {
                 script.run(&mut write).await?;
+                events::emit_low(&mut write, &low).await?;
                 write.commit().await.map_err(|error| Failure {
                     error,
                     in_doubt: true,
@@ -355,13 +370,12 @@ impl Poster {
     }
 }
 
-/// The balances, in cents, of the buyers in the batch: nobody else can change them while this has the turn to write.
-fn balances_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, i64> {
+/// Where the buyers in the batch stand: nobody else can change it while this has the turn to write.
+fn levels_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, Level> {
     let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
-    let balance = |buyer| purses.standing(buyer).posted * CENTS_PER_CREDIT;
     buyers
         .into_iter()
-        .map(|buyer| (Account::Buyer(buyer.clone()).id(), balance(buyer)))
+        .map(|buyer| (Account::Buyer(buyer.clone()).id(), purses.level(buyer)))
         .collect()
 }
 
