@@ -112,7 +112,7 @@ pub struct Options {
     )]
     pub connector_dir: Option<PathBuf>,
 
-    /// Let connectors reach this network although it is not public: `10.1.0.0/16`, `192.0.2.7/32`. Repeatable.
+    /// Let connectors and webhooks reach this network although it is not public: `10.1.0.0/16`, `192.0.2.7/32`. Repeatable.
     #[arg(
         long,
         env = "SOUK_ALLOW_NETWORK",

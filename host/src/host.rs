@@ -13,6 +13,7 @@ use souk_app::payments::instant::Instant as InstantPayments;
 use souk_app::payments::manual::Manual;
 use souk_app::payments::stripe::Stripe;
 use souk_app::payments::{Payments, Provider};
+use souk_app::webhooks::Dispatcher;
 use souk_app::{App, Parts};
 use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
 use souk_store::sealing::Sealer;
@@ -37,6 +38,7 @@ pub struct Host {
     pub platform: Option<Platform>,
     server: Server,
     app: App,
+    webhooks: Dispatcher,
     signals: Signals,
     settings: Settings,
 }
@@ -75,6 +77,9 @@ impl Host {
             .await
             .context("the companies' files cannot be swept")?;
         souk_app::earnings::start(&app);
+        let webhooks = souk_app::webhooks::start(&app)
+            .await
+            .context("webhooks cannot be delivered")?;
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
@@ -124,6 +129,7 @@ impl Host {
             platform,
             server,
             app,
+            webhooks,
             signals,
             settings,
         })
@@ -135,16 +141,16 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.app, self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.app, self.webhooks, self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
     }
 }
 
-/// From the outside in: clients, connectors' sessions, the store; the threads last, since what they
+/// From the outside in: clients, connectors' sessions, deliveries to webhooks, the store; the threads last, since what they
 /// opened is closed through them.
-async fn stop(server: Server, app: &App, drain: Duration) {
+async fn stop(server: Server, app: &App, webhooks: Dispatcher, drain: Duration) {
     let deadline = Instant::now() + drain;
     let cut = server.drain(drain).await;
     if cut > 0 {
@@ -154,6 +160,7 @@ async fn stop(server: Server, app: &App, drain: Duration) {
         );
     }
     app.sandbox.shut_down(deadline).await;
+    webhooks.shut_down(deadline).await;
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())
         .await

@@ -1,11 +1,13 @@
 //! The REST API as its clients see it: a real host, a real PostgreSQL, real files, a real seller API.
 
 mod charges;
+mod companies;
 mod connections;
 mod connectors;
 mod data_route;
 mod endpoints;
 mod envelope;
+mod events;
 mod executions;
 mod faults;
 mod files;
@@ -14,6 +16,7 @@ mod hosts;
 mod keys;
 mod seller_functions;
 mod sqlite_source;
+mod webhooks;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -189,6 +189,12 @@ impl Builder {
         self
     }
 
+    /// Takes back what [`TestHost::builder`] allows: the host dials public addresses only.
+    pub fn public_only(mut self) -> Builder {
+        self.arguments.clear();
+        self
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Builder {
         self.environment.push((name.to_owned(), value.to_owned()));
         self

@@ -25,6 +25,15 @@ pub struct CreatedOnce<T> {
     pub kept: T,
 }
 
+/// 200 for what carries a secret: `kept` is what a replay of the request shows.
+pub struct DataOnce<T> {
+    pub data: T,
+    pub kept: T,
+}
+
+/// 202 `{"data": …}`: it is going to happen.
+pub struct Accepted<T>(pub T);
+
 /// 200 `{"data": […], "meta": {"total", "page", "per_page"}}`.
 pub struct List<T> {
     pub data: Vec<T>,
@@ -154,6 +163,23 @@ impl<T: Serialize> IntoResponse for CreatedOnce<T> {
             response.extensions_mut().insert(Kept(kept));
             Ok(response)
         }))
+    }
+}
+
+impl<T: Serialize> IntoResponse for DataOnce<T> {
+    fn into_response(self) -> Response {
+        render(encode(&Envelope { data: &self.kept }).and_then(|kept| {
+            let body = encode(&Envelope { data: &self.data })?;
+            let mut response = json(StatusCode::OK, body);
+            response.extensions_mut().insert(Kept(kept));
+            Ok(response)
+        }))
+    }
+}
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        render(encode(&Envelope { data: &self.0 }).map(|body| json(StatusCode::ACCEPTED, body)))
     }
 }
 

@@ -74,8 +74,11 @@ mod state;
 pub mod storage_engines;
 pub mod system;
 pub mod top_ups;
+pub mod webhooks;
 
-pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared, Slice};
+pub use answer::{
+    Accepted, Created, CreatedOnce, Data, DataOnce, Deleted, List, PAGING, Page, Prepared, Slice,
+};
 pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
 pub use caller::Caller;
 pub use openapi::schema;
@@ -103,6 +106,7 @@ pub fn all() -> Routes {
         .merge(top_ups::routes())
         .merge(payments::routes())
         .merge(payouts::routes())
+        .merge(webhooks::routes())
         .merge(connections::routes())
         .merge(connectors::routes())
         .merge(files::routes())

@@ -14,11 +14,13 @@ pub mod failure;
 pub mod fetch;
 pub mod files;
 pub mod forecast;
+mod https;
 pub mod payments;
 pub mod payouts;
 pub mod products;
 pub mod publish;
 pub mod release;
 pub mod settle;
+pub mod webhooks;
 
 pub use app::{App, Clock, Parts};

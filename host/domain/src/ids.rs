@@ -179,12 +179,16 @@ id!(/// A version of a connector in the registry.
     ConnectorId, "cnr");
 id!(/// An alert on an asset.
     AlertId, "alr");
+id!(/// A company's webhook.
+    WebhookId, "whk");
 timed_id!(/// One business event of the ledger.
     TransactionId, "txn");
 timed_id!(/// One run of an asset or one request of an endpoint.
     ExecutionId, "exe");
 timed_id!(/// One HTTP request.
     RequestId, "req");
+timed_id!(/// One event on its way to one webhook.
+    DeliveryId, "dlv");
 
 #[cfg(test)]
 mod tests {

@@ -16,3 +16,4 @@ pub mod roles;
 pub mod slugs;
 pub mod sql;
 pub mod time;
+pub mod webhooks;

@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The most credits of one top-up: 50,000 dollars. More is a typing error, or a talk with the platform.
 pub const TOP_UP_CREDITS_MAX: i64 = 100_000;
 
+/// Below this a company's credits are low, unless the company says otherwise.
+pub const CREDITS_LOW_DEFAULT: i64 = 100;
+
 /// The least that is paid out: below it, what a transfer costs is out of proportion.
 pub const PAYOUT_MIN: UsdCents = UsdCents::new(10_00);
 

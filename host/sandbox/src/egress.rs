@@ -10,6 +10,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     sockets: Vec<SocketAddr>,
+    /// Not even public addresses, only what was added.
+    named_only: bool,
 }
 
 /// The reason names the address and what it is, never more.
@@ -98,6 +100,14 @@ impl EgressPolicy {
         self
     }
 
+    /// What the operator has named, and nothing else: for what should not cross the public internet.
+    pub fn named_only(&self) -> EgressPolicy {
+        EgressPolicy {
+            named_only: true,
+            ..self.clone()
+        }
+    }
+
     /// Whether a wire may be dialled to `address`.
     pub fn check(&self, address: SocketAddr) -> Result<(), EgressRefused> {
         let ip = address.ip().to_canonical();
@@ -107,6 +117,7 @@ impl EgressPolicy {
             return Ok(());
         }
         let refused = match ip {
+            _ if self.named_only => Some("an address that the operator has not named"),
             IpAddr::V4(v4) => refused_v4(v4),
             IpAddr::V6(v6) => self.refused_v6(v6, address.port()),
         };
@@ -243,6 +254,8 @@ mod tests {
         assert!(!refused(&policy, "::ffff:127.0.0.1"));
         assert!(refused(&policy, "::1"));
         assert!(refused(&policy, "10.0.0.1"));
+        assert!(!refused(&policy, "1.1.1.1") && refused(&policy.named_only(), "1.1.1.1"));
+        assert!(!refused(&policy.named_only(), "127.0.0.1"));
         let policy = EgressPolicy::public_only().allow_socket("127.0.0.1:5432".parse().unwrap());
         assert!(!refused(&policy, "127.0.0.1"));
         assert!(policy.check("127.0.0.1:5433".parse().unwrap()).is_err());

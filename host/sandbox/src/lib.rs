@@ -16,6 +16,7 @@ mod load;
 mod loaded;
 mod metrics;
 mod options;
+pub mod outbound;
 mod pool;
 mod registry;
 mod request;

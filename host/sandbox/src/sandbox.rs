@@ -16,19 +16,20 @@ use crate::{
     cache::Cache,
     columns::Output,
     connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope},
+    egress::EgressPolicy,
     engine,
     fault::{Blame, Fault, FaultKind},
     load,
     loaded::Connector,
     metrics,
     options::Options,
+    outbound,
     pool::{Job, Pools, Ticket, Waiting, shutting_down, timed_out},
     registry::Registry,
     request::Request,
     source::Source,
     v1::{self, Budget},
     watch,
-    wire::resolve_and_check,
 };
 
 /// How often idle sessions and stale queues are looked at.
@@ -380,20 +381,13 @@ impl Sandbox {
 
     /// Resolves a host and checks every address: for refusing a connection when it is saved.
     pub async fn check_address(&self, host: &str, port: u16) -> Result<(), Fault> {
-        let limits = &self.shared.options.limits;
-        tokio::time::timeout(
-            limits.connect_timeout,
-            resolve_and_check(&self.shared.options.egress, host, port),
-        )
-        .await
-        .unwrap_or_else(|_| {
-            Err(crate::wire::WireError::new(
-                v1::WireFault::Timeout,
-                format!("{host} was not resolved in time"),
-            ))
-        })
-        .map(drop)
-        .map_err(Fault::from)
+        let options = &self.shared.options;
+        outbound::check_address(&options.egress, host, port, options.limits.connect_timeout).await
+    }
+
+    /// Which addresses the operator allows.
+    pub fn egress(&self) -> &EgressPolicy {
+        &self.shared.options.egress
     }
 
     /// Refuses new requests, waits for those in flight until `deadline`, closes every session.

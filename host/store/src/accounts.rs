@@ -1,11 +1,14 @@
 //! Accounts: whose money it is, how much of it, and how batches of entries change balances.
 
 use crate::bulk::{Bulk, Script};
+use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::ledger::Entry;
+use serde::{Deserialize, Serialize};
 use souk_domain::ids::CompanyId;
-use souk_domain::money::UsdCents;
+use souk_domain::money::{CENTS_PER_CREDIT, UsdCents};
+use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, HashMap};
 
@@ -243,18 +246,77 @@ pub(crate) async fn open_and_lock(
     Ok(())
 }
 
+/// Where an account stands, in cents.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Level {
+    pub(crate) balance: i64,
+    pub(crate) held: i64,
+    /// Below this a buyer's balance is low.
+    pub(crate) low: i64,
+}
+
+impl Level {
+    /// Takes `cents` away. `true`: this took the balance from where it was not low to where it is.
+    pub(crate) fn spend(&mut self, cents: i64) -> bool {
+        let was_low = self.balance < self.low;
+        self.balance -= cents;
+        !was_low && self.balance < self.low
+    }
+}
+
+/// Below how many credits a company's balance is low.
+pub async fn low_at(db: &mut AnyConnection, company: &CompanyId) -> Result<i64, StoreError> {
+    let row = sqlx::query("SELECT low_credits FROM accounts WHERE id = $1")
+        .bind(Account::Buyer(company.clone()).id())
+        .fetch_optional(db)
+        .await?;
+    let chosen = row.map(|row| row.number_opt("low_credits")).transpose()?;
+    Ok(chosen.flatten().unwrap_or(CREDITS_LOW_DEFAULT))
+}
+
+/// Every buyer that has chosen when its balance is low.
+pub(crate) async fn chosen_lows(
+    db: &mut AnyConnection,
+) -> Result<Vec<(CompanyId, i64)>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT company_id, low_credits FROM accounts WHERE kind = 'buyer' AND low_credits IS NOT NULL",
+    )
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.id("company_id")?, row.number("low_credits")?)))
+        .collect()
+}
+
+/// Says below how many credits a company's balance is low (`None`: the default), from the next charge on, on every host.
+pub async fn set_low_at(
+    write: &mut Write,
+    company: &CompanyId,
+    credits: Option<i64>,
+) -> Result<(), StoreError> {
+    let account = Account::Buyer(company.clone());
+    ensure_accounts(write, std::iter::once(&account)).await?;
+    sqlx::query("UPDATE accounts SET low_credits = $2 WHERE id = $1")
+        .bind(account.id())
+        .bind(credits)
+        .execute(&mut **write)
+        .await?;
+    write.low_at(company, credits);
+    Ok(())
+}
+
 static LOCK: Bulk = Bulk::new(
-    "SELECT id, balance_cents, held_cents FROM accounts WHERE id IN (SELECT column1",
+    "SELECT id, balance_cents, held_cents, low_credits FROM accounts WHERE id IN (SELECT column1",
     1,
     ") ORDER BY id FOR UPDATE",
 );
 
-/// Locks accounts on a shared store, in the order of their ids so that no two hosts wait for each other in a circle. Returns balance and
-/// held cents by account id; accounts that do not exist are absent.
+/// Locks accounts on a shared store, in the order of their ids so that no two hosts wait for each other in a circle. Returns where they
+/// stand by account id; accounts that do not exist are absent.
 pub(crate) async fn lock(
     db: &mut AnyConnection,
     mut accounts: Vec<Account>,
-) -> Result<HashMap<String, (i64, i64)>, StoreError> {
+) -> Result<HashMap<String, Level>, StoreError> {
     let mut ids: Vec<String> = accounts.drain(..).map(|account| account.id()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -265,10 +327,13 @@ pub(crate) async fn lock(
         .await?;
     rows.iter()
         .map(|row| {
-            Ok((
-                row.text("id")?,
-                (row.number("balance_cents")?, row.number("held_cents")?),
-            ))
+            let low = row.number_opt("low_credits")?;
+            let level = Level {
+                balance: row.number("balance_cents")?,
+                held: row.number("held_cents")?,
+                low: low.unwrap_or(CREDITS_LOW_DEFAULT) * CENTS_PER_CREDIT,
+            };
+            Ok((row.text("id")?, level))
         })
         .collect()
 }

@@ -24,10 +24,12 @@ pub enum Topic {
     Endpoint,
     Purchase,
     Connector,
+    /// Something waits to be delivered to this webhook.
+    Delivery,
 }
 
 impl Topic {
-    const ALL: [Topic; 8] = [
+    const ALL: [Topic; 9] = [
         Self::Key,
         Self::Company,
         Self::Connection,
@@ -36,6 +38,7 @@ impl Topic {
         Self::Endpoint,
         Self::Purchase,
         Self::Connector,
+        Self::Delivery,
     ];
 
     const fn as_str(self) -> &'static str {
@@ -48,6 +51,7 @@ impl Topic {
             Self::Endpoint => "endpoint",
             Self::Purchase => "purchase",
             Self::Connector => "connector",
+            Self::Delivery => "delivery",
         }
     }
 
@@ -65,8 +69,17 @@ pub enum Change {
     Everything,
 }
 
+/// What a committed transaction changed of a buyer's account, of which the teller keeps count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PurseChange {
+    /// So much was added to the balance.
+    Gained(UsdCents),
+    /// Below so many credits it is low from now on; `None`: the default.
+    LowAt(Option<i64>),
+}
+
 type Listener = Box<dyn Fn(&Change) + Send + Sync>;
-pub(crate) type CreditListener = Box<dyn Fn(&[(CompanyId, UsdCents)]) + Send + Sync>;
+pub(crate) type CreditListener = Box<dyn Fn(&[(CompanyId, PurseChange)]) + Send + Sync>;
 
 /// The listeners of this process.
 pub(crate) struct Changes {
@@ -112,7 +125,7 @@ impl Changes {
         result.map_err(|_| StoreError::Unavailable("the store has its teller already".into()))
     }
 
-    pub(crate) fn announce_credits(&self, credits: &[(CompanyId, UsdCents)]) {
+    pub(crate) fn announce_credits(&self, credits: &[(CompanyId, PurseChange)]) {
         if let (false, Some(listener)) = (credits.is_empty(), self.credit_listener.get()) {
             listener(credits);
         }

@@ -19,11 +19,23 @@ pub struct Company {
     pub handle: String,
     pub name: String,
     pub description: Option<String>,
+    pub profile: Profile,
     pub status: CompanyStatus,
     /// The company of the platform's own staff.
     pub is_platform: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// What a company tells about itself. Nothing depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    pub website: Option<String>,
+    pub logo_url: Option<String>,
+    pub industry_id: Option<i64>,
+    /// ISO 3166-1, two letters.
+    pub country: Option<String>,
+    pub contact_email: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +82,7 @@ pub async fn insert(
         handle: company.handle.to_owned(),
         name: company.name.to_owned(),
         description: company.description.map(str::to_owned),
+        profile: Profile::default(),
         status: CompanyStatus::Active,
         is_platform: company.is_platform,
         created_at: now,
@@ -92,12 +105,18 @@ pub async fn insert(
     Ok(company)
 }
 
+macro_rules! columns {
+    () => {
+        "id, handle, name, description, website, logo_url, industry_id, country, contact_email, status, is_platform, created_at, updated_at"
+    };
+}
+
 pub async fn get(db: &mut AnyConnection, id: &CompanyId) -> Result<Option<Company>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
-         FROM companies
-         WHERE id = $1",
-    )
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM companies WHERE id = $1"
+    ))
     .bind(id.as_str())
     .fetch_optional(db)
     .await?;
@@ -110,12 +129,13 @@ pub async fn by_handle(
     handle: &str,
     now: Timestamp,
 ) -> Result<Option<Company>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
-         FROM companies
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM companies
          WHERE handle = $1
-            OR id = (SELECT company_id FROM retired_handles WHERE handle = $1 AND expires_at > $2)",
-    )
+            OR id = (SELECT company_id FROM retired_handles WHERE handle = $1 AND expires_at > $2)"
+    ))
     .bind(handle)
     .bind(now.micros())
     .fetch_optional(db)
@@ -125,19 +145,20 @@ pub async fn by_handle(
 
 /// The platform's company, once the store has been founded.
 pub async fn platform(db: &mut AnyConnection) -> Result<Option<Company>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, handle, name, description, status, is_platform, created_at, updated_at
-         FROM companies
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM companies
          WHERE is_platform = 1
          ORDER BY created_at
-         LIMIT 1",
-    )
+         LIMIT 1"
+    ))
     .fetch_optional(db)
     .await?;
     row.as_ref().map(from_row).transpose()
 }
 
-/// Writes name, description, handle and status of `company`, as they are now. The former handle keeps routing for 90 days.
+/// Writes name, description, profile, handle and status of `company`, as they are now. The former handle keeps routing for 90 days.
 pub async fn update(
     write: &mut Write,
     company: &Company,
@@ -150,7 +171,8 @@ pub async fn update(
     }
     sqlx::query(
         "UPDATE companies
-         SET handle = $2, name = $3, description = $4, status = $5, updated_at = $6
+         SET handle = $2, name = $3, description = $4, status = $5, updated_at = $6, website = $7, logo_url = $8, industry_id = $9,
+             country = $10, contact_email = $11
          WHERE id = $1",
     )
     .bind(company.id.as_str())
@@ -159,6 +181,11 @@ pub async fn update(
     .bind(company.description.as_deref())
     .bind(company.status.as_str())
     .bind(now.micros())
+    .bind(company.profile.website.as_deref())
+    .bind(company.profile.logo_url.as_deref())
+    .bind(company.profile.industry_id)
+    .bind(company.profile.country.as_deref())
+    .bind(company.profile.contact_email.as_deref())
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Company, &company.id);
@@ -213,6 +240,13 @@ fn from_row(row: &AnyRow) -> Result<Company, StoreError> {
         handle: row.text("handle")?,
         name: row.text("name")?,
         description: row.text_opt("description")?,
+        profile: Profile {
+            website: row.text_opt("website")?,
+            logo_url: row.text_opt("logo_url")?,
+            industry_id: row.number_opt("industry_id")?,
+            country: row.text_opt("country")?,
+            contact_email: row.text_opt("contact_email")?,
+        },
         status: CompanyStatus::read(&row.text("status")?)?,
         is_platform: row.flag("is_platform")?,
         created_at: row.time("created_at")?,

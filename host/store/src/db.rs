@@ -7,7 +7,7 @@ mod backlog;
 mod sqlite;
 
 use crate::bulk::{Script, WholeError};
-use crate::changes::{self, Change, Changes, CreditListener, Topic};
+use crate::changes::{self, Change, Changes, CreditListener, PurseChange, Topic};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 use crate::migrations;
@@ -331,7 +331,7 @@ impl Db {
         self.inner.changes.subscribe(listener);
     }
 
-    /// Calls `listener` with what a committed transaction of this host added to buyers' balances, before another one can begin.
+    /// Calls `listener` with what a committed transaction of this host changed of buyers' accounts, charges aside, before another one can begin.
     pub(crate) fn on_credit(&self, listener: CreditListener) -> Result<(), StoreError> {
         self.inner.changes.subscribe_credits(listener)
     }
@@ -519,7 +519,7 @@ pub struct Write {
     changes: Arc<Changes>,
     shared: bool,
     touched: Vec<(Topic, String)>,
-    credited: Vec<(CompanyId, UsdCents)>,
+    credited: Vec<(CompanyId, PurseChange)>,
     stage: Stage,
     /// No charges are logged meanwhile.
     _pen: Option<Pen>,
@@ -538,7 +538,14 @@ impl Write {
 
     /// Notes that this transaction adds to a buyer's balance, of which the teller keeps count.
     pub(crate) fn credited(&mut self, buyer: &CompanyId, amount: UsdCents) {
-        self.credited.push((buyer.clone(), amount));
+        self.credited
+            .push((buyer.clone(), PurseChange::Gained(amount)));
+    }
+
+    /// Notes that this transaction says when a buyer's balance is low.
+    pub(crate) fn low_at(&mut self, buyer: &CompanyId, credits: Option<i64>) {
+        self.credited
+            .push((buyer.clone(), PurseChange::LowAt(credits)));
     }
 
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.

@@ -4,6 +4,7 @@ use crate::changes::Topic;
 use crate::companies::CompanyStatus;
 use crate::db::Write;
 use crate::error::StoreError;
+use crate::events;
 use crate::fields::{Fields, corrupt};
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
@@ -138,6 +139,9 @@ pub async fn insert(
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Key, &key.id);
+    if key.key_type == KeyType::Endpoint {
+        events::emit(write, &[events::endpoint_key_provisioned(&key, now)]).await?;
+    }
     Ok(key)
 }
 
@@ -305,7 +309,7 @@ pub async fn deactivate(
     deactivation: &Deactivation<'_>,
     now: Timestamp,
 ) -> Result<Option<Key>, StoreError> {
-    sqlx::query(
+    let deactivated = sqlx::query(
         "UPDATE api_keys
          SET deactivated_at = $3, revoked_by = $4, revocation_reason = $5, reason_code = $6, updated_at = $7
          WHERE id = $1 AND company_id = $2 AND (deactivated_at IS NULL OR deactivated_at > $3)",
@@ -320,7 +324,11 @@ pub async fn deactivate(
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Key, id);
-    get(write, company, id).await
+    let key = get(write, company, id).await?;
+    if let (true, Some(key)) = (deactivated.rows_affected() > 0, &key) {
+        events::emit(write, &[events::key_revoked(key, deactivation, now)]).await?;
+    }
+    Ok(key)
 }
 
 /// Deactivates every key of an endpoint, whoever owns it.
@@ -329,11 +337,11 @@ pub async fn deactivate_of_endpoint(
     endpoint: &EndpointId,
     deactivation: &Deactivation<'_>,
 ) -> Result<(), StoreError> {
-    let rows = sqlx::query(
+    let deactivated = sqlx::query(
         "UPDATE api_keys
          SET deactivated_at = $2, revoked_by = $3, revocation_reason = $4, reason_code = $5, updated_at = $2
          WHERE endpoint_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2)
-         RETURNING id",
+         RETURNING id, company_id",
     )
     .bind(endpoint.as_str())
     .bind(deactivation.at.micros())
@@ -342,10 +350,16 @@ pub async fn deactivate_of_endpoint(
     .bind(deactivation.reason_code)
     .fetch_all(&mut **write)
     .await?;
-    for row in &rows {
-        write.touch(Topic::Key, row.text("id")?);
+    let mut revoked = Vec::with_capacity(deactivated.len());
+    for row in &deactivated {
+        let (id, company) = (row.id("id")?, row.id("company_id")?);
+        write.touch(Topic::Key, &id);
+        let key = get(write, &company, &id)
+            .await?
+            .ok_or(StoreError::NotFound)?;
+        revoked.push(events::key_revoked(&key, deactivation, deactivation.at));
     }
-    Ok(())
+    events::emit(write, &revoked).await
 }
 
 fn from_row(row: &AnyRow) -> Result<Key, StoreError> {

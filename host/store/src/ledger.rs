@@ -5,7 +5,7 @@
 //! [`teller`](crate::teller), many in one commit; everything rarer (grants, top-ups, refunds, payouts) by [`append`].
 
 use crate::accounts::{self, AccountChanges, ensure_accounts};
-pub use crate::accounts::{Account, balance};
+pub use crate::accounts::{Account, balance, low_at, set_low_at};
 use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;

@@ -13,8 +13,10 @@ pub mod companies;
 pub mod connections;
 pub mod connectors;
 pub mod db;
+pub mod deliveries;
 pub mod endpoints;
 pub mod error;
+mod events;
 pub mod executions;
 pub mod fields;
 pub mod files;
@@ -38,6 +40,7 @@ pub mod teller;
 pub mod top_ups;
 pub mod usage;
 pub mod users;
+pub mod webhooks;
 
 pub use cache::Cache;
 pub use changes::{Change, Topic};

@@ -35,6 +35,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0008_payments.sql"),
     ),
     (
+        9,
+        "webhooks",
+        include_str!("../migrations/0009_webhooks.sql"),
+    ),
+    (
         10,
         "charge log",
         include_str!("../migrations/0010_charge_log.sql"),

@@ -6,6 +6,7 @@
 use crate::accounts;
 use crate::db::Write;
 use crate::error::StoreError;
+use crate::events;
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use souk_domain::ids::{CompanyId, KeyId, PayoutId};
@@ -259,6 +260,8 @@ pub async fn advance(
     }
     if next.is_final() {
         book_end(write, &after, key, now).await?;
+        let event = events::payout_ended(&after, now);
+        events::emit(write, event.as_slice()).await?;
     }
     Ok(after)
 }

@@ -5,6 +5,7 @@
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
+use crate::events;
 use crate::fields::{Fields, corrupt};
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
@@ -99,12 +100,14 @@ pub async fn implicit(
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
+    let purchase = of_product(write, new.buyer, new.product.id())
+        .await?
+        .ok_or(StoreError::NotFound)?;
     if inserted.rows_affected() > 0 {
         write.touch(Topic::Purchase, &id);
+        events::emit(write, &events::purchase_created(&purchase, now)).await?;
     }
-    of_product(write, new.buyer, new.product.id())
-        .await?
-        .ok_or(StoreError::NotFound)
+    Ok(purchase)
 }
 
 /// Accepts a cancelled purchase anew, with today's price and terms. `None`: it is not cancelled any more.
@@ -131,7 +134,11 @@ pub async fn renew(
         return Ok(None);
     }
     write.touch(Topic::Purchase, id);
-    get(write, new.buyer, id).await
+    let purchase = get(write, new.buyer, id).await?;
+    if let Some(purchase) = &purchase {
+        events::emit(write, &events::purchase_created(purchase, now)).await?;
+    }
+    Ok(purchase)
 }
 
 macro_rules! columns {

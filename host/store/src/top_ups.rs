@@ -5,6 +5,7 @@
 
 use crate::db::Write;
 use crate::error::StoreError;
+use crate::events;
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use souk_domain::ids::{CompanyId, KeyId, TopUpId};
@@ -147,6 +148,7 @@ pub async fn settle(
         )
     };
     ledger::append(write, booking, &[entry]).await?;
+    events::emit(write, &[events::top_up_settled(&top_up, now)]).await?;
     Ok(Some(top_up))
 }
 

@@ -1,9 +1,11 @@
 use super::shape::{CompanyOut, UserOut};
+use super::{EMAIL_CHARS_MAX, check_email};
 use crate::keys::shape::KeyOut;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
+use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
 use souk_domain::time::Timestamp;
@@ -21,9 +23,6 @@ pub const OPERATION: Operation = Operation::post("create_company", "/admin/compa
     .needs(Role::SuperAdmin, Permission::Write)
     .body(schema::<CompanyIn>)
     .returns(201, Shape::One(schema::<CompanyCreated>));
-
-/// The longest address that SMTP carries.
-const EMAIL_CHARS_MAX: usize = 254;
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyIn {
@@ -52,19 +51,10 @@ pub async fn create_company(
     Body(body): Body<CompanyIn>,
 ) -> Result<CreatedOnce<CompanyCreated>, Problem> {
     check_handle(&body.handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
-    if body
-        .contact_email
-        .as_deref()
-        .is_some_and(|email| !email.contains('@'))
-    {
-        return Err(Problem::invalid(
-            "contact_email",
-            "must be an email address",
-        ));
-    }
+    body.contact_email.as_deref().map(check_email).transpose()?;
     let now = caller.now();
     let mut write = api.db().write().await?;
-    let founded = match attempt(&mut write, &body, body.contact_email.as_deref(), now).await? {
+    let mut founded = match attempt(&mut write, &body, body.contact_email.as_deref(), now).await? {
         Some(founded) => founded,
         None => {
             // The address belongs to a user already. The failed statement has spoilt the transaction.
@@ -75,9 +65,13 @@ pub async fn create_company(
                 .ok_or_else(|| handle_taken(&body.handle))?
         }
     };
+    if let Some(email) = &body.contact_email {
+        founded.company.profile.contact_email = Some(email.to_string());
+        companies::update(&mut write, &founded.company, now).await?;
+    }
     write.commit().await?;
     let answer = |api_key| CompanyCreated {
-        company: (&founded.company).into(),
+        company: CompanyOut::of(&founded.company, CREDITS_LOW_DEFAULT),
         user: (&founded.user).into(),
         api_key,
     };
@@ -120,7 +114,7 @@ async fn attempt(
     }
 }
 
-fn handle_taken(handle: &str) -> Problem {
+pub(super) fn handle_taken(handle: &str) -> Problem {
     Problem::conflict(
         "SLUG_TAKEN",
         format!("the handle {handle:?} is taken, or was given up too recently; choose another one"),

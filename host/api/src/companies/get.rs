@@ -1,7 +1,7 @@
 use super::shape::CompanyOut;
 use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
 use axum::extract::State;
-use souk_store::companies;
+use souk_store::{companies, ledger};
 
 pub const OPERATION: Operation = Operation::get("get_company", "/companies/{company_id}")
     .about("Companies", "Show the own company")
@@ -21,7 +21,8 @@ pub async fn get_company(
     let company = companies::get(&mut read, caller.company()).await?;
     let company =
         company.ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
-    Ok(Data((&company).into()))
+    let low_at = ledger::low_at(&mut read, &company.id).await?;
+    Ok(Data(CompanyOut::of(&company, low_at)))
 }
 
 /// Shows the key's company.

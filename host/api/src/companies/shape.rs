@@ -16,6 +16,14 @@ pub struct CompanyOut {
     /// The subdomain of the company's data routes.
     pub handle: String,
     pub description: Option<String>,
+    pub website: Option<String>,
+    pub logo_url: Option<String>,
+    pub industry_id: Option<i64>,
+    /// ISO 3166-1, two letters.
+    pub country: Option<String>,
+    pub contact_email: Option<String>,
+    /// Below so many credits the company's balance is low, and `credits.low` is sent to its webhooks. 0: never.
+    pub credits_low_threshold: i64,
     /// `active` or `suspended`
     pub status: &'static str,
     #[schema(value_type = String, format = DateTime)]
@@ -24,13 +32,20 @@ pub struct CompanyOut {
     pub updated_at: Timestamp,
 }
 
-impl From<&Company> for CompanyOut {
-    fn from(company: &Company) -> CompanyOut {
+impl CompanyOut {
+    pub fn of(company: &Company, credits_low_threshold: i64) -> CompanyOut {
+        let profile = company.profile.clone();
         CompanyOut {
             id: company.id.clone(),
             name: company.name.clone(),
             handle: company.handle.clone(),
             description: company.description.clone(),
+            website: profile.website,
+            logo_url: profile.logo_url,
+            industry_id: profile.industry_id,
+            country: profile.country,
+            contact_email: profile.contact_email,
+            credits_low_threshold,
             status: company.status.as_str(),
             created_at: company.created_at,
             updated_at: company.updated_at,

@@ -1,35 +1,24 @@
 //! A small HTTPS client for payment providers: one request a connection, bounded in time and size.
 //!
-//! Top-ups are rare, so nothing is pooled. Certificates are checked against the public authorities. Redirects are not followed.
+//! Certificates are checked against the public authorities. Redirects are not followed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
+use http_body_util::Full;
+use rustls::RootCertStore;
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
+
+pub use crate::https::ClientError;
+use crate::https::{exchange, public_authorities, trusting};
 
 /// From the lookup of the name to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// Answers have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
-
-/// Whether anything reached the other side is not known, of any of these.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("no answer in time")]
-    Timeout,
-    #[error("{0}")]
-    Failed(String),
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
@@ -54,10 +43,7 @@ pub struct Answer {
 impl Client {
     /// A secret goes to `base`, so it has to be protected unless it never leaves the machine.
     pub fn new(base: &str) -> Result<Client, AddressError> {
-        let public = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
-        Client::trusting(base, public)
+        Client::trusting(base, public_authorities())
     }
 
     fn trusting(base: &str, roots: RootCertStore) -> Result<Client, AddressError> {
@@ -72,14 +58,8 @@ impl Client {
         if base.scheme() != "https" && !(base.scheme() == "http" && is_local) {
             return Err(AddressError::Insecure);
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| malformed(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
         Ok(Client {
-            tls: TlsConnector::from(Arc::new(config)),
+            tls: trusting(roots).map_err(|error| malformed(error.to_string()))?,
             base,
             timeout: TIMEOUT,
         })
@@ -130,47 +110,19 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
-        let failed = |error: &dyn std::fmt::Display| ClientError::Failed(error.to_string());
         let host = self.base.host_str().unwrap_or_default();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let port = self.base.port_or_known_default().unwrap_or(443);
         let stream = TcpStream::connect((bare, port))
             .await
-            .map_err(|error| failed(&error))?;
-        if self.base.scheme() == "http" {
-            return exchange(stream, request).await;
-        }
-        let name = ServerName::try_from(bare.to_owned()).map_err(|error| failed(&error))?;
-        let stream = self
-            .tls
-            .connect(name, stream)
-            .await
-            .map_err(|error| failed(&error))?;
-        exchange(stream, request).await
+            .map_err(|error| ClientError::Failed(error.to_string()))?;
+        let tls = (self.base.scheme() != "http").then_some(&self.tls);
+        let answer = exchange(stream, tls, host, request, ANSWER_BYTES_MAX).await?;
+        Ok(Answer {
+            status: answer.status,
+            body: answer.body?,
+        })
     }
-}
-
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer, ClientError>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let failed = |error: hyper::Error| ClientError::Failed(error.to_string());
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(failed)?;
-    // Dropped with this future, and the connection with it.
-    let mut tasks = JoinSet::new();
-    tasks.spawn(connection);
-    let answer = sender.send_request(request).await.map_err(failed)?;
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX)
-        .collect()
-        .await
-        .map_err(|error| ClientError::Failed(error.to_string()))?;
-    Ok(Answer {
-        status,
-        body: body.to_bytes(),
-    })
 }
 
 #[cfg(test)]
@@ -178,6 +130,7 @@ mod tests {
     use super::*;
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
+    use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;

@@ -4,11 +4,12 @@
 //! behind, many in one transaction, which also notes how far the log is booked: a frame is booked once, whatever happens. Nobody can see
 //! the difference (`db/backlog.rs`).
 
-use crate::accounts::{self, Account, AccountChanges};
+use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style};
 use crate::charge_log::Frame;
 use crate::db::{self, Db, Turn, Write};
 use crate::error::StoreError;
+use crate::events::{self, CreditsLow};
 use crate::executions::{self, DayCounts, DayKey, Run};
 use crate::fields::Fields;
 use crate::ledger::{self, Entry, Transaction, TransactionType};
@@ -36,6 +37,9 @@ pub(crate) struct Charge {
     /// The buyer's credits after it.
     pub balance_after: i64,
     pub at: Timestamp,
+    /// Where the account stands, if this charge made its balance low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<Level>,
 }
 
 impl Booking {
@@ -78,6 +82,22 @@ pub(super) fn accounts(bookings: &[Booking]) -> AccountChanges {
         touched.add(&entry);
     }
     touched
+}
+
+/// The charges that made a balance low.
+pub(super) fn low(bookings: &[Booking]) -> Vec<CreditsLow<'_>> {
+    bookings
+        .iter()
+        .filter_map(|booking| {
+            let charge = booking.charge.as_ref()?;
+            Some(CreditsLow {
+                buyer: &booking.buyer,
+                level: charge.low?,
+                transaction: &charge.transaction,
+                at: charge.at,
+            })
+        })
+        .collect()
 }
 
 /// The statements that book. On a shared store they also take back what the holds reserved.
@@ -191,9 +211,10 @@ impl Clerk {
             .collect();
         let mut script = script(bookings, false);
         note_booked(&mut script, number);
-        let booked = match new.is_empty() {
+        let low = low(bookings);
+        let booked = match new.is_empty() && low.is_empty() {
             true => turn.run_whole(script).await.map_err(|failed| failed.error),
-            false => book_with_accounts(turn, &new, script).await,
+            false => book_in_steps(turn, &new, script, &low).await,
         };
         if let Err(error) = booked {
             // A commit that failed may have happened all the same.
@@ -219,7 +240,7 @@ async fn book_or_set_aside(
     {
         Ok(()) => {
             write.execute("RELEASE one").await?;
-            return Ok(());
+            return events::emit_low(write, &low(std::slice::from_ref(booking))).await;
         }
         Err(error) if error.is_refusal() => error,
         Err(error) => return Err(error),
@@ -245,10 +266,16 @@ async fn book_or_set_aside(
     Ok(())
 }
 
-async fn book_with_accounts(turn: Turn, new: &[Account], script: Script) -> Result<(), StoreError> {
+async fn book_in_steps(
+    turn: Turn,
+    new: &[Account],
+    script: Script,
+    low: &[CreditsLow<'_>],
+) -> Result<(), StoreError> {
     let mut write: Write = turn.begin().await?;
     accounts::ensure_accounts(&mut write, new.iter()).await?;
     script.run(&mut write).await?;
+    events::emit_low(&mut write, low).await?;
     write.commit().await
 }
 
@@ -360,6 +387,11 @@ mod tests {
             transaction: TransactionId::generate_at(at),
             balance_after: 9,
             at: at.after(Duration::from_micros(1)),
+            low: Some(Level {
+                balance: 9,
+                held: 1,
+                low: 10,
+            }),
         });
         let booking = Booking {
             buyer: run.company.clone(),

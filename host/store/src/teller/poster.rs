@@ -10,11 +10,12 @@
 use super::bookings::{self, Booking, Charge, Logged};
 use super::purses::Purses;
 use super::{Hold, IdempotencyEntry, Keeper, PostError, Posted, Receipt, reservations};
-use crate::accounts::{self, Account, AccountChanges};
+use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, WholeError};
 use crate::charge_log::AppendError;
 use crate::db::{self, Backlog, Db, Pen, Turn, Write};
 use crate::error::StoreError;
+use crate::events;
 use crate::fields::Fields;
 use crate::ledger;
 use souk_domain::ids::TransactionId;
@@ -57,19 +58,20 @@ impl Item {
         }
     }
 
-    /// What is booked for it: `balances` has the buyers' cents before it, `at` when the charge before it was booked.
-    fn booking(&self, balances: &mut HashMap<String, i64>, at: &mut Timestamp) -> Booking {
+    /// What is booked for it: `levels` has where the buyers stand before it, `at` when the charge before it was booked.
+    fn booking(&self, levels: &mut HashMap<String, Level>, at: &mut Timestamp) -> Booking {
         let buyer = &self.hold.buyer;
         let charge = self.transaction.as_ref().map(|id| {
             *at = at.after(Duration::from_micros(1));
-            let balance = balances
+            let level = levels
                 .entry(Account::Buyer(buyer.clone()).id())
                 .or_default();
-            *balance -= self.hold.amount.cents().get();
+            let is_low_now = level.spend(self.hold.amount.cents().get());
             Charge {
                 transaction: id.clone(),
-                balance_after: *balance / CENTS_PER_CREDIT,
+                balance_after: level.balance / CENTS_PER_CREDIT,
                 at: *at,
+                low: is_low_now.then_some(*level),
             }
         });
         Booking {
@@ -233,10 +235,10 @@ impl Poster {
             return Err(StoreError::Unavailable(reason).into());
         }
         let mut at = db::now().max(self.last_at);
-        let mut balances = balances_in_memory(purses, batch);
+        let mut levels = levels_in_memory(purses, batch);
         let bookings: Vec<_> = batch
             .iter()
-            .map(|item| item.booking(&mut balances, &mut at))
+            .map(|item| item.booking(&mut levels, &mut at))
             .collect();
         let frame = bookings::encode(&bookings)?;
         if let Some(number) = pen.must_wait_for(frame.len()) {
@@ -308,10 +310,10 @@ impl Poster {
         let answers = batch.iter().any(|item| item.receipt.idempotency.is_some());
         let mut superseded = HashSet::new();
         let mut expired = HashSet::new();
-        let (stage, mut balances) = match &self.keeper {
+        let (stage, mut levels) = match &self.keeper {
             // There is nothing to ask before the charges are written, so the transaction begins with them.
             Keeper::Memory(purses) if new.is_empty() && !answers => {
-                (Stage::Turn(turn), balances_in_memory(purses, batch))
+                (Stage::Turn(turn), levels_in_memory(purses, batch))
             }
             keeper => {
                 let mut write = turn.begin().await?;
@@ -319,19 +321,18 @@ impl Poster {
                 if !new.is_empty() {
                     accounts::ensure_accounts(&mut write, new.iter()).await?;
                 }
-                let balances = match keeper {
-                    Keeper::Memory(purses) => balances_in_memory(purses, batch),
+                let levels = match keeper {
+                    Keeper::Memory(purses) => levels_in_memory(purses, batch),
                     Keeper::Rows(_) => {
-                        let balances =
+                        let levels =
                             accounts::lock(&mut write, touched.accounts().cloned().collect())
                                 .await?;
                         expired = take_holds(&mut write, batch, &superseded).await?;
                         forget_answers(&mut write, batch, &expired).await?;
-                        let balances = balances.into_iter();
-                        balances.map(|(id, (balance, _))| (id, balance)).collect()
+                        levels
                     }
                 };
-                (Stage::Write(write), balances)
+                (Stage::Write(write), levels)
             }
         };
 
@@ -347,16 +348,23 @@ impl Poster {
                 outcomes.push(Outcome::Expired);
                 continue;
             }
-            let booking = item.booking(&mut balances, &mut at);
+            let booking = item.booking(&mut levels, &mut at);
             let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
             bookings.push(booking);
             outcomes.push(Outcome::Booked { balance_after });
         }
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
+        let low = bookings::low(&bookings);
+        let stage = match stage {
+            // Told in the same commit, for which one trip has no room.
+            Stage::Turn(turn) if !low.is_empty() => Stage::Write(turn.begin().await?),
+            stage => stage,
+        };
         match stage {
             Stage::Turn(turn) => turn.run_whole(script).await?,
             Stage::Write(mut write) => {
                 script.run(&mut write).await?;
+                events::emit_low(&mut write, &low).await?;
                 write.commit().await.map_err(|error| Failure {
                     error,
                     in_doubt: true,
@@ -399,13 +407,12 @@ impl Poster {
     }
 }
 
-/// The balances, in cents, of the buyers in the batch: nobody else can change them while this has the turn to write.
-fn balances_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, i64> {
+/// Where the buyers in the batch stand: nobody else can change it while this has the turn to write.
+fn levels_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, Level> {
     let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
-    let balance = |buyer| purses.standing(buyer).posted * CENTS_PER_CREDIT;
     buyers
         .into_iter()
-        .map(|buyer| (Account::Buyer(buyer.clone()).id(), balance(buyer)))
+        .map(|buyer| (Account::Buyer(buyer.clone()).id(), purses.level(buyer)))
         .collect()
 }
 

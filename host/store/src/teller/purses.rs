@@ -4,18 +4,22 @@
 //! credited while its transaction still is the only writer.
 
 use super::{HoldError, Standing};
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, Level};
+use crate::changes::PurseChange;
 use crate::db::Db;
 use crate::error::StoreError;
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::{CENTS_PER_CREDIT, Credits};
+use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What every buyer has, in credits. A company without a purse has nothing.
 pub(super) struct Purses {
     by_buyer: Mutex<HashMap<CompanyId, Standing>>,
+    /// Below how many credits a balance is low, where the company has chosen. Most have not.
+    low_at: Mutex<HashMap<CompanyId, i64>>,
 }
 
 /// Reads all balances, with no writer in between, and keeps them up from then on.
@@ -28,21 +32,49 @@ pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
             by_buyer.insert(company, Standing { posted, held: 0 });
         }
     }
+    let low_at = accounts::chosen_lows(&mut write).await?;
     let purses = Arc::new(Purses {
         by_buyer: Mutex::new(by_buyer),
+        low_at: Mutex::new(low_at.into_iter().collect()),
     });
     let weak = Arc::downgrade(&purses);
-    db.on_credit(Box::new(move |credits| {
+    db.on_credit(Box::new(move |changes| {
         let Some(purses) = weak.upgrade() else { return };
-        let mut by_buyer = purses.by_buyer.lock();
-        for (buyer, amount) in credits {
-            by_buyer.entry(buyer.clone()).or_default().posted += amount.get() / CENTS_PER_CREDIT;
+        for (buyer, change) in changes {
+            purses.apply(buyer, *change);
         }
     }))?;
     Ok(purses)
 }
 
 impl Purses {
+    fn apply(&self, buyer: &CompanyId, change: PurseChange) {
+        match change {
+            PurseChange::Gained(amount) => {
+                let mut by_buyer = self.by_buyer.lock();
+                by_buyer.entry(buyer.clone()).or_default().posted +=
+                    amount.get() / CENTS_PER_CREDIT;
+            }
+            PurseChange::LowAt(Some(credits)) => {
+                self.low_at.lock().insert(buyer.clone(), credits);
+            }
+            PurseChange::LowAt(None) => {
+                self.low_at.lock().remove(buyer);
+            }
+        }
+    }
+
+    /// Where the account stands. Exact for whoever has the turn to write.
+    pub(super) fn level(&self, buyer: &CompanyId) -> Level {
+        let standing = self.standing(buyer);
+        let low_at = self.low_at.lock().get(buyer).copied();
+        Level {
+            balance: standing.posted * CENTS_PER_CREDIT,
+            held: standing.held * CENTS_PER_CREDIT,
+            low: low_at.unwrap_or(CREDITS_LOW_DEFAULT) * CENTS_PER_CREDIT,
+        }
+    }
+
     /// Returns what is left to spend.
     pub(super) fn reserve(&self, buyer: &CompanyId, amount: Credits) -> Result<i64, HoldError> {
         let mut by_buyer = self.by_buyer.lock();

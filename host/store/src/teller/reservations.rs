@@ -4,14 +4,13 @@
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
 use super::{Hold, HoldError, HoldRequest, Release};
-use crate::accounts::{self, Account, AccountChanges};
+use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
 use crate::db::{self, Db, Write};
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::money::CENTS_PER_CREDIT;
-use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -177,15 +176,14 @@ async fn change(
     let buyers = requests.iter().map(|request| &request.buyer);
     let buyers = buyers.chain(releases.iter().map(|(_, buyer)| buyer));
     let accounts = buyers.map(|buyer| Account::Buyer(buyer.clone()));
-    let mut standings: HashMap<String, (i64, i64)> =
-        accounts::lock(&mut write, accounts.collect()).await?;
+    let mut levels = accounts::lock(&mut write, accounts.collect()).await?;
     let mut changes = AccountChanges::default();
 
     if !releases.is_empty() {
         let executions: Vec<_> = releases.iter().map(|(execution, _)| execution).collect();
         for (_, account, cents) in delete(&mut write, &executions).await? {
-            if let Some((_, held)) = standings.get_mut(&account.id()) {
-                *held -= cents;
+            if let Some(level) = levels.get_mut(&account.id()) {
+                level.held -= cents;
             }
             if let Account::Buyer(buyer) = &account {
                 changes.hold(buyer, -cents);
@@ -197,11 +195,11 @@ async fn change(
     let mut decisions = Vec::with_capacity(requests.len());
     for request in requests {
         let cents = request.amount.cents().get();
-        let standing = standings.get_mut(&Account::Buyer(request.buyer.clone()).id());
-        let (balance, held) = standing.as_deref().copied().unwrap_or_default();
-        match standing {
-            Some((_, held_now)) if balance - held >= cents => {
-                *held_now += cents;
+        let level = levels.get_mut(&Account::Buyer(request.buyer.clone()).id());
+        let Level { balance, held, .. } = level.as_deref().copied().unwrap_or_default();
+        match level {
+            Some(level) if balance - held >= cents => {
+                level.held += cents;
                 changes.hold(&request.buyer, cents);
                 granted.push(*request);
                 decisions.push(Ok((balance - held - cents) / CENTS_PER_CREDIT));

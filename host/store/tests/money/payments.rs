@@ -160,6 +160,9 @@ async fn the_books_survive_their_migration() {
             .execute(sqlx::raw_sql(migration))
             .await
             .unwrap();
+        // What later migrations add to these tables.
+        let later = "ALTER TABLE accounts ADD COLUMN low_credits BIGINT";
+        (&mut *write).execute(later).await.unwrap();
         write.commit().await.unwrap();
         let mut read = store.db.read().await.unwrap();
         let buyer = Account::Buyer(market.buyer.clone());

@@ -1,0 +1,181 @@
+use super::create::handle_taken;
+use super::shape::CompanyOut;
+use super::{EMAIL_CHARS_MAX, check_email};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::money::CREDITS_MAX;
+use souk_domain::roles::{Permission, Role};
+use souk_domain::slugs::check_handle;
+use souk_store::companies::{self, Company};
+use souk_store::{StoreError, ledger};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::patch("update_company", "/companies/{company_id}")
+    .about("Companies", "Change what a company tells about itself")
+    .notes(
+        "A former `handle` keeps routing to the company for 90 days; 409 `SLUG_TAKEN` when the new one is another company's. When a charge takes \
+         the balance below `credits_low_threshold`, `credits.low` is sent to the company's webhooks, once, until the balance has been back \
+         above it. A new threshold holds from the next charge on.",
+    )
+    .needs(Role::Admin, Permission::Write)
+    .body(schema::<CompanyPatch>)
+    .returns(200, Shape::One(schema::<CompanyOut>));
+
+/// Industries are numbered in 32 bits.
+const INDUSTRY_ID_MAX: i64 = i32::MAX as i64;
+
+#[derive(Deserialize, ToSchema)]
+pub struct CompanyPatch {
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    name: Option<Text<1, 255>>,
+    /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
+    handle: Option<String>,
+    /// `null` clears it, here and below.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Patch<Text<0, 1000>>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    website: Patch<Text<1, 2000>>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    logo_url: Patch<Text<1, 2000>>,
+    #[serde(default)]
+    #[schema(value_type = Option<i64>, minimum = 1)]
+    industry_id: Patch<i64>,
+    /// ISO 3166-1, two letters: `DE`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 2, max_length = 2)]
+    country: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 254)]
+    contact_email: Patch<Text<3, EMAIL_CHARS_MAX>>,
+    /// Whole credits, 100 unless chosen; 0: a balance is never low. `null` goes back to 100.
+    #[serde(default)]
+    #[schema(value_type = Option<i64>, minimum = 0)]
+    credits_low_threshold: Patch<i64>,
+    company_id: Option<String>,
+}
+
+/// Changes a company.
+pub async fn update_company(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<CompanyPatch>,
+) -> Result<Data<CompanyOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let low_at = low_at(&body)?;
+    let mut write = api.db().write().await?;
+    let mut company = companies::get(&mut write, caller.company())
+        .await?
+        .ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
+    if let Some(handle) = &body.handle {
+        check_handle(handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
+        let holder = companies::by_handle(&mut write, handle, caller.now()).await?;
+        if holder.is_some_and(|holder| holder.id != company.id) {
+            return Err(handle_taken(handle));
+        }
+    }
+    apply(body, &mut company)?;
+    match companies::update(&mut write, &company, caller.now()).await {
+        // Somebody else took the handle meanwhile.
+        Err(StoreError::Conflict) => return Err(handle_taken(&company.handle)),
+        other => other?,
+    }
+    if let Some(chosen) = low_at {
+        ledger::set_low_at(&mut write, &company.id, chosen).await?;
+    }
+    let low_at = ledger::low_at(&mut write, &company.id).await?;
+    write.commit().await?;
+    company.updated_at = caller.now();
+    Ok(Data(CompanyOut::of(&company, low_at)))
+}
+
+/// What the threshold is to become: not mentioned, the default, or a number.
+fn low_at(body: &CompanyPatch) -> Result<Option<Option<i64>>, Problem> {
+    match body.credits_low_threshold {
+        Patch::Absent => Ok(None),
+        Patch::Null => Ok(Some(None)),
+        Patch::Value(credits) if (0..=CREDITS_MAX).contains(&credits) => Ok(Some(Some(credits))),
+        Patch::Value(_) => Err(Problem::invalid(
+            "credits_low_threshold",
+            format!("must be 0 to {CREDITS_MAX} credits"),
+        )),
+    }
+}
+
+fn apply(body: CompanyPatch, company: &mut Company) -> Result<(), Problem> {
+    if let Some(name) = body.name {
+        company.name = name.into_string();
+    }
+    if let Some(handle) = body.handle {
+        company.handle = handle;
+    }
+    replace(&mut company.description, body.description, |text| {
+        Ok(text.into_string())
+    })?;
+    let profile = &mut company.profile;
+    replace(&mut profile.website, body.website, |url| {
+        web_address("website", url.into_string())
+    })?;
+    replace(&mut profile.logo_url, body.logo_url, |url| {
+        web_address("logo_url", url.into_string())
+    })?;
+    replace(&mut profile.industry_id, body.industry_id, industry)?;
+    replace(&mut profile.country, body.country, country)?;
+    replace(&mut profile.contact_email, body.contact_email, |email| {
+        check_email(&email).map(|()| email.into_string())
+    })
+}
+
+fn replace<T, U>(
+    member: &mut Option<U>,
+    patch: Patch<T>,
+    read: impl FnOnce(T) -> Result<U, Problem>,
+) -> Result<(), Problem> {
+    match patch {
+        Patch::Absent => {}
+        Patch::Null => *member = None,
+        Patch::Value(value) => *member = Some(read(value)?),
+    }
+    Ok(())
+}
+
+/// Other schemes run scripts where the address becomes a link.
+fn web_address(field: &str, url: String) -> Result<String, Problem> {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    match rest {
+        Some(rest)
+            if !rest.is_empty() && !url.chars().any(|c| c.is_whitespace() || c.is_control()) =>
+        {
+            Ok(url)
+        }
+        _ => Err(Problem::invalid(
+            field,
+            "must be an https:// or http:// address",
+        )),
+    }
+}
+
+fn industry(id: i64) -> Result<i64, Problem> {
+    match id {
+        1..=INDUSTRY_ID_MAX => Ok(id),
+        _ => Err(Problem::invalid(
+            "industry_id",
+            "must be the id of an industry",
+        )),
+    }
+}
+
+fn country(code: String) -> Result<String, Problem> {
+    match code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        true => Ok(code.to_ascii_uppercase()),
+        false => Err(Problem::invalid(
+            "country",
+            "must be two letters, as in ISO 3166-1: DE",
+        )),
+    }
+}

@@ -1,0 +1,57 @@
+use super::shape::WebhookOut;
+use super::{event_types, refuse};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_app::webhooks::{self, Draft};
+use souk_domain::roles::{Permission, Role};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{company_id}/webhooks")
+    .about("Webhooks", "Be told of events")
+    .notes(
+        "Events are posted to `url`, signed as Standard Webhooks has it. The `secret` is in this answer only. `https://` only, and public \
+         addresses only, unless the operator has named the address's network: 400 `UNSAFE_URL`. A company has at most 20 webhooks. Nothing \
+         emits `alert.*` yet.",
+    )
+    .needs(Role::DataEngineer, Permission::Write)
+    .body(schema::<WebhookIn>)
+    .returns(201, Shape::One(schema::<WebhookOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct WebhookIn {
+    #[schema(value_type = String, max_length = 2000)]
+    url: String,
+    /// Any of `alert.triggered`, `alert.resolved`, `alert.error`, `credits.low`, `credits.top_up.settled`, `purchase.created`,
+    /// `endpoint_key.provisioned`, `api_key.revoked`, `payout.paid` and `payout.failed`. Left out or empty: all, also those of later versions.
+    #[serde(default)]
+    event_types: Vec<String>,
+    #[schema(value_type = Option<String>, max_length = 255)]
+    description: Option<Text<0, 255>>,
+    /// Default true.
+    is_active: Option<bool>,
+    company_id: Option<String>,
+}
+
+/// Makes a webhook. Its secret appears in this response only.
+pub async fn create_webhook(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<WebhookIn>,
+) -> Result<CreatedOnce<WebhookOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let draft = Draft {
+        event_types: event_types(&body.event_types)?,
+        url: body.url,
+        description: body.description.map(Text::into_string),
+        is_active: body.is_active.unwrap_or(true),
+    };
+    let (webhook, secret) = webhooks::create(api.app(), caller.company(), draft)
+        .await
+        .map_err(refuse)?;
+    Ok(CreatedOnce {
+        location: format!("/companies/{}/webhooks/{}", caller.company(), webhook.id),
+        data: WebhookOut::once(&webhook, &secret, caller.now()),
+        kept: WebhookOut::of(&webhook, caller.now()),
+    })
+}

@@ -1,0 +1,30 @@
+use super::shape::WebhookOut;
+use crate::{ApiState, Caller, List, Operation, PAGING, Page, Problem, Query, Shape, schema};
+use axum::extract::State;
+use souk_store::webhooks;
+
+pub const OPERATION: Operation =
+    Operation::get("list_webhooks", "/companies/{company_id}/webhooks")
+        .about("Webhooks", "List a company's webhooks, oldest first")
+        .query(PAGING)
+        .returns(200, Shape::List(schema::<WebhookOut>));
+
+/// Lists a company's webhooks.
+pub async fn list_webhooks(
+    State(api): State<ApiState>,
+    caller: Caller,
+    query: Query,
+) -> Result<List<WebhookOut>, Problem> {
+    let page = Page::of(&query);
+    let mut read = api.db().read().await?;
+    let (found, total) =
+        webhooks::list(&mut read, caller.company(), page.offset(), page.limit()).await?;
+    Ok(List {
+        data: found
+            .iter()
+            .map(|webhook| WebhookOut::of(webhook, caller.now()))
+            .collect(),
+        total,
+        page,
+    })
+}

@@ -1,0 +1,83 @@
+use super::shape::WebhookOut;
+use super::{event_types, find, refuse};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Shape, Text, schema};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::ids::{CompanyId, WebhookId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::webhooks::{self, DisabledReason};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::patch(
+    "update_webhook",
+    "/companies/{company_id}/webhooks/{webhook_id}",
+)
+.about("Webhooks", "Change a webhook")
+.notes(
+    "A new `url` holds from the next attempt on, also of what waits already. `is_active: false` gives up what waits, and nothing is written for \
+     it from then on; `is_active: true` also brings back one that was disabled because it failed. Deliveries that were given up can be retried.",
+)
+.needs(Role::DataEngineer, Permission::Write)
+.body(schema::<WebhookPatch>)
+.returns(200, Shape::One(schema::<WebhookOut>));
+
+#[derive(Deserialize, ToSchema)]
+pub struct WebhookPatch {
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    url: Option<String>,
+    /// Empty or `null`: all.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    event_types: Patch<Vec<String>>,
+    /// `null` clears it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 255)]
+    description: Patch<Text<0, 255>>,
+    is_active: Option<bool>,
+    company_id: Option<String>,
+}
+
+/// Changes a webhook.
+pub async fn update_webhook(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, WebhookId)>,
+    Body(body): Body<WebhookPatch>,
+) -> Result<Data<WebhookOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let event_types = match body.event_types {
+        Patch::Absent => None,
+        Patch::Null => Some(Vec::new()),
+        Patch::Value(names) => Some(event_types(&names)?),
+    };
+    // Before the transaction: a name is looked up.
+    let url = match &body.url {
+        Some(url) => Some(
+            souk_app::webhooks::check(api.app(), url)
+                .await
+                .map_err(refuse)?,
+        ),
+        None => None,
+    };
+    let now = caller.now();
+    let mut write = api.db().write().await?;
+    let mut webhook = find(&mut write, &caller, &id).await?;
+    webhook.url = url.unwrap_or(webhook.url);
+    webhook.event_types = event_types.unwrap_or(webhook.event_types);
+    match body.description {
+        Patch::Absent => {}
+        Patch::Null => webhook.description = None,
+        Patch::Value(text) => webhook.description = Some(text.into_string()),
+    }
+    webhooks::update(&mut write, &webhook, now).await?;
+    match body.is_active {
+        Some(true) => webhooks::enable(&mut write, &id, now).await?,
+        Some(false) => {
+            webhooks::disable(&mut write, &id, DisabledReason::Request, now).await?;
+        }
+        None => {}
+    }
+    let webhook = find(&mut write, &caller, &id).await?;
+    write.commit().await?;
+    Ok(Data(WebhookOut::of(&webhook, now)))
+}

@@ -1,0 +1,184 @@
+//! Webhooks: where companies want to be told of events, with which secret, and the telling.
+//!
+//! The flows here make, change and rotate; what happens in the store is written down with its cause (`souk_store`'s outbox) and delivered by
+//! [`start`]'s dispatcher. Start reading at [`dispatch`] for how a delivery goes.
+
+mod client;
+pub mod dispatch;
+mod signature;
+
+use std::time::Duration;
+
+pub use dispatch::{Dispatcher, start};
+pub use signature::Secret;
+use souk_domain::ids::{CompanyId, WebhookId};
+use souk_domain::webhooks::{EventType, SECRETS_OVERLAP, UrlError, check_url};
+use souk_sandbox::{EgressPolicy, FaultKind, outbound};
+use souk_store::StoreError;
+use souk_store::sealing::Owner;
+use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
+use url::Url;
+
+use crate::App;
+
+/// How long a name may take to be looked up while its webhook is saved.
+const LOOKUP_MAX: Duration = Duration::from_secs(3);
+
+/// What a company wants.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub url: String,
+    pub description: Option<String>,
+    /// Empty: all.
+    pub event_types: Vec<EventType>,
+    pub is_active: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The address is none that this host sends to.
+    #[error("{0}")]
+    Unsafe(String),
+    #[error("the company has as many webhooks as it may have")]
+    TooMany,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes a webhook. Its secret is known only now.
+pub async fn create(
+    app: &App,
+    company: &CompanyId,
+    draft: Draft,
+) -> Result<(Webhook, Secret), WebhookError> {
+    let url = check(app, &draft.url).await?;
+    let (id, secret, now) = (WebhookId::generate(), Secret::generate(), app.clock.now());
+    let disabled = (!draft.is_active).then_some(Disabled {
+        at: now,
+        reason: DisabledReason::Request,
+    });
+    let webhook = Webhook {
+        sealed_secret: seal(app, company, &id, &secret)?,
+        id,
+        company_id: company.clone(),
+        url,
+        description: draft.description,
+        event_types: draft.event_types,
+        former_secret: None,
+        failing_since: None,
+        disabled,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut write = app.db.write().await?;
+    if !webhooks::insert(&mut write, &webhook).await? {
+        return Err(WebhookError::TooMany);
+    }
+    write.commit().await?;
+    Ok((webhook, secret))
+}
+
+/// Gives a webhook another secret, beside which the former one signs for a day. `None`: there is no such webhook.
+pub async fn rotate_secret(
+    app: &App,
+    company: &CompanyId,
+    id: &WebhookId,
+) -> Result<Option<(Webhook, Secret)>, StoreError> {
+    let (secret, now) = (Secret::generate(), app.clock.now());
+    let sealed = seal(app, company, id, &secret)?;
+    let mut write = app.db.write().await?;
+    let until = now.after(SECRETS_OVERLAP);
+    let rotated = webhooks::rotate(&mut write, company, id, &sealed, until, now).await?;
+    write.commit().await?;
+    Ok(rotated.map(|webhook| (webhook, secret)))
+}
+
+/// Checks an address as far as that can be done before something is sent there; it is judged again whenever it is dialled. Returns it as it
+/// is kept.
+pub async fn check(app: &App, text: &str) -> Result<String, WebhookError> {
+    judge(app.sandbox.egress(), text).await
+}
+
+async fn judge(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError> {
+    let url = check_url(text)?;
+    let policy = policy(egress, &url);
+    let (host, port) = (url.host_str().unwrap_or_default(), port(&url));
+    match outbound::check_address(&policy, host, port, LOOKUP_MAX).await {
+        Ok(()) => Ok(url.into()),
+        Err(fault) if is_protected(&url) && fault.kind == FaultKind::EgressRefused => {
+            Err(WebhookError::Unsafe(fault.detail.unwrap_or(fault.message)))
+        }
+        // A name that is not known yet, or whose server is down, may be there when there is something to say.
+        Err(_) if is_protected(&url) => Ok(url.into()),
+        Err(_) => Err(WebhookError::Unsafe(
+            "must be an https:// address; http:// is for addresses that the operator has named (--allow-network)".to_owned(),
+        )),
+    }
+}
+
+/// Public addresses are reached under TLS only: whoever sits between could read events, and answer for the receiver. The operator's own
+/// networks are the operator's responsibility.
+fn policy(egress: &EgressPolicy, url: &Url) -> EgressPolicy {
+    match is_protected(url) {
+        true => egress.clone(),
+        false => egress.named_only(),
+    }
+}
+
+fn is_protected(url: &Url) -> bool {
+    url.scheme() == "https"
+}
+
+fn port(url: &Url) -> u16 {
+    url.port_or_known_default().unwrap_or(443)
+}
+
+fn seal(
+    app: &App,
+    company: &CompanyId,
+    id: &WebhookId,
+    secret: &Secret,
+) -> Result<Vec<u8>, StoreError> {
+    Ok(app
+        .sealer
+        .seal(owner(company, id), secret.expose().as_bytes())?)
+}
+
+/// Both secrets of a webhook belong to it alone.
+fn owner<'a>(company: &'a CompanyId, id: &'a WebhookId) -> Owner<'a> {
+    Owner {
+        company: company.as_str(),
+        subject: id.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without TLS only what the operator has named; with TLS also what is public; a name that is not known may become so.
+    #[tokio::test]
+    async fn addresses_are_judged_when_saved() {
+        let public = EgressPolicy::public_only();
+        let named = EgressPolicy::public_only().allow_network("127.0.0.0/8".parse().unwrap());
+        for (egress, url, allowed) in [
+            (&public, "https://1.1.1.1/x", true),
+            (&public, "http://1.1.1.1/x", false),
+            (&public, "https://127.0.0.1/x", false),
+            (&public, "https://169.254.169.254/latest", false),
+            (&public, "https://[::ffff:10.0.0.1]/", false),
+            (&public, "https://0x7f.1/", false),
+            (&public, "https://no-such-name.invalid/", true),
+            (&public, "http://no-such-name.invalid/", false),
+            (&named, "http://127.0.0.1:9/x", true),
+            (&named, "https://127.0.0.1:9/x", true),
+            (&named, "http://1.1.1.1/x", false),
+            (&named, "http://10.0.0.1/x", false),
+        ] {
+            let checked = judge(egress, url).await;
+            assert_eq!(checked.is_ok(), allowed, "{url}: {checked:?}");
+        }
+    }
+}

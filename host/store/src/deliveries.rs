@@ -1,0 +1,345 @@
+//! Deliveries: the outbox of events. Written by the transactions that cause them (`events`), attempted by whichever host claims one first.
+//!
+//! A claim is a lease: it keeps other hosts away until it ends, and a host that dies while it holds one is followed by another. Refuses to
+//! decide what an answer means or when to try again. Start reading at [`due`], [`claim`] and [`record`].
+
+use crate::db::{Db, Write};
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use souk_domain::ids::{DeliveryId, WebhookId};
+use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::time::Duration;
+
+/// Finished deliveries are kept this long, to be looked at and sent again …
+pub const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
+/// … and of each webhook so many, the newest.
+pub const KEPT_MAX: i64 = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    Pending,
+    Delivered,
+    Failed,
+}
+
+impl DeliveryStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Pending, Self::Delivered, Self::Failed]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub id: DeliveryId,
+    pub webhook_id: WebhookId,
+    pub event_type: String,
+    /// JSON, as it is sent.
+    pub body: String,
+    pub status: DeliveryStatus,
+    /// Begun, the one in flight included.
+    pub attempts: i64,
+    /// Of one that is pending.
+    pub next_attempt_at: Option<Timestamp>,
+    pub last_attempt_at: Option<Timestamp>,
+    /// What the receiver answered last.
+    pub response_code: Option<i64>,
+    /// Why the last attempt failed.
+    pub error: Option<String>,
+    pub delivered_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered,
+    /// Failed; to be tried again then.
+    Again(Timestamp),
+    /// Failed for good.
+    GivenUp,
+}
+
+macro_rules! columns {
+    () => {
+        "id, webhook_id, event_type, body, status, attempts, next_attempt_at, last_attempt_at, response_code, error, delivered_at,
+         created_at"
+    };
+}
+
+/// What may be attempted now, the most overdue first, of each webhook at most so many: one that has much waiting does not keep
+/// others away.
+pub async fn due(
+    db: &mut AnyConnection,
+    now: Timestamp,
+    per_webhook: i64,
+    limit: i64,
+) -> Result<Vec<(DeliveryId, WebhookId)>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, webhook_id
+         FROM (SELECT id, webhook_id, next_attempt_at, ROW_NUMBER() OVER (PARTITION BY webhook_id ORDER BY next_attempt_at, id) AS place
+               FROM webhook_deliveries
+               WHERE status = 'pending' AND next_attempt_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)) AS waiting
+         WHERE place <= $2
+         ORDER BY next_attempt_at, id
+         LIMIT $3",
+    )
+    .bind(now.micros())
+    .bind(per_webhook)
+    .bind(limit)
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.id("id")?, row.id("webhook_id")?)))
+        .collect()
+}
+
+/// Takes a delivery that is due, until `until`. `None`: somebody else was first, or it is not due any more.
+///
+/// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.
+pub async fn claim(
+    write: &mut Write,
+    id: &DeliveryId,
+    claimant: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Delivery>, StoreError> {
+    let row = sqlx::query(concat!(
+        "UPDATE webhook_deliveries
+         SET claimed_by = $2, lease_until = $4, attempts = attempts + 1, last_attempt_at = $3
+         WHERE id = $1 AND status = 'pending' AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         RETURNING ",
+        columns!()
+    ))
+    .bind(id.as_str())
+    .bind(claimant)
+    .bind(now.micros())
+    .bind(until.micros())
+    .fetch_optional(&mut **write)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// Writes down what became of an attempt, and lets go of the claim. `false`: the claim had ended, and somebody else has it or has had it.
+pub async fn record(
+    write: &mut Write,
+    id: &DeliveryId,
+    claimant: &str,
+    outcome: &Outcome,
+    response_code: Option<u16>,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let (status, next) = match outcome {
+        Outcome::Delivered => (DeliveryStatus::Delivered, None),
+        Outcome::Again(at) => (DeliveryStatus::Pending, Some(at.micros())),
+        Outcome::GivenUp => (DeliveryStatus::Failed, None),
+    };
+    let recorded = sqlx::query(
+        "UPDATE webhook_deliveries
+         SET status = $3, next_attempt_at = $4, response_code = $5, error = $6, delivered_at = $7, claimed_by = NULL, lease_until = NULL
+         WHERE id = $1 AND claimed_by = $2 AND status = 'pending'",
+    )
+    .bind(id.as_str())
+    .bind(claimant)
+    .bind(status.as_str())
+    .bind(next)
+    .bind(response_code.map(i64::from))
+    .bind(error)
+    .bind((*outcome == Outcome::Delivered).then(|| now.micros()))
+    .execute(&mut **write)
+    .await?;
+    Ok(recorded.rows_affected() == 1)
+}
+
+/// Gives up what waits for a webhook. What is in flight ends by itself.
+pub(crate) async fn give_up(
+    write: &mut Write,
+    webhook: &WebhookId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE webhook_deliveries
+         SET status = 'failed', next_attempt_at = NULL, error = 'the webhook was disabled', claimed_by = NULL, lease_until = NULL
+         WHERE webhook_id = $1 AND status = 'pending' AND (lease_until IS NULL OR lease_until <= $2)",
+    )
+    .bind(webhook.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn delete_of(write: &mut Write, webhook: &WebhookId) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM webhook_deliveries WHERE webhook_id = $1")
+        .bind(webhook.as_str())
+        .execute(&mut **write)
+        .await?;
+    Ok(())
+}
+
+/// Deletes a delivery whose webhook is gone.
+pub async fn delete(write: &mut Write, id: &DeliveryId) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM webhook_deliveries WHERE id = $1")
+        .bind(id.as_str())
+        .execute(&mut **write)
+        .await?;
+    Ok(())
+}
+
+/// Puts a delivery on its way again, now, whether it waits, has failed or was delivered. One that is in flight stays as it is.
+///
+/// Attempts go on being counted: one that has used up its retries gets this one.
+pub async fn retry(
+    write: &mut Write,
+    webhook: &WebhookId,
+    id: &DeliveryId,
+    now: Timestamp,
+) -> Result<Option<Delivery>, StoreError> {
+    sqlx::query(
+        "UPDATE webhook_deliveries
+         SET status = 'pending', next_attempt_at = $3, delivered_at = NULL, claimed_by = NULL, lease_until = NULL
+         WHERE id = $1 AND webhook_id = $2 AND (lease_until IS NULL OR lease_until <= $3)",
+    )
+    .bind(id.as_str())
+    .bind(webhook.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(crate::Topic::Delivery, webhook);
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(webhook.as_str())
+    .fetch_optional(&mut **write)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// A webhook's deliveries, newest first, and how many match.
+pub async fn list(
+    db: &mut AnyConnection,
+    webhook: &WebhookId,
+    status: Option<DeliveryStatus>,
+    event_type: Option<EventType>,
+    offset: i64,
+    limit: i64,
+) -> Result<(Vec<Delivery>, i64), StoreError> {
+    macro_rules! matching {
+        () => {
+            " FROM webhook_deliveries
+              WHERE webhook_id = $1
+                AND (CAST($2 AS TEXT) IS NULL OR status = $2)
+                AND (CAST($3 AS TEXT) IS NULL OR event_type = $3)"
+        };
+    }
+    let bind = |sql: &'static str| {
+        sqlx::query(sql)
+            .bind(webhook.as_str())
+            .bind(status.map(DeliveryStatus::as_str))
+            .bind(event_type.map(EventType::as_str))
+    };
+    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    let rows = bind(concat!(
+        "SELECT ",
+        columns!(),
+        matching!(),
+        " ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(db)
+    .await?;
+    let deliveries = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+    Ok((deliveries, total))
+}
+
+/// Ends all claims: of a host that has its store to itself and has just started, so that nobody holds one.
+pub async fn release_all(write: &mut Write) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE webhook_deliveries SET claimed_by = NULL, lease_until = NULL WHERE status = 'pending' AND lease_until IS NOT NULL",
+    )
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// Forgets finished deliveries that are old, and of each webhook those beyond the newest [`KEPT_MAX`]. A transaction per webhook, so that
+/// nobody waits long.
+pub async fn sweep(db: &Db, now: Timestamp) -> Result<u64, StoreError> {
+    let mut read = db.read().await?;
+    let rows = sqlx::query(
+        "SELECT webhook_id
+         FROM webhook_deliveries
+         WHERE status <> 'pending'
+         GROUP BY webhook_id
+         HAVING COUNT(*) > $1 OR MIN(created_at) < $2",
+    )
+    .bind(KEPT_MAX)
+    .bind(now.before(KEPT_FOR).micros())
+    .fetch_all(&mut *read)
+    .await?;
+    drop(read);
+    let mut swept = 0;
+    for row in &rows {
+        let mut write = db.write().await?;
+        swept += sweep_one(&mut write, &row.text("webhook_id")?, now).await?;
+        write.commit().await?;
+    }
+    Ok(swept)
+}
+
+async fn sweep_one(write: &mut Write, webhook: &str, now: Timestamp) -> Result<u64, StoreError> {
+    let swept = sqlx::query(
+        "DELETE FROM webhook_deliveries
+         WHERE webhook_id = $1
+           AND status <> 'pending'
+           AND (created_at < $2
+                OR id NOT IN (SELECT id FROM webhook_deliveries
+                              WHERE webhook_id = $1 AND status <> 'pending'
+                              ORDER BY created_at DESC, id DESC
+                              LIMIT $3))",
+    )
+    .bind(webhook)
+    .bind(now.before(KEPT_FOR).micros())
+    .bind(KEPT_MAX)
+    .execute(&mut **write)
+    .await?;
+    Ok(swept.rows_affected())
+}
+
+fn from_row(row: &AnyRow) -> Result<Delivery, StoreError> {
+    let status = row.text("status")?;
+    Ok(Delivery {
+        id: row.id("id")?,
+        webhook_id: row.id("webhook_id")?,
+        event_type: row.text("event_type")?,
+        body: row.text("body")?,
+        status: DeliveryStatus::parse(&status).ok_or_else(|| corrupt("status", status))?,
+        attempts: row.number("attempts")?,
+        next_attempt_at: row.time_opt("next_attempt_at")?,
+        last_attempt_at: row.time_opt("last_attempt_at")?,
+        response_code: row.number_opt("response_code")?,
+        error: row.text_opt("error")?,
+        delivered_at: row.time_opt("delivered_at")?,
+        created_at: row.time("created_at")?,
+    })
+}

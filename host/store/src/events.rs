@@ -1,0 +1,272 @@
+//! Events: what webhooks are told, written by the transaction that causes it, so that neither exists without the other.
+//!
+//! Whoever changes something that is worth an event calls [`emit`] before its commit. For a company without an active webhook that wants the
+//! type, that is one look into an index and nothing is written. Delivering is `souk-app`'s. What an event's `data` holds is here, and in
+//! `docs/webhooks.md`.
+
+use crate::accounts::Level;
+use crate::bulk::Bulk;
+use crate::changes::Topic;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::fields::Fields;
+use crate::keys::{Deactivation, Key};
+use crate::payouts::{Payout, PayoutStatus};
+use crate::purchases::Purchase;
+use crate::top_ups::TopUp;
+use serde_json::{Value, json};
+use souk_domain::ids::{CompanyId, DeliveryId, TransactionId};
+use souk_domain::money::{CENTS_PER_CREDIT, UsdCents};
+use souk_domain::time::Timestamp;
+use souk_domain::webhooks::{BODY_BYTES_MAX, EventType};
+
+/// Something that a company may want to be told.
+pub(crate) struct Event {
+    pub company: CompanyId,
+    pub kind: EventType,
+    pub at: Timestamp,
+    pub data: Value,
+}
+
+/// Deliveries that may wait for one webhook; what happens beyond is not told to it (the log says so). A receiver that is away for the five
+/// days after which its webhook is disabled misses nothing at 80 events an hour.
+pub(crate) const WAITING_MAX: i64 = 10_000;
+
+static SUBSCRIBERS: Bulk = Bulk::new(
+    "SELECT v.column1 AS place, webhooks.id AS webhook_id",
+    3,
+    "JOIN webhooks ON webhooks.company_id = v.column2
+     WHERE v.column1 IS NOT NULL
+       AND webhooks.is_active = 1
+       AND (webhooks.event_types = '[]' OR webhooks.event_types LIKE v.column3)",
+);
+
+// WAITING_MAX is written out: a statement is one literal.
+static INSERT: Bulk = Bulk::new(
+    "INSERT INTO webhook_deliveries (id, webhook_id, event_type, body, status, attempts, next_attempt_at, created_at)
+     SELECT column1, column2, column3, column4, 'pending', 0, column5, column5",
+    5,
+    "WHERE column1 IS NOT NULL
+       AND (SELECT COUNT(*) FROM webhook_deliveries d WHERE d.webhook_id = v.column2 AND d.status = 'pending') < 10000",
+);
+
+/// Puts events on their way to the webhooks that want them.
+pub(crate) async fn emit(write: &mut Write, events: &[Event]) -> Result<(), StoreError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let places: Vec<_> = events.iter().enumerate().collect();
+    let subscribers = SUBSCRIBERS
+        .fetch(write, &places, |values, row| {
+            values
+                .number(row.and_then(|(place, _)| i64::try_from(*place).ok()))
+                .text(row.map(|(_, event)| event.company.as_str()))
+                .text(row.map(|(_, event)| pattern(event.kind)).as_deref());
+        })
+        .await?;
+    let mut deliveries = Vec::with_capacity(subscribers.len());
+    for row in &subscribers {
+        let place = usize::try_from(row.number("place")?).unwrap_or(usize::MAX);
+        let event = events.get(place).ok_or(StoreError::NotFound)?;
+        let Some(body) = body(event) else { continue };
+        let webhook = row.text("webhook_id")?;
+        write.touch(Topic::Delivery, &webhook);
+        deliveries.push((DeliveryId::generate_at(event.at), webhook, event, body));
+    }
+    if deliveries.is_empty() {
+        return Ok(());
+    }
+    let written = INSERT
+        .run(write, &deliveries, |values, row| {
+            values
+                .text(row.map(|(id, ..)| id.as_str()))
+                .text(row.map(|(_, webhook, ..)| webhook.as_str()))
+                .text(row.map(|(_, _, event, _)| event.kind.as_str()))
+                .text(row.map(|(.., body)| body.as_str()))
+                .number(row.map(|(_, _, event, _)| event.at.micros()));
+        })
+        .await?;
+    let dropped = deliveries.len() as u64 - written.min(deliveries.len() as u64);
+    if dropped > 0 {
+        tracing::warn!(
+            dropped,
+            waiting = WAITING_MAX,
+            "events were not written: their webhooks have too many waiting"
+        );
+    }
+    Ok(())
+}
+
+/// How a type stands in the JSON array of those that a webhook wants. No type's name holds another one's.
+fn pattern(kind: EventType) -> String {
+    format!("%\"{}\"%", kind.as_str())
+}
+
+/// What is sent. `None`, and a line in the log, for one that is too long: it must not undo what caused it.
+fn body(event: &Event) -> Option<String> {
+    let body = json!({
+        "type": event.kind.as_str(),
+        "timestamp": event.at.to_string(),
+        "data": event.data,
+    })
+    .to_string();
+    if body.len() > BODY_BYTES_MAX {
+        tracing::error!(kind = event.kind.as_str(), company = %event.company, bytes = body.len(), "an event is too long to be sent");
+        return None;
+    }
+    Some(body)
+}
+
+/// A charge took a buyer's balance below what is low for it.
+pub(crate) struct CreditsLow<'a> {
+    pub buyer: &'a CompanyId,
+    /// Where the account stands after the charge.
+    pub level: Level,
+    pub transaction: &'a TransactionId,
+    pub at: Timestamp,
+}
+
+pub(crate) async fn emit_low(write: &mut Write, low: &[CreditsLow<'_>]) -> Result<(), StoreError> {
+    let event = |low: &CreditsLow<'_>| Event {
+        company: low.buyer.clone(),
+        kind: EventType::CreditsLow,
+        at: low.at,
+        data: json!({
+            "company_id": low.buyer,
+            "balance_credits": low.level.balance / CENTS_PER_CREDIT,
+            "threshold_credits": low.level.low / CENTS_PER_CREDIT,
+            "transaction_id": low.transaction,
+        }),
+    };
+    emit(write, &low.iter().map(event).collect::<Vec<_>>()).await
+}
+
+pub(crate) fn top_up_settled(top_up: &TopUp, now: Timestamp) -> Event {
+    Event {
+        company: top_up.company_id.clone(),
+        kind: EventType::TopUpSettled,
+        at: now,
+        data: json!({
+            "company_id": top_up.company_id,
+            "top_up_id": top_up.id,
+            "credits": top_up.credits,
+            "amount_usd": usd(top_up.credits.cents()),
+            "provider": top_up.provider,
+        }),
+    }
+}
+
+/// Told to the buyer and to the seller.
+pub(crate) fn purchase_created(purchase: &Purchase, now: Timestamp) -> [Event; 2] {
+    let event = |company: &CompanyId| Event {
+        company: company.clone(),
+        kind: EventType::PurchaseCreated,
+        at: now,
+        data: json!({
+            "purchase_id": purchase.id,
+            "company_id": purchase.company_id,
+            "seller_company_id": purchase.seller_id,
+            "product_type": purchase.product_type.as_str(),
+            "product_id": purchase.product_id,
+            "price_credits": purchase.credits,
+            "terms_version": purchase.terms_version,
+        }),
+    };
+    [event(&purchase.company_id), event(&purchase.seller_id)]
+}
+
+pub(crate) fn endpoint_key_provisioned(key: &Key, now: Timestamp) -> Event {
+    Event {
+        company: key.company_id.clone(),
+        kind: EventType::EndpointKeyProvisioned,
+        at: now,
+        data: json!({
+            "company_id": key.company_id,
+            "api_key_id": key.id,
+            "name": key.name,
+            "endpoint_id": key.endpoint_id,
+            "purchase_id": key.purchase_id,
+            "source": if key.purchase_id.is_some() { "marketplace" } else { "seller" },
+        }),
+    }
+}
+
+/// The key stops working at `deactivation.at`, which may lie ahead.
+pub(crate) fn key_revoked(key: &Key, deactivation: &Deactivation<'_>, now: Timestamp) -> Event {
+    Event {
+        company: key.company_id.clone(),
+        kind: EventType::ApiKeyRevoked,
+        at: now,
+        data: json!({
+            "company_id": key.company_id,
+            "api_key_id": key.id,
+            "name": key.name,
+            "key_type": key.key_type.as_str(),
+            "endpoint_id": key.endpoint_id,
+            "revoked_at": deactivation.at.to_string(),
+            "revoked_by": deactivation.by,
+            "reason": deactivation.reason,
+            "reason_code": deactivation.reason_code,
+        }),
+    }
+}
+
+/// `None`: a payout in this state is no news, or its company's own doing.
+pub(crate) fn payout_ended(payout: &Payout, now: Timestamp) -> Option<Event> {
+    let kind = match payout.status {
+        PayoutStatus::Paid => EventType::PayoutPaid,
+        PayoutStatus::Failed => EventType::PayoutFailed,
+        PayoutStatus::Requested | PayoutStatus::Processing | PayoutStatus::Cancelled => {
+            return None;
+        }
+    };
+    Some(Event {
+        company: payout.company_id.clone(),
+        kind,
+        at: now,
+        data: json!({
+            "company_id": payout.company_id,
+            "payout_id": payout.id,
+            "amount_usd": usd(payout.amount),
+            "destination_type": payout.method.kind,
+            "destination_last4": payout.method.last4,
+            "reference": payout.reference,
+            "failure_reason": payout.failure_reason,
+        }),
+    })
+}
+
+/// Dollars as the API shows them: a number with at most two decimals.
+fn usd(amount: UsdCents) -> Value {
+    match amount.get() % 100 {
+        0 => Value::from(amount.get() / 100),
+        _ => serde_json::from_str(&amount.to_string()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longest texts that an operation takes make a body that may be sent, also when every character of them is escaped.
+    #[test]
+    fn the_longest_events_can_be_sent() {
+        let longest = |kind, chars: usize| Event {
+            company: CompanyId::generate(),
+            kind,
+            at: Timestamp::from_micros(0),
+            data: json!({"failure_reason": "\u{1}".repeat(chars)}),
+        };
+        // A payout's failure reason has at most 500 characters and its reference 200; a key's name 255, the reason of its revocation 500.
+        assert!(body(&longest(EventType::PayoutFailed, 500 + 200 + 255)).is_some());
+        assert!(body(&longest(EventType::PayoutFailed, BODY_BYTES_MAX)).is_none());
+    }
+
+    /// Dollars are numbers as the API writes them.
+    #[test]
+    fn dollars_are_numbers() {
+        for (cents, text) in [(1200, "12"), (1250, "12.5"), (1225, "12.25")] {
+            assert_eq!(usd(UsdCents::new(cents)).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Webhooks in the store, on SQLite and on PostgreSQL: events exist exactly when what caused them does, and whoever claims one has it alone.
+
+mod support;
+
+use futures_util::future::join_all;
+use souk_domain::ids::{AssetId, CompanyId, KeyId, TopUpId, WebhookId};
+use souk_domain::products::Product;
+use souk_domain::time::Timestamp;
+use souk_domain::webhooks::{EventType, FAILING_GAP_MAX};
+use souk_store::deliveries::{self, Delivery, DeliveryStatus, Outcome};
+use souk_store::payouts::{self, Method, PayoutStatus};
+use souk_store::teller::Teller;
+use souk_store::top_ups::{self, NewTopUp};
+use souk_store::webhooks::{self, DisabledReason, Webhook};
+use souk_store::{Db, db, ledger, maturity};
+use std::time::Duration;
+use support::{Market, Store, company, credits, grant, open, stores};
+
+const LEASE: Duration = Duration::from_secs(60);
+
+/// A buyer with credits and a webhook for these types, and somebody who sells to it.
+async fn market(store: &Store, buyer_credits: i64, types: &[EventType]) -> (Market, WebhookId) {
+    let buyer = company(&store.db, "buyer").await.company.id;
+    let seller = company(&store.db, "seller").await.company.id;
+    if buyer_credits > 0 {
+        grant(&store.db, &buyer, buyer_credits).await;
+    }
+    let hook = webhook(&store.db, &buyer, types).await;
+    let product = Product::Asset(AssetId::generate());
+    let key = KeyId::generate();
+    let market = Market {
+        buyer,
+        seller,
+        product,
+        key,
+    };
+    (market, hook)
+}
+
+async fn webhook(db: &Db, company: &CompanyId, types: &[EventType]) -> WebhookId {
+    let now = db::now();
+    let webhook = Webhook {
+        id: WebhookId::generate(),
+        company_id: company.clone(),
+        url: "https://example.com/".into(),
+        description: None,
+        event_types: types.to_vec(),
+        sealed_secret: vec![1],
+        former_secret: None,
+        failing_since: None,
+        disabled: None,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut write = db.write().await.unwrap();
+    assert!(webhooks::insert(&mut write, &webhook).await.unwrap());
+    write.commit().await.unwrap();
+    webhook.id
+}
+
+async fn written(db: &Db, webhook: &WebhookId) -> Vec<Delivery> {
+    let mut read = db.read().await.unwrap();
+    let (found, _) = deliveries::list(&mut read, webhook, None, None, 0, 100)
+        .await
+        .unwrap();
+    found
+}
+
+fn data(delivery: &Delivery) -> serde_json::Value {
+    let body: serde_json::Value = serde_json::from_str(&delivery.body).unwrap();
+    assert_eq!(body["type"], delivery.event_type);
+    body["data"].clone()
+}
+
+/// One top-up that has begun.
+async fn top_up(db: &Db, market: &Market) -> TopUpId {
+    let id = TopUpId::generate();
+    let new = NewTopUp {
+        id: &id,
+        company: &market.buyer,
+        credits: credits(7),
+        provider: "manual",
+        payment_method: None,
+        key: &market.key,
+    };
+    let mut write = db.write().await.unwrap();
+    top_ups::insert(&mut write, &new, db::now()).await.unwrap();
+    write.commit().await.unwrap();
+    id
+}
+
+/// Fifty charges at once that together cross the threshold write one event, with the balance that the crossing charge left; a grant arms it
+/// again; the threshold is the company's, from the next charge on.
+#[tokio::test]
+async fn low_credits_are_told_once_per_crossing() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 130, &[EventType::CreditsLow]).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        // On a shared store another host charges the same buyer.
+        let other = match store.name {
+            "sqlite" => teller.clone(),
+            _ => Teller::open(&open(&store.url).await).await.unwrap(),
+        };
+        let tellers = [&teller, &other];
+        join_all((0..50).map(|charge| market.charge(tellers[charge % 2], 1))).await;
+        let told = written(&store.db, &hook).await;
+        assert_eq!(told.len(), 1, "{}: {told:#?}", store.name);
+        let event = data(&told[0]);
+        assert_eq!(
+            (
+                event["balance_credits"].as_i64(),
+                event["threshold_credits"].as_i64(),
+                event["company_id"].as_str(),
+            ),
+            (Some(99), Some(100), Some(market.buyer.as_str())),
+            "{}",
+            store.name
+        );
+
+        market.charge(&teller, 5).await;
+        grant(&store.db, &market.buyer, 25).await;
+        assert_eq!(
+            written(&store.db, &hook).await.len(),
+            1,
+            "neither further down nor up"
+        );
+        market.charge(&teller, 1).await;
+        assert_eq!(
+            written(&store.db, &hook).await.len(),
+            2,
+            "100 is not low, 99 is"
+        );
+
+        for (threshold, charge, expected) in [(Some(90), 9, 2), (Some(90), 1, 3), (Some(0), 80, 3)]
+        {
+            let mut write = store.db.write().await.unwrap();
+            ledger::set_low_at(&mut write, &market.buyer, threshold)
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+            market.charge(&other, charge).await;
+            let told = written(&store.db, &hook).await.len();
+            assert_eq!(told, expected, "{}: {threshold:?}", store.name);
+        }
+        // A host that opens the store anew knows what was chosen.
+        let mut write = store.db.write().await.unwrap();
+        ledger::set_low_at(&mut write, &market.buyer, Some(5))
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        if store.name == "sqlite" {
+            teller.flush().await;
+            store.db.close().await;
+            let again = open(&store.url).await;
+            let teller = Teller::open(&again).await.unwrap();
+            assert_eq!(market.charge(&teller, 6).await.balance_credits, Some(3));
+            assert_eq!(written(&again, &hook).await.len(), 4);
+        }
+    }
+}
+
+/// Without an active webhook that wants the type nothing is written, and what is rolled back was never told.
+#[tokio::test]
+async fn events_are_written_with_their_cause_or_not_at_all() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 0, &[EventType::PayoutPaid]).await;
+        let settle = async |commit: bool| {
+            let id = top_up(&store.db, &market).await;
+            let mut write = store.db.write().await.unwrap();
+            top_ups::settle(&mut write, &id, "r", None, db::now())
+                .await
+                .unwrap()
+                .unwrap();
+            if commit {
+                write.commit().await.unwrap();
+            }
+        };
+        settle(true).await;
+        assert!(written(&store.db, &hook).await.is_empty(), "another type");
+        let all = webhook(&store.db, &market.buyer, &[]).await;
+        let other = webhook(&store.db, &market.seller, &[]).await;
+        settle(false).await;
+        assert!(written(&store.db, &all).await.is_empty(), "rolled back");
+        settle(true).await;
+        let told = written(&store.db, &all).await;
+        assert_eq!(told.len(), 1);
+        assert_eq!(data(&told[0])["credits"], 7);
+        assert_eq!(data(&told[0])["amount_usd"], 3.5);
+        let mut write = store.db.write().await.unwrap();
+        webhooks::disable(&mut write, &all, DisabledReason::Request, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        settle(true).await;
+        let told = written(&store.db, &all).await;
+        assert_eq!(told.len(), 1, "a disabled webhook is told nothing");
+        assert_eq!(
+            told[0].status,
+            DeliveryStatus::Failed,
+            "what waited is given up"
+        );
+        assert!(
+            written(&store.db, &other).await.is_empty(),
+            "another company"
+        );
+    }
+}
+
+/// A payout that is paid and one that has failed are told to the seller; one that its company cancelled is not.
+#[tokio::test]
+async fn the_end_of_a_payout_is_told() {
+    for store in stores().await {
+        let (market, _) = market(&store, 300, &[EventType::CreditsLow]).await;
+        let hook = webhook(&store.db, &market.seller, &[]).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        market.charge(&teller, 300).await;
+        teller.flush().await;
+        let mut write = store.db.write().await.unwrap();
+        let now = support::later(db::now(), 1);
+        maturity::mature(&mut write, &market.seller, now, now)
+            .await
+            .unwrap();
+        let method = Method {
+            kind: "paypal".into(),
+            account_holder: "S".into(),
+            sealed_destination: vec![1],
+            last4: "1234".into(),
+        };
+        payouts::set_method(&mut write, &market.seller, &method, now)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        for (status, reason) in [
+            (PayoutStatus::Cancelled, None),
+            (PayoutStatus::Failed, Some("account closed")),
+            (PayoutStatus::Paid, None),
+        ] {
+            let mut write = store.db.write().await.unwrap();
+            let minimum = souk_domain::money::UsdCents::new(1_000);
+            let payout =
+                payouts::request(&mut write, &market.seller, None, minimum, &market.key, now)
+                    .await
+                    .unwrap();
+            payouts::advance(
+                &mut write,
+                &payout.id,
+                status,
+                Some("r"),
+                reason,
+                &market.key,
+                now,
+            )
+            .await
+            .unwrap();
+            write.commit().await.unwrap();
+        }
+        let mut told: Vec<_> = written(&store.db, &hook).await;
+        told.sort_by(|one, other| one.event_type.cmp(&other.event_type));
+        let types: Vec<_> = told.iter().map(|told| told.event_type.as_str()).collect();
+        assert_eq!(types, ["payout.failed", "payout.paid"], "{}", store.name);
+        assert_eq!(data(&told[0])["failure_reason"], "account closed");
+        assert_eq!(data(&told[1])["amount_usd"], 120);
+        assert_eq!(data(&told[1])["reference"], "r");
+    }
+}
+
+/// Of many who claim at once one gets a delivery; when its lease has ended another may, and what the first says then is not heard.
+#[tokio::test]
+async fn a_delivery_has_one_claimant_at_a_time() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 0, &[]).await;
+        let id = top_up(&store.db, &market).await;
+        let mut write = store.db.write().await.unwrap();
+        top_ups::settle(&mut write, &id, "r", None, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        let now = support::later(db::now(), 1);
+        let due = async |now: Timestamp| {
+            let mut read = store.db.read().await.unwrap();
+            deliveries::due(&mut read, now, 4, 10).await.unwrap()
+        };
+        let found = due(now).await;
+        assert_eq!(found.len(), 1);
+        let delivery = found[0].0.clone();
+        assert_eq!(found[0].1, hook);
+        let claim = async |by: &str, now: Timestamp| {
+            let mut write = store.db.write().await.unwrap();
+            let claimed = deliveries::claim(&mut write, &delivery, by, now, now.after(LEASE))
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+            claimed
+        };
+        let names: Vec<_> = (0..8).map(|host| format!("host-{host}")).collect();
+        let claims = join_all(names.iter().map(|name| claim(name, now))).await;
+        let first = claims.iter().position(Option::is_some).unwrap();
+        assert_eq!(
+            claims.iter().flatten().count(),
+            1,
+            "{}: {claims:#?}",
+            store.name
+        );
+        assert_eq!(claims[first].as_ref().unwrap().attempts, 1);
+        assert!(due(support::later(now, 59)).await.is_empty(), "leased");
+        let after = now.after(LEASE);
+        assert_eq!(due(after).await.len(), 1, "the lease has ended");
+        assert_eq!(claim("another", after).await.unwrap().attempts, 2);
+        let record = async |by: &str, outcome: Outcome, now: Timestamp| {
+            let mut write = store.db.write().await.unwrap();
+            let heard =
+                deliveries::record(&mut write, &delivery, by, &outcome, Some(200), None, now)
+                    .await
+                    .unwrap();
+            write.commit().await.unwrap();
+            heard
+        };
+        assert!(!record(&names[first], Outcome::Delivered, after).await);
+        let again = support::later(after, 5);
+        assert!(record("another", Outcome::Again(again), after).await);
+        assert!(due(after).await.is_empty());
+        assert_eq!(due(again).await.len(), 1);
+        claim("another", again).await.unwrap();
+        assert!(record("another", Outcome::Delivered, again).await);
+        assert!(due(again.after(LEASE)).await.is_empty());
+        let told = &written(&store.db, &hook).await[0];
+        assert_eq!(
+            (told.status, told.attempts, told.next_attempt_at),
+            (DeliveryStatus::Delivered, 3, None)
+        );
+    }
+}
+
+/// A webhook with much waiting does not keep another one's deliveries away.
+#[tokio::test]
+async fn what_is_due_is_shared_between_webhooks() {
+    for store in stores().await {
+        let (market, busy) = market(&store, 0, &[]).await;
+        for _ in 0..10 {
+            let id = top_up(&store.db, &market).await;
+            let mut write = store.db.write().await.unwrap();
+            top_ups::settle(&mut write, &id, "r", None, db::now())
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+        }
+        let quiet = webhook(&store.db, &market.buyer, &[]).await;
+        let id = top_up(&store.db, &market).await;
+        let mut write = store.db.write().await.unwrap();
+        top_ups::settle(&mut write, &id, "r", None, db::now())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        let mut read = store.db.read().await.unwrap();
+        let now = support::later(db::now(), 1);
+        let due = deliveries::due(&mut read, now, 4, 100).await.unwrap();
+        let to = |hook: &WebhookId| due.iter().filter(|(_, to)| to == hook).count();
+        assert_eq!((to(&busy), to(&quiet)), (4, 1), "{}", store.name);
+    }
+}
+
+/// Failures add up while they follow each other; a success, or more than a day without one, begins anew.
+#[tokio::test]
+async fn a_series_of_failures_has_no_gaps() {
+    for store in stores().await {
+        let (_, hook) = market(&store, 0, &[]).await;
+        let mut write = store.db.write().await.unwrap();
+        let begun = db::now();
+        let hours = |hours: u64| begun.after(Duration::from_secs(hours * 3_600));
+        let mut fail = async |at: Timestamp| {
+            webhooks::note_failure(&mut write, &hook, at)
+                .await
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!(fail(begun).await, begun);
+        for at in [10, 30, 53] {
+            assert_eq!(fail(hours(at)).await, begun, "{}: {at}", store.name);
+        }
+        let late = hours(53)
+            .after(FAILING_GAP_MAX)
+            .after(Duration::from_secs(1));
+        assert_eq!(fail(late).await, late);
+        webhooks::note_success(&mut write, &hook).await.unwrap();
+        let next = support::later(late, 60);
+        let since = webhooks::note_failure(&mut write, &hook, next).await;
+        assert_eq!(since.unwrap(), Some(next));
+    }
+}
+
+/// Old deliveries go, and of many the older ones; what waits stays. What is written beyond the bound is not.
+#[tokio::test]
+async fn deliveries_are_bounded_in_number_and_age() {
+    for store in stores().await {
+        let (market, hook) = market(&store, 0, &[]).await;
+        let now = db::now();
+        let mut fill = store.db.write().await.unwrap();
+        sqlx::query(
+            "INSERT INTO webhook_deliveries (id, webhook_id, event_type, body, status, attempts, next_attempt_at, created_at)
+             WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+             SELECT 'dlv_' || n, $1, 'payout.paid', '{}', 'pending', 0, $2, $2 + n FROM numbers",
+        )
+        .bind(hook.as_str())
+        .bind(now.micros())
+        .execute(&mut *fill)
+        .await
+        .unwrap();
+        fill.commit().await.unwrap();
+        let id = top_up(&store.db, &market).await;
+        let mut write = store.db.write().await.unwrap();
+        top_ups::settle(&mut write, &id, "r", None, now)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        let count = async || {
+            let mut read = store.db.read().await.unwrap();
+            deliveries::list(&mut read, &hook, None, None, 0, 1)
+                .await
+                .unwrap()
+                .1
+        };
+        assert_eq!(count().await, 10_000, "{}: full", store.name);
+        assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 0);
+        let mut write = store.db.write().await.unwrap();
+        webhooks::disable(&mut write, &hook, DisabledReason::Request, now)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 9_000);
+        let (newest, total) = {
+            let mut read = store.db.read().await.unwrap();
+            deliveries::list(&mut read, &hook, None, None, 0, 1)
+                .await
+                .unwrap()
+        };
+        assert_eq!((newest[0].id.as_str(), total), ("dlv_10000", 1_000));
+        let old = now
+            .after(deliveries::KEPT_FOR)
+            .after(Duration::from_secs(1));
+        assert_eq!(deliveries::sweep(&store.db, old).await.unwrap(), 1_000);
+    }
+}

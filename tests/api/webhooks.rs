@@ -1,0 +1,521 @@
+//! Webhooks as a customer sees them: a real receiver on this machine is told, can prove who told it, and is told again when it was away.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::receiver::ARRIVES_WITHIN;
+use souk_tests::{Answer, Company, Receiver, Reply, TestHost};
+
+use crate::{host, unique};
+
+/// What must not arrive gets this long to arrive all the same.
+pub const QUIET: Duration = Duration::from_secs(3);
+
+pub struct Hook {
+    pub path: String,
+    secret: String,
+}
+
+impl Hook {
+    pub async fn new(company: &Company, receiver: &Receiver, types: &[&str]) -> Hook {
+        let body = json!({"url": receiver.url(), "event_types": types});
+        let made = company.client.post(&company.path("/webhooks"), body).await;
+        let made = made.expect(201);
+        let id = made.text("/data/id");
+        Hook {
+            path: company.path(&format!("/webhooks/{id}")),
+            secret: made.text("/data/secret"),
+        }
+    }
+
+    async fn get(&self, company: &Company) -> Answer {
+        company.client.get(&self.path).await.expect(200)
+    }
+
+    /// The newest delivery, once it is as it should be.
+    pub async fn delivery(&self, company: &Company, is_so: impl Fn(&Value) -> bool) -> Value {
+        let since = Instant::now();
+        loop {
+            let path = format!("{}/deliveries", self.path);
+            let found = company.client.get(&path).await.expect(200);
+            let newest = found.at("/data/0").clone();
+            if is_so(&newest) {
+                return newest;
+            }
+            assert!(since.elapsed() < ARRIVES_WITHIN, "{}", found.body);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Something happens: a key is made and revoked. Returns its id.
+pub async fn revoke_a_key(company: &Company) -> String {
+    let keys = company.path("/api-keys");
+    let made = company.client.post(&keys, json!({"name": "brief"})).await;
+    let id = made.expect(201).text("/data/id");
+    company
+        .client
+        .delete(&format!("{keys}/{id}"))
+        .await
+        .expect(204);
+    id
+}
+
+fn micros(value: &Value) -> i64 {
+    let text = value.as_str().expect("a time");
+    let time: jiff::Timestamp = text.parse().expect("a time");
+    time.as_microsecond()
+}
+
+/// Asserts that the next attempt comes after this pause, give or take the jitter.
+#[track_caller]
+fn assert_pause(delivery: &Value, seconds: f64) {
+    let pause = micros(&delivery["next_attempt_at"]) - micros(&delivery["last_attempt_at"]);
+    let pause = pause as f64 / 1e6;
+    // The pause begins when the attempt has ended, which a loaded machine notices late.
+    assert!(
+        (seconds * 0.9..seconds * 1.1 + 10.0).contains(&pause),
+        "{pause} s: {delivery}"
+    );
+}
+
+/// An event arrives signed with the secret that was shown once, and says what happened; the secret is shown nowhere else.
+#[tokio::test]
+async fn an_event_arrives_signed() {
+    let (company, receiver) = (
+        host().await.company(&unique("told")).await,
+        Receiver::start().await,
+    );
+    let hooks = company.path("/webhooks");
+    let body =
+        json!({"url": receiver.url(), "event_types": ["api_key.revoked"], "description": "ours"});
+    let once = [("idempotency-key", "k")];
+    let made = company.client.post_with(&hooks, &once, body.clone()).await;
+    let made = made.expect(201);
+    let secret = made.text("/data/secret");
+    assert!(secret.starts_with("whsec_"), "{secret}");
+    let path = format!("{hooks}/{}", made.text("/data/id"));
+    assert_eq!(made.header("location"), path);
+
+    let key = revoke_a_key(&company).await;
+    let received = receiver.wait_for(1).await.remove(0);
+    assert_eq!(received.path, "/hooks?of=souk");
+    assert_eq!(received.signatures_by(&secret), 1, "{received:?}");
+    assert_eq!(received.signatures_by("whsec_AAAA"), 0);
+    let now = jiff::Timestamp::now().as_second();
+    assert!((received.timestamp - now).abs() < 60, "{received:?}");
+    assert_eq!(received.kind(), "api_key.revoked");
+    assert_eq!(received.body["data"]["api_key_id"], json!(key));
+    assert_eq!(received.body["data"]["company_id"], json!(company.id));
+    assert!(received.body["timestamp"].is_string());
+
+    let hook = Hook {
+        path: path.clone(),
+        secret: secret.clone(),
+    };
+    let delivered = hook
+        .delivery(&company, |delivery| delivery["status"] == "delivered")
+        .await;
+    assert_eq!(delivered["id"], json!(received.id));
+    assert_eq!(delivered["payload"], received.body);
+    assert_eq!(
+        (&delivered["response_code"], &delivered["attempts"]),
+        (&json!(204), &json!(1))
+    );
+    assert_eq!(
+        (&delivered["next_attempt_at"], &delivered["error"]),
+        (&Value::Null, &Value::Null)
+    );
+
+    let again = company.client.post_with(&hooks, &once, body).await;
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    let patched = company.client.patch(&path, json!({"description": null}));
+    for shown in [
+        again.expect(201),
+        company.client.get(&hooks).await.expect(200),
+        company.client.get(&path).await.expect(200),
+        patched.await.expect(200),
+    ] {
+        assert!(!shown.body.to_string().contains("whsec_"), "{}", shown.body);
+    }
+    // The store keeps bytes in hexadecimal.
+    let in_hex = hex::encode(&secret);
+    for plain in [secret.trim_start_matches("whsec_"), &in_hex] {
+        let found = std::process::Command::new("grep")
+            .args(["-rqaF", "--", plain])
+            .arg(&host().await.data_dir)
+            .status()
+            .expect("grep");
+        assert_eq!(
+            found.code(),
+            Some(1),
+            "the secret is on the disk in the open"
+        );
+    }
+}
+
+/// For a day after a rotation the former secret signs beside the new one; one that was former before signs no more.
+#[tokio::test]
+async fn after_a_rotation_both_secrets_sign() {
+    let (company, receiver) = (
+        host().await.company(&unique("rotates")).await,
+        Receiver::start().await,
+    );
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    let rotate = format!("{}/rotate-secret", hook.path);
+    let mut secrets = vec![hook.secret.clone()];
+    for round in 0..2 {
+        let rotated = company.client.post(&rotate, json!({})).await.expect(200);
+        secrets.push(rotated.text("/data/secret"));
+        let until = micros(rotated.at("/data/former_secret_expires_at"));
+        let hours = (until - jiff::Timestamp::now().as_microsecond()) as f64 / 3.6e9;
+        assert!((23.9..24.1).contains(&hours), "{hours}");
+        revoke_a_key(&company).await;
+        let received = receiver.wait_for(round + 1).await.remove(round);
+        let newest_two = &secrets[secrets.len() - 2..];
+        for secret in newest_two {
+            assert_eq!(received.signatures_by(secret), 1, "{received:?}");
+        }
+        assert_eq!(received.signature.split(' ').count(), 2);
+    }
+    let once = [("idempotency-key", "again")];
+    let rotated = company.client.post_with(&rotate, &once, json!({})).await;
+    let rotated = rotated.expect(200).text("/data/secret");
+    let replayed = company.client.post_with(&rotate, &once, json!({})).await;
+    assert_eq!(replayed.header("idempotency-replayed"), "true");
+    for shown in [replayed.expect(200), hook.get(&company).await] {
+        assert!(!shown.body.to_string().contains("whsec_"), "{}", shown.body);
+    }
+    revoke_a_key(&company).await;
+    let received = receiver.wait_for(3).await.remove(2);
+    assert_eq!(
+        received.signatures_by(&rotated),
+        1,
+        "replaying rotated again"
+    );
+}
+
+/// A receiver that fails is asked again after about 5 seconds, then after about 5 minutes, under the same id; a retry by hand comes at once.
+#[tokio::test]
+async fn a_failing_receiver_is_asked_again() {
+    let (company, receiver) = (
+        host().await.company(&unique("retries")).await,
+        Receiver::start().await,
+    );
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    receiver.next([Reply::Status(500), Reply::Status(503)]);
+    revoke_a_key(&company).await;
+    let first = hook
+        .delivery(&company, |delivery| delivery["response_code"] == 500)
+        .await;
+    assert_eq!(
+        (&first["status"], &first["attempts"], &first["error"]),
+        (&json!("pending"), &json!(1), &json!("answered 500"))
+    );
+    assert_pause(&first, 5.0);
+    assert!(
+        hook.get(&company)
+            .await
+            .at("/data/failing_since")
+            .is_string()
+    );
+    let second = hook
+        .delivery(&company, |delivery| delivery["response_code"] == 503)
+        .await;
+    assert_eq!(second["attempts"], 2);
+    assert_pause(&second, 300.0);
+
+    let id = second["id"].as_str().expect("an id");
+    let retry = format!("{}/deliveries/{id}/retry", hook.path);
+    let retried = company.client.post(&retry, json!({})).await.expect(202);
+    assert_eq!(retried.at("/data/status"), "pending");
+    let third = hook
+        .delivery(&company, |delivery| delivery["status"] == "delivered")
+        .await;
+    assert_eq!(third["attempts"], 3);
+    let received = receiver.wait_for(3).await;
+    assert!(received.iter().all(|one| one.id == id), "{received:#?}");
+    assert!(
+        received
+            .iter()
+            .all(|one| one.signatures_by(&hook.secret) == 1)
+    );
+    assert!(received.iter().all(|one| one.text == received[0].text));
+    assert_eq!(
+        hook.get(&company).await.at("/data/failing_since"),
+        &json!(null)
+    );
+
+    // What has arrived can be sent again too.
+    company.client.post(&retry, json!({})).await.expect(202);
+    assert_eq!(receiver.wait_for(4).await[3].id, id);
+    let unknown = format!("{}/deliveries/dlv_x/retry", hook.path);
+    company
+        .client
+        .post(&unknown, json!({}))
+        .await
+        .expect_error(404, "DELIVERY_NOT_FOUND");
+}
+
+/// A receiver that answers 410 is told no more, until its company wants it to be.
+#[tokio::test]
+async fn gone_disables() {
+    let (company, receiver) = (
+        host().await.company(&unique("gone")).await,
+        Receiver::start().await,
+    );
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    receiver.next([Reply::Status(410)]);
+    revoke_a_key(&company).await;
+    let failed = hook
+        .delivery(&company, |delivery| delivery["status"] == "failed")
+        .await;
+    assert_eq!(failed["response_code"], 410);
+    let shown = hook.get(&company).await;
+    assert_eq!(
+        (
+            shown.at("/data/is_active"),
+            shown.at("/data/disabled_reason")
+        ),
+        (&json!(false), &json!("gone"))
+    );
+    revoke_a_key(&company).await;
+    let path = format!("{}/deliveries", hook.path);
+    let listed = company.client.get(&path).await.expect(200);
+    assert_eq!(listed.at("/meta/total"), 1, "{}", listed.body);
+    let retry = format!("{path}/{}/retry", failed["id"].as_str().expect("an id"));
+    company
+        .client
+        .post(&retry, json!({}))
+        .await
+        .expect_error(409, "INVALID_STATE");
+    let back = company
+        .client
+        .patch(&hook.path, json!({"is_active": true}))
+        .await;
+    assert_eq!(back.expect(200).at("/data/disabled_reason"), &json!(null));
+    company.client.post(&retry, json!({})).await.expect(202);
+    receiver.wait_for(2).await;
+    hook.delivery(&company, |delivery| delivery["status"] == "delivered")
+        .await;
+}
+
+/// A redirect is not followed: it is a failure, and what it points to never hears of the event.
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let company = host().await.company(&unique("redirected")).await;
+    let (receiver, elsewhere) = (Receiver::start().await, Receiver::start().await);
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    receiver.always(Reply::RedirectTo(elsewhere.url()));
+    revoke_a_key(&company).await;
+    let failed = hook
+        .delivery(&company, |delivery| delivery["response_code"] == 307)
+        .await;
+    assert_eq!(failed["status"], "pending");
+    assert!(
+        failed["error"].to_string().contains("not followed"),
+        "{failed}"
+    );
+    tokio::time::sleep(QUIET).await;
+    assert!(elsewhere.received().is_empty());
+}
+
+/// Another company sees neither a webhook nor its deliveries, and is not told of events; lower roles read, but do not write.
+#[tokio::test]
+async fn webhooks_are_their_companys_own() {
+    let host = host().await;
+    let (owner, other) = (
+        host.company(&unique("owner")).await,
+        host.company(&unique("stranger")).await,
+    );
+    let receiver = Receiver::start().await;
+    let hook = Hook::new(&owner, &receiver, &[]).await;
+    let eavesdropper = Receiver::start().await;
+    Hook::new(&other, &eavesdropper, &[]).await;
+    revoke_a_key(&owner).await;
+    let delivered = receiver.wait_for(1).await.remove(0);
+
+    let id = hook.path.rsplit('/').next().expect("an id");
+    let foreign = other.path(&format!("/webhooks/{id}"));
+    let none = json!({});
+    let retry = format!("/deliveries/{}/retry", delivered.id);
+    for answer in [
+        other.client.get(&foreign).await,
+        other.client.patch(&foreign, none.clone()).await,
+        other.client.delete(&foreign).await,
+        other
+            .client
+            .post(&format!("{foreign}/rotate-secret"), none.clone())
+            .await,
+        other.client.get(&format!("{foreign}/deliveries")).await,
+        other
+            .client
+            .post(&format!("{foreign}{retry}"), none.clone())
+            .await,
+    ] {
+        answer.expect_error(404, "WEBHOOK_NOT_FOUND");
+    }
+    let own = Hook::new(&other, &eavesdropper, &["payout.paid"]).await;
+    other
+        .client
+        .post(&format!("{}{retry}", own.path), none.clone())
+        .await
+        .expect_error(404, "DELIVERY_NOT_FOUND");
+    other
+        .client
+        .get(&hook.path)
+        .await
+        .expect_error(403, "COMPANY_ACCESS_DENIED");
+
+    let reader = json!({"name": "reader", "role_id": 2});
+    let reader = owner.client.post(&owner.path("/api-keys"), reader).await;
+    let reader = host.client(&reader.expect(201).text("/data/key"));
+    reader.get(&hook.path).await.expect(200);
+    reader
+        .get(&format!("{}/deliveries", hook.path))
+        .await
+        .expect(200);
+    reader
+        .delete(&hook.path)
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
+    tokio::time::sleep(QUIET).await;
+    assert!(eavesdropper.received().is_empty());
+    assert_eq!(receiver.received().len(), 1);
+
+    owner.client.delete(&hook.path).await.expect(204);
+    owner
+        .client
+        .get(&hook.path)
+        .await
+        .expect_error(404, "WEBHOOK_NOT_FOUND");
+}
+
+/// An address that cannot be one, or that this host does not send to, is refused when it is saved; so is more than a company may have.
+#[tokio::test]
+async fn bad_webhooks_are_refused() {
+    let company = host().await.company(&unique("refused")).await;
+    let hooks = company.path("/webhooks");
+    for (url, code) in [
+        ("https://10.0.0.1/x", "UNSAFE_URL"),
+        ("https://169.254.169.254/latest/meta-data", "UNSAFE_URL"),
+        ("https://[::1]/", "UNSAFE_URL"),
+        ("http://1.1.1.1/x", "UNSAFE_URL"),
+        ("ftp://1.1.1.1/x", "VALIDATION_ERROR"),
+        ("https://user:word@1.1.1.1/x", "VALIDATION_ERROR"),
+        ("nothing", "VALIDATION_ERROR"),
+    ] {
+        let refused = company.client.post(&hooks, json!({"url": url})).await;
+        let refused = refused.expect_error(400, code);
+        assert_eq!(refused.at("/error/details/errors/0/field"), "url", "{url}");
+    }
+    let good = json!({"url": "https://1.1.1.1/x"});
+    let long = format!("https://1.1.1.1/{}", "x".repeat(2_000));
+    let wrong = json!({"url": long});
+    company
+        .client
+        .post(&hooks, wrong)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    let wrong = json!({"url": "https://1.1.1.1/x", "event_types": ["credits.low", "credits.high"]});
+    let refused = company.client.post(&hooks, wrong).await;
+    assert_eq!(
+        refused
+            .expect_error(400, "VALIDATION_ERROR")
+            .at("/error/details/errors/0/field"),
+        "event_types[1]"
+    );
+    let mut last = String::new();
+    for _ in 0..20 {
+        let made = company.client.post(&hooks, good.clone()).await.expect(201);
+        last = format!("{hooks}/{}", made.text("/data/id"));
+    }
+    company
+        .client
+        .post(&hooks, good.clone())
+        .await
+        .expect_error(409, "CONFLICT");
+    company
+        .client
+        .patch(&last, json!({"url": "https://10.0.0.1/"}))
+        .await
+        .expect_error(400, "UNSAFE_URL");
+    company.client.delete(&last).await.expect(204);
+    company.client.post(&hooks, good).await.expect(201);
+    let listed = company
+        .client
+        .get(&format!("{hooks}?per_page=5"))
+        .await
+        .expect(200);
+    assert_eq!(listed.at("/meta/total"), 20);
+    assert_eq!(listed.at("/data").as_array().map(Vec::len), Some(5));
+}
+
+/// The address is judged again when it is dialled: what the operator has allowed no longer is not reached.
+#[tokio::test]
+async fn the_address_is_judged_when_it_is_dialled() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let receiver = Receiver::start().await;
+    let builder = || TestHost::builder().data_dir(directory.path());
+    let mut host = builder().start().await;
+    let company = host.company("judged").await;
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    host.stop().await;
+    let host = builder().public_only().start().await;
+    let company = Company {
+        client: host.client(&company.key),
+        ..company
+    };
+    revoke_a_key(&company).await;
+    let failed = hook
+        .delivery(&company, |delivery| delivery["error"].is_string())
+        .await;
+    assert!(
+        failed["error"].to_string().contains("does not connect to"),
+        "{failed}"
+    );
+    assert_eq!(failed["response_code"], json!(null));
+    assert!(receiver.received().is_empty());
+}
+
+/// A webhook to which nothing could be delivered for five days is disabled by the next failure.
+#[tokio::test]
+async fn five_days_of_failure_disable() {
+    let mut host = TestHost::builder().start().await;
+    let company = host.company("fails").await;
+    let receiver = Receiver::start().await;
+    receiver.always(Reply::Status(500));
+    let hook = Hook::new(&company, &receiver, &["api_key.revoked"]).await;
+    revoke_a_key(&company).await;
+    hook.delivery(&company, |delivery| delivery["response_code"] == 500)
+        .await;
+    assert_eq!(hook.get(&company).await.at("/data/is_active"), true);
+    host.stop().await;
+    // As if it had begun to fail five days ago, and failed all the time.
+    let file = format!("sqlite:{}", host.data_dir.join("souk.db").display());
+    sqlx::any::install_default_drivers();
+    let mut store = <sqlx::AnyConnection as sqlx::Connection>::connect(&file)
+        .await
+        .expect("the store");
+    let five_days = 5 * 86_400_000_000_i64;
+    sqlx::query("UPDATE webhooks SET failing_since = failing_since - $1")
+        .bind(five_days)
+        .execute(&mut store)
+        .await
+        .expect("an update");
+    sqlx::Connection::close(store).await.expect("closed");
+    host.start_again().await;
+    let company = Company {
+        client: host.client(&company.key),
+        ..company
+    };
+    let since = Instant::now();
+    while hook.get(&company).await.at("/data/is_active") == true {
+        assert!(since.elapsed() < ARRIVES_WITHIN, "it is still active");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let shown = hook.get(&company).await;
+    assert_eq!(shown.at("/data/disabled_reason"), "failing");
+    hook.delivery(&company, |delivery| delivery["status"] == "failed")
+        .await;
+}
