@@ -29,6 +29,8 @@ use crate::settings::Settings;
 
 /// Requests that were cut may still hold a connection of the store; the end does not wait for them.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
+/// Runs that were cut fail at once; giving back what they held and telling their clients takes a few statements.
+const CUT_MAX: Duration = Duration::from_secs(3);
 
 pub struct Host {
     pub base_url: String,
@@ -36,7 +38,7 @@ pub struct Host {
     /// Of the platform company, when this start made it.
     pub platform: Option<Platform>,
     server: Server,
-    app: App,
+    api: ApiState,
     signals: Signals,
     settings: Settings,
 }
@@ -112,7 +114,7 @@ impl Host {
             connections_max,
             idle: settings.idle,
         };
-        let server = Server::start(listener, &options, souk_api::router(api))?;
+        let server = Server::start(listener, &options, souk_api::router(api.clone()))?;
         if let Some(address) = settings.metrics_listen {
             let address = metrics::start(address, app.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");
@@ -123,7 +125,7 @@ impl Host {
             endpoint_base_url,
             platform,
             server,
-            app,
+            api,
             signals,
             settings,
         })
@@ -135,7 +137,7 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.app, self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
@@ -144,7 +146,8 @@ impl Host {
 
 /// From the outside in: clients, connectors' sessions, the store; the threads last, since what they
 /// opened is closed through them.
-async fn stop(server: Server, app: &App, drain: Duration) {
+async fn stop(server: Server, api: &ApiState, drain: Duration) {
+    let app = api.app();
     let deadline = Instant::now() + drain;
     let cut = server.drain(drain).await;
     if cut > 0 {
@@ -154,6 +157,11 @@ async fn stop(server: Server, app: &App, drain: Duration) {
         );
     }
     app.sandbox.shut_down(deadline).await;
+    // Every run has ended by now, well or not. Only when all of them have booked it, or given back what they held, may the store close.
+    let settled = async { tokio::join!(server.ended(), api.detached_ended()) };
+    if tokio::time::timeout(CUT_MAX, settled).await.is_err() {
+        tracing::warn!("some clients were not told that their requests were cut");
+    }
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())
         .await

@@ -168,6 +168,11 @@ impl Server {
         }
     }
 
+    /// Waits until every connection has ended, after [`Server::drain`].
+    pub async fn ended(&self) {
+        self.connections.all_ended().await;
+    }
+
     pub fn stop(mut self) {
         self.phase.send_replace(Phase::Stopped);
         for thread in self.threads.drain(..) {

@@ -8,7 +8,7 @@ use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
 use crate::{LEAGUE, host, unique};
 
 /// A statement that takes as many seconds as it is told.
-async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u64) -> String {
+pub(crate) async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u64) -> String {
     let database = cluster.database(LEAGUE).await;
     let connection = seller.postgres(cluster, &database).await;
     let asset = seller

@@ -14,6 +14,7 @@ mod hosts;
 mod keys;
 mod seller_functions;
 mod sqlite_source;
+mod voids;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -20,6 +20,9 @@ const KEYS_CACHED: usize = 20_000;
 /// Kept answers live for a day, so a few minutes more do not matter.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
+/// How often a stopping host looks.
+const DETACHED_POLL: Duration = Duration::from_millis(10);
+
 /// What the operator chose.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -71,6 +74,8 @@ struct Shared {
     settings: Settings,
     limiter: Arc<Limiter>,
     principals: Cache<KeyDigest, Principal>,
+    /// One clone for each run that goes on without its client.
+    detached: Arc<()>,
 }
 
 impl ApiState {
@@ -99,6 +104,7 @@ impl ApiState {
             settings,
             limiter,
             principals,
+            detached: Arc::default(),
         }))
     }
 
@@ -131,6 +137,18 @@ impl ApiState {
 
     pub fn settings(&self) -> &Settings {
         &self.0.settings
+    }
+
+    /// To be held by a run that goes on when its client hangs up.
+    pub(crate) fn detach(&self) -> impl Send + use<> {
+        self.0.detached.clone()
+    }
+
+    /// Waits until no run goes on without its connection: what stops the host waits for them too.
+    pub async fn detached_ended(&self) {
+        while Arc::strong_count(&self.0.detached) > 1 {
+            tokio::time::sleep(DETACHED_POLL).await;
+        }
     }
 
     pub(crate) fn limiter(&self) -> &Arc<Limiter> {
