@@ -76,7 +76,7 @@ impl Host {
         souk_app::files::sweep(&app)
             .await
             .context("the companies' files cannot be swept")?;
-        souk_app::earnings::start(&app);
+        souk_app::earnings::start(&app, settings.payable_after);
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }

@@ -12,6 +12,7 @@ mod files;
 mod hostile;
 mod hosts;
 mod keys;
+mod maturity;
 mod seller_functions;
 mod sqlite_source;
 mod voids;
