@@ -114,7 +114,11 @@ impl Host {
             connections_max,
             idle: settings.idle,
         };
-        let server = Server::start(listener, &options, souk_api::router(api.clone()))?;
+        let refuse = {
+            let api = api.clone();
+            Arc::new(move |status, peer: SocketAddr| souk_api::unreadable(&api, status, peer.ip()))
+        };
+        let server = Server::start(listener, &options, souk_api::router(api.clone()), refuse)?;
         if let Some(address) = settings.metrics_listen {
             let address = metrics::start(address, app.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");

@@ -78,6 +78,7 @@ pub mod top_ups;
 pub use answer::{Created, CreatedOnce, Data, Deleted, List, PAGING, Page, Prepared, Slice};
 pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
 pub use caller::Caller;
+pub use finish::unreadable;
 pub use openapi::schema;
 pub use operation::{Access, Operation, PAGE, PER_PAGE, Param, ParamKind, SORT_ORDER, Shape};
 pub use problem::{FieldError, Problem};

@@ -3,14 +3,15 @@
 use crate::caller::Principal;
 use crate::limiter::Limiter;
 use crate::problem::Problem;
-use http::HeaderMap;
+use axum::extract::ConnectInfo;
+use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
 use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::idempotency;
 use souk_store::{Cache, Change, Db, StoreError, Topic};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -63,6 +64,24 @@ impl Settings {
             .find(|address| !self.trusts(*address))
             .unwrap_or(peer)
     }
+
+    /// The host that the client called: `Host`, or what the proxy in front of us says that it was. A proxy that appends to what its
+    /// own client sent appends at the end, so the last one counts.
+    pub fn host<'a>(&self, peer: IpAddr, headers: &'a HeaderMap) -> Option<&'a str> {
+        let forwarded = || headers.get_all("x-forwarded-host").iter().next_back();
+        let sent = match self.trusts(peer) {
+            true => forwarded().or_else(|| headers.get(header::HOST)),
+            false => headers.get(header::HOST),
+        };
+        sent?.to_str().ok()?.rsplit(',').next().map(str::trim)
+    }
+}
+
+/// Who sent a request: the other end of its connection.
+pub fn peer(extensions: &Extensions) -> IpAddr {
+    extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
 }
 
 /// Cheap to clone.
