@@ -10,12 +10,17 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use souk_tests::host::Builder;
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
 
 const ROUNDS: usize = 20;
 const STOPS: usize = 3;
 const CLIENTS: usize = 16;
 const PRICE: i64 = 2;
+/// A statement, and its deadline in milliseconds.
+const QUICK: (&str, u32) = ("SELECT n FROM t", 2_000);
+/// Runs that wait for each other, so that some end while a drain of one second does.
+const SLOW: (&str, u32) = ("SELECT n FROM t, pg_sleep(random() * 0.8)", 60_000);
 const CREDITS: i64 = 1_000_000;
 /// Claims and holds of a host that died lapse ten seconds after their run's deadline, two seconds; a loaded machine gets much longer.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -108,7 +113,7 @@ struct Market {
 }
 
 impl Market {
-    async fn open(host: TestHost) -> Market {
+    async fn open(host: TestHost, (sql, timeout_ms): (&str, u32)) -> Market {
         let cluster = PgCluster::shared().await;
         let database = cluster
             .database("CREATE TABLE t (n bigint); INSERT INTO t VALUES (7)")
@@ -126,7 +131,7 @@ impl Market {
         let asset = seller
             .asset(
                 &connection,
-                json!({"sql_logic": "SELECT n FROM t", "timeout_ms": 2000}),
+                json!({"sql_logic": sql, "timeout_ms": timeout_ms}),
             )
             .await;
         seller.publish(&asset, PRICE as u64).await;
@@ -287,7 +292,7 @@ fn assert_booked(answered: &[Charge], statement: &BTreeMap<&str, &str>) {
 /// Every answered charge is in the statement exactly once. What is there beyond them was in flight at the kill: each of those has a
 /// client that got no answer, and gets exactly this charge when it asks again. In the end nothing is held and the books balance.
 async fn rounds(host: TestHost) {
-    let mut market = Market::open(host).await;
+    let mut market = Market::open(host, QUICK).await;
     let (mut charged, mut lost_in_all) = (0, 0);
     for round in 0..rounds_wanted() {
         let from = jiff::Timestamp::now();
@@ -371,13 +376,13 @@ async fn rounds(host: TestHost) {
 }
 
 /// Stops the host under charged load whose clients cannot ask again: what was charged was answered.
-async fn stops(host: TestHost) {
-    let mut market = Market::open(host).await;
+async fn stops(host: TestHost, asset: (&str, u32)) {
+    let mut market = Market::open(host, asset).await;
     let mut charged = 0;
     for round in 0..STOPS {
         let from = jiff::Timestamp::now();
         let seen = market
-            .under_load(None, Duration::from_millis(600), async |host| {
+            .under_load(None, Duration::from_secs(2), async |host| {
                 let status = host.stop().await;
                 assert!(status.success(), "{status}\n{}", host.log());
             })
@@ -400,13 +405,10 @@ async fn stops(host: TestHost) {
     }
 }
 
-async fn on_postgres() -> TestHost {
+async fn postgres() -> Builder {
     let cluster = PgCluster::shared().await;
     let store = cluster.database("SELECT 1").await;
-    TestHost::builder()
-        .arg("--database-url", cluster.url(&store))
-        .start()
-        .await
+    TestHost::builder().arg("--database-url", cluster.url(&store))
 }
 
 /// Twenty rounds of SIGKILL on the embedded store.
@@ -418,17 +420,31 @@ async fn sigkill_under_charged_load_on_sqlite() {
 /// The same on PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigkill_under_charged_load_on_postgres() {
-    rounds(on_postgres().await).await;
+    rounds(postgres().await.start().await).await;
 }
 
 /// SIGTERM charges nobody who is not answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigterm_under_charged_load_on_sqlite() {
-    stops(TestHost::builder().start().await).await;
+    stops(TestHost::builder().start().await, QUICK).await;
 }
 
 /// The same on PostgreSQL, and it leaves no hold behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigterm_under_charged_load_on_postgres() {
-    stops(on_postgres().await).await;
+    stops(postgres().await.start().await, QUICK).await;
+}
+
+/// A drain that is too short for some of the runs charges those that it answers and no others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_drain_under_charged_load_on_sqlite() {
+    let host = TestHost::builder().arg("--drain-seconds", "1");
+    stops(host.start().await, SLOW).await;
+}
+
+/// The same on PostgreSQL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_drain_under_charged_load_on_postgres() {
+    let host = postgres().await.arg("--drain-seconds", "1");
+    stops(host.start().await, SLOW).await;
 }

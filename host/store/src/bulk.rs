@@ -285,10 +285,17 @@ impl Script {
             }
         }
         // After `BEGIN`; for it and for `COMMIT` SQLite repeats what the statement before changed.
-        check(&self.rows, changed.get(1..=self.rows.len()).unwrap_or_default()).map_err(|error| {
+        check(
+            &self.rows,
+            changed.get(1..=self.rows.len()).unwrap_or_default(),
+        )
+        .map_err(|error| {
             // Every row that is inserted is counted and accounts are never closed, so this is a defect.
             tracing::error!(%error, "a booking changed other rows than it should have");
-            WholeError { error, in_doubt: true }
+            WholeError {
+                error,
+                in_doubt: true,
+            }
         })
     }
 }

@@ -102,8 +102,8 @@ pub(super) async fn keep_log_short(path: PathBuf, options: AnyConnectOptions, wr
     let index = PathBuf::from(index);
     loop {
         tokio::time::sleep(LOOK).await;
-        let is_long = log_length(&index)
-            .is_ok_and(|(pages, copied)| pages > LOG_PAGES && copied < pages);
+        let is_long =
+            log_length(&index).is_ok_and(|(pages, copied)| pages > LOG_PAGES && copied < pages);
         if is_long && let Err(error) = checkpoint(&options, &writer).await {
             // A full disk, most likely: whoever writes next is told.
             tracing::warn!(%error, "the store's log could not be checkpointed");
@@ -158,13 +158,19 @@ mod tests {
         let (before, copied) = log_length(&index).unwrap();
         assert!(before > 1 && copied == 0, "{before} {copied}");
 
-        let told = writer.fetch_one("PRAGMA wal_checkpoint(PASSIVE)").await.unwrap();
+        let told = writer
+            .fetch_one("PRAGMA wal_checkpoint(PASSIVE)")
+            .await
+            .unwrap();
         let told = (told.get::<i64, _>(1) as u32, told.get::<i64, _>(2) as u32);
         assert_eq!(log_length(&index).unwrap(), told);
         assert_eq!(told, (before, before));
 
         writer.execute("INSERT INTO t VALUES (2)").await.unwrap();
         let (after, copied) = log_length(&index).unwrap();
-        assert!(after < before && copied == 0, "begun anew: {after} {copied}");
+        assert!(
+            after < before && copied == 0,
+            "begun anew: {after} {copied}"
+        );
     }
 }

@@ -282,12 +282,13 @@ async fn free_runs_are_counted() {
             "{}",
             store.name
         );
-        let recorded: i64 = sqlx::query("SELECT COUNT(*) AS value FROM executions WHERE product_id = $1")
-            .bind(market.product.id())
-            .fetch_one(&mut *read)
-            .await
-            .unwrap()
-            .get("value");
+        let recorded: i64 =
+            sqlx::query("SELECT COUNT(*) AS value FROM executions WHERE product_id = $1")
+                .bind(market.product.id())
+                .fetch_one(&mut *read)
+                .await
+                .unwrap()
+                .get("value");
         assert_eq!(recorded as u64 + teller.records_dropped(), 701);
         let read_back = executions::get(&mut read, &market.seller, &failed.id)
             .await
