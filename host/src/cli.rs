@@ -194,6 +194,16 @@ pub struct Options {
     )]
     pub stripe_base_url: Option<String>,
 
+    /// What sellers earn by a call becomes payable when the call is this old [default: 604800, seven days]. Looked at as often, but
+    /// at least hourly.
+    #[arg(
+        long,
+        env = "SOUK_PAYABLE_AFTER_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Payments"
+    )]
+    pub payable_after_seconds: Option<u64>,
+
     /// Threads that serve requests [default: one per core].
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
@@ -299,6 +309,7 @@ impl Options {
             stripe_secret_key: self.stripe_secret_key.or(next.stripe_secret_key),
             stripe_webhook_secret: self.stripe_webhook_secret.or(next.stripe_webhook_secret),
             stripe_base_url: self.stripe_base_url.or(next.stripe_base_url),
+            payable_after_seconds: self.payable_after_seconds.or(next.payable_after_seconds),
             workers: self.workers.or(next.workers),
             connections_max: self.connections_max.or(next.connections_max),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
@@ -357,6 +368,7 @@ mod tests {
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
+            payable_after_seconds = 6
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -30,6 +30,8 @@ use crate::settings::Settings;
 
 /// Requests that were cut may still hold a connection of the store; the end does not wait for them.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
+/// Runs that were cut fail at once; giving back what they held and telling their clients takes a few statements.
+const CUT_MAX: Duration = Duration::from_secs(3);
 
 pub struct Host {
     pub base_url: String,
@@ -37,7 +39,7 @@ pub struct Host {
     /// Of the platform company, when this start made it.
     pub platform: Option<Platform>,
     server: Server,
-    app: App,
+    api: ApiState,
     webhooks: Dispatcher,
     signals: Signals,
     settings: Settings,
@@ -76,7 +78,7 @@ impl Host {
         souk_app::files::sweep(&app)
             .await
             .context("the companies' files cannot be swept")?;
-        souk_app::earnings::start(&app);
+        souk_app::earnings::start(&app, settings.payable_after);
         let webhooks = souk_app::webhooks::start(&app)
             .await
             .context("webhooks cannot be delivered")?;
@@ -117,7 +119,11 @@ impl Host {
             connections_max,
             idle: settings.idle,
         };
-        let server = Server::start(listener, &options, souk_api::router(api))?;
+        let refuse = {
+            let api = api.clone();
+            Arc::new(move |status, peer: SocketAddr| souk_api::unreadable(&api, status, peer.ip()))
+        };
+        let server = Server::start(listener, &options, souk_api::router(api.clone()), refuse)?;
         if let Some(address) = settings.metrics_listen {
             let address = metrics::start(address, app.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");
@@ -128,7 +134,7 @@ impl Host {
             endpoint_base_url,
             platform,
             server,
-            app,
+            api,
             webhooks,
             signals,
             settings,
@@ -141,7 +147,7 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.app, self.webhooks, self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, self.webhooks, self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
@@ -150,7 +156,8 @@ impl Host {
 
 /// From the outside in: clients, connectors' sessions, deliveries to webhooks, the store; the threads last, since what they
 /// opened is closed through them.
-async fn stop(server: Server, app: &App, webhooks: Dispatcher, drain: Duration) {
+async fn stop(server: Server, api: &ApiState, webhooks: Dispatcher, drain: Duration) {
+    let app = api.app();
     let deadline = Instant::now() + drain;
     let cut = server.drain(drain).await;
     if cut > 0 {
@@ -160,6 +167,11 @@ async fn stop(server: Server, app: &App, webhooks: Dispatcher, drain: Duration) 
         );
     }
     app.sandbox.shut_down(deadline).await;
+    // Every run has ended by now, well or not. Only when all of them have booked it, or given back what they held, may the store close.
+    let settled = async { tokio::join!(server.ended(), api.detached_ended()) };
+    if tokio::time::timeout(CUT_MAX, settled).await.is_err() {
+        tracing::warn!("some clients were not told that their requests were cut");
+    }
     webhooks.shut_down(deadline).await;
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())

@@ -2,7 +2,7 @@
 //! `current_thread` runtime, so that a request never changes threads and a connector's warm sessions can
 //! be local to one.
 //!
-//! It refuses to know what is served: that is a `Router`. Start reading at [`Server::start`].
+//! It refuses to know what is served: that is a `Router`, and a [`Refuse`] for what cannot be read. Start reading at [`Server::start`].
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -22,6 +22,8 @@ use tokio::runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Sleep;
 use tower::Service;
+
+use crate::refusals::{Refuse, Wire};
 
 /// A request line and its headers: more than any client of ours sends, little enough that every allowed
 /// connection may hold it.
@@ -115,7 +117,12 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Server {
-    pub fn start(listener: TcpListener, options: &Options, router: Router) -> io::Result<Server> {
+    pub fn start(
+        listener: TcpListener,
+        options: &Options,
+        router: Router,
+        refuse: Refuse,
+    ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let connections = Connections::new(options.connections_max);
         let (phase, _) = watch::channel(Phase::Serving);
@@ -126,6 +133,7 @@ impl Server {
             let (inbox, accepted) = mpsc::unbounded_channel();
             let worker = Worker {
                 router: router.clone(),
+                refuse: refuse.clone(),
                 idle: options.idle,
                 phase: phase.subscribe(),
             };
@@ -166,6 +174,11 @@ impl Server {
             // The acceptor is gone, and its permit with it.
             Err(_) => self.connections.max - self.connections.permits.available_permits(),
         }
+    }
+
+    /// Waits until every connection has ended, after [`Server::drain`].
+    pub async fn ended(&self) {
+        self.connections.all_ended().await;
     }
 
     pub fn stop(mut self) {
@@ -240,6 +253,7 @@ async fn accept(
 
 struct Worker {
     router: Router,
+    refuse: Refuse,
     idle: Duration,
     phase: watch::Receiver<Phase>,
 }
@@ -258,7 +272,13 @@ impl Worker {
                 let phase = self.phase.clone();
                 match prepare(connection.stream) {
                     Ok(stream) => {
-                        let served = serve(http.clone(), stream, connection.peer, router, phase);
+                        let wire = Wire {
+                            stream,
+                            peer: connection.peer,
+                            refuse: self.refuse.clone(),
+                            dressed: Vec::new(),
+                        };
+                        let served = serve(http.clone(), wire, router, phase);
                         tokio::spawn(async move {
                             served.await;
                             drop(connection.permit);
@@ -291,17 +311,17 @@ fn prepare(stream: std::net::TcpStream) -> io::Result<TcpStream> {
 
 async fn serve(
     http: http1::Builder,
-    stream: TcpStream,
-    peer: SocketAddr,
+    wire: Wire,
     router: Router,
     mut phase: watch::Receiver<Phase>,
 ) {
+    let peer = wire.peer;
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(body);
         request.extensions_mut().insert(ConnectInfo(peer));
         router.clone().call(request)
     });
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(wire), service));
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
@@ -378,7 +398,12 @@ mod tests {
 
     fn start(router: Router) -> Server {
         let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        Server::start(listener, &options(), router).unwrap()
+        let refuse = |status, _| {
+            let mut answer = hyper::Response::new(b"{}".to_vec());
+            *answer.status_mut() = status;
+            answer
+        };
+        Server::start(listener, &options(), router, Arc::new(refuse)).unwrap()
     }
 
     async fn send(stream: &mut TcpStream, request: &str) {
@@ -471,9 +496,9 @@ mod tests {
             "y".repeat(HEAD_BYTES_MAX)
         );
         send(&mut huge, &head).await;
-        let mut start = [0; 12];
-        huge.read_exact(&mut start).await.unwrap();
-        assert_eq!(&start, b"HTTP/1.1 431");
+        let answer = read_to_end(huge).await;
+        assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+        assert!(answer.ends_with("\r\n\r\n{}"), "{answer}");
         server.stop();
     }
 }

@@ -9,6 +9,7 @@ mod listener;
 mod logs;
 mod metrics;
 mod ready;
+mod refusals;
 mod serve;
 mod settings;
 

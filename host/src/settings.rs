@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
+use souk_domain::payments::MATURE_AFTER;
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
 
@@ -53,6 +54,7 @@ pub struct Settings {
     pub trust_proxy: Vec<IpNet>,
     pub payment_provider: PaymentProvider,
     pub stripe: Option<StripeAccount>,
+    pub payable_after: Duration,
     pub workers: usize,
     pub connections_max: usize,
     pub idle: Duration,
@@ -72,6 +74,9 @@ const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
 const DRAIN_SECONDS: u64 = 20;
 const IP_RATE_LIMIT: u32 = 6000;
+const SECOND: Duration = Duration::from_secs(1);
+/// A year: whoever waits longer for what was earned has mistyped.
+const PAYABLE_AFTER_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// More threads than this is a typing error.
 const WORKERS_MAX: usize = 1024;
 
@@ -130,6 +135,15 @@ impl Settings {
             "--payment-provider stripe needs --stripe-secret-key and --stripe-webhook-secret"
         );
 
+        let payable_after = options
+            .payable_after_seconds
+            .map_or(MATURE_AFTER, Duration::from_secs);
+        ensure!(
+            (SECOND..=PAYABLE_AFTER_MAX).contains(&payable_after),
+            "--payable-after-seconds must be 1 to {}",
+            PAYABLE_AFTER_MAX.as_secs()
+        );
+
         Ok(Settings {
             listen: options.listen.unwrap_or(LISTEN),
             database_url,
@@ -150,6 +164,7 @@ impl Settings {
             trust_proxy: options.trust_proxy,
             payment_provider,
             stripe,
+            payable_after,
             workers,
             connections_max,
             idle: Duration::from_secs(idle_seconds),
@@ -273,6 +288,16 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("--workers")
+        );
+        let given = Options {
+            payable_after_seconds: Some(0),
+            ..Options::default()
+        };
+        assert!(
+            Settings::resolve(given, &SERVE)
+                .unwrap_err()
+                .to_string()
+                .contains("--payable-after-seconds")
         );
         let given = Options {
             base_url: Some("example.com".to_owned()),

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
 
+use crate::hosts::MASTER_KEY;
 use crate::{LEAGUE, host, unique};
 
 /// A statement that takes as many seconds as it is told.
-async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u64) -> String {
+pub(crate) async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u64) -> String {
     let database = cluster.database(LEAGUE).await;
     let connection = seller.postgres(cluster, &database).await;
     let asset = seller
@@ -132,6 +133,54 @@ async fn a_retry_on_another_host_charges_once() {
         .await
         .expect(200);
     assert_eq!(books.at("/data/balanced"), true, "{}", books.body);
+}
+
+/// However many ask at once under one key, through whichever host: one run, one charge, one answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_under_one_key_charges_once() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let start = || {
+        TestHost::builder()
+            .arg("--database-url", &url)
+            .env("SOUK_MASTER_KEY", MASTER_KEY)
+            .start()
+    };
+    let (one, other) = (start().await, start().await);
+    let seller = one.company("seller").await;
+    let buyer = one.buyer("buyer", 100).await;
+    let asset = slow_asset(&seller, cluster, 3).await;
+    let call = |number: usize| {
+        let host = if number.is_multiple_of(2) {
+            &one
+        } else {
+            &other
+        };
+        let (client, buyer) = (host.client(&buyer.key), buyer.clone());
+        let asset = asset.clone();
+        tokio::spawn(async move { execute(&client, &buyer, &asset, "burst", 1).await })
+    };
+    let calls: Vec<_> = (0..24).map(call).collect();
+    let mut answered = Vec::new();
+    for call in calls {
+        let answer = call.await.expect("no panic");
+        match answer.status.as_u16() {
+            200 => answered.push(answer),
+            _ => drop(answer.expect_error(409, "IDEMPOTENCY_IN_PROGRESS")),
+        }
+    }
+    for number in 0..2 {
+        let again = call(number).await.expect("no panic").expect(200);
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        answered.push(again);
+    }
+    let first = &answered[0];
+    assert!(answered.iter().all(|answer| answer.body == first.body));
+    let path = buyer.path("/credits/transactions?type=charge");
+    let statement = buyer.client.get(&path).await.expect(200);
+    assert_eq!(statement.at("/meta/total"), 1, "{}", statement.body);
+    assert_eq!(statement.at("/data/0/id"), first.at("/meta/transaction_id"));
+    assert_eq!(buyer.balance().await, 97);
 }
 
 /// A host that is killed while a run is in flight has charged nothing; the same key then runs once, and is answered alike after one more

@@ -1,8 +1,11 @@
 //! The customer data route: by path and by Host, with endpoint keys and what they may not do.
 
-use serde_json::json;
+use std::net::IpAddr;
 
-use crate::{host, league, unique};
+use serde_json::json;
+use souk_tests::{Answer, PgCluster, TestHost};
+
+use crate::{LEAGUE, host, league, unique};
 
 async fn endpoint_key(league: &crate::League, endpoint: &str) -> String {
     let path = league.seller.path(&format!("/endpoints/{endpoint}/keys"));
@@ -15,7 +18,7 @@ async fn endpoint_key(league: &crate::League, endpoint: &str) -> String {
         .text("/data/key")
 }
 
-/// A key that the seller minted fetches its endpoint free of charge, by all three spellings.
+/// A key that the seller minted fetches its endpoint free of charge, by its slug and by the seller's handle.
 #[tokio::test]
 async fn an_endpoint_key_fetches_its_endpoint_by_every_spelling() {
     let league = league().await;
@@ -40,6 +43,65 @@ async fn an_endpoint_key_fetches_its_endpoint_by_every_spelling() {
     assert_eq!(by_slug.at("/data/service/billing/reason"), "owner");
     assert_eq!(by_slug.at("/data/service/endpoint_slug"), &json!(slug));
     assert_eq!(by_slug.at("/data/service/pagination/has_more"), true);
+}
+
+/// A seller is named by the host that its client called: by `Host`, or by what a trusted proxy says in its place. Nobody else is
+/// believed.
+#[tokio::test]
+async fn the_host_names_the_seller() {
+    let host = TestHost::builder()
+        .arg("--endpoint-base-url", "http://data.example.com")
+        .arg("--trust-proxy", "127.0.0.2/32")
+        .start()
+        .await;
+    let cluster = PgCluster::shared().await;
+    let seller = host.company("acme").await;
+    let database = cluster.database(LEAGUE).await;
+    let connection = seller.postgres(cluster, &database).await;
+    let fields = json!({"slug": "matches", "source": {"schema": "public", "table": "matches"},
+        "fields": [{"name": "id"}], "order_by": ["id"]});
+    let endpoint = seller.endpoint(&connection, fields).await;
+    seller.publish(&endpoint, 1).await;
+    let address = seller.path(&format!("/endpoints/{endpoint}/url"));
+    let address = seller.client.get(&address).await.expect(200);
+    let published = "http://acme.data.example.com/endpoints/v1/matches";
+    assert_eq!(address.at("/data/url"), published);
+
+    let fetch = async |from: [u8; 4], headers: &[(&str, &str)]| {
+        let http = reqwest::Client::builder()
+            .local_address(IpAddr::from(from))
+            .build()
+            .expect("a client");
+        let path = "/endpoints/v1/matches?limit=2";
+        let mut request = http
+            .get(format!("{}{path}", host.base_url))
+            .header("x-api-key", &seller.key);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request).await
+    };
+    let (proxy, anybody) = ([127, 0, 0, 2], [127, 0, 0, 1]);
+    let (acme, other) = ("acme.data.example.com", "other.data.example.com");
+    let next = format!("{published}?start=2&limit=2");
+    for (from, headers) in [
+        (anybody, &[("host", acme)][..]),
+        (anybody, &[("host", acme), ("x-forwarded-host", other)]),
+        (proxy, &[("host", acme)]),
+        (proxy, &[("host", "souk"), ("x-forwarded-host", acme)]),
+    ] {
+        let page = fetch(from, headers).await.expect(200);
+        let link = page.at("/data/service/pagination/next_url");
+        assert_eq!(link, &json!(next), "{headers:?}");
+    }
+    for (from, headers) in [
+        (anybody, &[("host", other)][..]),
+        (proxy, &[("host", acme), ("x-forwarded-host", other)]),
+    ] {
+        fetch(from, headers)
+            .await
+            .expect_error(403, "COMPANY_ACCESS_DENIED");
+    }
 }
 
 /// An endpoint key opens nothing else: no other endpoint, no unknown slug, no management.

@@ -58,7 +58,7 @@ async fn the_path_names_the_caller_or_the_owner() {
     assert_eq!(buyer.balance().await, 6);
 }
 
-/// By handle and slug, with GET and POST.
+/// By handle and slug, with POST, and with GET in either spelling of a parameter.
 #[tokio::test]
 async fn analyze_runs_by_handle_and_slug() {
     let league = league().await;
@@ -77,21 +77,26 @@ async fn analyze_runs_by_handle_and_slug() {
         .post(&path, json!({"params": {"team": "Celtic"}}))
         .await
         .expect(200);
-    let got = buyer.client.get(&format!("{path}?team=Celtic")).await;
-    let got = if got.status == 200 {
-        got
-    } else {
-        buyer
-            .client
-            .get(&format!("{path}?params.team=Celtic"))
-            .await
-            .expect(200)
-    };
-    assert_eq!(
-        posted.at("/data/answer_value"),
-        got.at("/data/answer_value")
+    for query in ["team=Celtic", "params.team=Celtic"] {
+        let path = format!("{path}?{query}");
+        let got = buyer.client.get(&path).await.expect(200);
+        assert_eq!(
+            got.at("/data/answer_value"),
+            posted.at("/data/answer_value")
+        );
+    }
+    let default = buyer.client.get(&path).await.expect(200);
+    assert_ne!(
+        default.at("/data/answer_value"),
+        posted.at("/data/answer_value")
     );
-    assert_eq!(buyer.balance().await, 8);
+    let both = format!("{path}?team=Celtic&params.team=Celtic");
+    buyer
+        .client
+        .get(&both)
+        .await
+        .expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(buyer.balance().await, 6);
 }
 
 /// Without the credits nothing runs and nothing is charged.

@@ -40,10 +40,20 @@ async fn a_fault_at_the_source_costs_nothing() {
         .expect_error(504, "EXECUTION_TIMEOUT");
 
     let many = asset("SELECT id FROM matches WHERE id > :n").await;
-    let answer = seller.execute(&many, json!({})).await;
+    let answer = seller
+        .execute(&many, json!({}))
+        .await
+        .expect_error(502, "SOURCE_ERROR");
+    for (name, expected) in [
+        ("blame", json!("source")),
+        ("reason", json!("bad_answer")),
+        ("charged", json!(false)),
+    ] {
+        assert_eq!(answer.body["error"]["details"][name], expected);
+    }
     assert!(
-        answer.status.is_client_error() || answer.status.is_server_error(),
-        "250 rows are no single value: {}",
+        answer.text("/error/message").contains("rows"),
+        "{}",
         answer.body
     );
     seller.execute(&failing, json!({"n": 1})).await.expect(200);

@@ -8,7 +8,8 @@ use souk_tests::{PgCluster, TestHost};
 use crate::LEAGUE;
 
 /// Hosts that share a store share its master key too.
-const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+pub(crate) const MASTER_KEY: &str =
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 /// A change travels by NOTIFY, in milliseconds; a loaded machine gets a hundred times as long.
 const HEARD_WITHIN: Duration = Duration::from_secs(10);
 

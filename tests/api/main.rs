@@ -14,8 +14,10 @@ mod files;
 mod hostile;
 mod hosts;
 mod keys;
+mod maturity;
 mod seller_functions;
 mod sqlite_source;
+mod voids;
 mod webhooks;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! Functions of a seller's own API, section 4.7 of the specification.
 
 use serde_json::{Value, json};
-use souk_tests::seller_api::{API_KEY, SellerApi};
+use souk_tests::seller_api::{API_KEY, SECRET, SPOILT, SellerApi};
 use souk_tests::{Answer, Company};
 
 use crate::{host, unique};
@@ -169,6 +169,37 @@ async fn a_function_that_fails_cannot_be_published() {
         )
         .await;
     assert_eq!(refusal.status.as_u16(), 409, "{}", refusal.body);
+}
+
+/// When a published function fails, its words reach the owner who must mend it, and nobody else.
+#[tokio::test]
+async fn the_sellers_error_text_is_for_the_owner_only() {
+    let shop = shop().await;
+    let asset = shop
+        .seller
+        .asset(&shop.connection, json!({"name": "sum", "slug": unique("fn"), "function_id": "sum_goals", "result_type": "number",
+            "parameters": [{"name": "team", "type": "string", "default": "Ajax"}]}))
+        .await;
+    shop.seller.publish(&asset, 2).await;
+    for team in SPOILT {
+        let params = json!({"team": team});
+        let status = if team == "Refused" { 400 } else { 502 };
+        let told = shop.seller.execute(&asset, params.clone()).await;
+        let told = told.expect(status);
+        let words = told.at("/error/details/source_message").to_string();
+        assert!(words.contains(SECRET), "{team}: {}", told.body);
+
+        let kept = shop.buyer.execute(&asset, params).await.expect(status);
+        assert!(!kept.body.to_string().contains(SECRET), "{}", kept.body);
+        assert!(
+            !format!("{:?}", kept.headers).contains(SECRET),
+            "{team}: {:?}",
+            kept.headers
+        );
+        assert_eq!(kept.at("/error/code"), told.at("/error/code"), "{team}");
+        assert_eq!(kept.at("/error/details/charged"), false, "{}", kept.body);
+    }
+    assert_eq!(shop.buyer.balance().await, 100);
 }
 
 /// The connection test proves that both routings answer alike, and says where they differ.

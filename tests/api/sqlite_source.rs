@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions, Connection, Executor};
 use crate::{host, unique};
 
 /// A database file with a table of sales.
-async fn dataset(rows: u32) -> Vec<u8> {
+pub(crate) async fn dataset(rows: u32) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("sales.db");
     let mut db = sqlx::sqlite::SqliteConnectOptions::new()

@@ -14,11 +14,15 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 pub const API_KEY: &str = "seller-secret-0123456789";
+/// In whatever the API says when a team of [`SPOILT`] is asked for.
+pub const SECRET: &str = "at /srv/pricing/margins.py:42";
+/// Teams by which a function that worked fails, each in its own way.
+pub const SPOILT: [&str; 5] = ["Broken", "Refused", "Locked", "Garbled", "Renamed"];
 
 /// Functions of the sample API. Every one is reached by function routing (`POST /`) and by direct
 /// routing (`POST /{function_id}`).
 ///
-/// - `sum_goals` {team}: 21 for every team but `"Nobody"` (400: missing)
+/// - `sum_goals` {team}: 21 for every team, 0 for `"Nobody"`, no team: 400; [`SPOILT`] teams make it fail with a [`SECRET`] in its words
 /// - `describe_team` {team}: a string
 /// - `differs`: another number by direct routing
 /// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `hangs_up`, `teapot`: the ways to be wrong
@@ -110,6 +114,14 @@ async fn answer(
         "sum_goals" => match params["team"].as_str() {
             None => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": "Missing required parameter: team"}))).into_response(),
             Some("Nobody") => ok(json!(0)),
+            Some("Broken") => (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({"error": SECRET}))).into_response(),
+            Some("Refused") => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": SECRET}))).into_response(),
+            Some("Locked") => (StatusCode::UNAUTHORIZED, axum::Json(json!({"error": SECRET}))).into_response(),
+            Some("Garbled") => format!("<html>{SECRET}</html>").into_response(),
+            Some("Renamed") => {
+                let body = json!({"error": SECRET, "received": SECRET, "available_functions": [SECRET]});
+                (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+            }
             Some(_) => ok(json!(21)),
         },
         "describe_team" => ok(json!(format!("a team called {}", params["team"].as_str().unwrap_or("?")))),

@@ -228,7 +228,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<ApiState> for Path<T> {
         match axum::extract::Path::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Path(value)),
             Err(PathRejection::FailedToDeserializePathParams(error)) => {
-                let error = FieldError::new("path", "invalid", error.body_text());
+                let text = error.body_text();
+                let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
+                let error = FieldError::new("path", "invalid", text);
                 Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
             }
             Err(error) => Err(Problem::internal(error)),

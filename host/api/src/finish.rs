@@ -5,16 +5,18 @@ use crate::caller::Principal;
 use crate::limiter::{Limits, Scope, Standing};
 use crate::problem::Problem;
 use crate::routes::Mounted;
+use crate::state::peer;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::BytesMut;
+use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
 use souk_store::teller::KeyUse;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -24,6 +26,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// One request on its way through.
 pub struct Call {
@@ -38,12 +41,12 @@ pub struct Call {
 
 impl Call {
     pub fn begin(request: &Request, state: &ApiState) -> Call {
+        let peer = peer(request.extensions());
+        Call::of(state.settings().client(peer, request.headers()))
+    }
+
+    fn of(peer: IpAddr) -> Call {
         let now = Timestamp::from(SystemTime::now());
-        let peer = request
-            .extensions()
-            .get::<ConnectInfo<SocketAddr>>()
-            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
-        let peer = state.settings().client(peer, request.headers());
         Call {
             now,
             request_id: RequestId::generate_at(now),
@@ -159,10 +162,7 @@ impl Call {
         let (status, headers, body) = problem.into_parts(self.request_id.as_str());
         *response = Response::new(Body::from(body));
         *response.status_mut() = status;
-        response.headers_mut().insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
         for (name, value) in headers {
             response.headers_mut().insert(name, value);
         }
@@ -205,6 +205,21 @@ impl Call {
                 .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
     }
+}
+
+/// The answer to a request whose head could not be read, `status` being what is wrong with it. It counts against its address: no key
+/// can be seen in it.
+pub fn unreadable(state: &ApiState, status: StatusCode, peer: IpAddr) -> Response<Vec<u8>> {
+    let mut call = Call::of(peer);
+    let refused = call.spend_address(state).err();
+    let problem = refused.unwrap_or_else(|| Problem::for_status(status));
+    let (status, headers, body) = problem.into_parts(call.request_id.as_str());
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response.headers_mut().extend(headers);
+    call.finish(state, &mut response);
+    response.map(|_| body)
 }
 
 fn is_json(response: &Response) -> bool {

@@ -81,6 +81,7 @@ pub use answer::{
 };
 pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
 pub use caller::Caller;
+pub use finish::unreadable;
 pub use openapi::schema;
 pub use operation::{Access, Operation, PAGE, PER_PAGE, Param, ParamKind, SORT_ORDER, Shape};
 pub use problem::{FieldError, Problem};

@@ -291,6 +291,11 @@ impl Problem {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 Problem::unsupported_media_type("application/json")
             }
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Problem::new(
+                status,
+                "HEADERS_TOO_LARGE",
+                "the request line and headers are too large; send at most 100 headers of 32 KiB together",
+            ),
             status if status.is_client_error() => {
                 Problem::new(status, "INVALID_REQUEST", "the request cannot be read")
             }

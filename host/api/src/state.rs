@@ -3,14 +3,15 @@
 use crate::caller::Principal;
 use crate::limiter::Limiter;
 use crate::problem::Problem;
-use http::HeaderMap;
+use axum::extract::ConnectInfo;
+use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
 use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::idempotency;
 use souk_store::{Cache, Change, Db, StoreError, Topic};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +20,9 @@ const KEYS_CACHED: usize = 20_000;
 
 /// Kept answers live for a day, so a few minutes more do not matter.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+/// How often a stopping host looks.
+const DETACHED_POLL: Duration = Duration::from_millis(10);
 
 /// What the operator chose.
 #[derive(Clone, Debug)]
@@ -60,6 +64,24 @@ impl Settings {
             .find(|address| !self.trusts(*address))
             .unwrap_or(peer)
     }
+
+    /// The host that the client called: `Host`, or what the proxy in front of us says that it was. A proxy that appends to what its
+    /// own client sent appends at the end, so the last one counts.
+    pub fn host<'a>(&self, peer: IpAddr, headers: &'a HeaderMap) -> Option<&'a str> {
+        let forwarded = || headers.get_all("x-forwarded-host").iter().next_back();
+        let sent = match self.trusts(peer) {
+            true => forwarded().or_else(|| headers.get(header::HOST)),
+            false => headers.get(header::HOST),
+        };
+        sent?.to_str().ok()?.rsplit(',').next().map(str::trim)
+    }
+}
+
+/// Who sent a request: the other end of its connection.
+pub fn peer(extensions: &Extensions) -> IpAddr {
+    extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip())
 }
 
 /// Cheap to clone.
@@ -71,6 +93,8 @@ struct Shared {
     settings: Settings,
     limiter: Arc<Limiter>,
     principals: Cache<KeyDigest, Principal>,
+    /// One clone for each run that goes on without its client.
+    detached: Arc<()>,
 }
 
 impl ApiState {
@@ -99,6 +123,7 @@ impl ApiState {
             settings,
             limiter,
             principals,
+            detached: Arc::default(),
         }))
     }
 
@@ -131,6 +156,18 @@ impl ApiState {
 
     pub fn settings(&self) -> &Settings {
         &self.0.settings
+    }
+
+    /// To be held by a run that goes on when its client hangs up.
+    pub(crate) fn detach(&self) -> impl Send + use<> {
+        self.0.detached.clone()
+    }
+
+    /// Waits until no run goes on without its connection: what stops the host waits for them too.
+    pub async fn detached_ended(&self) {
+        while Arc::strong_count(&self.0.detached) > 1 {
+            tokio::time::sleep(DETACHED_POLL).await;
+        }
     }
 
     pub(crate) fn limiter(&self) -> &Arc<Limiter> {

@@ -2,29 +2,30 @@
 
 use std::time::Duration;
 
-use souk_domain::payments::MATURE_AFTER;
 use souk_domain::time::Timestamp;
 use souk_store::{Db, StoreError, maturity};
 
 use crate::App;
 
 /// Earnings wait for days, so an hour more does not matter.
-const EVERY: Duration = Duration::from_secs(3600);
+const EVERY_MAX: Duration = Duration::from_secs(3600);
+const EVERY_MIN: Duration = Duration::from_secs(1);
 
-/// Lets earnings mature now and from then on, on the current runtime.
-pub fn start(app: &App) {
+/// Lets earnings mature when their charge is `age` old, now and from then on, on the current runtime.
+pub fn start(app: &App, age: Duration) {
     let app = app.clone();
+    let every = age.clamp(EVERY_MIN, EVERY_MAX);
     tokio::spawn(async move {
         loop {
             let now = app.clock.now();
-            match mature(&app.db, now.before(MATURE_AFTER), now).await {
+            match mature(&app.db, now.before(age), now).await {
                 Ok(0) => {}
                 Ok(sellers) => tracing::info!(sellers, "earnings became payable"),
                 Err(error) => {
                     tracing::warn!(%error, "earnings could not become payable; trying again later");
                 }
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(every).await;
         }
     });
 }

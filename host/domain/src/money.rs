@@ -15,7 +15,19 @@ const _: () = assert!(SELLER_CENTS_PER_CREDIT + PLATFORM_CENTS_PER_CREDIT == CEN
 pub const CREDITS_MAX: i64 = 100_000_000_000;
 
 /// A whole, non-negative number of credits, at most [`CREDITS_MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[serde(try_from = "i64", into = "i64")]
 pub struct Credits(i64);
 

@@ -417,3 +417,28 @@ async fn a_shut_down_sandbox_refuses() {
         FaultKind::ShuttingDown
     );
 }
+
+/// What is in flight or waits when the time of `shut_down` is over is told so at once, and does not wait for its own deadline.
+#[tokio::test]
+async fn a_shut_down_sandbox_cuts_what_takes_longer() {
+    let sandbox = with_guest(guests::SILENT).await;
+    let one = PoolLimits {
+        sessions_max: 1,
+        queue_max: 8,
+    };
+    let source = source_with("silent", "{}", one);
+    let runs: Vec<_> = (0..3)
+        .map(|_| {
+            let (sandbox, source) = (sandbox.sandbox.clone(), source.clone());
+            tokio::spawn(async move { sandbox.run(&source, query("select 1"), within(60)).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let begun = Instant::now();
+    sandbox.shut_down(begun + Duration::from_millis(100)).await;
+    for run in runs {
+        let fault = run.await.unwrap().unwrap_err();
+        assert_eq!(fault.kind, FaultKind::ShuttingDown, "{fault:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}

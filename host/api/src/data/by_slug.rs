@@ -25,7 +25,7 @@ pub async fn fetch_data(
     query: Query,
     raw: RawBody,
 ) -> Result<Response, Problem> {
-    let handle = handle_of_host(api.settings(), &raw.parts.headers);
+    let handle = handle_of_host(api.settings(), &raw.parts);
     let link = match &handle {
         Some(handle) => url(api.settings(), handle, &slug),
         None => format!("{}/endpoints/v1/{slug}", api.settings().base_url),

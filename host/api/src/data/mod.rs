@@ -1,15 +1,16 @@
 //! The customer data route: the only place where endpoint keys are taken.
 //!
-//! A seller is named by the subdomain of `Host` (and by nothing else that a client can send), by the
-//! path, or by the key itself: an endpoint key names its endpoint, an analytics key its company.
+//! A seller is named by the subdomain of `Host` (or of what a trusted proxy forwards for it, and by
+//! nothing else that a client can send), by the path, or by the key itself: an endpoint key names its endpoint, an analytics key its company.
 
 pub mod by_handle;
 pub mod by_slug;
 
 use crate::runs::{self, payer, refusal};
+use crate::state::peer;
 use crate::{ApiState, Caller, Param, ParamKind, Problem, Query, RawBody, Routes, Settings};
 use axum::response::Response;
-use http::HeaderMap;
+use http::request::Parts;
 use souk_app::failure::Refusal;
 use souk_app::fetch::{self, Wanted};
 use souk_app::products::{self, EndpointSnapshot};
@@ -174,9 +175,9 @@ async fn of_analytics_key(
     found.map_err(|error| refusal("endpoint", slug)(error.into()))
 }
 
-/// The seller's handle in the subdomain of `Host`, if the request came by one.
-pub fn handle_of_host(settings: &Settings, headers: &HeaderMap) -> Option<String> {
-    let host = headers.get(http::header::HOST)?.to_str().ok()?;
+/// The seller's handle in the subdomain of the host that was called, if the request came by one.
+pub fn handle_of_host(settings: &Settings, parts: &Parts) -> Option<String> {
+    let host = settings.host(peer(&parts.extensions), &parts.headers)?;
     let host = without_port(host).to_ascii_lowercase();
     let (_, apex) = split(&settings.endpoint_base_url);
     let label = host
@@ -231,15 +232,44 @@ mod tests {
         }
     }
 
+    fn request(host: &str, forwarded: &[&str], peer: &str) -> Parts {
+        let mut request = http::Request::builder().header("host", host);
+        for forwarded in forwarded {
+            request = request.header("x-forwarded-host", *forwarded);
+        }
+        let peer = std::net::SocketAddr::new(peer.parse().unwrap(), 7);
+        let request = request.extension(axum::extract::ConnectInfo(peer));
+        request.body(()).unwrap().into_parts().0
+    }
+
+    /// Only of our own proxies, and of those the last word: what came before it may be their client's.
+    #[test]
+    fn a_forwarded_host_is_believed_of_a_trusted_proxy() {
+        let settings = Settings {
+            trust_proxy: vec!["192.0.2.0/24".parse().unwrap()],
+            ..settings("https://data.example.com")
+        };
+        let of = |forwarded: &[&str], peer: &str| {
+            let request = request("acme.data.example.com", forwarded, peer);
+            handle_of_host(&settings, &request)
+        };
+        let (proxy, stranger) = ("192.0.2.1", "198.51.100.1");
+        let umbrella = "umbrella.data.example.com";
+        assert_eq!(of(&[umbrella], stranger).as_deref(), Some("acme"));
+        assert_eq!(of(&[umbrella], proxy).as_deref(), Some("umbrella"));
+        assert_eq!(of(&[], proxy).as_deref(), Some("acme"));
+        let evil = "evil.data.example.com";
+        assert_eq!(of(&[evil, umbrella], proxy).as_deref(), Some("umbrella"));
+        let listed = format!("{evil}, {umbrella}");
+        assert_eq!(of(&[&listed], proxy).as_deref(), Some("umbrella"));
+        assert_eq!(of(&["elsewhere.example.com"], proxy), None);
+    }
+
     /// Exactly one label before the apex names the seller.
     #[test]
     fn the_subdomain_names_the_seller() {
         let settings = settings("https://data.example.com");
-        let of = |host: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(http::header::HOST, host.parse().unwrap());
-            handle_of_host(&settings, &headers)
-        };
+        let of = |host: &str| handle_of_host(&settings, &request(host, &[], "192.0.2.1"));
         assert_eq!(of("acme.data.example.com").as_deref(), Some("acme"));
         assert_eq!(of("ACME.data.example.com:443").as_deref(), Some("acme"));
         for other in [

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::get("get_earnings", "/companies/{company_id}/earnings")
     .about("Payouts", "Show what a company has earned")
     .notes(
-        "`earned_usd` is the sum of `pending_usd` (charged less than 7 days ago), `payable_usd`, `in_payout_usd` and `paid_usd`. Refunds are \
-         deducted.",
+        "`earned_usd` is the sum of `pending_usd` (charged less than 7 days ago, unless the operator chose another time), `payable_usd`, \
+         `in_payout_usd` and `paid_usd`. Refunds are deducted.",
     )
     .returns(200, Shape::One(schema::<EarningsOut>));
 

@@ -128,11 +128,13 @@ where
     };
     let work = run(Some(ticket.clone()));
     let state = api.clone();
+    let detached = api.detach();
     let work = tokio::spawn(async move {
         let result = work.await;
         if result.is_err() {
             idempotency::release(&state, &ticket).await?;
         }
+        drop(detached);
         result
     });
     work.await.map_err(Problem::internal)?.map(answer)

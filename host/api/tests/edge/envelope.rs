@@ -147,10 +147,14 @@ async fn unknown_query_parameters_are_refused() {
 async fn malformed_ids_are_400() {
     let world = World::new().await;
     let acme = world.company("acme").await;
-    world
+    let malformed = world
         .get(&acme.key, &acme.path("/api-keys/a%20b"))
         .await
         .expect_error(400, "INVALID_PATH_PARAMETER");
+    assert_eq!(
+        malformed.at("/error/details/errors/0/message"),
+        "an id has 1 to 255 characters of a-z, A-Z, 0-9, _ and -"
+    );
     world
         .get(&acme.key, &acme.path("/api-keys/key_unknown"))
         .await

@@ -66,6 +66,8 @@ pub(crate) struct Pool {
     waiting: AtomicUsize,
     /// Replaced by a pool of a newer revision or connector: finishes what it has.
     retired: AtomicBool,
+    /// The host is stopping and has waited long enough.
+    cut: AtomicBool,
     pipelining: bool,
     /// Which statements need a session to themselves.
     pub pace: Pace,
@@ -104,6 +106,7 @@ impl Pool {
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),
             retired: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             pipelining,
             pace: Pace::default(),
             used_us: AtomicU64::new(0),
@@ -248,7 +251,12 @@ impl Pool {
 
     /// A session is over: nothing is given to it from now on. Jobs that it had not submitted, and
     /// those that may be tried again, come back to the front.
-    pub fn remove(self: &Arc<Pool>, session: &Arc<Handle>, again: Vec<Job>) {
+    pub fn remove(self: &Arc<Pool>, session: &Arc<Handle>, mut again: Vec<Job>) {
+        if self.is_cut() {
+            for job in again.drain(..) {
+                self.answer(&job, Err(shutting_down()), None);
+            }
+        }
         let mut state = self.state.lock();
         state.sessions.retain(|other| !Arc::ptr_eq(other, session));
         for job in again.into_iter().rev() {
@@ -345,9 +353,10 @@ impl Pool {
         }
     }
 
-    /// Fails everything that waits and closes every session.
+    /// Fails everything that waits or is in flight, and closes every session.
     pub fn abort(&self) {
         self.retired.store(true, Ordering::Release);
+        self.cut.store(true, Ordering::Release);
         let mut state = self.state.lock();
         let queue = std::mem::take(&mut state.queue);
         self.waiting.store(0, Ordering::Release);
@@ -358,6 +367,11 @@ impl Pool {
         for job in queue {
             self.answer(&job, Err(shutting_down()), None);
         }
+    }
+
+    /// Sessions that are closing do not wait for what is in flight.
+    pub fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Acquire)
     }
 
     /// Sessions open, sessions idle, jobs queued, jobs in flight.

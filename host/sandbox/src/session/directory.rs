@@ -12,7 +12,7 @@ use super::{
     flights::{Flight, Wrong},
 };
 use crate::{
-    pool::{Job, timed_out},
+    pool::{Job, shutting_down, timed_out},
     v1::{CallError, DirectoryGuest, Event, Step, reported},
 };
 
@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// What ended the wait for a call.
 enum Outcome {
     Returned(Result<Step, CallError>),
-    /// The deadline has passed or nobody waits any more.
+    /// The deadline has passed, the host stops, or nobody waits any more.
     Given(Option<crate::fault::Fault>),
 }
 
@@ -70,6 +70,7 @@ async fn execute(
     // A copy for the guest: the flight must be the lease's while the call is suspended, so that its
     // caller hears of it if this task is dropped.
     let (request, ticket, deadline) = (job.request.clone(), job.ticket.clone(), job.deadline);
+    let pool = lease.pool.clone();
     lease.flights.push(Flight::new(id, job, now));
     let handle = lease.handle.clone();
     let mut call = std::pin::pin!(guest.submit(id, &request));
@@ -77,10 +78,11 @@ async fn execute(
         biased;
         result = &mut call => Outcome::Returned(result),
         () = tokio::time::sleep_until(deadline.into()) => Outcome::Given(Some(timed_out())),
-        () = poll_fn(|cx| {
+        is_cut = poll_fn(|cx| {
             handle.register(cx);
-            if handle.take_nudge() && ticket.is_gone() { Poll::Ready(()) } else { Poll::Pending }
-        }) => Outcome::Given(None),
+            let is_cut = handle.is_closing() && pool.is_cut();
+            if is_cut || (handle.take_nudge() && ticket.is_gone()) { Poll::Ready(is_cut) } else { Poll::Pending }
+        }) => Outcome::Given(is_cut.then(shutting_down)),
     };
     let result = match outcome {
         Outcome::Returned(result) => result,

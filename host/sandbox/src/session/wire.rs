@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     fault::{Blame, Fault, FaultKind},
-    pool::{Job, timed_out},
+    pool::{Job, shutting_down, timed_out},
     v1::{
         CallError, Command, Event, HttpFailure, HttpRequest, HttpResponse, Input, Step, WireGuest,
         reported,
@@ -138,6 +138,9 @@ impl WireSession {
             if self.peer_closed {
                 return End::Broke(closed());
             }
+            if lease.handle.is_closing() && lease.pool.is_cut() {
+                return End::Ended(shutting_down());
+            }
             if lease.flights.is_empty()
                 && (self.closing || (lease.handle.is_closing() && !lease.handle.has_jobs()))
             {
@@ -155,7 +158,8 @@ impl WireSession {
         let handle = &lease.handle;
         handle.register(cx);
         self.nudged |= handle.take_nudge();
-        if self.nudged || handle.has_jobs() || (handle.is_closing() && lease.flights.is_empty()) {
+        let ends = || lease.flights.is_empty() || lease.pool.is_cut();
+        if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
         if let Poll::Ready(turn) = self.poll_wire(cx) {

@@ -1,0 +1,118 @@
+//! A request head that cannot be read never reaches the router: hyper answers it with a bare status and closes the connection. Here
+//! that answer is dressed, on its way out, as the envelope with the headers that every other answer has.
+//!
+//! Refuses to know what the envelope says: that is [`Refuse`]. Start reading at [`Wire::poll_write`].
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use hyper::{Response, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// Makes the answer to a client whose request could not be read.
+pub type Refuse = Arc<dyn Fn(StatusCode, SocketAddr) -> Response<Vec<u8>> + Send + Sync>;
+
+/// What hyper says by itself is a status line and three headers, about 110 bytes. Whatever the router answers has more headers than fit.
+const BARE_BYTES_MAX: usize = 160;
+
+/// A client's connection, as hyper sees it.
+pub struct Wire {
+    pub stream: TcpStream,
+    pub peer: SocketAddr,
+    pub refuse: Refuse,
+    /// What goes out in place of hyper's own answer, as far as it has not gone yet.
+    pub dressed: Vec<u8>,
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let Some((status, bare)) = bare_refusal(bytes) else {
+            return Pin::new(&mut self.stream).poll_write(context, bytes);
+        };
+        let wire = &mut *self;
+        if wire.dressed.is_empty() {
+            wire.dressed = dress(bare, (wire.refuse)(status, wire.peer));
+        }
+        while !wire.dressed.is_empty() {
+            match ready!(Pin::new(&mut wire.stream).poll_write(context, &wire.dressed))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => drop(wire.dressed.drain(..written)),
+            }
+        }
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match slices {
+            [one] => self.poll_write(context, one),
+            many => Pin::new(&mut self.stream).poll_write_vectored(context, many),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+/// An answer that hyper made by itself, and its status.
+fn bare_refusal(bytes: &[u8]) -> Option<(StatusCode, &str)> {
+    if bytes.len() > BARE_BYTES_MAX || !bytes.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let bare = std::str::from_utf8(bytes).ok()?;
+    let status = bare.strip_prefix("HTTP/1.1 ")?.get(..3)?;
+    let status = StatusCode::from_bytes(status.as_bytes()).ok()?;
+    Some((status, bare)).filter(|(status, _)| status.is_client_error())
+}
+
+/// `answer` on the wire, with the date and the word to close from `bare`.
+fn dress(bare: &str, answer: Response<Vec<u8>>) -> Vec<u8> {
+    let (head, body) = answer.into_parts();
+    let kept = bare
+        .lines()
+        .skip(1)
+        .filter(|line| !line.is_empty() && !line.starts_with("content-length"));
+    let mut text = format!("HTTP/1.1 {}\r\ncontent-length: {}", head.status, body.len());
+    for line in kept {
+        text.extend(["\r\n", line]);
+    }
+    let mut out = text.into_bytes();
+    for (name, value) in &head.headers {
+        for part in [b"\r\n", name.as_str().as_bytes(), b": ", value.as_bytes()] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\r\n\r\n");
+    out.extend_from_slice(&body);
+    out
+}
