@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard, watch};
 
 /// The right to log charges, or to keep others from it.
 pub(crate) type Pen = OwnedMutexGuard<ChargeLog>;
@@ -20,6 +20,8 @@ pub(crate) struct Backlog {
     /// The last frame that is in the log.
     logged: AtomicU64,
     booked: watch::Sender<Booked>,
+    /// Somebody waits for the books.
+    hurry: Notify,
     patience: Duration,
 }
 
@@ -42,6 +44,7 @@ impl Backlog {
             log: Arc::new(Mutex::new(log)),
             logged: AtomicU64::new(booked),
             booked: booked_sender,
+            hurry: Notify::new(),
             patience,
         }
     }
@@ -61,6 +64,7 @@ impl Backlog {
         if self.booked.borrow().number >= number {
             return Ok(());
         }
+        self.hurry.notify_one();
         let mut booked = self.booked.subscribe();
         let wait = booked.wait_for(|booked| booked.number >= number || booked.stalled.is_some());
         match tokio::time::timeout(self.patience, wait).await {
@@ -68,6 +72,11 @@ impl Backlog {
             Ok(Ok(booked)) => Err(unavailable(booked.stalled.as_deref().unwrap_or("stalled"))),
             Ok(Err(_)) | Err(_) => Err(StoreError::Busy),
         }
+    }
+
+    /// Returns when somebody waits for the books.
+    pub(crate) async fn hurried(&self) {
+        self.hurry.notified().await;
     }
 
     /// Why nothing should be logged now, if there is a reason.

@@ -308,6 +308,9 @@ pub(super) struct Logged {
     pub bookings: Vec<Booking>,
 }
 
+/// How long charges wait for others to be booked with, as long as nobody waits for the books: fewer, larger transactions leave the
+/// processor and the disk to the log.
+const LINGER: Duration = Duration::from_millis(25);
 /// Between two tries to book while the store refuses, which doubles up to the maximum. Meanwhile nothing more is logged.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -320,24 +323,29 @@ pub(super) async fn run(db: Db, mut queue: mpsc::UnboundedReceiver<Logged>) {
         known: HashSet::new(),
     };
     let mut next = queue.recv().await;
-    while let Some(Logged {
-        mut number,
-        mut bookings,
-    }) = next
-    {
-        next = None;
-        while bookings.len() < ROWS_MAX {
-            match queue.try_recv() {
-                Ok(more) if bookings.len() + more.bookings.len() <= ROWS_MAX => {
-                    number = more.number;
-                    bookings.extend(more.bookings);
-                }
-                Ok(more) => {
+    while let Some(first) = next.take() {
+        let Logged {
+            mut number,
+            mut bookings,
+        } = first;
+        let full = async {
+            while bookings.len() < ROWS_MAX
+                && let Some(more) = queue.recv().await
+            {
+                if bookings.len() + more.bookings.len() > ROWS_MAX {
                     next = Some(more);
-                    break;
+                    return;
                 }
-                Err(_) => break,
+                number = more.number;
+                bookings.extend(more.bookings);
             }
+        };
+        tokio::select! {
+            // In this order: who hurries waits for everything that is in the queue.
+            biased;
+            () = full => {}
+            () = backlog.hurried() => {}
+            () = tokio::time::sleep(LINGER) => {}
         }
         let mut pause = PAUSE;
         while let Err(error) = clerk.settle(&bookings, number).await {
