@@ -23,9 +23,14 @@ pub(crate) struct ChargeLog {
     files: [Option<Segment>; 2],
     current: usize,
     next: u64,
-    /// A write or a sync failed: what is on the disk is not known.
-    is_broken: bool,
+    /// Why nothing can be appended any more.
+    ended: Option<&'static str>,
 }
+
+/// A write or a sync failed: what is on the disk is not known.
+const BROKEN: &str =
+    "the charge log could not be written before; restart the host when the disk is well";
+const CLOSED: &str = "the store is closed";
 
 struct Segment {
     file: File,
@@ -58,8 +63,13 @@ impl ChargeLog {
             files: [None, None],
             current: 0,
             next,
-            is_broken: false,
+            ended: None,
         }
+    }
+
+    /// Nothing is appended from now on.
+    pub(crate) fn close(&mut self) {
+        self.ended = Some(CLOSED);
     }
 
     /// The frame that must be in the database before a payload of this length can be appended; `None`: there is room.
@@ -81,10 +91,8 @@ impl ChargeLog {
     ///
     /// Blocks the thread for one write and one sync: 0.1 ms on a good disk.
     pub(crate) fn append(&mut self, payload: &[u8]) -> Result<u64, AppendError> {
-        if self.is_broken {
-            return Err(AppendError::Refused(io::Error::other(
-                "the charge log could not be written before; restart the host when the disk is well",
-            )));
+        if let Some(reason) = self.ended {
+            return Err(AppendError::Refused(io::Error::other(reason)));
         }
         if (HEADER_BYTES + payload.len()) as u64 > FILE_BYTES {
             let error = format!("{} bytes do not fit into the charge log", payload.len());
@@ -118,7 +126,7 @@ impl ChargeLog {
             .and_then(|()| file.file.sync_data());
         if let Err(error) = written {
             // A sync that failed may have forgotten what it could not write: trying again would prove nothing.
-            self.is_broken = true;
+            self.ended = Some(BROKEN);
             return Err(AppendError::InDoubt(error));
         }
         file.end += frame.len() as u64;
@@ -145,7 +153,7 @@ pub(crate) fn read(database: &Path, booked: u64) -> io::Result<Vec<Frame>> {
         if frame.number > expected {
             return Err(io::Error::other(format!(
                 "the charge log goes on at {}, but the database has only the charges up to {}: it is older than its charge log; \
-                 restore both from the same time",
+                 restore both from the same time, or move the files …-charges-0 and -1 away to go on without the charges in between",
                 frame.number,
                 expected - 1
             )));

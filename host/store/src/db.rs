@@ -363,7 +363,10 @@ impl Db {
                 path,
             } => {
                 log.abort();
-                let pen = backlog.pen().await;
+                let mut pen = backlog.pen().await;
+                if let Ok(log) = &mut pen {
+                    log.close();
+                }
                 // What cannot be booked now stays in the log for the next start.
                 let is_booked = backlog.caught_up().await.is_ok();
                 let mut slot = writer.lock().await;
