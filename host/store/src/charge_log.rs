@@ -243,17 +243,6 @@ mod tests {
         frames.iter().map(|frame| frame.number).collect()
     }
 
-    /// Fills files until one frame must wait for `booked`, which is then reported as booked; returns the last number.
-    fn rounds(log: &mut ChargeLog, payload: &[u8], switches: usize) -> u64 {
-        let mut last = 0;
-        let mut seen = 0;
-        while seen < switches {
-            seen += usize::from(log.must_wait_for(payload.len()).is_some());
-            last = log.append(payload).unwrap();
-        }
-        last
-    }
-
     #[test]
     fn frames_come_back_in_their_order_over_both_files() {
         let directory = tempfile::tempdir().unwrap();
@@ -261,11 +250,17 @@ mod tests {
         assert_eq!(read(&database, 0).unwrap(), []);
         let mut log = ChargeLog::new(&database, 1);
         let payload = vec![7; 300_000];
-        let last = rounds(&mut log, &payload, 3);
-        let kept = read(&database, last - 9).unwrap();
-        assert_eq!(numbers(&kept), Vec::from_iter(last - 8..=last));
+        let mut waits = Vec::new();
+        for _ in 0..30 {
+            waits.extend(log.must_wait_for(payload.len()));
+            log.append(&payload).unwrap();
+        }
+        // Six fit into a file: the third time round what is written over must be booked.
+        assert_eq!(waits, [6, 12, 18]);
+        let kept = read(&database, 20).unwrap();
+        assert_eq!(numbers(&kept), Vec::from_iter(21..=30));
         assert!(kept.iter().all(|frame| frame.payload == payload));
-        assert_eq!(read(&database, last).unwrap(), []);
+        assert_eq!(read(&database, 30).unwrap(), []);
         remove(&database);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
