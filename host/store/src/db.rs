@@ -5,22 +5,18 @@
 
 mod backlog;
 mod sqlite;
+mod transaction;
 
-use crate::bulk::{Script, WholeError};
-use crate::changes::{self, Change, Changes, CreditListener, PurseChange, Topic};
+use crate::changes::{self, Change, Changes, CreditListener};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
 use crate::migrations;
 use crate::teller::bookings;
 pub(crate) use backlog::{Backlog, Pen};
-use souk_domain::ids::CompanyId;
-use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::pool::PoolConnection;
-use sqlx::{
-    Any, AnyConnection, AnyPool, ConnectOptions, Connection, Database, Executor, SqlSafeStr,
-};
+use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -28,8 +24,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
+pub(crate) use transaction::Turn;
+pub use transaction::Write;
+use transaction::{Manager, Session};
 
 /// Where the store is and how much of it to use.
 #[derive(Debug, Clone)]
@@ -312,18 +311,8 @@ impl Db {
                 (begin, Session::Pooled(Some(pool.acquire().await?)))
             }
         };
-        Ok(Turn {
-            begin,
-            write: Write {
-                session,
-                changes: self.inner.changes.clone(),
-                shared: self.is_shared(),
-                touched: Vec::new(),
-                credited: Vec::new(),
-                stage: Stage::Before,
-                _pen: pen,
-            },
-        })
+        let changes = self.inner.changes.clone();
+        Ok(Turn::new(begin, session, changes, self.is_shared(), pen))
     }
 
     /// Calls `listener` after every committed change, in this process before `commit` returns, of other hosts as soon as they are heard.
@@ -411,216 +400,6 @@ impl Deref for Read {
 impl DerefMut for Read {
     fn deref_mut(&mut self) -> &mut AnyConnection {
         &mut self.connection
-    }
-}
-
-type Manager = <Any as Database>::TransactionManager;
-
-/// The connection of a transaction.
-enum Session {
-    Exclusive(OwnedMutexGuard<Option<AnyConnection>>),
-    Pooled(Option<PoolConnection<Any>>),
-}
-
-impl Session {
-    fn get(&self) -> Option<&AnyConnection> {
-        match self {
-            Self::Exclusive(slot) => slot.as_ref(),
-            Self::Pooled(connection) => connection.as_deref(),
-        }
-    }
-
-    fn get_mut(&mut self) -> Option<&mut AnyConnection> {
-        match self {
-            Self::Exclusive(slot) => slot.as_mut(),
-            Self::Pooled(connection) => connection.as_deref_mut(),
-        }
-    }
-
-    fn connection(&mut self) -> Result<&mut AnyConnection, StoreError> {
-        self.get_mut()
-            .ok_or_else(|| unavailable("the writer's connection is gone"))
-    }
-
-    /// Throws a connection away whose state is in doubt (a commit that failed on a full disk may or may not have left its transaction open).
-    fn discard(&mut self) {
-        match self {
-            Self::Exclusive(slot) => drop(slot.take()),
-            Self::Pooled(connection) => {
-                if let Some(mut connection) = connection.take() {
-                    connection.close_on_drop();
-                }
-            }
-        }
-    }
-}
-
-/// The right to begin a transaction: on SQLite nobody else writes until it is dropped.
-pub(crate) struct Turn {
-    begin: Option<&'static str>,
-    write: Write,
-}
-
-impl Turn {
-    pub(crate) async fn begin(mut self) -> Result<Write, StoreError> {
-        let begin = self.begin.map(SqlSafeStr::into_sql_str);
-        if let Err(error) = Manager::begin(self.write.session.connection()?, begin).await {
-            self.write.session.discard();
-            return Err(error.into());
-        }
-        self.write.stage = Stage::Open;
-        Ok(self.write)
-    }
-
-    /// Begins, runs the script, and commits. On SQLite in one trip to its thread, if the script's statements are joined.
-    pub(crate) async fn run_whole(mut self, script: Script) -> Result<(), WholeError> {
-        match self.begin {
-            Some(begin) if script.is_joined() => {
-                // Until it is known otherwise, a transaction is open that only the connection's end is sure to end.
-                self.write.stage = Stage::OpenByScript;
-                let connection = self
-                    .write
-                    .session
-                    .connection()
-                    .map_err(WholeError::undone)?;
-                let result = script.run_whole(begin, connection).await;
-                let is_over = match &result {
-                    Ok(()) => true,
-                    Err(error) if error.in_doubt => false,
-                    Err(_) => connection.execute("ROLLBACK").await.is_ok(),
-                };
-                if is_over {
-                    self.write.stage = Stage::Over;
-                }
-                result
-            }
-            _ => {
-                let mut write = self.begin().await.map_err(WholeError::undone)?;
-                script.run(&mut write).await.map_err(WholeError::undone)?;
-                write.commit().await.map_err(|error| WholeError {
-                    error,
-                    in_doubt: true,
-                })
-            }
-        }
-    }
-}
-
-/// How far a transaction is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Before,
-    Open,
-    /// Begun by a script, which sqlx does not know of.
-    OpenByScript,
-    Over,
-}
-
-/// A transaction.
-pub struct Write {
-    session: Session,
-    changes: Arc<Changes>,
-    shared: bool,
-    touched: Vec<(Topic, String)>,
-    credited: Vec<(CompanyId, PurseChange)>,
-    stage: Stage,
-    /// No charges are logged meanwhile.
-    _pen: Option<Pen>,
-}
-
-impl Write {
-    /// Whether other hosts may write at the same time, so that what is read must be locked before it is decided upon.
-    pub fn is_shared(&self) -> bool {
-        self.shared
-    }
-
-    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed.
-    pub fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
-        self.touched.push((topic, id.as_ref().to_owned()));
-    }
-
-    /// Notes that this transaction adds to a buyer's balance, of which the teller keeps count.
-    pub(crate) fn credited(&mut self, buyer: &CompanyId, amount: UsdCents) {
-        self.credited
-            .push((buyer.clone(), PurseChange::Gained(amount)));
-    }
-
-    /// Notes that this transaction says when a buyer's balance is low.
-    pub(crate) fn low_at(&mut self, buyer: &CompanyId, credits: Option<i64>) {
-        self.credited
-            .push((buyer.clone(), PurseChange::LowAt(credits)));
-    }
-
-    /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
-    ///
-    /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
-    pub async fn commit(mut self) -> Result<(), StoreError> {
-        if self.touched.is_empty() && self.credited.is_empty() {
-            return self.finish().await;
-        }
-        if self.shared && !self.touched.is_empty() {
-            for payload in self.changes.payloads(&self.touched) {
-                sqlx::query(changes::NOTIFY)
-                    .bind(payload)
-                    .execute(&mut *self)
-                    .await?;
-            }
-        }
-        let committed = tokio::spawn(async move {
-            let result = self.finish().await;
-            // After a failure the outcome may be unknown; forgetting too much is harmless.
-            for (topic, id) in std::mem::take(&mut self.touched) {
-                self.changes.announce(&Change::One { topic, id });
-            }
-            if result.is_ok() {
-                // Still the only writer: whoever counts balances sees the commits in their order.
-                self.changes.announce_credits(&self.credited);
-            }
-            result
-        });
-        committed
-            .await
-            .map_err(|_| unavailable("the host is shutting down"))?
-    }
-
-    async fn finish(&mut self) -> Result<(), StoreError> {
-        let committed = Manager::commit(self.session.connection()?).await;
-        self.stage = Stage::Over;
-        if let Err(error) = committed {
-            self.session.discard();
-            return Err(error.into());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Write {
-    fn drop(&mut self) {
-        match (self.stage, self.session.get_mut()) {
-            (Stage::Open, Some(connection)) => Manager::start_rollback(connection),
-            (Stage::OpenByScript, _) => self.session.discard(),
-            _ => {}
-        }
-    }
-}
-
-impl Deref for Write {
-    type Target = AnyConnection;
-    fn deref(&self) -> &AnyConnection {
-        match self.session.get() {
-            Some(connection) => connection,
-            // `discard` is only called before a `Write` exists and when `commit` has consumed it.
-            None => unreachable!("a transaction has its connection until it ends"),
-        }
-    }
-}
-
-impl DerefMut for Write {
-    fn deref_mut(&mut self) -> &mut AnyConnection {
-        match self.session.get_mut() {
-            Some(connection) => connection,
-            None => unreachable!("a transaction has its connection until it ends"),
-        }
     }
 }
 
