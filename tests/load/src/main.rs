@@ -3,6 +3,7 @@
 
 mod generator;
 mod native;
+mod native_sqlite;
 mod queries;
 
 use std::io::BufRead;
@@ -36,13 +37,14 @@ struct Options {
     #[arg(long, hide = true)]
     native: Option<Mode>,
     #[arg(long, hide = true, default_value = "")]
-    postgres: String,
+    source: String,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     Pooled,
     Local,
+    Sqlite,
 }
 
 /// One way to answer one query.
@@ -58,9 +60,9 @@ struct Native {
 }
 
 impl Native {
-    fn start(mode: &str, postgres: &str) -> anyhow::Result<Native> {
+    fn start(mode: &str, source: &str) -> anyhow::Result<Native> {
         let mut process = Command::new(std::env::current_exe()?)
-            .args(["--native", mode, "--postgres", postgres])
+            .args(["--native", mode, "--source", source])
             .stdout(Stdio::piped())
             .spawn()?;
         let mut line = String::new();
@@ -87,12 +89,12 @@ fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let threads = std::thread::available_parallelism()?.get();
     if let Some(mode) = options.native {
-        return native::run(mode, options.postgres.parse()?, threads);
+        return native::run(mode, &options.source, threads);
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let (cluster, host, competitors, _natives) = runtime.block_on(prepare())?;
+    let (cluster, host, competitors, _natives, _files) = runtime.block_on(prepare())?;
     println!(
-        "{:<12} {:>7}  requests a second, median latency, and ratio to the first line of each group (median of rounds)",
+        "{:<16} {:>7}  requests a second, median latency, and ratio to the first line of each group (median of rounds)",
         "query", "clients"
     );
     for (query, competitors) in &competitors {
@@ -150,7 +152,7 @@ fn measure(
         };
         let (rate_ratio, latency_ratio) = (ratio(&rates), ratio(&latencies));
         println!(
-            "{query:<12} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio:>5.2}x   latency {latency_ratio:>5.2}x",
+            "{query:<16} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio:>5.2}x   latency {latency_ratio:>5.2}x",
             competitor.name,
             median(&mut rates[index]),
             median(&mut latencies[index]),
@@ -163,16 +165,21 @@ type Prepared = (
     PgCluster,
     TestHost,
     Vec<(&'static str, Vec<Competitor>)>,
-    [Native; 2],
+    [Native; 3],
+    tempfile::TempDir,
 );
 
 async fn prepare() -> anyhow::Result<Prepared> {
     let cluster = PgCluster::start(&[]).await;
     let database = cluster.database(queries::SCHEMA).await;
     let url = cluster.url(&database);
+    let files = tempfile::tempdir()?;
+    let file = files.path().join("players.db");
+    native_sqlite::write(&file)?;
     let natives = [
         Native::start("pooled", &url)?,
         Native::start("local", &url)?,
+        Native::start("sqlite", &file.to_string_lossy())?,
     ];
 
     let host = TestHost::builder().start().await;
@@ -212,25 +219,40 @@ async fn prepare() -> anyhow::Result<Prepared> {
         .await;
     seller.publish(&asset, 1).await;
     seller.publish(&endpoint, 1).await;
+    let file = seller.sqlite("players.db", std::fs::read(&file)?).await;
+    let file_asset = seller
+        .asset(
+            &file,
+            json!({"name": "file goals", "slug": "file-goals", "sql_logic": queries::ASSET_SQL,
+                   "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]}),
+        )
+        .await;
+    let file_endpoint = seller
+        .endpoint(
+            &file,
+            json!({"name": "file players", "slug": "file-players", "source": {"table": "players"},
+                   "fields": fields, "order_by": ["id"], "filters": ["id"], "max_limit": 1000}),
+        )
+        .await;
+    seller.publish(&file_asset, 1).await;
+    seller.publish(&file_endpoint, 1).await;
 
     let address = host.base_url.trim_start_matches("http://").to_owned();
     let owner = [("x-api-key", seller.key.as_str())];
     let paying = [("x-api-key", buyer.key.as_str())];
-    let page = |query: &str| {
-        generator::request(
-            "GET",
-            &format!(
-                "/companies/{}/endpoints/{endpoint}/execute?{query}",
-                seller.id
-            ),
-            &owner,
-            "",
-        )
+    let page_of = |endpoint: &str, query: &str| {
+        let path = format!(
+            "/companies/{}/endpoints/{endpoint}/execute?{query}",
+            seller.id
+        );
+        generator::request("GET", &path, &owner, "")
     };
-    let execute = |headers: &[(&str, &str)]| {
+    let page = |query: &str| page_of(&endpoint, query);
+    let execute_of = |asset: &str, headers: &[(&str, &str)]| {
         let path = format!("/companies/{}/assets/{asset}/execute", seller.id);
         vec![generator::request("POST", &path, headers, "")]
     };
+    let execute = |headers: &[(&str, &str)]| execute_of(&asset, headers);
     let ids: Vec<u32> = (0..1000).map(|i| i * 9 + 1).collect();
     let natively = |path: &str| -> Vec<Vec<u8>> {
         match path {
@@ -291,6 +313,24 @@ async fn prepare() -> anyhow::Result<Prepared> {
             "",
         )],
     };
+    let on_file = |path: &str, souk: Vec<Vec<u8>>| {
+        vec![
+            Competitor {
+                name: "native",
+                address: natives[2].address.clone(),
+                requests: natively(path),
+            },
+            Competitor {
+                name: "souk",
+                address: address.clone(),
+                requests: souk,
+            },
+        ]
+    };
+    let file_single = ids
+        .iter()
+        .map(|id| page_of(&file_endpoint, &format!("id={id}&limit=1")))
+        .collect();
     let competitors = vec![
         (
             "no database",
@@ -303,6 +343,22 @@ async fn prepare() -> anyhow::Result<Prepared> {
             "1,000 rows",
             race("/rows?limit=1000", vec![page("limit=1000")]),
         ),
+        ("file: single row", on_file("/single", file_single)),
+        (
+            "file: aggregate",
+            on_file("/aggregate", execute_of(&file_asset, &owner)),
+        ),
+        (
+            "file: 50 rows",
+            on_file("/rows?limit=50", vec![page_of(&file_endpoint, "limit=50")]),
+        ),
+        (
+            "file: 1,000 rows",
+            on_file(
+                "/rows?limit=1000",
+                vec![page_of(&file_endpoint, "limit=1000")],
+            ),
+        ),
     ];
-    Ok((cluster, host, competitors, natives))
+    Ok((cluster, host, competitors, natives, files))
 }

@@ -1,7 +1,7 @@
 //! The native handlers that souk is measured against: axum + tokio-postgres, prepared statements,
 //! the same rows as JSON, no key, no limit, no sandbox. Two of them: a pool of connections on a
 //! multi-threaded runtime, and connections local to each worker thread with several requests in
-//! flight.
+//! flight. (The one for SQLite is in `native_sqlite.rs`.)
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::queries;
 const POOL_SIZE: usize = 16;
 
 #[derive(Serialize)]
-struct Player<'a> {
-    id: i64,
-    name: &'a str,
-    team: &'a str,
-    goals: i32,
-    rating: f64,
-    active: bool,
+pub struct Player<T> {
+    pub id: i64,
+    pub name: T,
+    pub team: T,
+    pub goals: i32,
+    pub rating: f64,
+    pub active: bool,
 }
 
-impl<'a> Player<'a> {
-    fn of(row: &'a Row) -> Player<'a> {
+impl<'a> Player<&'a str> {
+    fn of(row: &'a Row) -> Self {
         Player {
             id: row.get(0),
             name: row.get(1),
@@ -44,16 +44,16 @@ impl<'a> Player<'a> {
 }
 
 #[derive(Serialize)]
-struct Page<'a> {
-    data: PageData<'a>,
+struct Page<T> {
+    data: PageData<T>,
 }
 #[derive(Serialize)]
-struct PageData<'a> {
-    response: Rows<'a>,
+struct PageData<T> {
+    response: Rows<T>,
 }
 #[derive(Serialize)]
-struct Rows<'a> {
-    data: Vec<Player<'a>>,
+struct Rows<T> {
+    data: Vec<Player<T>>,
 }
 #[derive(Serialize)]
 struct Number {
@@ -65,12 +65,12 @@ struct NumberData {
 }
 
 #[derive(Deserialize)]
-struct ById {
-    id: i64,
+pub struct ById {
+    pub id: i64,
 }
 #[derive(Deserialize)]
-struct ByLimit {
-    limit: i64,
+pub struct ByLimit {
+    pub limit: i64,
 }
 
 fn json<T: Serialize>(body: &T) -> Response {
@@ -80,25 +80,20 @@ fn json<T: Serialize>(body: &T) -> Response {
     }
 }
 
-fn page(rows: &[Row]) -> Response {
+pub fn page<T: Serialize>(data: Vec<Player<T>>) -> Response {
+    let response = Rows { data };
     json(&Page {
-        data: PageData {
-            response: Rows {
-                data: rows.iter().map(Player::of).collect(),
-            },
-        },
+        data: PageData { response },
     })
 }
 
-fn number(row: &Row) -> Response {
+pub fn number(answer_value: i64) -> Response {
     json(&Number {
-        data: NumberData {
-            answer_value: row.get(0),
-        },
+        data: NumberData { answer_value },
     })
 }
 
-fn failed(error: impl std::fmt::Display) -> Response {
+pub fn failed(error: impl std::fmt::Display) -> Response {
     (
         axum::http::StatusCode::INTERNAL_SERVER_ERROR,
         error.to_string(),
@@ -125,7 +120,8 @@ pub async fn serve_pooled(
             let statement = client.prepare_cached(queries::SINGLE).await?;
             anyhow::Ok(client.query(&statement, &[&query.id]).await?)
         };
-        run.await.map_or_else(failed, |rows| page(&rows))
+        run.await
+            .map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
     }
     async fn aggregate(State(pool): State<deadpool_postgres::Pool>) -> Response {
         let run = async {
@@ -133,7 +129,7 @@ pub async fn serve_pooled(
             let statement = client.prepare_cached(queries::AGGREGATE).await?;
             anyhow::Ok(client.query_one(&statement, &[&queries::TEAM]).await?)
         };
-        run.await.map_or_else(failed, |row| number(&row))
+        run.await.map_or_else(failed, |row| number(row.get(0)))
     }
     async fn rows(
         State(pool): State<deadpool_postgres::Pool>,
@@ -144,7 +140,8 @@ pub async fn serve_pooled(
             let statement = client.prepare_cached(queries::ROWS).await?;
             anyhow::Ok(client.query(&statement, &[&query.limit]).await?)
         };
-        run.await.map_or_else(failed, |rows| page(&rows))
+        run.await
+            .map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
     }
     let router = Router::new()
         .route("/single", get(single))
@@ -172,24 +169,37 @@ pub fn serve_local(
     listener: std::net::TcpListener,
     threads: usize,
 ) -> anyhow::Result<()> {
+    serve(listener, threads, move || {
+        let config = config.clone();
+        async move {
+            let (client, connection) = config.connect(NoTls).await?;
+            tokio::spawn(connection);
+            Ok(local_router(Arc::new(Local {
+                single: client.prepare(queries::SINGLE).await?,
+                aggregate: client.prepare(queries::AGGREGATE).await?,
+                rows: client.prepare(queries::ROWS).await?,
+                client,
+            })))
+        }
+    })
+}
+
+/// Worker threads with a runtime each, to which connections are dealt in turn; `router` makes what one of them serves.
+pub fn serve<F: Future<Output = anyhow::Result<Router>>>(
+    listener: std::net::TcpListener,
+    threads: usize,
+    router: impl Fn() -> F + Clone + Send + 'static,
+) -> anyhow::Result<()> {
     let mut workers = Vec::new();
     for _ in 0..threads {
         let (sender, mut inbox) = tokio::sync::mpsc::unbounded_channel::<std::net::TcpStream>();
-        let config = config.clone();
+        let router = router.clone();
         std::thread::spawn(move || -> anyhow::Result<()> {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()?;
             runtime.block_on(async move {
-                let (client, connection) = config.connect(NoTls).await?;
-                tokio::spawn(connection);
-                let local = Arc::new(Local {
-                    single: client.prepare(queries::SINGLE).await?,
-                    aggregate: client.prepare(queries::AGGREGATE).await?,
-                    rows: client.prepare(queries::ROWS).await?,
-                    client,
-                });
-                let router = local_router(local);
+                let router = router().await?;
                 while let Some(stream) = inbox.recv().await {
                     stream.set_nonblocking(true)?;
                     stream.set_nodelay(true)?;
@@ -216,18 +226,18 @@ pub fn serve_local(
 fn local_router(local: Arc<Local>) -> Router {
     async fn single(State(local): State<Arc<Local>>, Query(query): Query<ById>) -> Response {
         let rows = local.client.query(&local.single, &[&query.id]).await;
-        rows.map_or_else(failed, |rows| page(&rows))
+        rows.map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
     }
     async fn aggregate(State(local): State<Arc<Local>>) -> Response {
         let row = local
             .client
             .query_one(&local.aggregate, &[&queries::TEAM])
             .await;
-        row.map_or_else(failed, |row| number(&row))
+        row.map_or_else(failed, |row| number(row.get(0)))
     }
     async fn rows(State(local): State<Arc<Local>>, Query(query): Query<ByLimit>) -> Response {
         let rows = local.client.query(&local.rows, &[&query.limit]).await;
-        rows.map_or_else(failed, |rows| page(&rows))
+        rows.map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
     }
     Router::new()
         .route("/single", get(single))
@@ -237,15 +247,12 @@ fn local_router(local: Arc<Local>) -> Router {
 }
 
 /// Serves on a free port of the loopback interface and prints its address.
-pub fn run(
-    mode: crate::Mode,
-    config: tokio_postgres::Config,
-    threads: usize,
-) -> anyhow::Result<()> {
+pub fn run(mode: crate::Mode, source: &str, threads: usize) -> anyhow::Result<()> {
     let listener = std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     println!("{}", listener.local_addr()?);
     match mode {
-        crate::Mode::Local => serve_local(config, listener, threads),
+        crate::Mode::Sqlite => crate::native_sqlite::run(source, listener, threads),
+        crate::Mode::Local => serve_local(source.parse()?, listener, threads),
         crate::Mode::Pooled => {
             listener.set_nonblocking(true)?;
             let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -253,7 +260,11 @@ pub fn run(
                 .enable_all()
                 .build()?;
             runtime.block_on(async {
-                serve_pooled(config, tokio::net::TcpListener::from_std(listener)?).await
+                serve_pooled(
+                    source.parse()?,
+                    tokio::net::TcpListener::from_std(listener)?,
+                )
+                .await
             })
         }
     }
