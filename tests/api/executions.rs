@@ -19,12 +19,14 @@ async fn a_buyer_pays_for_an_execution_and_the_owner_does_not() {
     let expected: i64 = (1..=250).filter(|i| i % 3 == 1).map(|i| i % 5).sum();
     assert_eq!(paid.at("/data/answer_value"), expected);
     assert_eq!(paid.at("/meta/credits_used"), 3);
+    assert_eq!(paid.body["meta"].get("billing_reason"), None);
     assert!(paid.at("/meta/execution_time_ms").is_u64());
     assert!(paid.text("/meta/data_freshness").ends_with('Z'));
     assert_eq!(buyer.balance().await, 7);
 
     let own = league.seller.execute(&asset, json!({})).await.expect(200);
     assert_eq!(own.at("/meta/credits_used"), 0);
+    assert_eq!(own.at("/meta/billing_reason"), "owner");
     assert_eq!(league.seller.balance().await, 0);
 }
 

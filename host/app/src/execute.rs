@@ -250,6 +250,9 @@ fn write_answer(asset: &AssetSnapshot, released: &Released, meta: &Meta<'_>) -> 
     push_number(&mut out, meta.elapsed_ms as i64);
     out.extend_from_slice(b",\"credits_used\":");
     push_number(&mut out, meta.settled.credits);
+    if let Some(reason) = meta.settled.reason {
+        push_member(&mut out, "billing_reason", reason);
+    }
     // Without a word from the source, the data are as fresh as the question.
     let freshness = released
         .freshness
@@ -326,7 +329,7 @@ pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refu
     out.extend_from_slice(&asset.tail);
     push_member(&mut out, "timestamp", &sample.taken_at.to_string());
     out.extend_from_slice(
-        b"},\"meta\":{\"preview\":true,\"credits_used\":0,\"execution_time_ms\":0",
+        b"},\"meta\":{\"preview\":true,\"credits_used\":0,\"billing_reason\":\"preview\",\"execution_time_ms\":0",
     );
     push_member(
         &mut out,
