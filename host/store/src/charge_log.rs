@@ -1,11 +1,11 @@
 //! The charge log: two files of a fixed size beside the database, in which frames are durable after one write and one `fdatasync`.
 //!
 //! A frame is a batch of charges; what is in it is not this file's business. Frames are numbered without gaps for as long as the store lives.
-//! Once the frames of a file are in the database, the file is written from its beginning again. A file is never made longer, so a full disk
-//! cannot break a frame, and a sync has no metadata to write.
+//! Once the frames of a file are in the database, the file is written from its beginning again. It is never made longer, so on a file system
+//! that overwrites in place a full disk cannot break a frame, and a sync has no metadata to write.
 //!
 //! A frame is `SOUK`, the payload's length (u32), a CRC-32 of number and payload, the number (u64), the payload; integers are little-endian.
-//! What follows the last frame is of former rounds: its numbers do not continue the frames before it.
+//! What follows the last frame is of former rounds: its numbers are lower.
 
 use std::fs::File;
 use std::io;
@@ -44,7 +44,7 @@ struct Segment {
 pub(crate) enum AppendError {
     /// Certainly not.
     Refused(io::Error),
-    /// It may be found when the log is read again.
+    /// It may be found when the log is read again, and nothing can be appended before that.
     InDoubt(io::Error),
 }
 
@@ -86,10 +86,9 @@ impl ChargeLog {
         end + (HEADER_BYTES + length) as u64 <= FILE_BYTES
     }
 
-    /// Makes a frame durable and returns its number. After an error the frame may be found or not when the log is read again, and nothing
-    /// can be appended before that. The caller has waited for what [`ChargeLog::must_wait_for`] named.
+    /// Makes a frame durable and returns its number. The caller has waited for what [`ChargeLog::must_wait_for`] named.
     ///
-    /// Blocks the thread for one write and one sync: 0.1 ms on a good disk.
+    /// Blocks the thread for one write and one sync: 0.1 ms on a good disk; the first frame in each file also makes the file, some ms.
     pub(crate) fn append(&mut self, payload: &[u8]) -> Result<u64, AppendError> {
         if let Some(reason) = self.ended {
             return Err(AppendError::Refused(io::Error::other(reason)));
@@ -120,14 +119,21 @@ impl ChargeLog {
         frame.extend_from_slice(&checksum(number, payload).to_le_bytes());
         frame.extend_from_slice(&number.to_le_bytes());
         frame.extend_from_slice(payload);
-        let written = file
-            .file
+        // Half a frame is none, and the next one is written over it.
+        file.file
             .write_all_at(&frame, file.end)
-            .and_then(|()| file.file.sync_data());
-        if let Err(error) = written {
+            .map_err(AppendError::Refused)?;
+        if let Err(error) = file.file.sync_data() {
             // A sync that failed may have forgotten what it could not write: trying again would prove nothing.
             self.ended = Some(BROKEN);
-            return Err(AppendError::InDoubt(error));
+            let taken_back = file
+                .file
+                .write_all_at(&[0; HEADER_BYTES], file.end)
+                .and_then(|()| file.file.sync_data());
+            return Err(match taken_back {
+                Ok(()) => AppendError::Refused(error),
+                Err(_) => AppendError::InDoubt(error),
+            });
         }
         file.end += frame.len() as u64;
         file.last = number;
@@ -141,7 +147,7 @@ pub(crate) fn read(database: &Path, booked: u64) -> io::Result<Vec<Frame>> {
     let mut runs = Vec::new();
     for file in 0..2 {
         match std::fs::read(path(database, file)) {
-            Ok(bytes) => runs.push(frames(&bytes)),
+            Ok(bytes) => runs.push(frames(&bytes)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -153,8 +159,9 @@ pub(crate) fn read(database: &Path, booked: u64) -> io::Result<Vec<Frame>> {
         if frame.number > expected {
             return Err(io::Error::other(format!(
                 "the charge log goes on at {}, but the database has only the charges up to {}: it is older than its charge log; \
-                 restore both from the same time, or move the files …-charges-0 and -1 away to go on without the charges in between",
+                 restore both from the same time, or move the files …-charges-0 and -1 away to go on without any charge since {}",
                 frame.number,
+                expected - 1,
                 expected - 1
             )));
         }
@@ -199,7 +206,9 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// The frames at the beginning of a file, up to the first that is torn or of a former round.
-fn frames(bytes: &[u8]) -> Vec<Frame> {
+///
+/// A frame is only written when the one before it is durable. So a whole frame after a broken one was answered, and proves damage.
+fn frames(bytes: &[u8]) -> io::Result<Vec<Frame>> {
     let mut found: Vec<Frame> = Vec::new();
     let mut rest = bytes;
     while let Some((frame, after)) = frame(rest) {
@@ -212,7 +221,18 @@ fn frames(bytes: &[u8]) -> Vec<Frame> {
         found.push(frame);
         rest = after;
     }
-    found
+    let last = found.last().map_or(0, |frame| frame.number);
+    let later = |at: usize| {
+        let rest = rest.get(at..).filter(|rest| rest.starts_with(MAGIC))?;
+        frame(rest).filter(|(frame, _)| !found.is_empty() && frame.number > last)
+    };
+    match (0..rest.len()).find_map(later) {
+        Some((frame, _)) => Err(io::Error::other(format!(
+            "the charge log is damaged between {last} and {}; keep its files and restore them from the disk they were on",
+            frame.number
+        ))),
+        None => Ok(found),
+    }
 }
 
 fn frame(bytes: &[u8]) -> Option<(Frame, &[u8])> {
@@ -289,6 +309,21 @@ mod tests {
             std::fs::write(path(&database, 0), &bytes[..cut]).unwrap();
             assert_eq!(numbers(&read(&database, 4).unwrap()), [5, 6], "{cut}");
         }
+    }
+
+    #[test]
+    fn damage_before_a_whole_frame_is_not_taken_for_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("a.db");
+        let mut log = ChargeLog::new(&database, 1);
+        for _ in 0..5 {
+            log.append(b"payload").unwrap();
+        }
+        let mut bytes = std::fs::read(path(&database, 0)).unwrap();
+        bytes[2 * (HEADER_BYTES + 7) + HEADER_BYTES] ^= 1;
+        std::fs::write(path(&database, 0), &bytes).unwrap();
+        let error = read(&database, 0).unwrap_err().to_string();
+        assert!(error.contains("damaged between 2 and 4"), "{error}");
     }
 
     #[test]

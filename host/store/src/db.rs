@@ -145,6 +145,10 @@ impl Db {
         Ok(())
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.inner.closed.load(Ordering::SeqCst)
+    }
+
     /// The charges that are logged but not booked. `None`: charges of this store are booked at once.
     pub(crate) fn backlog(&self) -> Option<&Backlog> {
         match &self.inner.backend {
@@ -159,6 +163,8 @@ impl Db {
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
             return Err(unavailable("the store is a file: sqlite:PATH"));
         }
+        // By its real name: a link to the store must find the store's lock and logs.
+        let path = sqlite::real_path(&path);
         let lock = sqlite::lock(&path)?;
         let connect: AnyConnectOptions = sqlite::url(&path).parse()?;
         let connect = quiet(connect);
@@ -352,10 +358,8 @@ impl Db {
                 path,
             } => {
                 log.abort();
-                let mut pen = backlog.pen().await;
-                if let Ok(log) = &mut pen {
-                    log.close();
-                }
+                let mut pen = backlog.last_pen().await;
+                pen.close();
                 // What cannot be booked now stays in the log for the next start.
                 let is_booked = backlog.caught_up().await.is_ok();
                 let mut slot = writer.lock().await;
@@ -363,10 +367,11 @@ impl Db {
                 if let Some(connection) = slot.take() {
                     connection.close().await.ok();
                 }
-                if pen.is_ok() && is_booked && backlog.is_empty() {
+                // Only as long as nobody else can have the store open, and its log.
+                let lock = self.inner.lock.lock().take();
+                if lock.is_some() && is_booked && backlog.is_empty() {
                     charge_log::remove(path);
                 }
-                self.inner.lock.lock().take();
             }
             Backend::Postgres { writers, teller } => {
                 teller.close().await;

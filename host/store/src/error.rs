@@ -29,6 +29,19 @@ impl StoreError {
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unavailable(_))
     }
+
+    /// Whether what was to be written contradicts what is there or what may be, rather than anything being wrong with the store.
+    pub(crate) fn is_contradiction(&self) -> bool {
+        use sqlx::error::ErrorKind;
+        match self {
+            Self::Conflict | Self::Referenced | Self::Corrupt(_) => true,
+            Self::Other(sqlx::Error::Database(error)) => matches!(
+                error.kind(),
+                ErrorKind::CheckViolation | ErrorKind::NotNullViolation
+            ),
+            _ => false,
+        }
+    }
 }
 
 impl From<sqlx::Error> for StoreError {

@@ -14,7 +14,7 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::borrow::Cow;
 
-/// One run of an asset or one request of an endpoint, as it is recorded.
+/// One run of an asset or one request of an endpoint, as it is recorded. Its JSON is in the charge log, see `teller/bookings.rs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub id: ExecutionId,

@@ -1,6 +1,8 @@
 //! The schema, as an ordered list of files that are each applied once. The same text runs on both backends; what only SQLite should read
 //! is in a comment, `/* SQLite: … */`.
 //!
+//! After a crash, charges that are only in the charge log are booked after the migrations: a migration must not compute from the books.
+//!
 //! A file that was applied must never change again: its checksum is compared at every start.
 
 use crate::error::StoreError;

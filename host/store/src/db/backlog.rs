@@ -55,6 +55,11 @@ impl Backlog {
             .map_err(|_| StoreError::Busy)
     }
 
+    /// The pen, however long it takes: for whoever ends the store.
+    pub(crate) async fn last_pen(&self) -> Pen {
+        self.log.clone().lock_owned().await
+    }
+
     /// Waits until everything that was logged before is booked.
     pub(crate) async fn caught_up(&self) -> Result<(), StoreError> {
         self.wait_for(self.logged.load(Ordering::Acquire)).await

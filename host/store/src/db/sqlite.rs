@@ -63,6 +63,21 @@ pub(super) fn url(path: &Path) -> String {
     url
 }
 
+/// The path without links, as far as it exists.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize();
+    match (parent, path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// Takes the lock that keeps a second host away from the same file; the kernel releases it when the process ends, however it ends.
 pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     let mut name = path.as_os_str().to_owned();

@@ -22,7 +22,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// A run that is going to be in the books, with its charge if it has one. Also what a frame of the charge log holds, as JSON.
+/// A run that is going to be in the books, with its charge if it has one.
+///
+/// This is also what a frame of the charge log holds, as JSON: an update must read what the version before it logged. New fields need
+/// `#[serde(default)]`; that goes for [`Run`] and what is in it, too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Booking {
     pub run: Run,
@@ -184,7 +187,7 @@ impl Clerk {
     /// Books all of them. One that the books refuse is set aside: it was answered, so it must not be lost, and the others must go on.
     async fn settle(&mut self, bookings: &[Booking], number: u64) -> Result<(), StoreError> {
         match self.book(bookings, number).await {
-            Err(error) if error.is_refusal() => {
+            Err(error) if error.is_contradiction() => {
                 tracing::error!(%error, number, "the books refuse a logged charge");
                 let mut write = self.db.turn_for_backlog().await?.begin().await?;
                 accounts::ensure_accounts(&mut write, accounts(bookings).accounts()).await?;
@@ -233,16 +236,14 @@ async fn book_or_set_aside(
     booking: &Booking,
     number: u64,
 ) -> Result<(), StoreError> {
+    let one = std::slice::from_ref(booking);
     write.execute("SAVEPOINT one").await?;
-    let error = match script(std::slice::from_ref(booking), false)
-        .run(write)
-        .await
-    {
+    let error = match script(one, false).run(write).await {
         Ok(()) => {
             write.execute("RELEASE one").await?;
-            return events::emit_low(write, &low(std::slice::from_ref(booking))).await;
+            return tell_low(write, &low(one)).await;
         }
-        Err(error) if error.is_refusal() => error,
+        Err(error) if error.is_contradiction() => error,
         Err(error) => return Err(error),
     };
     write.execute("ROLLBACK TO one").await?;
@@ -253,7 +254,8 @@ async fn book_or_set_aside(
         serde_json::to_string(booking).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     sqlx::query(
         "INSERT INTO refused_charges (execution_id, frame, credits, booking, error, refused_at)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (frame, execution_id) DO NOTHING",
     )
     .bind(execution.as_str())
     .bind(i64::try_from(number).unwrap_or(i64::MAX))
@@ -275,8 +277,25 @@ async fn book_in_steps(
     let mut write: Write = turn.begin().await?;
     accounts::ensure_accounts(&mut write, new.iter()).await?;
     script.run(&mut write).await?;
-    events::emit_low(&mut write, low).await?;
+    tell_low(&mut write, low).await?;
     write.commit().await
+}
+
+/// Writes the events, if they can be written: a logged charge must be booked even if a webhook is not told.
+async fn tell_low(write: &mut Write, low: &[CreditsLow<'_>]) -> Result<(), StoreError> {
+    if low.is_empty() {
+        return Ok(());
+    }
+    write.execute("SAVEPOINT told").await?;
+    match events::emit_low(write, low).await {
+        Err(error) if error.is_refusal() => {
+            tracing::error!(%error, "that credits are low was not told");
+            write.execute("ROLLBACK TO told").await?;
+        }
+        result => result?,
+    }
+    write.execute("RELEASE told").await?;
+    Ok(())
 }
 
 /// Books what a former process left in the log, before anybody else can read or write.
@@ -311,7 +330,9 @@ pub(super) struct Logged {
 /// How long charges wait for others to be booked with, as long as nobody waits for the books: fewer, larger transactions leave the
 /// processor and the disk to the log.
 const LINGER: Duration = Duration::from_millis(25);
-/// Between two tries to book while the store refuses, which doubles up to the maximum. Meanwhile nothing more is logged.
+/// Failed tries after which nobody waits for the books any more and nothing more is logged, until one succeeds.
+const FAILURES_MAX: u32 = 3;
+/// Between two tries, which doubles up to the maximum.
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -348,9 +369,17 @@ pub(super) async fn run(db: Db, mut queue: mpsc::UnboundedReceiver<Logged>) {
             () = tokio::time::sleep(LINGER) => {}
         }
         let mut pause = PAUSE;
+        let mut failures = 0;
         while let Err(error) = clerk.settle(&bookings, number).await {
-            tracing::error!(%error, charges = bookings.len(), "logged charges cannot be booked; they are tried again");
-            backlog.note_stalled(&error);
+            if db.is_closed() {
+                // The next start books them.
+                return;
+            }
+            failures += 1;
+            tracing::error!(%error, failures, charges = bookings.len(), "logged charges cannot be booked; they are tried again");
+            if failures >= FAILURES_MAX {
+                backlog.note_stalled(&error);
+            }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }

@@ -212,13 +212,21 @@ impl Poster {
         };
         match self.log_with(pen, backlog, purses, &batch).await {
             Ok((pen, logged)) => {
-                let balances = logged.bookings.iter().map(|booking| {
+                let outcomes = logged.bookings.iter().map(|booking| {
                     let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
                     Outcome::Booked { balance_after }
                 });
-                answer(batch, balances.collect());
+                let outcomes = outcomes.collect();
+                let number = logged.number;
+                // To the clerk first: whoever then waits for this frame hurries a clerk that has it.
+                if self.clerk.send(logged).is_err() {
+                    let error =
+                        StoreError::Unavailable("the clerk is gone; restart the host".into());
+                    backlog.note_stalled(&error);
+                }
+                backlog.note_logged(number);
+                answer(batch, outcomes);
                 drop(pen);
-                self.clerk.send(logged).ok();
             }
             Err(failure) => fail(batch, &failure),
         }
@@ -252,7 +260,6 @@ impl Poster {
                 in_doubt: true,
             },
         })?;
-        backlog.note_logged(number);
         self.last_at = at;
         Ok((pen, Logged { number, bookings }))
     }
