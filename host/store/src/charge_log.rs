@@ -147,7 +147,7 @@ pub(crate) fn read(database: &Path, booked: u64) -> io::Result<Vec<Frame>> {
     let mut runs = Vec::new();
     for file in 0..2 {
         match std::fs::read(path(database, file)) {
-            Ok(bytes) => runs.push(frames(&bytes)?),
+            Ok(bytes) => runs.push(frames(&bytes, booked)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -207,8 +207,9 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// The frames at the beginning of a file, up to the first that is torn or of a former round.
 ///
-/// A frame is only written when the one before it is durable. So a whole frame after a broken one was answered, and proves damage.
-fn frames(bytes: &[u8]) -> io::Result<Vec<Frame>> {
+/// A frame is only written when the one before it is durable, and over booked ones only. So a whole frame after a broken one that is
+/// newer than both was answered, and proves damage.
+fn frames(bytes: &[u8], booked: u64) -> io::Result<Vec<Frame>> {
     let mut found: Vec<Frame> = Vec::new();
     let mut rest = bytes;
     while let Some((frame, after)) = frame(rest) {
@@ -221,10 +222,12 @@ fn frames(bytes: &[u8]) -> io::Result<Vec<Frame>> {
         found.push(frame);
         rest = after;
     }
-    let last = found.last().map_or(0, |frame| frame.number);
+    let last = found
+        .last()
+        .map_or(booked, |frame| frame.number.max(booked));
     let later = |at: usize| {
         let rest = rest.get(at..).filter(|rest| rest.starts_with(MAGIC))?;
-        frame(rest).filter(|(frame, _)| !found.is_empty() && frame.number > last)
+        frame(rest).filter(|(frame, _)| frame.number > last)
     };
     match (0..rest.len()).find_map(later) {
         Some((frame, _)) => Err(io::Error::other(format!(
@@ -319,11 +322,19 @@ mod tests {
         for _ in 0..5 {
             log.append(b"payload").unwrap();
         }
-        let mut bytes = std::fs::read(path(&database, 0)).unwrap();
-        bytes[2 * (HEADER_BYTES + 7) + HEADER_BYTES] ^= 1;
-        std::fs::write(path(&database, 0), &bytes).unwrap();
-        let error = read(&database, 0).unwrap_err().to_string();
-        assert!(error.contains("damaged between 2 and 4"), "{error}");
+        let bytes = std::fs::read(path(&database, 0)).unwrap();
+        for (broken, named) in [
+            (0, "damaged between 0 and 2"),
+            (2, "damaged between 2 and 4"),
+        ] {
+            let mut bytes = bytes.clone();
+            bytes[broken * (HEADER_BYTES + 7) + HEADER_BYTES] ^= 1;
+            std::fs::write(path(&database, 0), &bytes).unwrap();
+            let error = read(&database, 0).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+            // What is booked needs no log.
+            assert_eq!(read(&database, 5).unwrap(), []);
+        }
     }
 
     #[test]

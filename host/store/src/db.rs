@@ -266,9 +266,9 @@ impl Db {
         self.begin(Purpose::Any).await
     }
 
-    /// The turn to book charges, in a transaction that is yet to begin.
-    pub(crate) async fn turn_for_charges(&self) -> Result<Turn, StoreError> {
-        self.turn(Purpose::Charges).await
+    /// A transaction that books charges.
+    pub(crate) async fn write_charges(&self) -> Result<Write, StoreError> {
+        self.begin(Purpose::Charges).await
     }
 
     /// The turn to book charges that are in the charge log, in a transaction that is yet to begin.

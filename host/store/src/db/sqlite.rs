@@ -5,7 +5,6 @@ use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Connection, Executor};
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +23,8 @@ const WRITER: &[&str] = &[
     "PRAGMA temp_store = MEMORY",
     // Checkpoints are made beside the commits, see `checkpoint`. Should those fail, a commit makes one when the log has 256 MiB.
     "PRAGMA wal_autocheckpoint = 65536",
+    // `LOG_BYTES`: what a log that is begun anew keeps of its file.
+    "PRAGMA journal_size_limit = 33554432",
 ];
 pub(super) const READER: &[&str] = &[
     "PRAGMA foreign_keys = ON",
@@ -103,46 +104,44 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
 /// The one connection that writes. `None` after a failure that left it in doubt: the next writer opens a new one.
 pub(super) type Writer = Arc<Mutex<Option<AnyConnection>>>;
 
-/// A log of this many pages (32 MiB) is copied into the database: long enough that a page which many commits changed is copied once, short
-/// enough that a start after a crash reads it in a moment.
-const LOG_PAGES: u32 = 8_192;
+/// A log of this size is copied into the database: long enough that a page which many commits changed is copied once, short enough that a
+/// start after a crash reads it in a moment.
+const LOG_BYTES: u64 = 32 << 20;
 /// How often its length is looked at. Charges write some 50 MB a second when nothing else keeps them.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Keeps the log short for as long as the store is open. The commit that finds the log too long would else have to copy it, and all charges
 /// would wait for that: tens of milliseconds, about ten times a second under load.
+///
+/// Only asks for the file's length and time. Opening one of SQLite's files here and closing it again would drop all locks that SQLite has on
+/// it (POSIX locks belong to the process), and another program on the same store, an operator's `sqlite3` say, could then damage it.
 pub(super) async fn keep_log_short(path: PathBuf, options: AnyConnectOptions, writer: Writer) {
-    let mut index = path.into_os_string();
-    index.push("-shm");
-    let index = PathBuf::from(index);
+    let mut log = path.into_os_string();
+    log.push("-wal");
+    let log = PathBuf::from(log);
+    // The file is cut back by the first commit after a checkpoint, not before.
+    let mut copied = None;
     loop {
         tokio::time::sleep(LOOK).await;
-        let is_long =
-            log_length(&index).is_ok_and(|(pages, copied)| pages > LOG_PAGES && copied < pages);
-        if is_long && let Err(error) = checkpoint(&options, &writer).await {
+        let Ok(metadata) = std::fs::metadata(&log) else {
+            continue;
+        };
+        let state = (metadata.len(), metadata.modified().ok());
+        if state.0 <= LOG_BYTES || copied == Some(state) {
+            continue;
+        }
+        match checkpoint(&options, &writer).await {
+            Ok(()) => copied = Some(state),
             // A full disk, most likely: whoever writes next is told.
-            tracing::warn!(%error, "the store's log could not be checkpointed");
+            Err(error) => {
+                tracing::warn!(%error, "the store's log could not be checkpointed");
+            }
         }
     }
 }
 
-/// The pages in the log, and how many of them have been copied. SQLite has no way to ask without a checkpoint, but documents where it keeps
-/// both numbers ("WAL-mode File Format", the WAL-index header: `mxFrame` and `nBackfill`, in the machine's byte order).
-fn log_length(index: &Path) -> std::io::Result<(u32, u32)> {
-    const PAGES_AT: usize = 16;
-    const COPIED_AT: usize = 96;
-    let mut header = [0; COPIED_AT + 4];
-    File::open(index)?.read_exact(&mut header)?;
-    let number = |at: usize| {
-        let mut bytes = [0; 4];
-        bytes.copy_from_slice(&header[at..at + 4]);
-        u32::from_ne_bytes(bytes)
-    };
-    Ok((number(PAGES_AT), number(COPIED_AT)))
-}
-
 /// Copies most of the log while others write, then, in the writer's turn, the little that they wrote meanwhile: the next commit begins the
-/// log anew. (The file keeps its size: writing into it is faster than making it longer.)
+/// log anew. (The file keeps [`LOG_BYTES`]: writing into it is faster than making it longer.)
 pub(super) async fn checkpoint(
     options: &AnyConnectOptions,
     writer: &Writer,
@@ -162,33 +161,36 @@ mod tests {
     use super::*;
     use sqlx::Row;
 
-    /// The two numbers that are read out of SQLite's own file are those that SQLite tells.
+    /// A log that has become long is copied and begun anew, and its file is cut back.
     #[tokio::test]
-    async fn the_length_of_the_log_is_what_sqlite_says() {
+    async fn a_long_log_is_cut_back() {
         sqlx::any::install_default_drivers();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.db");
         let options: AnyConnectOptions = url(&path).parse().unwrap();
-        let mut writer = open_writer(&options).await.unwrap();
-        writer.execute("CREATE TABLE t (x TEXT)").await.unwrap();
-        writer.execute("INSERT INTO t VALUES (1)").await.unwrap();
-        let index = directory.path().join("store.db-shm");
-        let (before, copied) = log_length(&index).unwrap();
-        assert!(before > 1 && copied == 0, "{before} {copied}");
+        let mut connection = open_writer(&options).await.unwrap();
+        connection.execute("CREATE TABLE t (x BLOB)").await.unwrap();
+        let insert = "INSERT INTO t VALUES (zeroblob(4000000))";
+        for _ in 0..12 {
+            connection.execute(insert).await.unwrap();
+        }
+        let length = || {
+            std::fs::metadata(directory.path().join("store.db-wal"))
+                .unwrap()
+                .len()
+        };
+        assert!(length() > LOG_BYTES, "{}", length());
 
-        let told = writer
-            .fetch_one("PRAGMA wal_checkpoint(PASSIVE)")
+        let writer: Writer = Arc::new(Mutex::new(Some(connection)));
+        checkpoint(&options, &writer).await.unwrap();
+        let mut slot = writer.lock().await;
+        let connection = slot.as_mut().unwrap();
+        connection.execute(insert).await.unwrap();
+        assert_eq!(length(), LOG_BYTES);
+        let rows = connection
+            .fetch_one("SELECT COUNT(*) FROM t")
             .await
             .unwrap();
-        let told = (told.get::<i64, _>(1) as u32, told.get::<i64, _>(2) as u32);
-        assert_eq!(log_length(&index).unwrap(), told);
-        assert_eq!(told, (before, before));
-
-        writer.execute("INSERT INTO t VALUES (2)").await.unwrap();
-        let (after, copied) = log_length(&index).unwrap();
-        assert!(
-            after < before && copied == 0,
-            "begun anew: {after} {copied}"
-        );
+        assert_eq!(rows.get::<i64, _>(0), 13);
     }
 }

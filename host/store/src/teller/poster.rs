@@ -12,9 +12,9 @@ use super::bookings::{self, Booking, Charge, Logged};
 use super::purses::Purses;
 use super::{Hold, Keeper, PostError, Posted, Receipt, reservations};
 use crate::accounts::{self, Account, AccountChanges, Level};
-use crate::bulk::{ROWS_MAX, WholeError};
+use crate::bulk::ROWS_MAX;
 use crate::charge_log::AppendError;
-use crate::db::{self, Backlog, Db, Pen, Turn, Write};
+use crate::db::{self, Backlog, Db, Pen, Write};
 use crate::error::StoreError;
 use crate::events;
 use crate::fields::Fields;
@@ -127,12 +127,6 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
     }
 }
 
-/// Where an attempt is when it knows what to write.
-enum Stage {
-    Turn(Turn),
-    Write(Write),
-}
-
 /// What became of one charge of a batch that was committed.
 enum Outcome {
     Booked {
@@ -155,15 +149,6 @@ impl From<StoreError> for Failure {
         Self {
             error,
             in_doubt: false,
-        }
-    }
-}
-
-impl From<WholeError> for Failure {
-    fn from(failed: WholeError) -> Self {
-        Self {
-            error: failed.error,
-            in_doubt: failed.in_doubt,
         }
     }
 }
@@ -302,7 +287,7 @@ impl Poster {
     }
 
     async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
-        let turn = self.db.turn_for_charges().await?;
+        let mut write = self.db.write_charges().await?;
         let mut touched = AccountChanges::default();
         for item in batch.iter().filter(|item| item.transaction.is_some()) {
             let (buyer, seller) = (&item.hold.buyer, &item.receipt.run.seller);
@@ -315,32 +300,19 @@ impl Poster {
             .filter(|account| !self.known.contains(account))
             .cloned()
             .collect();
-        let answers = batch.iter().any(|item| item.receipt.idempotency.is_some());
-        let mut superseded = HashSet::new();
+        let superseded = keep_answers(&mut write, batch).await?;
+        if !new.is_empty() {
+            accounts::ensure_accounts(&mut write, new.iter()).await?;
+        }
         let mut expired = HashSet::new();
-        let (stage, mut levels) = match &self.keeper {
-            // There is nothing to ask before the charges are written, so the transaction begins with them.
-            Keeper::Memory(purses) if new.is_empty() && !answers => {
-                (Stage::Turn(turn), levels_in_memory(purses, batch))
-            }
-            keeper => {
-                let mut write = turn.begin().await?;
-                superseded = keep_answers(&mut write, batch).await?;
-                if !new.is_empty() {
-                    accounts::ensure_accounts(&mut write, new.iter()).await?;
-                }
-                let levels = match keeper {
-                    Keeper::Memory(purses) => levels_in_memory(purses, batch),
-                    Keeper::Rows(_) => {
-                        let levels =
-                            accounts::lock(&mut write, touched.accounts().cloned().collect())
-                                .await?;
-                        expired = take_holds(&mut write, batch, &superseded).await?;
-                        forget_answers(&mut write, batch, &expired).await?;
-                        levels
-                    }
-                };
-                (Stage::Write(write), levels)
+        let mut levels = match &self.keeper {
+            Keeper::Memory(purses) => levels_in_memory(purses, batch),
+            Keeper::Rows(_) => {
+                let accounts = touched.accounts().cloned().collect();
+                let levels = accounts::lock(&mut write, accounts).await?;
+                expired = take_holds(&mut write, batch, &superseded).await?;
+                forget_answers(&mut write, batch, &expired).await?;
+                levels
             }
         };
 
@@ -362,23 +334,12 @@ impl Poster {
             outcomes.push(Outcome::Booked { balance_after });
         }
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
-        let low = bookings::low(&bookings);
-        let stage = match stage {
-            // Told in the same commit, for which one trip has no room.
-            Stage::Turn(turn) if !low.is_empty() => Stage::Write(turn.begin().await?),
-            stage => stage,
-        };
-        match stage {
-            Stage::Turn(turn) => turn.run_whole(script).await?,
-            Stage::Write(mut write) => {
-                script.run(&mut write).await?;
-                events::emit_low(&mut write, &low).await?;
-                write.commit().await.map_err(|error| Failure {
-                    error,
-                    in_doubt: true,
-                })?;
-            }
-        }
+        script.run(&mut write).await?;
+        events::emit_low(&mut write, &bookings::low(&bookings)).await?;
+        write.commit().await.map_err(|error| Failure {
+            error,
+            in_doubt: true,
+        })?;
         self.known.extend(new);
         self.last_at = at;
         Ok(outcomes)
