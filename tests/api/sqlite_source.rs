@@ -58,6 +58,17 @@ async fn a_calculation_runs_in_the_file() {
     );
 }
 
+/// With STAT4 SQLite would parse and plan a statement again whenever another value is bound, which took a quarter of a small aggregate.
+#[tokio::test]
+async fn a_statement_is_planned_once_for_all_values() {
+    let seller = host().await.company(&unique("planned")).await;
+    let connection = seller.sqlite("sales.db", dataset(1).await).await;
+    let sql = "SELECT sqlite_compileoption_used('ENABLE_STAT4')";
+    let asset = seller.asset(&connection, json!({"sql_logic": sql})).await;
+    let answer = seller.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 0);
+}
+
 /// Replacing the file changes the answers from the next request.
 #[tokio::test]
 async fn a_replaced_file_is_seen_at_once() {
