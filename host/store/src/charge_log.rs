@@ -351,6 +351,58 @@ mod tests {
         assert_eq!(numbers(&read(&database, 4).unwrap()), [5]);
     }
 
+    /// Once a sync has failed nobody knows what is on the disk, so nothing more is written until the log has been read again.
+    #[test]
+    fn after_a_failed_sync_nothing_is_appended() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut log = ChargeLog::new(&directory.path().join("a.db"), 1);
+        // It takes what is written to it, and refuses to be synced.
+        let unreliable = File::options().write(true).open("/dev/null").unwrap();
+        log.files[0] = Some(Segment {
+            file: unreliable,
+            end: 0,
+            last: 0,
+        });
+        let first = log.append(b"one").unwrap_err();
+        assert!(matches!(first, AppendError::InDoubt(_)), "{first:?}");
+        match log.append(b"two").unwrap_err() {
+            AppendError::Refused(error) => assert_eq!(error.to_string(), BROKEN),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A full disk refuses the charge, and only that one.
+    #[test]
+    fn a_write_that_fails_is_refused_and_can_be_tried_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("a.db");
+        let mut log = ChargeLog::new(&database, 1);
+        log.append(b"one").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let segment = log.files[0].as_mut().unwrap();
+        let good = std::mem::replace(&mut segment.file, full);
+        let refused = log.append(b"two").unwrap_err();
+        assert!(matches!(refused, AppendError::Refused(_)), "{refused:?}");
+        log.files[0].as_mut().unwrap().file = good;
+        assert_eq!(log.append(b"two again").unwrap(), 2);
+        let found = read(&database, 0).unwrap();
+        assert_eq!(found[1].payload, b"two again");
+    }
+
+    #[test]
+    fn a_closed_log_takes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("a.db");
+        let mut log = ChargeLog::new(&database, 1);
+        log.append(b"one").unwrap();
+        log.close();
+        match log.append(b"two").unwrap_err() {
+            AppendError::Refused(error) => assert_eq!(error.to_string(), CLOSED),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(numbers(&read(&database, 0).unwrap()), [1]);
+    }
+
     #[test]
     fn a_database_older_than_its_log_is_refused() {
         let directory = tempfile::tempdir().unwrap();
