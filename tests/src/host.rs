@@ -20,6 +20,7 @@ pub struct TestHost {
     /// The ready file, whole.
     pub ready: Value,
     pub data_dir: PathBuf,
+    binary: PathBuf,
     command: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -28,6 +29,7 @@ pub struct TestHost {
 }
 
 pub struct Builder {
+    binary: PathBuf,
     command: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -57,6 +59,7 @@ impl TestHost {
     /// `souk serve` on SQLite in a directory of its own, allowed to dial the loopback interface.
     pub fn builder() -> Builder {
         Builder {
+            binary: binary(),
             command: "serve".to_owned(),
             arguments: vec!["--allow-network".to_owned(), "127.0.0.0/8".to_owned()],
             environment: Vec::new(),
@@ -67,6 +70,7 @@ impl TestHost {
     /// `souk demo`, with nothing but what the command itself allows.
     pub fn demo() -> Builder {
         Builder {
+            binary: binary(),
             command: "demo".to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -143,7 +147,7 @@ impl TestHost {
             .append(true)
             .open(self.data_dir.join("test.log"))
             .expect("the log");
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.binary);
         command
             .arg(&self.command)
             .args(["--listen", "127.0.0.1:0"])
@@ -200,6 +204,12 @@ impl Builder {
         self
     }
 
+    /// Another build of souk than this one.
+    pub fn binary(mut self, path: PathBuf) -> Builder {
+        self.binary = path;
+        self
+    }
+
     /// A directory of the caller's instead of a temporary one.
     pub fn data_dir(mut self, path: &Path) -> Builder {
         self.data_dir = Some(path.to_owned());
@@ -216,6 +226,7 @@ impl Builder {
             base_url: String::new(),
             ready: Value::Null,
             data_dir,
+            binary: self.binary,
             command: self.command,
             arguments: self.arguments,
             environment: self.environment,

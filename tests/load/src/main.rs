@@ -2,18 +2,20 @@
 //! ratios of one interleaved run. See README.md beside this crate for figures that were reached.
 
 mod generator;
+mod market;
 mod native;
 mod native_sqlite;
 mod queries;
 
 use std::io::BufRead;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use serde_json::json;
-use souk_tests::{PgCluster, TestHost, guests};
+use market::Market;
+use souk_tests::{PgCluster, host};
 
 #[derive(Parser)]
 #[command(about = "Measures souk against native handlers on the same PostgreSQL, interleaved.")]
@@ -22,17 +24,20 @@ struct Options {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
     clients: Vec<usize>,
     /// Rounds; the first is thrown away.
-    #[arg(long, default_value_t = 6)]
+    #[arg(long, default_value_t = 7)]
     rounds: usize,
     /// Milliseconds for each competitor in a round.
-    #[arg(long, default_value_t = 700)]
+    #[arg(long, default_value_t = 1500)]
     slice_ms: u64,
     /// Only queries whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Only competitors whose name contains this, to profile one.
+    /// Only competitors whose name contains this (or is this, if one has it), to profile one.
     #[arg(long, default_value = "")]
     competitor: String,
+    /// The binary of another build of souk, which is measured beside this one as "other souk".
+    #[arg(long)]
+    other: Option<PathBuf>,
     /// Internal: serve the native handlers.
     #[arg(long, hide = true)]
     native: Option<Mode>,
@@ -92,24 +97,38 @@ fn main() -> anyhow::Result<()> {
         return native::run(mode, &options.source, threads);
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let (cluster, host, competitors, _natives, _files) = runtime.block_on(prepare())?;
+    let prepared = runtime.block_on(prepare(options.other.clone()))?;
     println!(
         "{:<16} {:>7}  requests a second, median latency, and ratio to the first line of each group (median of rounds)",
         "query", "clients"
     );
-    for (query, competitors) in &competitors {
+    for (query, competitors) in &prepared.races {
         if !query.contains(&options.only) {
             continue;
         }
-        let competitors: Vec<_> = competitors
-            .iter()
-            .filter(|competitor| competitor.name.contains(&options.competitor))
-            .collect();
+        let wanted = |exactly: bool| -> Vec<&Competitor> {
+            let is_wanted = |name: &str| match exactly {
+                true => name == options.competitor,
+                false => name.contains(&options.competitor),
+            };
+            competitors
+                .iter()
+                .filter(|competitor| is_wanted(competitor.name))
+                .collect()
+        };
+        let exact = wanted(true);
+        let competitors = if exact.is_empty() {
+            wanted(false)
+        } else {
+            exact
+        };
+        if competitors.is_empty() {
+            continue;
+        }
         for &clients in &options.clients {
             measure(query, &competitors, clients, &options)?;
         }
     }
-    drop((host, cluster));
     Ok(())
 }
 
@@ -161,15 +180,16 @@ fn measure(
     Ok(())
 }
 
-type Prepared = (
-    PgCluster,
-    TestHost,
-    Vec<(&'static str, Vec<Competitor>)>,
-    [Native; 3],
-    tempfile::TempDir,
-);
+/// What runs while it is measured. The cluster ends after those that use it.
+struct Prepared {
+    races: Vec<(&'static str, Vec<Competitor>)>,
+    _markets: Vec<Market>,
+    _natives: [Native; 3],
+    _cluster: PgCluster,
+    _files: tempfile::TempDir,
+}
 
-async fn prepare() -> anyhow::Result<Prepared> {
+async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
     let cluster = PgCluster::start(&[]).await;
     let database = cluster.database(queries::SCHEMA).await;
     let url = cluster.url(&database);
@@ -181,184 +201,65 @@ async fn prepare() -> anyhow::Result<Prepared> {
         Native::start("local", &url)?,
         Native::start("sqlite", &file.to_string_lossy())?,
     ];
-
-    let host = TestHost::builder().start().await;
-    let seller = host.company("bench-seller").await;
-    let buyer = host.buyer("bench-buyer", 100_000_000).await;
-    for key in [&seller, &buyer] {
-        // A key's default limit is 1,000 requests an hour.
-        let path = key.path("/api-keys");
-        let keys = key.client.get(&path).await.expect(200);
-        let id = keys.text("/data/0/id");
-        key.client
-            .patch(
-                &format!("{path}/{id}"),
-                json!({"rate_limit": 1_000_000_000}),
-            )
-            .await
-            .expect(200);
+    let mut markets = vec![Market::open(host::binary(), &cluster, &database, &file).await];
+    if let Some(other) = other {
+        markets.push(Market::open(other, &cluster, &database, &file).await);
     }
-    let connection = seller.postgres(&cluster, &database).await;
-    let asset = seller
-        .asset(
-            &connection,
-            json!({"name": "goals", "slug": "goals", "sql_logic": queries::ASSET_SQL,
-                   "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]}),
-        )
-        .await;
-    let fields: Vec<_> = queries::FIELDS
-        .iter()
-        .map(|name| json!({"name": name}))
-        .collect();
-    let endpoint = seller
-        .endpoint(
-            &connection,
-            json!({"name": "players", "slug": "players", "source": {"schema": "public", "table": "players"},
-                   "fields": fields, "order_by": ["id"], "filters": ["id"], "max_limit": 1000}),
-        )
-        .await;
-    seller.publish(&asset, 1).await;
-    seller.publish(&endpoint, 1).await;
-    let file = seller.sqlite("players.db", std::fs::read(&file)?).await;
-    let file_asset = seller
-        .asset(
-            &file,
-            json!({"name": "file goals", "slug": "file-goals", "sql_logic": queries::ASSET_SQL,
-                   "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]}),
-        )
-        .await;
-    let file_endpoint = seller
-        .endpoint(
-            &file,
-            json!({"name": "file players", "slug": "file-players", "source": {"table": "players"},
-                   "fields": fields, "order_by": ["id"], "filters": ["id"], "max_limit": 1000}),
-        )
-        .await;
-    seller.publish(&file_asset, 1).await;
-    seller.publish(&file_endpoint, 1).await;
-
-    let address = host.base_url.trim_start_matches("http://").to_owned();
-    let owner = [("x-api-key", seller.key.as_str())];
-    let paying = [("x-api-key", buyer.key.as_str())];
-    let page_of = |endpoint: &str, query: &str| {
-        let path = format!(
-            "/companies/{}/endpoints/{endpoint}/execute?{query}",
-            seller.id
-        );
-        generator::request("GET", &path, &owner, "")
-    };
-    let page = |query: &str| page_of(&endpoint, query);
-    let execute_of = |asset: &str, headers: &[(&str, &str)]| {
-        let path = format!("/companies/{}/assets/{asset}/execute", seller.id);
-        vec![generator::request("POST", &path, headers, "")]
-    };
-    let execute = |headers: &[(&str, &str)]| execute_of(&asset, headers);
-    let ids: Vec<u32> = (0..1000).map(|i| i * 9 + 1).collect();
-    let natively = |path: &str| -> Vec<Vec<u8>> {
-        match path {
-            "/single" => ids
-                .iter()
-                .map(|id| generator::request("GET", &format!("/single?id={id}"), &[], ""))
-                .collect(),
-            _ => vec![generator::request("GET", path, &[], "")],
-        }
-    };
-    let race = |path: &str, souk: Vec<Vec<u8>>| {
-        vec![
-            Competitor {
-                name: "native pooled",
-                address: natives[0].address.clone(),
-                requests: natively(path),
-            },
-            Competitor {
-                name: "native local",
-                address: natives[1].address.clone(),
-                requests: natively(path),
-            },
-            Competitor {
-                name: "souk",
-                address: address.clone(),
-                requests: souk,
-            },
-        ]
-    };
-    let single = ids
-        .iter()
-        .map(|id| page(&format!("id={id}&limit=1")))
-        .collect();
-    let mut aggregate = race("/aggregate", execute(&owner));
-    aggregate.push(Competitor {
-        name: "souk, charged",
-        address: address.clone(),
-        requests: execute(&paying),
+    let races = market::QUERIES.iter().map(|&query| {
+        let competitors = natives_for(query, &natives)
+            .into_iter()
+            .chain(
+                markets
+                    .iter()
+                    .zip(["souk", "other souk"])
+                    .map(|(market, name)| Competitor {
+                        name,
+                        address: market.address.clone(),
+                        requests: market.owner(query),
+                    }),
+            )
+            .chain(
+                markets
+                    .iter()
+                    .zip(["souk, charged", "other souk, charged"])
+                    .filter_map(|(market, name)| {
+                        Some(Competitor {
+                            name,
+                            address: market.address.clone(),
+                            requests: market.charged(query)?,
+                        })
+                    }),
+            );
+        (query, competitors.collect())
     });
-    // No database behind it: what is left is the host, the sandbox and the ledger.
-    host.platform()
-        .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
-        .await
-        .expect(201);
-    let nothing =
-        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
-    let nothing = seller.connection("fixed", nothing).await;
-    let label = json!({"name": "label", "slug": "label", "result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
-    let label = seller.asset(&nothing, label).await;
-    seller.publish(&label, 1).await;
-    let free = |name, headers: &[(&str, &str)]| Competitor {
+    Ok(Prepared {
+        races: races.collect(),
+        _markets: markets,
+        _natives: natives,
+        _cluster: cluster,
+        _files: files,
+    })
+}
+
+/// The native handlers that answer a query.
+fn natives_for(query: &str, [pooled, local, sqlite]: &[Native; 3]) -> Vec<Competitor> {
+    let requests = match query.trim_start_matches("file: ") {
+        "single row" => queries::ids()
+            .map(|id| generator::request("GET", &format!("/single?id={id}"), &[], ""))
+            .collect(),
+        "aggregate" => vec![generator::request("GET", "/aggregate", &[], "")],
+        "50 rows" => vec![generator::request("GET", "/rows?limit=50", &[], "")],
+        "1,000 rows" => vec![generator::request("GET", "/rows?limit=1000", &[], "")],
+        _ => return Vec::new(),
+    };
+    let natives = match query.starts_with("file: ") {
+        true => vec![("native", sqlite)],
+        false => vec![("native pooled", pooled), ("native local", local)],
+    };
+    let competitor = |(name, native): (&'static str, &Native)| Competitor {
         name,
-        address: address.clone(),
-        requests: vec![generator::request(
-            "POST",
-            &format!("/companies/{}/assets/{label}/execute", seller.id),
-            headers,
-            "",
-        )],
+        address: native.address.clone(),
+        requests: requests.clone(),
     };
-    let on_file = |path: &str, souk: Vec<Vec<u8>>| {
-        vec![
-            Competitor {
-                name: "native",
-                address: natives[2].address.clone(),
-                requests: natively(path),
-            },
-            Competitor {
-                name: "souk",
-                address: address.clone(),
-                requests: souk,
-            },
-        ]
-    };
-    let file_single = ids
-        .iter()
-        .map(|id| page_of(&file_endpoint, &format!("id={id}&limit=1")))
-        .collect();
-    let competitors = vec![
-        (
-            "no database",
-            vec![free("souk", &owner), free("souk, charged", &paying)],
-        ),
-        ("single row", race("/single", single)),
-        ("aggregate", aggregate),
-        ("50 rows", race("/rows?limit=50", vec![page("limit=50")])),
-        (
-            "1,000 rows",
-            race("/rows?limit=1000", vec![page("limit=1000")]),
-        ),
-        ("file: single row", on_file("/single", file_single)),
-        (
-            "file: aggregate",
-            on_file("/aggregate", execute_of(&file_asset, &owner)),
-        ),
-        (
-            "file: 50 rows",
-            on_file("/rows?limit=50", vec![page_of(&file_endpoint, "limit=50")]),
-        ),
-        (
-            "file: 1,000 rows",
-            on_file(
-                "/rows?limit=1000",
-                vec![page_of(&file_endpoint, "limit=1000")],
-            ),
-        ),
-    ];
-    Ok((cluster, host, competitors, natives, files))
+    natives.into_iter().map(competitor).collect()
 }

@@ -1,0 +1,142 @@
+//! A marketplace to measure: one host, a seller whose products answer the queries, a buyer who pays for them.
+
+use crate::{generator, queries};
+use serde_json::json;
+use souk_tests::{PgCluster, TestHost, guests};
+use std::path::{Path, PathBuf};
+
+/// What is measured. What begins with `file: ` reads a SQLite file, the others PostgreSQL; `no database` reads nothing, so that what is
+/// left is the host, the sandbox and the ledger.
+pub const QUERIES: [&str; 9] = [
+    "no database",
+    "single row",
+    "aggregate",
+    "50 rows",
+    "1,000 rows",
+    "file: single row",
+    "file: aggregate",
+    "file: 50 rows",
+    "file: 1,000 rows",
+];
+
+pub struct Market {
+    pub address: String,
+    seller: String,
+    owner_key: String,
+    buyer_key: String,
+    database: Products,
+    file: Products,
+    label: String,
+    _host: TestHost,
+}
+
+/// What is published of one source: an aggregate and a feed.
+struct Products {
+    asset: String,
+    endpoint: String,
+}
+
+impl Market {
+    pub async fn open(binary: PathBuf, cluster: &PgCluster, database: &str, file: &Path) -> Market {
+        let host = TestHost::builder().binary(binary).start().await;
+        let seller = host.company("bench-seller").await;
+        let buyer = host.buyer("bench-buyer", 100_000_000).await;
+        for key in [&seller, &buyer] {
+            // A key's default limit is 1,000 requests an hour.
+            let path = key.path("/api-keys");
+            let keys = key.client.get(&path).await.expect(200);
+            let id = keys.text("/data/0/id");
+            key.client
+                .patch(
+                    &format!("{path}/{id}"),
+                    json!({"rate_limit": 1_000_000_000}),
+                )
+                .await
+                .expect(200);
+        }
+        host.platform()
+            .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
+            .await
+            .expect(201);
+
+        let fields: Vec<_> = queries::FIELDS
+            .iter()
+            .map(|name| json!({"name": name}))
+            .collect();
+        let publish = async |connection: &str, name: &str, table: serde_json::Value| {
+            let asset = json!({"name": name, "slug": format!("{name}-goals"), "sql_logic": queries::ASSET_SQL,
+                               "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]});
+            let asset = seller.asset(connection, asset).await;
+            let endpoint = json!({"name": name, "slug": format!("{name}-players"), "source": table, "fields": fields,
+                                  "order_by": ["id"], "filters": ["id"], "max_limit": 1000});
+            let endpoint = seller.endpoint(connection, endpoint).await;
+            seller.publish(&asset, 1).await;
+            seller.publish(&endpoint, 1).await;
+            Products { asset, endpoint }
+        };
+        let connection = seller.postgres(cluster, database).await;
+        let of_database = publish(
+            &connection,
+            "database",
+            json!({"schema": "public", "table": "players"}),
+        )
+        .await;
+        let bytes = std::fs::read(file).expect("the dataset");
+        let connection = seller.sqlite("players.db", bytes).await;
+        let of_file = publish(&connection, "file", json!({"table": "players"})).await;
+        let nothing = json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+        let nothing = seller.connection("fixed", nothing).await;
+        let label = json!({"name": "label", "slug": "label", "result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+        let label = seller.asset(&nothing, label).await;
+        seller.publish(&label, 1).await;
+        Market {
+            address: host.base_url.trim_start_matches("http://").to_owned(),
+            seller: seller.id.clone(),
+            owner_key: seller.key.clone(),
+            buyer_key: buyer.key.clone(),
+            database: of_database,
+            file: of_file,
+            label,
+            _host: host,
+        }
+    }
+
+    /// The owner's requests, one after the other.
+    pub fn owner(&self, query: &str) -> Vec<Vec<u8>> {
+        let (products, query) = match query.strip_prefix("file: ") {
+            Some(query) => (&self.file, query),
+            None => (&self.database, query),
+        };
+        let page = |filter: &str| {
+            let path = format!(
+                "/companies/{}/endpoints/{}/execute?{filter}",
+                self.seller, products.endpoint
+            );
+            generator::request("GET", &path, &[("x-api-key", &self.owner_key)], "")
+        };
+        match query {
+            "single row" => queries::ids()
+                .map(|id| page(&format!("id={id}&limit=1")))
+                .collect(),
+            "50 rows" => vec![page("limit=50")],
+            "1,000 rows" => vec![page("limit=1000")],
+            "aggregate" => vec![self.execute(&products.asset, &self.owner_key)],
+            _ => vec![self.execute(&self.label, &self.owner_key)],
+        }
+    }
+
+    /// The buyer's, where it is measured.
+    pub fn charged(&self, query: &str) -> Option<Vec<Vec<u8>>> {
+        let asset = match query {
+            "no database" => &self.label,
+            "aggregate" => &self.database.asset,
+            _ => return None,
+        };
+        Some(vec![self.execute(asset, &self.buyer_key)])
+    }
+
+    fn execute(&self, asset: &str, key: &str) -> Vec<u8> {
+        let path = format!("/companies/{}/assets/{asset}/execute", self.seller);
+        generator::request("POST", &path, &[("x-api-key", key)], "")
+    }
+}
