@@ -30,6 +30,24 @@ async fn a_buyer_pays_for_an_execution_and_the_owner_does_not() {
     assert_eq!(league.seller.balance().await, 0);
 }
 
+/// Whoever pays nothing reads why.
+#[tokio::test]
+async fn a_free_answer_says_why() {
+    let league = league().await;
+    let asset = league.total_goals(0).await;
+    let buyer = host().await.buyer(&unique("guest"), 1).await;
+    let test = league.seller.path(&format!("/assets/{asset}/test"));
+    let preview = format!("/marketplace/products/{asset}/preview");
+    for (answer, reason) in [
+        (buyer.execute(&asset, json!({})).await, "free"),
+        (league.seller.client.post(&test, json!({})).await, "test"),
+        (buyer.client.get(&preview).await, "preview"),
+    ] {
+        assert_eq!(answer.expect(200).at("/meta/billing_reason"), reason);
+    }
+    assert_eq!(buyer.balance().await, 1);
+}
+
 /// The path may name the asset's owner or the caller; a third company is as unknown as any.
 #[tokio::test]
 async fn the_path_names_the_caller_or_the_owner() {

@@ -10,6 +10,7 @@ pub mod postgres;
 pub mod process;
 pub mod receiver;
 pub mod seller_api;
+mod sweep;
 pub mod tls;
 pub mod world;
 

@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
 use crate::process::{free_port, signal, spawn_tied};
+use crate::sweep::sweep;
 use crate::tls::TestCa;
 
 /// Generous: a loaded CI machine may need many seconds for initdb.
@@ -248,27 +249,5 @@ impl Drop for PgCluster {
     fn drop(&mut self) {
         signal(&self.server, libc::SIGINT);
         let _ = self.server.wait();
-    }
-}
-
-/// Removes what clusters of former test processes left: one that is shared by a process's tests lives as long as the process, and nothing
-/// runs after that. Leaves alone what is younger than ten minutes or still has its server.
-fn sweep(prefix: &str) {
-    const AGE: Duration = Duration::from_secs(600);
-    let Ok(entries) = std::fs::read_dir("/tmp") else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let data = entry.path().join("data");
-        let pid = std::fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-        let runs = pid
-            .lines()
-            .next()
-            .is_some_and(|pid| Path::new("/proc").join(pid).exists());
-        let changed = data.metadata().and_then(|data| data.modified());
-        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE));
-        if entry.file_name().to_string_lossy().starts_with(prefix) && is_old && !runs {
-            std::fs::remove_dir_all(entry.path()).ok();
-        }
     }
 }

@@ -266,6 +266,14 @@ mod tests {
         frames.iter().map(|frame| frame.number).collect()
     }
 
+    /// Why a frame was certainly not appended.
+    fn refusal(appended: Result<u64, AppendError>) -> String {
+        match appended {
+            Err(AppendError::Refused(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn frames_come_back_in_their_order_over_both_files() {
         let directory = tempfile::tempdir().unwrap();
@@ -365,10 +373,7 @@ mod tests {
         });
         let first = log.append(b"one").unwrap_err();
         assert!(matches!(first, AppendError::InDoubt(_)), "{first:?}");
-        match log.append(b"two").unwrap_err() {
-            AppendError::Refused(error) => assert_eq!(error.to_string(), BROKEN),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(refusal(log.append(b"two")), BROKEN);
     }
 
     /// A full disk refuses the charge, and only that one.
@@ -381,8 +386,7 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let segment = log.files[0].as_mut().unwrap();
         let good = std::mem::replace(&mut segment.file, full);
-        let refused = log.append(b"two").unwrap_err();
-        assert!(matches!(refused, AppendError::Refused(_)), "{refused:?}");
+        refusal(log.append(b"two"));
         log.files[0].as_mut().unwrap().file = good;
         assert_eq!(log.append(b"two again").unwrap(), 2);
         let found = read(&database, 0).unwrap();
@@ -396,10 +400,7 @@ mod tests {
         let mut log = ChargeLog::new(&database, 1);
         log.append(b"one").unwrap();
         log.close();
-        match log.append(b"two").unwrap_err() {
-            AppendError::Refused(error) => assert_eq!(error.to_string(), CLOSED),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(refusal(log.append(b"two")), CLOSED);
         assert_eq!(numbers(&read(&database, 0).unwrap()), [1]);
     }
 

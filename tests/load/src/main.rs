@@ -106,22 +106,16 @@ fn main() -> anyhow::Result<()> {
         if !query.contains(&options.only) {
             continue;
         }
-        let wanted = |exactly: bool| -> Vec<&Competitor> {
-            let is_wanted = |name: &str| match exactly {
-                true => name == options.competitor,
-                false => name.contains(&options.competitor),
-            };
-            competitors
-                .iter()
-                .filter(|competitor| is_wanted(competitor.name))
-                .collect()
-        };
-        let exact = wanted(true);
-        let competitors = if exact.is_empty() {
-            wanted(false)
-        } else {
-            exact
-        };
+        let is_a_name = competitors
+            .iter()
+            .any(|competitor| competitor.name == options.competitor);
+        let competitors: Vec<_> = competitors
+            .iter()
+            .filter(|competitor| match is_a_name {
+                true => competitor.name == options.competitor,
+                false => competitor.name.contains(&options.competitor),
+            })
+            .collect();
         if competitors.is_empty() {
             continue;
         }

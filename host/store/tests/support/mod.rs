@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // Every test binary uses its own part of this.
 
+#[path = "../../../../tests/src/sweep.rs"]
+mod sweep;
+
 use souk_domain::ids::{AssetId, CompanyId, ExecutionId, KeyId, RequestId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
@@ -113,7 +116,7 @@ fn binary(name: &str) -> PathBuf {
 
 /// A cluster that ends with this process. PostgreSQL refuses root, so it runs as the user postgres then.
 fn start_cluster() -> String {
-    sweep("souk-store-pg-");
+    sweep::sweep("souk-store-pg-");
     let (ready, started) = std::sync::mpsc::channel();
     // The server gets a signal when the thread that started it ends, so that thread stays.
     std::thread::spawn(move || {
@@ -205,28 +208,6 @@ fn start_cluster() -> String {
     started
         .recv_timeout(Duration::from_secs(60))
         .expect("PostgreSQL starts within a minute")
-}
-
-/// Removes what clusters of former test processes left: one that is shared by a process's tests lives as long as the process, and nothing
-/// runs after that. Leaves alone what is younger than ten minutes or still has its server.
-fn sweep(prefix: &str) {
-    const AGE: Duration = Duration::from_secs(600);
-    let Ok(entries) = std::fs::read_dir("/tmp") else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let data = entry.path().join("data");
-        let pid = std::fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-        let runs = pid
-            .lines()
-            .next()
-            .is_some_and(|pid| Path::new("/proc").join(pid).exists());
-        let changed = data.metadata().and_then(|data| data.modified());
-        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE));
-        if entry.file_name().to_string_lossy().starts_with(prefix) && is_old && !runs {
-            std::fs::remove_dir_all(entry.path()).ok();
-        }
-    }
 }
 
 fn wait_for(server: &mut Child, port: u16) {
