@@ -202,35 +202,51 @@ async fn the_sellers_error_text_is_for_the_owner_only() {
     assert_eq!(shop.buyer.balance().await, 100);
 }
 
-/// The connection test proves that both routings answer alike, and says where they differ.
+/// The connection test proves that both routings answer alike, and says precisely where they do not.
 #[tokio::test]
 async fn the_connection_test_compares_both_routings() {
     let shop = shop().await;
-    let path = shop
-        .seller
-        .path(&format!("/connections/{}/test", shop.connection));
-    let alike = shop
-        .seller
-        .client
-        .post(
-            &path,
-            json!({"function_id": "sum_goals", "params": {"team": "Ajax"}}),
-        )
-        .await
-        .expect(200);
-    assert_eq!(alike.at("/data/success"), true, "{}", alike.body);
-    let differ = shop
-        .seller
-        .client
-        .post(&path, json!({"function_id": "differs", "params": {}}))
-        .await
-        .expect(200);
-    let text = differ.body.to_string();
-    assert!(text.contains("answer_value"), "{text}");
-    assert!(
-        differ.at("/data/success") == false || differ.at("/data/warnings/0").is_string(),
-        "{text}"
-    );
+    let path = format!("/connections/{}/test", shop.connection);
+    let path = shop.seller.path(&path);
+    let test = async |function: &str| {
+        let probe = json!({"function_id": function, "params": {"team": "Ajax"}});
+        let report = shop.seller.client.post(&path, probe).await.expect(200);
+        let succeeded = report.at("/data/success").as_bool();
+        let error = report.at("/data/error").as_str().map(str::to_owned);
+        let warnings = report
+            .at("/data/warnings")
+            .as_array()
+            .expect("a list")
+            .iter();
+        // The sample API is on loopback, without TLS.
+        let warning = warnings
+            .filter_map(|warning| warning.as_str())
+            .find(|warning| !warning.contains("use https"));
+        let said = error.or(warning.map(str::to_owned)).unwrap_or_default();
+        (succeeded.expect("success"), said)
+    };
+    for function in ["sum_goals", "describe_team", "exact"] {
+        assert_eq!(test(function).await, (true, String::new()), "{function}");
+    }
+    for (function, succeeds, says) in [
+        (
+            "differs",
+            false,
+            "the two routings answer differently: /answer_value is 1 and 2 (function routing (POST / with function_id \"differs\") first, \
+             direct routing (POST /differs) second)",
+        ),
+        (
+            "by_path_only",
+            false,
+            "direct routing (POST /by_path_only) answers, but function routing (POST / with function_id \"by_path_only\") fails",
+        ),
+        ("fails", false, "both routings fail: function routing"),
+        ("counts", true, "answers differently each time"),
+    ] {
+        let (succeeded, said) = test(function).await;
+        assert_eq!(succeeded, succeeds, "{function}: {said}");
+        assert!(said.contains(says), "{function}: {said}");
+    }
 }
 
 /// A wrong key for the seller's API is told when the connection is tested.

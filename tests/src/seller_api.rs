@@ -24,8 +24,9 @@ pub const SPOILT: [&str; 5] = ["Broken", "Refused", "Locked", "Garbled", "Rename
 ///
 /// - `sum_goals` {team}: 21 for every team, 0 for `"Nobody"`, no team: 400; [`SPOILT`] teams make it fail with a [`SECRET`] in its words
 /// - `describe_team` {team}: a string
-/// - `differs`: another number by direct routing
-/// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `hangs_up`, `teapot`: the ways to be wrong
+/// - `exact`: a number with more digits than a float has
+/// - `differs`: another number by direct routing; `by_path_only`: fails by function routing; `counts`: another number each time
+/// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `redirects`, `teapot`: the ways to be wrong
 pub struct SellerApi {
     pub address: SocketAddr,
     calls: Arc<AtomicU64>,
@@ -132,6 +133,9 @@ async fn answer(
             ([("content-type", "application/json")], text).into_response()
         }
         "differs" => ok(json!(if direct { 2 } else { 1 })),
+        "counts" => ok(json!(calls.load(Ordering::Relaxed))),
+        "by_path_only" if !direct => (StatusCode::INTERNAL_SERVER_ERROR, axum::Json(json!({"error": "not here"}))).into_response(),
+        "by_path_only" => ok(json!(1)),
         "wrong_echo" => {
             axum::Json(json!({"timestamp": "2026-11-20T08:00:00Z", "answer_value": 1, "asset_id": "ast_somebodyelse"})).into_response()
         }

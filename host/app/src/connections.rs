@@ -10,6 +10,7 @@
 
 pub mod catalog;
 pub mod check;
+mod differences;
 pub mod routings;
 pub mod source;
 

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use souk_domain::ids::{CompanyId, ConnectionId, ExecutionId, RequestId};
 use souk_sandbox::{Call, Cell, Fault, Limits, Request, Route, Source};
 use souk_store::connections::{self, ProbeAsset};
 
 use super::ConnectionError;
-use super::check::{Report, cut, explain};
+use super::check::{Report, explain};
+use super::differences::differences;
 use crate::App;
 
 /// Differences that are spelled out; the first few show what is wrong.
 const DIFFERENCES_MAX: usize = 5;
-/// Characters of a value that are quoted.
-const VALUE_CHARS_MAX: usize = 200;
 /// The answer of one function (routes 17).
 const ANSWER: (u32, u64) = (1, 1024 * 1024);
 /// A seller's function has ten seconds (routes 17).
@@ -147,22 +147,21 @@ pub(super) async fn compare(
             return;
         }
     };
-    let mut differences = Vec::new();
-    diff("/answer_value", &first, &second, &mut differences);
-    if differences.is_empty() {
+    let mut found = differences("/answer_value", &first, &second);
+    if found.is_empty() {
         return;
     }
     // A function of the present moment answers differently each time: that is no fault of a routing.
     if let Ok(again) = by_function().await
-        && !equal(&first, &again)
+        && !differences("/answer_value", &first, &again).is_empty()
     {
         report.warnings.push(format!(
             "the two routings cannot be compared: {function_name} answers differently each time"
         ));
         return;
     }
-    let more = differences.len().saturating_sub(DIFFERENCES_MAX);
-    differences.truncate(DIFFERENCES_MAX);
+    let more = found.len().saturating_sub(DIFFERENCES_MAX);
+    found.truncate(DIFFERENCES_MAX);
     let more = if more > 0 {
         format!("; and {more} more")
     } else {
@@ -170,7 +169,7 @@ pub(super) async fn compare(
     };
     report.error = Some(format!(
         "the two routings answer differently: {}{more} ({function_name} first, {path_name} second)",
-        differences.join("; ")
+        found.join("; ")
     ));
 }
 
@@ -180,7 +179,7 @@ async fn call(
     probe: &Probe,
     route: Route,
     deadline: Instant,
-) -> Result<Value, Fault> {
+) -> Result<Box<RawValue>, Fault> {
     let now = app.clock.now();
     let call = Call {
         route,
@@ -199,108 +198,16 @@ async fn call(
     let cell = output
         .column("answer_value")
         .map_or(Cell::Null, |column| output.cell(0, column));
-    Ok(cell
-        .as_str()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default())
-}
-
-/// Notes every place where two documents differ, as a JSON pointer with both values.
-fn diff(pointer: &str, first: &Value, second: &Value, found: &mut Vec<String>) {
-    match (first, second) {
-        (Value::Object(a), Value::Object(b)) => {
-            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-            for name in names {
-                let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                pair(&inner, a.get(name), b.get(name), found);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            for index in 0..a.len().max(b.len()) {
-                pair(
-                    &format!("{pointer}/{index}"),
-                    a.get(index),
-                    b.get(index),
-                    found,
-                );
-            }
-        }
-        _ if equal(first, second) => {}
-        _ => found.push(format!(
-            "{pointer} is {} and {}",
-            quote(Some(first)),
-            quote(Some(second))
-        )),
-    }
-}
-
-fn pair(pointer: &str, first: Option<&Value>, second: Option<&Value>, found: &mut Vec<String>) {
-    match (first, second) {
-        (Some(first), Some(second)) => diff(pointer, first, second, found),
-        _ => found.push(format!(
-            "{pointer} is {} and {}",
-            quote(first),
-            quote(second)
-        )),
-    }
-}
-
-/// Numbers are compared as numbers: `1` and `1.0` are the same answer.
-fn equal(first: &Value, second: &Value) -> bool {
-    match (first, second) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
-        }
-        _ => first == second,
-    }
-}
-
-fn quote(value: Option<&Value>) -> String {
-    match value {
-        None => "absent".to_owned(),
-        Some(value) => cut(&value.to_string(), VALUE_CHARS_MAX).to_owned(),
-    }
+    // What nests too deeply to be parsed as a whole is not taken apart either.
+    let readable = |text: &&str| serde_json::from_str::<Value>(text).is_ok();
+    let text = cell.as_str().filter(readable).unwrap_or("null");
+    Ok(RawValue::from_string(text.to_owned()).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn differences(first: Value, second: Value) -> Vec<String> {
-        let mut found = Vec::new();
-        diff("/answer_value", &first, &second, &mut found);
-        found
-    }
-
-    /// A difference is named by its JSON pointer and both values.
-    #[test]
-    fn differences_are_pointed_at() {
-        assert_eq!(differences(json!(1), json!(1.0)), Vec::<String>::new());
-        assert_eq!(
-            differences(json!(1), json!("1")),
-            ["/answer_value is 1 and \"1\""]
-        );
-        assert_eq!(
-            differences(
-                json!({"a": [1, 2], "b/c": true}),
-                json!({"a": [1, 3], "d": null})
-            ),
-            [
-                "/answer_value/a/1 is 2 and 3",
-                "/answer_value/b~1c is true and absent",
-                "/answer_value/d is absent and null"
-            ]
-        );
-    }
 
     fn asset(kind: &str, source: &str, parameters: Value) -> ProbeAsset {
         ProbeAsset {
