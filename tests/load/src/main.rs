@@ -216,12 +216,10 @@ async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
                 markets
                     .iter()
                     .zip(["souk, charged", "other souk, charged"])
-                    .filter_map(|(market, name)| {
-                        Some(Competitor {
-                            name,
-                            address: market.address.clone(),
-                            requests: market.charged(query)?,
-                        })
+                    .map(|(market, name)| Competitor {
+                        name,
+                        address: market.address.clone(),
+                        requests: market.charged(query),
                     }),
             );
         (query, competitors.collect())

@@ -2,7 +2,7 @@
 
 use crate::{generator, queries};
 use serde_json::json;
-use souk_tests::{PgCluster, TestHost, guests};
+use souk_tests::{Company, PgCluster, TestHost, guests};
 use std::path::{Path, PathBuf};
 
 /// What is measured. What begins with `file: ` reads a SQLite file, the others PostgreSQL; `no database` reads nothing, so that what is
@@ -33,7 +33,11 @@ pub struct Market {
 /// What is published of one source: an aggregate and a feed.
 struct Products {
     asset: String,
-    endpoint: String,
+    /// Where the owner reads the feed.
+    page: String,
+    /// Where the buyer does, and with what.
+    feed: String,
+    feed_key: String,
 }
 
 impl Market {
@@ -41,18 +45,9 @@ impl Market {
         let host = TestHost::builder().binary(binary).start().await;
         let seller = host.company("bench-seller").await;
         let buyer = host.buyer("bench-buyer", 100_000_000).await;
-        for key in [&seller, &buyer] {
-            // A key's default limit is 1,000 requests an hour.
-            let path = key.path("/api-keys");
-            let keys = key.client.get(&path).await.expect(200);
-            let id = keys.text("/data/0/id");
-            key.client
-                .patch(
-                    &format!("{path}/{id}"),
-                    json!({"rate_limit": 1_000_000_000}),
-                )
-                .await
-                .expect(200);
+        for company in [&seller, &buyer] {
+            let keys = company.client.get(&company.path("/api-keys")).await;
+            unlimit(company, &keys.expect(200).text("/data/0/id")).await;
         }
         host.platform()
             .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
@@ -72,7 +67,16 @@ impl Market {
             let endpoint = seller.endpoint(connection, endpoint).await;
             seller.publish(&asset, 1).await;
             seller.publish(&endpoint, 1).await;
-            Products { asset, endpoint }
+            let order = json!({"product_id": endpoint, "accept_terms": true});
+            let purchase = buyer.client.post(&buyer.path("/purchases"), order).await;
+            let purchase = purchase.expect(201);
+            unlimit(&buyer, &purchase.text("/data/endpoint_key/id")).await;
+            Products {
+                asset,
+                page: format!("/companies/{}/endpoints/{endpoint}/execute", seller.id),
+                feed: format!("/endpoints/v1/{}/{name}-players", seller.handle),
+                feed_key: purchase.text("/data/endpoint_key/key"),
+            }
         };
         let connection = seller.postgres(cluster, database).await;
         let of_database = publish(
@@ -101,42 +105,51 @@ impl Market {
         }
     }
 
-    /// The owner's requests, one after the other.
+    /// The owner's requests, one after the other: free.
     pub fn owner(&self, query: &str) -> Vec<Vec<u8>> {
-        let (products, query) = match query.strip_prefix("file: ") {
-            Some(query) => (&self.file, query),
-            None => (&self.database, query),
-        };
+        let products = self.products(query);
+        let page = (&*products.page, &*self.owner_key);
+        self.requests(query, &self.owner_key, page)
+    }
+
+    /// The buyer's, each of which is charged: a page of the feed where customers fetch it, with an endpoint key.
+    pub fn charged(&self, query: &str) -> Vec<Vec<u8>> {
+        let products = self.products(query);
+        let page = (&*products.feed, &*products.feed_key);
+        self.requests(query, &self.buyer_key, page)
+    }
+
+    fn products(&self, query: &str) -> &Products {
+        match query.starts_with("file: ") {
+            true => &self.file,
+            false => &self.database,
+        }
+    }
+
+    fn requests(&self, query: &str, key: &str, (page, page_key): (&str, &str)) -> Vec<Vec<u8>> {
         let page = |filter: &str| {
-            let path = format!(
-                "/companies/{}/endpoints/{}/execute?{filter}",
-                self.seller, products.endpoint
-            );
-            generator::request("GET", &path, &[("x-api-key", &self.owner_key)], "")
+            let path = format!("{page}?{filter}");
+            generator::request("GET", &path, &[("x-api-key", page_key)], "")
         };
-        match query {
+        let execute = |asset: &str| {
+            let path = format!("/companies/{}/assets/{asset}/execute", self.seller);
+            generator::request("POST", &path, &[("x-api-key", key)], "")
+        };
+        match query.trim_start_matches("file: ") {
             "single row" => queries::ids()
                 .map(|id| page(&format!("id={id}&limit=1")))
                 .collect(),
             "50 rows" => vec![page("limit=50")],
             "1,000 rows" => vec![page("limit=1000")],
-            "aggregate" => vec![self.execute(&products.asset, &self.owner_key)],
-            _ => vec![self.execute(&self.label, &self.owner_key)],
+            "aggregate" => vec![execute(&self.products(query).asset)],
+            _ => vec![execute(&self.label)],
         }
     }
+}
 
-    /// The buyer's, where it is measured.
-    pub fn charged(&self, query: &str) -> Option<Vec<Vec<u8>>> {
-        let asset = match query {
-            "no database" => &self.label,
-            "aggregate" => &self.database.asset,
-            _ => return None,
-        };
-        Some(vec![self.execute(asset, &self.buyer_key)])
-    }
-
-    fn execute(&self, asset: &str, key: &str) -> Vec<u8> {
-        let path = format!("/companies/{}/assets/{asset}/execute", self.seller);
-        generator::request("POST", &path, &[("x-api-key", key)], "")
-    }
+/// A key's default limit is 1,000 requests an hour.
+async fn unlimit(company: &Company, key: &str) {
+    let path = company.path(&format!("/api-keys/{key}"));
+    let limit = json!({"rate_limit": 1_000_000_000});
+    company.client.patch(&path, limit).await.expect(200);
 }
