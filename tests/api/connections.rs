@@ -120,22 +120,30 @@ async fn a_schema_shows_tables_and_fields() {
     );
 }
 
-/// TLS: encrypted without a check, checked against the right authority, refused against another.
+/// TLS: encrypted without a check, checked against the right authority, refused against another; and only `verify-full` minds that the
+/// server's certificate is for another name.
 #[tokio::test]
 async fn tls_modes_hold_what_they_promise() {
     let cluster = PgCluster::shared().await;
     let database = cluster.database(LEAGUE).await;
+    let elsewhere = PgCluster::start_named(&["db.example.com"], &[]).await;
+    let other_database = elsewhere.database(LEAGUE).await;
     let seller = host().await.company(&unique("tls")).await;
     let stranger = souk_tests::tls::TestCa::new("somebody else").pem();
+    let named = (cluster, &database, &cluster.ca_pem);
+    let misnamed = (&elsewhere, &other_database, &elsewhere.ca_pem);
     let cases = [
-        ("require", None, true),
-        ("verify-ca", Some(cluster.ca_pem.clone()), true),
-        ("verify-full", Some(cluster.ca_pem.clone()), true),
-        ("verify-ca", Some(stranger.clone()), false),
-        ("verify-full", Some(stranger), false),
-        ("verify-full", None, false),
+        (named, "require", None, true),
+        (named, "verify-ca", Some(named.2), true),
+        (named, "verify-full", Some(named.2), true),
+        (named, "verify-ca", Some(&stranger), false),
+        (named, "verify-full", Some(&stranger), false),
+        (named, "verify-full", None, false),
+        (misnamed, "require", None, true),
+        (misnamed, "verify-ca", Some(misnamed.2), true),
+        (misnamed, "verify-full", Some(misnamed.2), false),
     ];
-    for (mode, ca, works) in cases {
+    for ((cluster, database, _), mode, ca, works) in cases {
         let mut fields = json!({"credential_type": "PASSWORD", "host": "127.0.0.1", "port": cluster.port, "database": database, "ssl_mode": mode,
             "credentials": json!({"username": cluster.user, "password": cluster.password}).to_string()});
         if let Some(ca) = &ca {

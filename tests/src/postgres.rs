@@ -1,6 +1,6 @@
 //! A real PostgreSQL for the tests: a cluster of our own in a temporary directory, run by an
-//! unprivileged user, with SCRAM and TLS. `TEST_POSTGRES_URL` names a server to use instead for
-//! what needs no TLS and no restart.
+//! unprivileged user, with SCRAM and TLS. It is always our own, because tests stop it, break it and
+//! choose its certificate: `TEST_POSTGRES_URL` is for the tests of `host/store` and is not read here.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -25,7 +25,7 @@ pub struct PgCluster {
     pub port: u16,
     pub user: String,
     pub password: String,
-    /// The authority that signed the server's certificate (valid for `localhost` and 127.0.0.1).
+    /// The authority that signed the server's certificate.
     pub ca_pem: String,
     server: Child,
     _directory: TempDir,
@@ -53,17 +53,19 @@ fn unprivileged() -> Option<(u32, u32)> {
     )
 }
 
+/// A program of PostgreSQL: Debian's newest, or the one on the `PATH`.
 fn program(name: &str) -> PathBuf {
     let mut homes: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
-        .map(|entries| {
-            entries
-                .flatten()
-                .map(|entry| entry.path().join("bin"))
-                .collect()
-        })
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
-    homes.sort();
-    homes.reverse();
+    // As numbers: 15 is newer than 9.6.
+    homes.sort_by_key(|home| {
+        let version = home.file_name().unwrap_or_default().to_string_lossy();
+        std::cmp::Reverse(version.parse::<u32>().unwrap_or_default())
+    });
+    for home in &mut homes {
+        home.push("bin");
+    }
     homes.extend(std::env::split_paths(
         &std::env::var_os("PATH").unwrap_or_default(),
     ));
@@ -97,8 +99,14 @@ impl PgCluster {
             .await
     }
 
-    /// Makes and starts a cluster of its own. `settings` are `name=value` of postgresql.conf.
+    /// Makes and starts a cluster of its own, with a certificate for the names that it is reached by.
+    /// `settings` are `name=value` of postgresql.conf; the last of a name counts.
     pub async fn start(settings: &[&str]) -> PgCluster {
+        PgCluster::start_named(&["localhost", "127.0.0.1"], settings).await
+    }
+
+    /// As [`PgCluster::start`], with a certificate for these names (DNS names or IP addresses).
+    pub async fn start_named(names: &[&str], settings: &[&str]) -> PgCluster {
         let user = unprivileged();
         sweep("souk-pg-");
         let directory = tempfile::Builder::new()
@@ -137,7 +145,7 @@ impl PgCluster {
         );
 
         let ca = TestCa::new("souk test authority");
-        let leaf = ca.server(&["localhost", "127.0.0.1"]);
+        let leaf = ca.server(names);
         for (name, text) in [
             ("server.crt", &leaf.certificate_pem),
             ("server.key", &leaf.key_pem),

@@ -473,11 +473,12 @@ fn schema_comes_from_the_catalog() {
 /// A ping tells the version and has seen a write refused.
 #[test]
 fn ping_sees_a_write_refused() {
-    let mut wire = Cluster::get().wire();
+    let cluster = Cluster::get();
+    let mut wire = cluster.wire();
     for _ in 0..2 {
         let id = wire.submit(Request::Ping(LIMITS));
         let answer = wire.wait(id).unwrap().ok();
-        assert!(answer.cell(0, 0).starts_with("15."));
+        assert_eq!(answer.cell(0, 0), cluster.admin("SHOW server_version"));
         assert_eq!(answer.cell(1, 0), "true");
     }
     assert_eq!(wire.scalar("SELECT 1"), "1");

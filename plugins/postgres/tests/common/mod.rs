@@ -6,160 +6,76 @@ use souk_sdk::{
     Chunk, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Query, Request,
     Settings, Step, Value,
 };
+use souk_tests::PgCluster;
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command as Process;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::SimpleQueryMessage;
 
 pub const LIMITS: Limits = Limits {
     rows_max: 100_000,
     bytes_max: 64 << 20,
     timeout_ms: 10_000,
 };
-const BIN: &str = "/usr/lib/postgresql/15/bin";
+
+/// Who logs in how.
+const ACCESS: &str = "host all md5er 127.0.0.1/32 md5\nhost all clear 127.0.0.1/32 password\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
 pub struct Cluster {
     pub port: u16,
-    dir: PathBuf,
+    server: PgCluster,
+    /// The harness is asynchronous, these tests are not.
+    runtime: Runtime,
 }
 
 impl Cluster {
-    /// One server for all tests of a file. It is stopped when the test process has ended.
+    /// One server without TLS for all tests of a file. It is stopped when the test process has ended.
     pub fn get() -> &'static Cluster {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-        CLUSTER.get_or_init(Cluster::start)
+        CLUSTER.get_or_init(|| Cluster::start("ssl=off"))
     }
 
-    fn start() -> Cluster {
-        let dir = tempfile::Builder::new()
-            .prefix("souk-pg-")
-            .tempdir()
-            .unwrap()
-            .keep();
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        std::fs::write(dir.join("pw"), "secret").unwrap();
-        assert!(
-            Process::new("chown")
-                .args(["-R", "postgres"])
-                .arg(&dir)
-                .status()
-                .unwrap()
-                .success()
-        );
-        let data = dir.join("data");
-        as_postgres(&[
-            &format!("{BIN}/initdb"),
-            "-D",
-            text(&data),
-            "-U",
-            "postgres",
-            "-A",
-            "scram-sha-256",
-            "--pwfile",
-            text(&dir.join("pw")),
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "-N",
-        ]);
-        std::fs::write(
-            data.join("pg_hba.conf"),
-            "host all md5er 127.0.0.1/32 md5\nhost all clear 127.0.0.1/32 password\nhost all all 127.0.0.1/32 scram-sha-256\n",
-        )
-        .unwrap();
-        let options = format!(
-            "-p {port} -k {} -c fsync=off -c listen_addresses=127.0.0.1 -c max_connections=50",
-            text(&dir)
-        );
-        as_postgres(&[
-            &format!("{BIN}/pg_ctl"),
-            "-D",
-            text(&data),
-            "-o",
-            &options,
-            "-l",
-            text(&dir.join("log")),
-            "-w",
-            "start",
-        ]);
-        let postmaster = std::fs::read_to_string(data.join("postmaster.pid")).unwrap();
-        let pid = postmaster.lines().next().unwrap();
-        // A shell that outlives us by a second stops the server and takes its directory away.
-        Process::new("sh")
-            .args(["-c", &format!(
-                "while kill -0 {} 2>/dev/null; do sleep 1; done; kill -INT {pid}; sleep 1; rm -rf {}",
-                std::process::id(), text(&dir)
-            )])
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let cluster = Cluster { port, dir };
+    pub fn start(ssl: &str) -> Cluster {
+        // Beside the cluster, because its directory is made by the harness. Read once, when the server starts.
+        let mut access = tempfile::Builder::new().tempfile_in("/tmp").unwrap();
+        access.write_all(ACCESS.as_bytes()).unwrap();
+        let readable = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(access.path(), readable).unwrap();
+        let access_file = format!("hba_file={}", access.path().display());
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(PgCluster::start(&[ssl, &access_file]));
+        let cluster = Cluster {
+            port: server.port,
+            server,
+            runtime,
+        };
         cluster.admin(SEED);
         cluster
     }
 
-    /// Runs SQL as the superuser through psql.
+    /// Runs SQL as the superuser; returns the first value, if there is one.
     pub fn admin(&self, sql: &str) -> String {
-        let output = Process::new(format!("{BIN}/psql"))
-            .env("PGPASSWORD", "secret")
-            .args([
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &self.port.to_string(),
-                "-U",
-                "postgres",
-                "-XAtq",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-c",
-                sql,
-            ])
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap().trim().to_string()
+        let answer = self.runtime.block_on(async {
+            let client = self.server.client("postgres").await;
+            client.simple_query(sql).await
+        });
+        let first = answer
+            .unwrap()
+            .into_iter()
+            .find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => row.get(0).map(String::from),
+                _ => None,
+            });
+        first.unwrap_or_default()
     }
 
-    /// Gives the running server a certificate of its own.
-    pub fn enable_tls(&self) {
-        let data = self.dir.join("data");
-        let (key, certificate) = (data.join("server.key"), data.join("server.crt"));
-        as_postgres(&[
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-            text(&key),
-            "-out",
-            text(&certificate),
-        ]);
-        as_postgres(&["chmod", "600", text(&key)]);
-        self.admin("ALTER SYSTEM SET ssl = on");
-        self.admin("SELECT pg_reload_conf()");
-        while self.admin("SHOW ssl") != "on" {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    /// The authority that signed the server's certificate.
+    pub fn ca_pem(&self) -> &str {
+        &self.server.ca_pem
     }
 
     pub fn settings(&self, user: &str, password: &str) -> Settings {
@@ -199,23 +115,6 @@ const SEED: &str = "
     RESET ROLE;
     ANALYZE shop.items;
 ";
-
-fn as_postgres(command: &[&str]) {
-    let output = Process::new("runuser")
-        .args(["-u", "postgres", "--"])
-        .args(command)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// A finished request.
 #[derive(Debug, Default)]

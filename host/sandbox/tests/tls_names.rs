@@ -1,0 +1,180 @@
+//! What each `ssl_mode` proves about a real server whose certificate is for another name, or from
+//! another authority. Every other test has a certificate that fits, and so cannot tell the modes apart.
+
+mod common;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use common::*;
+use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source, TlsMode};
+use souk_tests::{PgCluster, tls::TestCa};
+
+/// The authority's subject in every cluster: a stranger of the same name is told apart by its key only.
+const AUTHORITY: &str = "souk test authority";
+
+/// Sources of one server.
+struct Server {
+    cluster: PgCluster,
+    sandbox: TestSandbox,
+}
+
+impl Server {
+    /// A server with a certificate for these names, and the bundled connector.
+    async fn with_certificate_for(names: &[&str]) -> Server {
+        let (_, wasm) = souk_plugins::bundle()
+            .iter()
+            .find(|(name, _)| *name == "postgres")
+            .expect("the connector is bundled");
+        Server {
+            cluster: PgCluster::start_named(names, &[]).await,
+            sandbox: with_guest(wasm).await,
+        }
+    }
+
+    /// Each is a data connection of its own, so that no session of another mode answers.
+    fn source(&self, host: &str, tls: TlsMode, ca_pem: Option<&str>) -> Source {
+        let ssl_mode = match tls {
+            TlsMode::Disable => "disable",
+            TlsMode::Require => "require",
+            TlsMode::VerifyCa => "verify-ca",
+            TlsMode::VerifyFull => "verify-full",
+        };
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Source {
+            company: "com_1".into(),
+            connection: format!("con_{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            revision: 1,
+            engine: "postgres".into(),
+            settings_json: format!(
+                r#"{{"database":"postgres","username":"{}","password":"{}","ssl_mode":"{ssl_mode}"}}"#,
+                self.cluster.user, self.cluster.password
+            ),
+            grant: Grant::Tcp {
+                host: host.into(),
+                port: self.cluster.port,
+                tls,
+                ca_pem: ca_pem.map(String::from),
+            },
+            limits: PoolLimits::default(),
+        }
+    }
+
+    /// Whether the server says that the session is encrypted.
+    async fn is_encrypted(&self, source: Source) -> Result<bool, Fault> {
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let output = run(&self.sandbox, &Arc::new(source), sql).await?;
+        match rows(&output).as_str() {
+            r#"[{"ssl":true}]"# => Ok(true),
+            r#"[{"ssl":false}]"# => Ok(false),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// The reason for which the certificate was refused.
+    async fn refusal(&self, host: &str, tls: TlsMode, ca_pem: Option<&str>) -> String {
+        match self.is_encrypted(self.source(host, tls, ca_pem)).await {
+            Ok(_) => panic!("{host} {tls:?}: the certificate was accepted"),
+            Err(fault) => {
+                assert_eq!(
+                    (fault.blame, fault.kind),
+                    (Blame::Source, FaultKind::Tls),
+                    "{host} {tls:?}: {fault:?}"
+                );
+                fault.detail.unwrap_or(fault.message)
+            }
+        }
+    }
+}
+
+/// A certificate of the right authority for another name: `verify-full` refuses it and says why, `verify-ca` takes it.
+#[tokio::test]
+async fn only_verify_full_looks_at_the_name() {
+    let server = Server::with_certificate_for(&["db.example.com"]).await;
+    let ca = Some(server.cluster.ca_pem.as_str());
+    for host in ["localhost", "127.0.0.1"] {
+        let reason = server.refusal(host, TlsMode::VerifyFull, ca).await;
+        assert!(
+            reason.contains(&format!("not valid for name \"{host}\"")),
+            "{reason}"
+        );
+        let verify_ca = server.source(host, TlsMode::VerifyCa, ca);
+        assert!(
+            server.is_encrypted(verify_ca).await.unwrap(),
+            "{host}: verify-ca is not encrypted"
+        );
+    }
+}
+
+/// The name is the one that the connection is made to: one that the certificate has beside others does not help,
+/// and an address is no substitute for the name that leads to it.
+#[tokio::test]
+async fn the_name_is_the_one_dialled() {
+    let server = Server::with_certificate_for(&["db.example.com", "localhost"]).await;
+    let ca = Some(server.cluster.ca_pem.as_str());
+    let named = server.source("localhost", TlsMode::VerifyFull, ca);
+    assert!(
+        server.is_encrypted(named).await.unwrap(),
+        "verify-full is not encrypted"
+    );
+    let reason = server.refusal("127.0.0.1", TlsMode::VerifyFull, ca).await;
+    assert!(reason.contains("not valid for name"), "{reason}");
+}
+
+/// Another authority is refused by both checks, whatever the name on the certificate and on the authority.
+#[tokio::test]
+async fn both_checks_look_at_the_authority() {
+    let fitting = Server::with_certificate_for(&["localhost", "127.0.0.1"]).await;
+    let strange = Server::with_certificate_for(&["db.example.com"]).await;
+    let authorities = [
+        Some(TestCa::new(AUTHORITY).pem()),
+        Some(TestCa::new("somebody else").pem()),
+        // The public authorities: they did not sign it either.
+        None,
+    ];
+    for server in [&fitting, &strange] {
+        for authority in &authorities {
+            for mode in [TlsMode::VerifyCa, TlsMode::VerifyFull] {
+                let reason = server
+                    .refusal("localhost", mode, authority.as_deref())
+                    .await;
+                assert!(
+                    reason.contains("invalid peer certificate") && !reason.contains("name"),
+                    "{mode:?}: {reason}"
+                );
+            }
+        }
+    }
+}
+
+/// `require` encrypts whoever answers, and `disable` does not encrypt: the server itself says so.
+#[tokio::test]
+async fn require_encrypts_and_disable_does_not() {
+    let server = Server::with_certificate_for(&["db.example.com"]).await;
+    for (mode, encrypted) in [(TlsMode::Require, true), (TlsMode::Disable, false)] {
+        let source = server.source("127.0.0.1", mode, None);
+        let answer = server.is_encrypted(source).await;
+        assert_eq!(answer.unwrap(), encrypted, "{mode:?}");
+    }
+}
+
+/// A connector that does not ask for TLS gets no session where the data connection demands it.
+#[tokio::test]
+async fn a_connector_cannot_do_without() {
+    let server = Server::with_certificate_for(&["localhost"]).await;
+    let ca = Some(server.cluster.ca_pem.as_str());
+    for (mode, name) in [
+        (TlsMode::Require, "require"),
+        (TlsMode::VerifyCa, "verify-ca"),
+        (TlsMode::VerifyFull, "verify-full"),
+    ] {
+        let mut source = server.source("localhost", mode, ca);
+        // The connector reads its settings, the host its grant.
+        source.settings_json = source.settings_json.replace(name, "disable");
+        let fault = server.is_encrypted(source).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Tls, "{mode:?}: {fault:?}");
+        assert_eq!(fault.code, "tls_not_offered", "{mode:?}: {fault:?}");
+    }
+}
