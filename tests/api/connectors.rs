@@ -189,6 +189,64 @@ async fn a_bad_component_is_refused_with_its_reason() {
         .expect_error(413, "PAYLOAD_TOO_LARGE");
 }
 
+/// A version on which a connection in use would fail is not activated, and says why: the version before goes on
+/// answering, also after a restart. The connection decides, since a session with empty settings opens on both.
+#[tokio::test]
+async fn a_version_that_fails_a_connection_in_use_is_not_activated() {
+    let mut host = own_host().await;
+    let platform = host.platform();
+    for wasm in [guests::FIXED_ROWS, guests::FIXED_ROWS_BROKEN] {
+        upload(&platform, wasm, "?activate=true").await.expect(201);
+    }
+    // Nobody used it yet, so nothing spoke against it.
+    assert_eq!(
+        versions(&platform, "fixed-rows").await,
+        ["1.0.0: retired", "3.0.0: active"]
+    );
+    platform
+        .post("/connectors/fixed-rows/rollback", json!({}))
+        .await
+        .expect(200);
+    let (seller, asset) = labels(&host, "in-use").await;
+    assert_eq!(label(&seller, &asset).await, "row");
+
+    let uploaded = upload(&platform, guests::FIXED_ROWS_BROKEN, "?activate=true").await;
+    let again = platform
+        .post(
+            "/connectors/fixed-rows/activate",
+            json!({"version": "3.0.0"}),
+        )
+        .await;
+    for refusal in [uploaded, again] {
+        let refusal = refusal.expect_error(409, "CONNECTOR_UNHEALTHY");
+        let message = refusal.text("/error/message");
+        for reason in [
+            "connector \"fixed-rows\" 3.0.0",
+            "a connection of \"fixed\" that works fails with it",
+            "forgot what a base URL is",
+        ] {
+            assert!(message.contains(reason), "{reason}: {message}");
+        }
+        assert_eq!(
+            versions(&platform, "fixed-rows").await,
+            ["1.0.0: active", "3.0.0: retired"]
+        );
+        assert_eq!(label(&seller, &asset).await, "row");
+    }
+
+    host.stop().await;
+    host.start_again().await;
+    assert_eq!(
+        versions(&host.platform(), "fixed-rows").await,
+        ["1.0.0: active", "3.0.0: staged"]
+    );
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    assert_eq!(label(&seller, &asset).await, "row");
+}
+
 /// One name and version is one component; the same component again is no error.
 #[tokio::test]
 async fn a_version_has_one_digest() {

@@ -97,15 +97,15 @@ async fn two_hosts_charge_one_buyer_exactly() {
     );
 }
 
-/// A key revoked through one host is soon refused by the other, although it had it cached; so is a
-/// change of a connection and of a price.
+/// A key revoked through one host is soon refused by the other, although it had it cached; a price, an asset, an endpoint and a connection
+/// are soon as they were changed.
 #[tokio::test]
 async fn a_change_through_one_host_reaches_the_other() {
     let (one, other) = pair().await;
     let cluster = PgCluster::shared().await;
     let database = cluster.database(LEAGUE).await;
     let seller = one.company("seller").await;
-    let buyer = one.buyer("buyer", 100).await;
+    let buyer = one.buyer("buyer", 100_000).await;
     let connection = seller.postgres(cluster, &database).await;
     let asset = seller
         .asset(
@@ -142,6 +142,46 @@ async fn a_change_through_one_host_reaches_the_other() {
         assert!(
             since.elapsed() < HEARD_WITHIN,
             "the other host still charges the old price"
+        );
+    }
+
+    let row = json!({"slug": "row", "source": {"schema": "public", "table": "matches"}, "fields": [{"name": "id"}], "order_by": ["id"]});
+    let endpoint = seller.endpoint(&connection, row).await;
+    let page = seller.path(&format!("/endpoints/{endpoint}/execute?limit=1"));
+    let sellers = other.client(&seller.key);
+    let first = "/data/response/data/0";
+    let cached = sellers.get(&page).await.expect(200);
+    assert_eq!(cached.at(first), &json!({"id": 1}));
+    let later = format!("{LEAGUE} DELETE FROM matches WHERE id < 5;");
+    let moved = cluster.database(&later).await;
+    for (what, change) in [
+        (
+            format!("/assets/{asset}"),
+            json!({"sql_logic": "SELECT count(*) + 1000 FROM matches"}),
+        ),
+        (
+            format!("/endpoints/{endpoint}"),
+            json!({"fields": [{"name": "id", "alias": "number"}]}),
+        ),
+        (
+            format!("/connections/{connection}"),
+            json!({"database": moved}),
+        ),
+    ] {
+        let changed = seller.client.patch(&seller.path(&what), change).await;
+        changed.expect(200);
+    }
+    let since = Instant::now();
+    loop {
+        let (asset, page) = tokio::join!(there.post(&path, json!({})), sellers.get(&page));
+        let asset = asset.expect(200).at("/data/answer_value").clone();
+        let page = page.expect(200).at(first).clone();
+        if (&asset, &page) == (&json!(1246), &json!({"number": 5})) {
+            break;
+        }
+        assert!(
+            since.elapsed() < HEARD_WITHIN,
+            "the other host still runs what was before: {asset}, {page}"
         );
     }
 

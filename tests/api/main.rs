@@ -1,6 +1,8 @@
 //! The REST API as its clients see it: a real host, a real PostgreSQL, real files, a real seller API.
 
+mod changes;
 mod charges;
+mod columns;
 mod companies;
 mod connections;
 mod connectors;
@@ -10,11 +12,14 @@ mod envelope;
 mod events;
 mod executions;
 mod faults;
+mod feeds;
 mod files;
 mod hostile;
 mod hosts;
 mod keys;
 mod maturity;
+mod operators;
+mod paid_faults;
 mod seller_functions;
 mod sqlite_source;
 mod voids;

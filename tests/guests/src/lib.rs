@@ -1,8 +1,9 @@
 //! What the guests of the tests share: a connector that does everything right except what its behaviour
 //! overrides.
 //!
-//! Each guest is one example of this package, `<behaviour>/guest.rs`. They need the grant `http` but never
-//! make a request. Their connections open and answer a ping, so that a test reaches the misbehaviour.
+//! Each guest is one example of this package, `<behaviour>/guest.rs`. Unless they say otherwise they need the
+//! grant `http` but never make a request. Their connections open and answer a ping, so that a test reaches the
+//! misbehaviour.
 //!
 //! Start reading at [`Behaviour`].
 
@@ -19,6 +20,7 @@ pub trait Behaviour: Sized + 'static {
     const NAME: &'static str;
     const VERSION: &'static str = "1.0.0";
     const ENGINE: &'static str = Self::NAME;
+    const NEED: Need = Need::Http;
 
     fn open(settings: &Settings) -> Result<Self, Error>;
 
@@ -48,7 +50,7 @@ impl<B: Behaviour> Machine for Guest<B> {
                 dialect: "generic".into(),
                 credential_types: ["NONE", "API_KEY", "PASSWORD"].map(String::from).into(),
             }],
-            need: Need::Http,
+            need: B::NEED,
             settings_schema: r#"{"type":"object"}"#.into(),
             abilities: vec!["schema".into()],
         }

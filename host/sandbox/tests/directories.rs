@@ -1,0 +1,234 @@
+//! What the sandbox promises about directories whatever a connector does with its own: it reads it and changes
+//! nothing, finds no way out of it, and takes nobody along when it breaks.
+
+mod common;
+
+#[path = "../../../tests/guests/hostile-files/attempts.rs"]
+mod attempts;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use attempts::{Attempt, told};
+use common::*;
+use souk_sandbox::{Blame, FaultKind, Grant, Limits, Request, Sandbox, Source, Status, Value};
+use souk_tests::guests;
+use tempfile::TempDir;
+
+/// A company's directory beside another's, with links that lead out of it.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Files {
+        let files = Files(TempDir::new().unwrap());
+        for (path, text) in [
+            ("outside.txt", "outside"),
+            ("neighbour/rows.txt", "of the neighbour"),
+            ("company/rows.txt", "of the company"),
+            ("company/kept.txt", "kept"),
+            ("company/inner/deep.txt", "deep"),
+        ] {
+            let path = files.0.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        for (to, link) in [
+            ("../outside.txt", "link-up"),
+            ("..", "link-folder"),
+            ("/etc/passwd", "link-absolute"),
+        ] {
+            std::os::unix::fs::symlink(to, files.company().join(link)).unwrap();
+        }
+        files
+    }
+
+    fn company(&self) -> PathBuf {
+        self.0.path().join("company")
+    }
+
+    fn source(&self) -> Arc<Source> {
+        Arc::new(Source {
+            grant: Grant::Directory(self.company()),
+            ..(*source("hostile-files")).clone()
+        })
+    }
+
+    /// Every file of every company with its content and its time, every directory with its time.
+    fn all(&self) -> BTreeMap<PathBuf, (Option<String>, SystemTime)> {
+        let (mut all, mut left) = (BTreeMap::new(), vec![self.0.path().to_owned()]);
+        while let Some(path) = left.pop() {
+            let about = path.symlink_metadata().unwrap();
+            if about.is_dir() {
+                let entries = std::fs::read_dir(&path).unwrap();
+                left.extend(entries.map(|entry| entry.unwrap().path()));
+            }
+            let text = about
+                .is_file()
+                .then(|| std::fs::read_to_string(&path).unwrap());
+            all.insert(path, (text, about.modified().unwrap()));
+        }
+        all
+    }
+}
+
+/// What the guest tried, and what came of it.
+async fn tried(
+    sandbox: &Sandbox,
+    source: &Arc<Source>,
+    word: &str,
+    paths: &[&str],
+) -> Vec<(String, String)> {
+    let paths = paths.iter().map(|path| Value::Text((*path).into()));
+    let request = query_with(&format!("SELECT {word}"), paths.collect());
+    let output = sandbox.run(source, request, within(20)).await.unwrap();
+    let rows: Vec<BTreeMap<String, String>> = serde_json::from_str(&rows(&output)).unwrap();
+    let row = |row: BTreeMap<String, String>| (row["tried"].clone(), row["outcome"].clone());
+    rows.into_iter().map(row).collect()
+}
+
+/// The same attempts where only the rights of the test's own process count.
+fn unconfined(attempts: &[Attempt]) -> Vec<(String, String)> {
+    let pair = |attempt: &Attempt| (attempt.0.clone(), told(attempt));
+    attempts.iter().map(pair).collect()
+}
+
+/// Whatever a connector tries to create, change, move or delete is refused by the grant: the same attempts
+/// succeed without it.
+#[tokio::test]
+async fn nothing_in_a_directory_can_be_changed() {
+    let open = unconfined(&attempts::writes(&Files::new().company()));
+    let files = Files::new();
+    let before = files.all();
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+    let confined = tried(&sandbox, &files.source(), "writes", &[]).await;
+    assert_eq!(confined.len(), open.len());
+    for ((what, outcome), open) in confined.iter().zip(&open) {
+        assert_eq!(open, &(what.clone(), "done".to_owned()));
+        assert_eq!(outcome, "PermissionDenied", "{what}");
+    }
+    assert_eq!(files.all(), before);
+}
+
+/// Ways out of a directory.
+const OUTSIDE: [&str; 12] = [
+    "/",
+    "/etc/passwd",
+    "/proc/self/environ",
+    "..",
+    "../outside.txt",
+    "../neighbour",
+    "../neighbour/rows.txt",
+    "inner/../../outside.txt",
+    "link-up",
+    "link-folder",
+    "link-folder/outside.txt",
+    "link-absolute",
+];
+
+/// A connector sees its company's directory. No path and no link leads out of it, also not past the standard
+/// library, and nothing of the host's process is told.
+#[tokio::test]
+async fn nothing_outside_a_directory_can_be_reached() {
+    let files = Files::new();
+    let (source, company) = (files.source(), files.company());
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+
+    let names = "inner kept.txt link-absolute link-folder link-up rows.txt";
+    for (path, content) in [
+        (".", names),
+        ("rows.txt", "of the company"),
+        ("inner", "deep.txt"),
+        ("inner/deep.txt", "deep"),
+        ("inner/../rows.txt", "of the company"),
+    ] {
+        let read = tried(&sandbox, &source, "reads", &[path]).await;
+        assert_eq!(read, [(path.to_owned(), content.to_owned())]);
+        let opened = tried(&sandbox, &source, "opens", &[path]).await;
+        assert_eq!(opened, [(path.to_owned(), "opened".to_owned())]);
+    }
+
+    // All of it is there to be read, for whom it is not refused.
+    for (path, result) in attempts::reads(&company, OUTSIDE.into_iter()) {
+        result.unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    let whole = company.join("rows.txt");
+    for path in OUTSIDE.into_iter().chain([whole.to_str().unwrap()]) {
+        let opened = tried(&sandbox, &source, "opens", &[path]).await;
+        assert_eq!(opened, [(path.to_owned(), "PermissionDenied".to_owned())]);
+        // An absolute path is below no directory that the guest knows, and does not even leave it.
+        let refusal = match Path::new(path).is_absolute() {
+            true => "NotFound",
+            false => "PermissionDenied",
+        };
+        let read = tried(&sandbox, &source, "reads", &[path]).await;
+        assert_eq!(read, [(path.to_owned(), refusal.to_owned())]);
+    }
+    assert_eq!(tried(&sandbox, &source, "environment", &[]).await, []);
+}
+
+/// A trap, an exit and a full memory are the connector's fault; a loop ends at the deadline, because a file may
+/// take as long to read. Each time the next request succeeds, of this company and of others.
+#[tokio::test]
+async fn a_bad_file_connector_is_stopped_and_replaced() {
+    let (files, others) = (Files::new(), Files::new());
+    let directory = TempDir::new().unwrap();
+    let mut options = options(&directory);
+    // The bound holds wherever it is; a small one is reached soon.
+    options.limits.directory_memory_bytes = 64 << 20;
+    let sandbox = Sandbox::new(options).unwrap();
+    activate(&sandbox, guests::HOSTILE_FILES).await;
+    let source = files.source();
+    let other = Arc::new(Source {
+        company: "com_2".into(),
+        connection: "con_2".into(),
+        ..(*others.source()).clone()
+    });
+    let succeeds = async || {
+        for source in [&source, &other] {
+            let ping = Request::Ping(Limits::new(10, 1000));
+            sandbox.run(source, ping, within(5)).await.unwrap();
+            let read = tried(&sandbox, source, "reads", &["rows.txt"]).await;
+            assert_eq!(read[0].1, "of the company");
+        }
+    };
+    succeeds().await;
+    for (word, kind) in [
+        ("traps", FaultKind::Trapped),
+        ("exits", FaultKind::ContractBroken),
+        ("memory", FaultKind::OutOfMemory),
+    ] {
+        let fault = run(&sandbox, &source, &format!("SELECT {word}")).await;
+        let fault = fault.unwrap_err();
+        assert_eq!(
+            (fault.blame, fault.kind),
+            (Blame::Connector, kind),
+            "{word}: {fault:?}"
+        );
+        succeeds().await;
+    }
+    let begun = Instant::now();
+    let deadline = begun + Duration::from_secs(1);
+    let (fault, ()) = tokio::join!(
+        sandbox.run(&source, query("SELECT loops"), deadline),
+        // Others are served while it loops.
+        async {
+            let read = tried(&sandbox, &other, "reads", &["rows.txt"]).await;
+            assert_eq!(read[0].1, "of the company");
+            assert!(Instant::now() < deadline, "{:?}", begun.elapsed());
+        }
+    );
+    let fault = fault.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+    let took = begun.elapsed();
+    assert!(
+        took >= Duration::from_secs(1) && took < Duration::from_secs(3),
+        "{took:?}"
+    );
+    succeeds().await;
+    let info = &sandbox.connectors()[0];
+    assert_eq!((info.traps_total, info.status), (3, Status::Active));
+}

@@ -1,0 +1,102 @@
+//! Operators load engines while the host runs: from a directory that it watches, and they see in the metrics what connectors do.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::{Client, TestHost, guests};
+
+/// The directory is looked at every few seconds; a loaded machine compiles slowly.
+const LOADED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Puts a file there in one rename, so that it is never seen half.
+fn put(directory: &Path, bytes: &[u8]) {
+    let half = directory.join("fixed.half");
+    std::fs::write(&half, bytes).expect("a file");
+    std::fs::rename(half, directory.join("fixed.wasm")).expect("a rename");
+}
+
+async fn wait_for(platform: &Client, seen: impl Fn(&Value) -> bool) {
+    let since = Instant::now();
+    loop {
+        let versions = platform.get("/connectors/fixed-rows").await.expect(200);
+        if seen(versions.at("/data")) {
+            return;
+        }
+        assert!(since.elapsed() < LOADED_WITHIN, "{}", versions.body);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What lies in the directory when the host starts is an engine from the first request on; a newer version takes over while the host
+/// runs, one that cannot be loaded is rejected with the reason, and the one before it goes on.
+#[tokio::test]
+async fn a_connector_directory_is_followed_while_the_host_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    put(directory.path(), guests::FIXED_ROWS);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let metrics = free.expect("a free port").to_string();
+    let host = TestHost::builder()
+        .arg("--connector-dir", directory.path().to_string_lossy())
+        .arg("--metrics-listen", &metrics)
+        .start()
+        .await;
+    let platform = host.platform();
+    let seller = host.company("watched").await;
+    let nowhere =
+        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+    let connection = seller.connection("fixed", nowhere).await;
+    let label = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, label).await;
+    let label = async || {
+        let answer = seller.execute(&asset, json!({})).await.expect(200);
+        answer.text("/data/answer_value")
+    };
+    assert_eq!(label().await, "row 1");
+
+    put(directory.path(), guests::FIXED_ROWS_NEXT);
+    wait_for(&platform, |fixed| fixed["active_version"] == "2.0.0").await;
+    assert_eq!(label().await, "next 1");
+
+    put(directory.path(), guests::NOT_A_COMPONENT);
+    let is_rejected = |connector: &Value| connector["status"] == "rejected";
+    let since = Instant::now();
+    let rejected = loop {
+        let all = platform.get("/connectors").await.expect(200);
+        let mut found = all.at("/data").as_array().expect("a list").iter();
+        if let Some(rejected) = found.find(|one| is_rejected(one)) {
+            break rejected.clone();
+        }
+        assert!(since.elapsed() < LOADED_WITHIN, "{}", all.body);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    let reason = rejected["error"].as_str().unwrap_or_default();
+    assert!(reason.contains("component"), "{rejected}");
+    assert_eq!(label().await, "next 1");
+
+    let text = reqwest::get(format!("http://{metrics}/metrics")).await;
+    let text = text.expect("an answer").text().await.expect("text");
+    for (line, value) in [
+        (
+            r#"souk_connector_calls_total{connector="fixed-rows",version="1.0.0",scope="platform"}"#,
+            1,
+        ),
+        (
+            r#"souk_connector_calls_total{connector="fixed-rows",version="2.0.0",scope="platform"}"#,
+            2,
+        ),
+        (
+            r#"souk_connector_traps_total{connector="fixed-rows",version="2.0.0",scope="platform"}"#,
+            0,
+        ),
+    ] {
+        let counted = text.lines().find_map(|counted| counted.strip_prefix(line));
+        let counted = counted.and_then(|counted| counted.trim().parse::<u64>().ok());
+        // Its health checks are calls too.
+        assert!(
+            counted.is_some_and(|counted| counted >= value),
+            "{line}: {text}"
+        );
+    }
+    assert!(text.contains("souk_sandbox_requests_in_flight 0"), "{text}");
+}

@@ -1,0 +1,190 @@
+//! A buyer who pays, and a source or a connector that fails: each fault has its status and its blame, costs the buyer nothing and holds
+//! nothing back, and the next request succeeds and is charged.
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Company, PgCluster, guests};
+
+use crate::{LEAGUE, host, unique};
+
+const PRICE: i64 = 2;
+
+/// A published asset, and a buyer with 10 credits.
+struct Sale {
+    seller: Company,
+    buyer: Company,
+    asset: String,
+}
+
+impl Sale {
+    async fn of(seller: Company, connection: &str, asset: Value) -> Sale {
+        let asset = seller.asset(connection, asset).await;
+        seller.publish(&asset, PRICE as u64).await;
+        let buyer = host().await.buyer(&unique("faultless"), 10).await;
+        Sale {
+            seller,
+            buyer,
+            asset,
+        }
+    }
+
+    /// A connection, and an asset on it, that a buyer can break by what he asks for.
+    async fn moody() -> Sale {
+        let seller = host().await.company(&unique("moody")).await;
+        let path = seller.path("/connectors?activate=true");
+        let sent = seller.client.post_wasm(&path, guests::MOODY.to_vec()).await;
+        sent.expect(201);
+        let nowhere = json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+        let connection = seller.connection("moody", nowhere).await;
+        let asset = json!({"result_type": "string", "timeout_ms": 3000, "sql_logic": "SELECT mood FROM t WHERE wish = :wish",
+            "parameters": [{"name": "wish", "type": "string", "default": "fine"}]});
+        Sale::of(seller, &connection, asset).await
+    }
+
+    async fn buy(&self, params: Value) -> Answer {
+        self.buyer.execute(&self.asset, params).await
+    }
+
+    /// Credits, and credits that are held.
+    async fn books(&self) -> (i64, i64) {
+        let credits = self.buyer.client.get(&self.buyer.path("/credits")).await;
+        let credits = credits.expect(200);
+        let number = |pointer: &str| credits.at(pointer).as_i64();
+        (
+            number("/data/balance_credits").expect("a balance"),
+            number("/data/held_credits").expect("what is held"),
+        )
+    }
+
+    /// The refusal is as expected and cost nothing.
+    async fn assert_free(&self, refusal: Answer, status: u16, code: &str, blame: &str) -> Answer {
+        let before = self.books().await;
+        let refusal = refusal.expect_error(status, code);
+        assert_eq!(
+            refusal.at("/error/details/blame"),
+            blame,
+            "{}",
+            refusal.body
+        );
+        assert_eq!(refusal.at("/error/details/charged"), false);
+        assert_eq!(before, (10, 0), "{}", refusal.body);
+        refusal
+    }
+
+    /// The next request succeeds, and is paid for.
+    async fn assert_works(&self, params: Value) {
+        let answer = self.buy(params).await.expect(200);
+        assert_eq!(answer.at("/meta/credits_used"), PRICE);
+        assert_eq!(self.books().await, (10 - PRICE, 0));
+    }
+
+    /// Changes the connection that the asset is on.
+    async fn change(&self, connection: &str, change: Value) {
+        let path = self.seller.path(&format!("/connections/{connection}"));
+        self.seller.client.patch(&path, change).await.expect(200);
+    }
+}
+
+/// Whatever a connector does, it is to blame for it, and its next session works.
+#[tokio::test]
+async fn a_connectors_fault_costs_the_buyer_nothing() {
+    for wish in [
+        "traps",
+        "loops",
+        "exhausts_memory",
+        "says_five_rows",
+        "breaks_utf8",
+    ] {
+        let sale = Sale::moody().await;
+        let refusal = sale.buy(json!({"wish": wish})).await;
+        sale.assert_free(refusal, 502, "CONNECTOR_FAULT", "connector")
+            .await;
+        sale.assert_works(json!({})).await;
+    }
+}
+
+/// A connector that never answers costs its caller the deadline and nothing else.
+#[tokio::test]
+async fn silence_costs_the_buyer_nothing() {
+    let sale = Sale::moody().await;
+    let refusal = sale.buy(json!({"wish": "is_silent"})).await;
+    sale.assert_free(refusal, 504, "EXECUTION_TIMEOUT", "source")
+        .await;
+    sale.assert_works(json!({})).await;
+}
+
+/// More rows than the asset may have.
+#[tokio::test]
+async fn too_many_rows_cost_the_buyer_nothing() {
+    let sale = Sale::moody().await;
+    let refusal = sale.buy(json!({"wish": "floods"})).await;
+    let refusal = sale
+        .assert_free(refusal, 502, "SOURCE_ERROR", "source")
+        .await;
+    assert_eq!(refusal.at("/error/details/reason"), "bad_answer");
+    sale.assert_works(json!({})).await;
+}
+
+/// One seller's connector that loops does not hold up another seller's calls.
+#[tokio::test]
+async fn a_hostile_connector_holds_up_its_own_company_only() {
+    let hostile = Sale::moody().await;
+    let other = Sale::moody().await;
+    let loops = {
+        let (buyer, asset) = (hostile.buyer.clone(), hostile.asset.clone());
+        tokio::spawn(async move { buyer.execute(&asset, json!({"wish": "loops"})).await })
+    };
+    for _ in 0..5 {
+        other.buy(json!({})).await.expect(200);
+    }
+    assert_eq!(other.books().await, (0, 0));
+    let refusal = loops.await.expect("no panic");
+    hostile
+        .assert_free(refusal, 502, "CONNECTOR_FAULT", "connector")
+        .await;
+}
+
+/// A PostgreSQL source that worked, and then: its password is changed, it is not there, it speaks no TLS. The change of the connection
+/// holds from the next execution, so none of them is served from a session of before.
+#[tokio::test]
+async fn a_sources_fault_costs_the_buyer_nothing() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(LEAGUE).await;
+    let plaintext = PgCluster::start(&["ssl=off"]).await;
+    let without_tls = plaintext.database(LEAGUE).await;
+    let good = json!({"username": cluster.user, "password": cluster.password}).to_string();
+    let wrong = json!({"username": cluster.user, "password": "not this"}).to_string();
+    let elsewhere = json!({"username": plaintext.user, "password": plaintext.password}).to_string();
+    let back = json!({"credential_type": "PASSWORD", "credentials": good, "host": "127.0.0.1", "port": cluster.port, "database": database, "ssl_mode": "disable"});
+    for (change, code, reason) in [
+        (
+            json!({"credential_type": "PASSWORD", "credentials": wrong}),
+            "SOURCE_ERROR",
+            "authentication",
+        ),
+        (json!({"port": 1}), "SOURCE_ERROR", "refused"),
+        (
+            json!({"credential_type": "PASSWORD", "credentials": elsewhere, "port": plaintext.port, "database": without_tls, "ssl_mode": "require"}),
+            "SOURCE_ERROR",
+            "configuration",
+        ),
+    ] {
+        let seller = host().await.company(&unique("breaks")).await;
+        let connection = seller.postgres(cluster, &database).await;
+        let asset = json!({"sql_logic": "SELECT sum(goals) FROM matches"});
+        let sale = Sale::of(seller, &connection, asset).await;
+        // A session is open before the connection changes.
+        let test = sale.seller.path(&format!("/assets/{}/test", sale.asset));
+        sale.seller.client.post(&test, json!({})).await.expect(200);
+        sale.change(&connection, change).await;
+        let refusal = sale.buy(json!({})).await;
+        let refusal = sale.assert_free(refusal, 502, code, "source").await;
+        assert_eq!(
+            refusal.at("/error/details/reason"),
+            reason,
+            "{}",
+            refusal.body
+        );
+        sale.change(&connection, back.clone()).await;
+        sale.assert_works(json!({})).await;
+    }
+}

@@ -1,0 +1,84 @@
+//! Answers `fine`, unless the first value that is bound says how to fail. So it can be published, bought, and fail then.
+
+use souk_guests::Behaviour;
+use souk_sdk::{
+    Batch, Cell, Chunk, ColumnBuilder, ColumnData, ColumnType, Error, Query, Settings, Step, Value,
+    VarLen, column,
+};
+
+struct Moody;
+
+souk_guests::export!(Moody);
+
+impl Behaviour for Moody {
+    const NAME: &'static str = "moody";
+
+    fn open(_settings: &Settings) -> Result<Self, Error> {
+        Ok(Moody)
+    }
+
+    fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
+        let mood = match query.parameters.first() {
+            Some(Value::Text(mood)) => mood.as_str(),
+            _ => "fine",
+        };
+        let mut fine = ColumnBuilder::new(ColumnType::Text);
+        fine.push(Cell::Text("fine"))?;
+        let (rows, chunk) = match mood {
+            "traps" => trap(),
+            "loops" => spin(),
+            "exhausts_memory" => exhaust(),
+            "is_silent" => return Ok(()),
+            "refuses" => {
+                step.failed(id, Error::configuration("no_mood", "not in the mood"));
+                return Ok(());
+            }
+            "says_five_rows" => (5, fine.finish()),
+            "floods" => {
+                let rows = query.limits.rows_max + 1;
+                (1..rows).try_for_each(|_| fine.push(Cell::Text("fine")))?;
+                (rows, fine.finish())
+            }
+            "breaks_utf8" => (1, no_utf8()),
+            _ => (1, fine.finish()),
+        };
+        let columns = vec![column("mood", ColumnType::Text, "text")];
+        step.columns(id, 0, Some(columns));
+        let chunks = vec![chunk];
+        step.batch(id, Batch { rows, chunks });
+        step.done(id);
+        Ok(())
+    }
+}
+
+fn trap() -> ! {
+    #[cfg(target_arch = "wasm32")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_arch = "wasm32"))]
+    unreachable!()
+}
+
+fn spin() -> ! {
+    let mut turns = 0u64;
+    loop {
+        turns = std::hint::black_box(turns.wrapping_add(1));
+    }
+}
+
+fn exhaust() -> ! {
+    let mut pieces = Vec::new();
+    loop {
+        pieces.push(std::hint::black_box(vec![0xa5u8; 1 << 20]));
+    }
+}
+
+fn no_utf8() -> Chunk {
+    let data = ColumnData::VarLen(VarLen {
+        offsets: vec![0, 2],
+        bytes: b"\xff\xfe".to_vec(),
+    });
+    Chunk {
+        validity: None,
+        data,
+    }
+}
