@@ -193,9 +193,12 @@ impl Drop for InFlight {
     }
 }
 
+/// Parts with a lock each, so that threads seldom meet.
+type Shards<K, V> = Box<[Mutex<HashMap<K, V>>]>;
+
 pub struct Limiter {
-    keys: Box<[Mutex<HashMap<KeyId, Arc<KeyBuckets>>>]>,
-    addresses: Box<[Mutex<HashMap<IpAddr, Window>>]>,
+    keys: Shards<KeyId, Arc<KeyBuckets>>,
+    addresses: Shards<IpAddr, Window>,
     overflow: Window,
     hasher: RandomState,
     operations: usize,

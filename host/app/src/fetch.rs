@@ -157,11 +157,14 @@ fn needs_learning(endpoint: &EndpointSnapshot, filtered: bool) -> bool {
     endpoint.learned().is_none() && (filtered || endpoint.order_by.is_empty())
 }
 
+/// The place of a filter that is used, and its name and text.
+type Used<'a> = (usize, &'a (String, String));
+
 /// Which filters are used, in the endpoint's own order, with their texts.
 fn filters_used<'a>(
     endpoint: &EndpointSnapshot,
     given: &'a [(String, String)],
-) -> Result<Vec<(usize, &'a (String, String))>, Refusal> {
+) -> Result<Vec<Used<'a>>, Refusal> {
     let mut errors = Vec::new();
     let mut used = Vec::with_capacity(given.len());
     for pair in given {

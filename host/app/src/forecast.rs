@@ -47,8 +47,8 @@ impl Frequency {
     pub fn nearest(micros: i64) -> Frequency {
         const HOUR: i64 = 3_600_000_000;
         match micros {
-            ..1_800_000_000 => Frequency::Minute,
-            ..43_200_000_000 => Frequency::Hour,
+            d if d < HOUR / 2 => Frequency::Minute,
+            d if d < 12 * HOUR => Frequency::Hour,
             d if d < 4 * 24 * HOUR => Frequency::Day,
             d if d < 15 * 24 * HOUR => Frequency::Week,
             d if d < 60 * 24 * HOUR => Frequency::Month,

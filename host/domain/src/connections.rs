@@ -165,11 +165,7 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<Invalid>> {
             format!("name must have 1 to {NAME_CHARS_MAX} characters, and no NUL"),
         );
     }
-    if !engine
-        .credential_types
-        .iter()
-        .any(|known| *known == draft.credential_type)
-    {
+    if !engine.credential_types.contains(&draft.credential_type) {
         let known = engine.credential_types.join(", ");
         let message = format!(
             "credential_type \"{}\" does not fit {}: use {known}",

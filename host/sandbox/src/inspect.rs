@@ -94,7 +94,9 @@ pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
 fn check_version(version: &str) -> Result<(), LoadError> {
     let mut parts = version.split('.').map(|part| part.parse::<u64>().ok());
     let (major, minor) = (parts.next().flatten(), parts.next().flatten());
-    if major == Some(SERVED_MAJOR) && minor.is_some_and(|minor| minor <= SERVED_MINOR_MAX) {
+    if major == Some(SERVED_MAJOR)
+        && minor.is_some_and(|minor| (0..=SERVED_MINOR_MAX).contains(&minor))
+    {
         return Ok(());
     }
     let built = match (major, minor) {

@@ -131,7 +131,7 @@ fn fixture(round: usize, pair: usize) -> (usize, usize) {
     let others = TEAMS.len() - 1;
     let seat = |place: usize| (place + round) % others;
     match pair {
-        0 if round % 2 == 0 => (others, seat(0)),
+        0 if round.is_multiple_of(2) => (others, seat(0)),
         0 => (seat(0), others),
         _ => (seat(pair), seat(others - pair)),
     }

@@ -252,7 +252,7 @@ async fn a_file_is_replaced_and_knows_its_readers() {
     let readers = connections::using_file(&mut tx, &company, "sales.db")
         .await
         .unwrap();
-    assert_eq!(readers, [id.clone()]);
+    assert_eq!(readers, std::slice::from_ref(&id));
     connections::bump(&mut tx, &company, &readers)
         .await
         .unwrap();

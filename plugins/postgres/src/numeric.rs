@@ -20,9 +20,14 @@ pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     match sign {
         0 => {}
         NEGATIVE => out.push(b'-'),
-        NAN => return Ok(out.extend_from_slice(b"NaN")),
-        INFINITY => return Ok(out.extend_from_slice(b"Infinity")),
-        NEGATIVE_INFINITY => return Ok(out.extend_from_slice(b"-Infinity")),
+        NAN | INFINITY | NEGATIVE_INFINITY => {
+            out.extend_from_slice(match sign {
+                NAN => b"NaN",
+                INFINITY => b"Infinity",
+                _ => b"-Infinity",
+            });
+            return Ok(());
+        }
         _ => return Err(malformed()),
     }
     let digits = reader.take(count * 2)?;

@@ -72,10 +72,9 @@ fn play(cluster: &Cluster, record: &[Vec<u8>]) {
         let (commands, _) = std::mem::take(&mut step).into_parts();
         if commands.is_empty()
             && let Some((id, request)) = requests.next()
+            && session.submit(id, request, &mut step).is_err()
         {
-            if session.submit(id, request, &mut step).is_err() {
-                return;
-            }
+            return;
         }
         if session
             .receive(Input::Bytes(bytes.clone()), &mut step)

@@ -76,7 +76,7 @@ impl Exports {
                     &mut store, &self.open,
                 )?
                 .func(),
-            start: instance.get_typed_func(&mut store, &self.start)?,
+            start: instance.get_typed_func(&mut store, self.start)?,
             submit: *instance
                 .get_typed_func::<(ResourceAny, u32, &'static Request), StepResult>(
                     &mut store,
@@ -89,7 +89,7 @@ impl Exports {
                     &self.receive,
                 )?
                 .func(),
-            cancel: instance.get_typed_func(&mut store, &self.cancel)?,
+            cancel: instance.get_typed_func(&mut store, self.cancel)?,
         })
     }
 }

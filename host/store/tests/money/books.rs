@@ -82,7 +82,7 @@ async fn earnings_mature_once() {
         market.charge(&teller, 1).await;
         assert_eq!(
             maturity::sellers(&store.db).await.unwrap(),
-            [market.seller.clone()]
+            std::slice::from_ref(&market.seller)
         );
         let mature = async || {
             let mut write = store.db.write().await.unwrap();
