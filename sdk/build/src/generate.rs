@@ -49,15 +49,16 @@ fn try_bundle(dir: &Path) -> Result<(), BuildError> {
     write_if_changed(&out_dir()?.join("bundle.rs"), source.as_bytes())
 }
 
-/// Builds every `cdylib` example of the package in `dir`, quickly, and writes `OUT_DIR/guests.rs`:
+/// Builds the `cdylib` library and examples of the packages in `dirs`, quickly, and writes `OUT_DIR/guests.rs`:
 /// one constant each, `pub const MEMORY_HOG: &[u8] = include_bytes!(…);`.
-pub fn guests(dir: impl AsRef<Path>) {
-    or_exit(try_guests(dir.as_ref()))
+pub fn guests(dirs: &[&str]) {
+    or_exit(try_guests(dirs))
 }
 
-fn try_guests(dir: &Path) -> Result<(), BuildError> {
-    let mut built = Build::in_script()?
-        .package(dir)
+fn try_guests(dirs: &[&str]) -> Result<(), BuildError> {
+    let mut built = dirs
+        .iter()
+        .fold(Build::in_script()?, |build, dir| build.package(dir))
         .effort(Effort::Quick)
         .run()?;
     built.sort_by(|left, right| left.name.cmp(&right.name));
