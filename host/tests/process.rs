@@ -61,7 +61,7 @@ impl Souk {
             .arg(&ready_file)
             .args(arguments)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(directory.join("log")).unwrap())
             .spawn()
             .unwrap();
         let began = Instant::now();
@@ -298,6 +298,30 @@ async fn metrics_have_a_listener_of_their_own() {
         .unwrap();
     assert!(text.contains("souk_client_connections "), "{text}");
     assert_eq!(get(format!("{}/metrics", souk.base_url()), "").await.0, 404);
+}
+
+/// Logs are for a log collector unless somebody looks at them, or the operator says otherwise.
+#[test]
+fn logs_are_json_where_nobody_looks() {
+    for (arguments, is_json) in [
+        (&[][..], true),
+        (&["--log-format", "json"], true),
+        (&["--log-format", "text"], false),
+    ] {
+        let directory = directory();
+        assert!(
+            Souk::serve(directory.path(), arguments)
+                .terminate()
+                .success()
+        );
+        let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+        assert!(log.contains("accepting requests"), "{log}");
+        for line in log.lines() {
+            let parsed = serde_json::from_str::<Value>(line);
+            assert_eq!(parsed.is_ok(), is_json, "{arguments:?}: {line}");
+            assert!(parsed.is_err() || parsed.unwrap()["level"].is_string());
+        }
+    }
 }
 
 /// What is wrong with a setting is said in one line that names it.

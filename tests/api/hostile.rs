@@ -1,5 +1,4 @@
-//! Hostile and broken connectors, over REST: each fault is the connector's, costs nothing, and the
-//! next request succeeds.
+//! Broken connectors, over REST, as their owner meets them. What a buyer meets is in `paid_faults.rs`.
 
 use serde_json::{Value, json};
 use souk_tests::{Answer, Company, guests};
@@ -26,12 +25,10 @@ async fn hostile(wasm: &[u8], engine: &str, sql: &str) -> (Company, String) {
 /// Runs the asset twice: the second time shows that the first left nothing broken behind.
 async fn twice(wasm: &[u8], engine: &str, sql: &str) -> Vec<Answer> {
     let (seller, asset) = hostile(wasm, engine, sql).await;
-    let answers = vec![
+    vec![
         seller.execute(&asset, json!({})).await,
         seller.execute(&asset, json!({})).await,
-    ];
-    assert_eq!(seller.balance().await, 0);
-    answers
+    ]
 }
 
 #[track_caller]
@@ -60,38 +57,11 @@ fn assert_connectors_fault(answers: &[Answer]) {
 }
 
 #[tokio::test]
-async fn a_trap_is_the_connectors_fault() {
-    assert_connectors_fault(&twice(guests::TRAPS, "traps", "SELECT a FROM t").await);
-}
-
-#[tokio::test]
-async fn an_endless_loop_is_the_connectors_fault() {
-    assert_connectors_fault(&twice(guests::LOOPS, "loops", "SELECT a FROM t").await);
-}
-
-#[tokio::test]
-async fn exhausted_memory_is_the_connectors_fault() {
-    assert_connectors_fault(&twice(guests::MEMORY_HOG, "memory-hog", "SELECT a FROM t").await);
-}
-
-#[tokio::test]
 async fn malformed_columns_are_the_connectors_fault() {
     for word in ["bad_utf8", "offsets_fall", "offsets_beyond", "bitmap_short"] {
         let sql = format!("SELECT {word} FROM t");
         assert_connectors_fault(&twice(guests::MALFORMED_COLUMNS, "malformed-columns", &sql).await);
     }
-}
-
-#[tokio::test]
-async fn a_wrong_row_count_is_the_connectors_fault() {
-    assert_connectors_fault(
-        &twice(
-            guests::WRONG_ROW_COUNT,
-            "wrong-row-count",
-            "SELECT a FROM t",
-        )
-        .await,
-    );
 }
 
 /// Rows are counted while they arrive: a result without end stops at the bound.
@@ -103,17 +73,9 @@ async fn too_many_rows_are_refused() {
     }
 }
 
-/// A connector that never answers costs its caller the deadline and nothing else.
+/// One company's connector is no engine of another's.
 #[tokio::test]
-async fn silence_is_a_timeout() {
-    for answer in twice(guests::SILENT, "silent", "SELECT a FROM t").await {
-        answer.expect_error(504, "EXECUTION_TIMEOUT");
-    }
-}
-
-/// One seller's hostile connector does not touch another's calls.
-#[tokio::test]
-async fn a_hostile_connector_stays_with_its_company() {
+async fn a_companys_connector_is_its_own() {
     let (_, _) = hostile(guests::LOOPS, "loops", "SELECT a FROM t").await;
     let other = host().await.company(&unique("neighbour")).await;
     let engines = other.client.get("/storage-engines").await.expect(200);

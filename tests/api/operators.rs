@@ -100,3 +100,40 @@ async fn a_connector_directory_is_followed_while_the_host_runs() {
     }
     assert!(text.contains("souk_sandbox_requests_in_flight 0"), "{text}");
 }
+
+/// Nothing that opens a seller's source or stands for a caller can be read out of a copied data directory, nor out of the log.
+#[tokio::test]
+async fn no_secret_lies_in_the_data_directory() {
+    let mut host = TestHost::builder().start().await;
+    let seller = host.company("discreet").await;
+    let password = "needle-in-a-haystack-7f3a";
+    let credentials = json!({"username": "reader", "password": password}).to_string();
+    let source = json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": 1, "database": "d"});
+    let connection = seller.connection("postgres", source).await;
+    let test = seller.path(&format!("/connections/{connection}/test"));
+    seller.client.post(&test, json!({})).await.expect(200);
+    let hook = json!({"url": "http://127.0.0.1:1/", "events": ["credits.low"]});
+    let hook = seller.client.post(&seller.path("/webhooks"), hook).await;
+    let hook = hook.expect(201).text("/data/secret");
+    assert!(host.stop().await.success());
+    let mut directories = vec![host.data_dir.clone()];
+    let mut bytes = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            let content = std::fs::read(&path).expect("a file");
+            bytes += content.len();
+            for secret in [password, &seller.key, &hook] {
+                let found = content
+                    .windows(secret.len())
+                    .any(|window| window == secret.as_bytes());
+                assert!(!found, "{} has {secret}", path.display());
+            }
+        }
+    }
+    assert!(bytes > 100_000, "the store was not looked at");
+}

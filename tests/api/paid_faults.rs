@@ -2,6 +2,7 @@
 //! nothing back, and the next request succeeds and is charged.
 
 use serde_json::{Value, json};
+use souk_tests::seller_api::{API_KEY, AS, SellerApi};
 use souk_tests::{Answer, Company, PgCluster, guests};
 
 use crate::{LEAGUE, host, unique};
@@ -187,4 +188,36 @@ async fn a_sources_fault_costs_the_buyer_nothing() {
         sale.change(&connection, back.clone()).await;
         sale.assert_works(json!({})).await;
     }
+}
+
+/// A function that worked when it was published, and whatever its seller's API does wrong then, up to not being there any more.
+#[tokio::test]
+async fn a_seller_apis_fault_costs_the_buyer_nothing() {
+    let api = SellerApi::start().await;
+    let seller = host().await.company(&unique("faulty")).await;
+    let connection = seller.seller_api(&api.base_url(), API_KEY).await;
+    let function = json!({"function_id": "sum_goals", "timeout_ms": 3000,
+        "parameters": [{"name": "team", "type": "string", "default": "Ajax"}]});
+    let sale = Sale::of(seller, &connection, function).await;
+    for (wrong, status, code) in [
+        ("wrong_echo", 502, "SELLER_API_ERROR"),
+        ("no_answer", 502, "SELLER_API_ERROR"),
+        ("bad_timestamp", 502, "SELLER_API_ERROR"),
+        ("not_json", 502, "SELLER_API_ERROR"),
+        ("fails", 502, "SELLER_API_ERROR"),
+        ("teapot", 502, "SELLER_API_ERROR"),
+        ("redirects", 502, "SELLER_API_ERROR"),
+        ("huge", 502, "SELLER_API_ERROR"),
+        ("no_such_function", 502, "SELLER_API_ERROR"),
+        ("slow", 504, "EXECUTION_TIMEOUT"),
+    ] {
+        let refusal = sale.buy(json!({"team": format!("{AS}{wrong}")})).await;
+        sale.assert_free(refusal, status, code, "source").await;
+    }
+    sale.assert_works(json!({})).await;
+    drop(api);
+    let refusal = sale.buy(json!({})).await;
+    let refusal = refusal.expect_error(502, "SELLER_API_ERROR");
+    assert_eq!(refusal.at("/error/details/charged"), false);
+    assert_eq!(sale.books().await, (10 - PRICE, 0));
 }

@@ -19,6 +19,9 @@ pub const SECRET: &str = "at /srv/pricing/margins.py:42";
 /// Teams by which a function that worked fails, each in its own way.
 pub const SPOILT: [&str; 5] = ["Broken", "Refused", "Locked", "Garbled", "Renamed"];
 
+/// A team that begins with it makes any function do what the function does that follows: `"As no_answer"`.
+pub const AS: &str = "As ";
+
 /// Functions of the sample API. Every one is reached by function routing (`POST /`) and by direct
 /// routing (`POST /{function_id}`).
 ///
@@ -107,6 +110,10 @@ async fn answer(
             body["params"].clone(),
         ),
     };
+    let instead = params["team"]
+        .as_str()
+        .and_then(|team| team.strip_prefix(AS));
+    let function = instead.map_or(function, str::to_owned);
     let asset_id = header("x-asset-id");
     let ok = |value: Value| {
         axum::Json(json!({"timestamp": "2026-11-20T08:00:00Z", "answer_value": value, "asset_id": asset_id})).into_response()
