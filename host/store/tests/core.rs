@@ -579,12 +579,30 @@ async fn hosts_hear_of_each_other() {
     assert_eq!(cached_handle(&other, &cache, &id).await, "two");
 
     let lost = count_losses(&other);
-    let mut write = store.db.write().await.unwrap();
-    sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE (query LIKE 'LISTEN%' OR query = 'SELECT 1') AND datname = current_database()")
-        .execute(&mut *write)
-        .await
-        .unwrap();
-    drop(write);
+    let cut_off = async {
+        let mut write = store.db.write().await.unwrap();
+        sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE (query LIKE 'LISTEN%' OR query = 'SELECT 1') AND datname = current_database()")
+            .execute(&mut *write)
+            .await
+            .unwrap();
+    };
+    // What a host that hears nothing finds in its cache, in which there is something.
+    let deaf = async {
+        loop {
+            let is_deaf = !other.is_coherent();
+            let found = cache.get(&id);
+            if is_deaf && !other.is_coherent() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    while cache.get(&id).is_none() {
+        assert_eq!(cached_handle(&other, &cache, &id).await, "two");
+    }
+    let deaf = tokio::time::timeout(Duration::from_secs(30), deaf);
+    let (found, ()) = tokio::join!(deaf, cut_off);
+    assert_eq!(found.expect("it never noticed"), None);
     until(|| lost.load(Ordering::SeqCst) > 0).await;
     wait_coherent(&other).await;
     while cache.get(&id).is_none() {
