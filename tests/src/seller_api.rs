@@ -28,7 +28,7 @@ pub const AS: &str = "As ";
 /// - `sum_goals` {team}: 21 for every team, 0 for `"Nobody"`, no team: 400; [`SPOILT`] teams make it fail with a [`SECRET`] in its words
 /// - `describe_team` {team}: a string
 /// - `exact`: a number with more digits than a float has
-/// - `differs`: another number by direct routing; `by_path_only`: fails by function routing; `counts`: another number each time
+/// - `differs`: another number by direct routing; `differs_a_little`: in a digit that a float does not have; `by_path_only`: fails by function routing; `counts`: another number each time
 /// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `redirects`, `teapot`: the ways to be wrong
 pub struct SellerApi {
     pub address: SocketAddr,
@@ -137,6 +137,11 @@ async fn answer(
             let text = format!(
                 r#"{{"timestamp":"2026-11-20T08:00:00Z","answer_value":12345678901234567890.123456789,"asset_id":"{asset_id}"}}"#
             );
+            ([("content-type", "application/json")], text).into_response()
+        }
+        "differs_a_little" => {
+            let digit = if direct { 3 } else { 2 };
+            let text = format!(r#"{{"timestamp":"2026-11-20T08:00:00Z","answer_value":900719925474099{digit},"asset_id":"{asset_id}"}}"#);
             ([("content-type", "application/json")], text).into_response()
         }
         "differs" => ok(json!(if direct { 2 } else { 1 })),

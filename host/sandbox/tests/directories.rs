@@ -211,7 +211,7 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
         succeeds().await;
     }
     let begun = Instant::now();
-    let deadline = begun + Duration::from_secs(1);
+    let deadline = begun + Duration::from_secs(8);
     let (fault, ()) = tokio::join!(
         sandbox.run(&source, query("SELECT loops"), deadline),
         // Others are served while it loops.
@@ -225,7 +225,7 @@ async fn a_bad_file_connector_is_stopped_and_replaced() {
     assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
     let took = begun.elapsed();
     assert!(
-        took >= Duration::from_secs(1) && took < Duration::from_secs(3),
+        took >= Duration::from_secs(8) && took < Duration::from_secs(60),
         "{took:?}"
     );
     succeeds().await;

@@ -63,7 +63,7 @@ async fn child() {
         })
         .collect();
     // None of them ends but by a panic.
-    futures_util::future::join_all(clients).await;
+    futures_util::future::try_join_all(clients).await.unwrap();
 }
 
 /// However often the process is killed, every charge that it answered is in the books exactly once, and nothing stays held.
