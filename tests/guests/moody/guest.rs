@@ -65,10 +65,11 @@ fn spin() -> ! {
     }
 }
 
+/// Without a look at what it takes, so that memory ends before time does.
 fn exhaust() -> ! {
     let mut pieces = Vec::new();
     loop {
-        pieces.push(std::hint::black_box(vec![0xa5u8; 1 << 20]));
+        pieces.push(std::hint::black_box(Vec::<u8>::with_capacity(16 << 20)));
     }
 }
 
