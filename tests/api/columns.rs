@@ -20,15 +20,8 @@ const PRICE: i64 = 2;
 
 async fn sold() -> Sold {
     let seller = host().await.company(&unique("columns")).await;
-    let connectors = seller.path("/connectors?activate=true");
-    seller
-        .client
-        .post_wasm(&connectors, guests::WRONG_COLUMNS.to_vec())
-        .await
-        .expect(201);
-    let fields =
-        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
-    let connection = seller.connection("wrong-columns", fields).await;
+    seller.connector(guests::WRONG_COLUMNS).await;
+    let connection = seller.nowhere("wrong-columns").await;
     let slug = unique("columns");
     let fields = json!({"slug": slug, "source": {"schema": "main", "table": "fixed"},
         "fields": [{"name": "id"}, {"name": "label"}], "order_by": ["id"], "filters": ["label"]});
@@ -36,12 +29,7 @@ async fn sold() -> Sold {
     seller.publish(&endpoint, PRICE as u64).await;
 
     let buyer = host().await.buyer(&unique("reader"), 100).await;
-    let body = json!({"product_id": endpoint, "accept_terms": true});
-    let purchase = buyer
-        .client
-        .post(&buyer.path("/purchases"), body)
-        .await
-        .expect(201);
+    let purchase = buyer.buy(&endpoint).await;
     Sold {
         path: format!("/endpoints/v1/{}/{slug}", seller.handle),
         client: buyer

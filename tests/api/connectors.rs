@@ -35,9 +35,7 @@ async fn versions(client: &Client, name: &str) -> Vec<String> {
 /// A seller with an asset that answers the label of the first row: `row 1` or `next 1`.
 async fn labels(host: &TestHost, handle: &str) -> (Company, String) {
     let seller = host.company(handle).await;
-    let connection = seller
-        .connection("fixed", json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"}))
-        .await;
+    let connection = seller.nowhere("fixed").await;
     seller
         .client
         .post(

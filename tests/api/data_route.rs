@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use reqwest::Method;
 use serde_json::json;
 use souk_tests::{Answer, PgCluster, TestHost};
 
@@ -102,6 +103,20 @@ async fn the_host_names_the_seller() {
             .await
             .expect_error(403, "COMPANY_ACCESS_DENIED");
     }
+
+    // A customer's key leads there too, and its company pays.
+    let buyer = host.buyer("fan", 10).await;
+    let bought = buyer.buy(&endpoint).await;
+    let customer = buyer
+        .client
+        .with_key(&bought.text("/data/endpoint_key/key"));
+    let page = customer.request(Method::GET, "/endpoints/v1/matches?limit=2");
+    let page = Answer::of(page.header("host", acme)).await.expect(200);
+    assert_eq!(
+        page.at("/data/response/data"),
+        &json!([{"id": 1}, {"id": 2}])
+    );
+    assert_eq!(buyer.balance().await, 9);
 }
 
 /// An endpoint key opens nothing else: no other endpoint, no unknown slug, no management.

@@ -159,9 +159,7 @@ async fn a_purchase_and_its_key_are_told() {
     let (receiver, sellers) = (Receiver::start().await, Receiver::start().await);
     Hook::new(&buyer, &receiver, &[]).await;
     Hook::new(&league.seller, &sellers, &["purchase.created"]).await;
-    let body = json!({"product_id": endpoint, "accept_terms": true});
-    let bought = buyer.client.post(&buyer.path("/purchases"), body).await;
-    let bought = bought.expect(201);
+    let bought = buyer.buy(&endpoint).await;
     let purchase = bought.text("/data/id");
     buyer
         .client

@@ -8,15 +8,8 @@ use crate::{host, unique};
 /// A seller with a private connector and one asset on it.
 async fn hostile(wasm: &[u8], engine: &str, sql: &str) -> (Company, String) {
     let seller = host().await.company(&unique("hostile")).await;
-    let path = seller.path("/connectors?activate=true");
-    seller
-        .client
-        .post_wasm(&path, wasm.to_vec())
-        .await
-        .expect(201);
-    let fields =
-        json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
-    let connection = seller.connection(engine, fields).await;
+    seller.connector(wasm).await;
+    let connection = seller.nowhere(engine).await;
     let asset = json!({"result_type": "string", "sql_logic": sql, "timeout_ms": 3000});
     let asset = seller.asset(&connection, asset).await;
     (seller, asset)

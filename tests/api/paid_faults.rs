@@ -35,11 +35,8 @@ impl Sale {
     /// A connection, and an asset on it, that a buyer can break by what he asks for.
     async fn moody() -> Sale {
         let seller = host().await.company(&unique("moody")).await;
-        let path = seller.path("/connectors?activate=true");
-        let sent = seller.client.post_wasm(&path, guests::MOODY.to_vec()).await;
-        sent.expect(201);
-        let nowhere = json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
-        let connection = seller.connection("moody", nowhere).await;
+        seller.connector(guests::MOODY).await;
+        let connection = seller.nowhere("moody").await;
         let asset = json!({"result_type": "string", "timeout_ms": 3000, "sql_logic": "SELECT mood FROM t WHERE wish = :wish",
             "parameters": [{"name": "wish", "type": "string", "default": "fine"}]});
         Sale::of(seller, &connection, asset).await
@@ -49,20 +46,9 @@ impl Sale {
         self.buyer.execute(&self.asset, params).await
     }
 
-    /// Credits, and credits that are held.
-    async fn books(&self) -> (i64, i64) {
-        let credits = self.buyer.client.get(&self.buyer.path("/credits")).await;
-        let credits = credits.expect(200);
-        let number = |pointer: &str| credits.at(pointer).as_i64();
-        (
-            number("/data/balance_credits").expect("a balance"),
-            number("/data/held_credits").expect("what is held"),
-        )
-    }
-
     /// The refusal is as expected and cost nothing.
     async fn assert_free(&self, refusal: Answer, status: u16, code: &str, blame: &str) -> Answer {
-        let after = self.books().await;
+        let after = self.buyer.credits().await;
         let refusal = refusal.expect_error(status, code);
         assert_eq!(
             refusal.at("/error/details/blame"),
@@ -79,7 +65,7 @@ impl Sale {
     async fn assert_works(&self, params: Value) {
         let answer = self.buy(params).await.expect(200);
         assert_eq!(answer.at("/meta/credits_used"), PRICE);
-        assert_eq!(self.books().await, (10 - PRICE, 0));
+        assert_eq!(self.buyer.credits().await, (10 - PRICE, 0));
     }
 
     /// Changes the connection that the asset is on.
@@ -159,7 +145,7 @@ async fn a_hostile_connector_does_not_stop_anothers_calls() {
     stop.store(true, SeqCst);
     looping.await.expect("a connector's fault each time");
     assert_eq!(
-        (hostile.books().await, other.books().await),
+        (hostile.buyer.credits().await, other.buyer.credits().await),
         ((10, 0), (0, 0))
     );
 }
@@ -241,5 +227,5 @@ async fn a_seller_apis_fault_costs_the_buyer_nothing() {
     let refusal = sale.buy(json!({})).await;
     let refusal = refusal.expect_error(502, "SELLER_API_ERROR");
     assert_eq!(refusal.at("/error/details/charged"), false);
-    assert_eq!(sale.books().await, (10 - PRICE, 0));
+    assert_eq!(sale.buyer.credits().await, (10 - PRICE, 0));
 }

@@ -76,11 +76,34 @@ impl Company {
     }
 
     pub async fn balance(&self) -> i64 {
+        self.credits().await.0
+    }
+
+    /// Credits that are left, and those that runs in flight hold.
+    pub async fn credits(&self) -> (i64, i64) {
         let answer = self.client.get(&self.path("/credits")).await.expect(200);
-        answer
-            .at("/data/balance_credits")
-            .as_i64()
-            .expect("a balance")
+        let number = |name: &str| answer.body["data"][name].as_i64().expect("a number");
+        (number("balance_credits"), number("held_credits"))
+    }
+
+    /// Buys a product.
+    pub async fn buy(&self, product_id: &str) -> crate::Answer {
+        let order = json!({"product_id": product_id, "accept_terms": true});
+        let bought = self.client.post(&self.path("/purchases"), order).await;
+        bought.expect(201)
+    }
+
+    /// Uploads a connector of this company's own, and activates it.
+    pub async fn connector(&self, wasm: &[u8]) {
+        let path = self.path("/connectors?activate=true");
+        let uploaded = self.client.post_wasm(&path, wasm.to_vec()).await;
+        uploaded.expect(201);
+    }
+
+    /// A connection to nowhere: for the engines of guests, which never make a request.
+    pub async fn nowhere(&self, engine: &str) -> String {
+        let fields = json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+        self.connection(engine, fields).await
     }
 
     /// Saves a connection and returns its id.

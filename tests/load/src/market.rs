@@ -67,9 +67,7 @@ impl Market {
             let endpoint = seller.endpoint(connection, endpoint).await;
             seller.publish(&asset, 1).await;
             seller.publish(&endpoint, 1).await;
-            let order = json!({"product_id": endpoint, "accept_terms": true});
-            let purchase = buyer.client.post(&buyer.path("/purchases"), order).await;
-            let purchase = purchase.expect(201);
+            let purchase = buyer.buy(&endpoint).await;
             unlimit(&buyer, &purchase.text("/data/endpoint_key/id")).await;
             Products {
                 asset,
@@ -88,8 +86,7 @@ impl Market {
         let bytes = std::fs::read(file).expect("the dataset");
         let connection = seller.sqlite("players.db", bytes).await;
         let of_file = publish(&connection, "file", json!({"table": "players"})).await;
-        let nothing = json!({"credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
-        let nothing = seller.connection("fixed", nothing).await;
+        let nothing = seller.nowhere("fixed").await;
         let label = json!({"name": "label", "slug": "label", "result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
         let label = seller.asset(&nothing, label).await;
         seller.publish(&label, 1).await;
