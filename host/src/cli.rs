@@ -208,6 +208,16 @@ pub struct Options {
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
 
+    /// A worker with one request in flight looks for its source's answer this long before it lets its core sleep: quicker
+    /// where sources are near, for processor time that would be idle [default: 100; 0, never, on a machine with one core].
+    #[arg(
+        long,
+        env = "SOUK_BUSY_POLL_US",
+        value_name = "MICROSECONDS",
+        help_heading = "Bounds"
+    )]
+    pub busy_poll_us: Option<u64>,
+
     /// Client connections open at once; more wait to be accepted [default: 10000].
     #[arg(
         long,
@@ -311,6 +321,7 @@ impl Options {
             stripe_base_url: self.stripe_base_url.or(next.stripe_base_url),
             payable_after_seconds: self.payable_after_seconds.or(next.payable_after_seconds),
             workers: self.workers.or(next.workers),
+            busy_poll_us: self.busy_poll_us.or(next.busy_poll_us),
             connections_max: self.connections_max.or(next.connections_max),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
@@ -368,7 +379,7 @@ mod tests {
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
-            payable_after_seconds = 6
+            payable_after_seconds = 6\n busy_poll_us = 7
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

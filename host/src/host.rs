@@ -118,6 +118,7 @@ impl Host {
             workers: settings.workers,
             connections_max,
             idle: settings.idle,
+            busy_poll: settings.busy_poll,
         };
         let refuse = {
             let api = api.clone();

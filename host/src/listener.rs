@@ -23,6 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Sleep;
 use tower::Service;
 
+use crate::busy_poll::BusyPoll;
 use crate::refusals::{Refuse, Wire};
 
 /// A request line and its headers: more than any client of ours sends, little enough that every allowed
@@ -42,6 +43,8 @@ pub struct Options {
     pub connections_max: usize,
     /// Bounds both the time for a request head and the silence between two requests.
     pub idle: Duration,
+    /// See `busy_poll.rs`.
+    pub busy_poll: Duration,
 }
 
 /// Where the server is in its life. Threads follow it.
@@ -135,6 +138,7 @@ impl Server {
                 router: router.clone(),
                 refuse: refuse.clone(),
                 idle: options.idle,
+                busy_poll: options.busy_poll,
                 phase: phase.subscribe(),
             };
             inboxes.push(inbox);
@@ -255,6 +259,7 @@ struct Worker {
     router: Router,
     refuse: Refuse,
     idle: Duration,
+    busy_poll: Duration,
     phase: watch::Receiver<Phase>,
 }
 
@@ -265,7 +270,10 @@ impl Worker {
             .header_read_timeout(self.idle)
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX);
+        let busy_poll = BusyPoll::new(self.busy_poll);
 
+        let polling = busy_poll.clone();
+        tokio::spawn(async move { polling.run().await });
         let serving = async {
             while let Some(connection) = accepted.recv().await {
                 let router = self.router.clone();
@@ -278,7 +286,8 @@ impl Worker {
                             refuse: self.refuse.clone(),
                             dressed: Vec::new(),
                         };
-                        let served = serve(http.clone(), wire, router, phase);
+                        let busy_poll = busy_poll.clone();
+                        let served = serve(http.clone(), wire, router, busy_poll, phase);
                         tokio::spawn(async move {
                             served.await;
                             drop(connection.permit);
@@ -313,13 +322,20 @@ async fn serve(
     http: http1::Builder,
     wire: Wire,
     router: Router,
+    busy_poll: Arc<BusyPoll>,
     mut phase: watch::Receiver<Phase>,
 ) {
     let peer = wire.peer;
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(body);
         request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().call(request)
+        let answer = router.clone().call(request);
+        let in_flight = busy_poll.request();
+        async move {
+            let answer = answer.await;
+            drop(in_flight);
+            answer
+        }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(wire), service));
     let ended = tokio::select! {
@@ -393,6 +409,7 @@ mod tests {
             workers: 2,
             connections_max: 16,
             idle: Duration::from_millis(300),
+            busy_poll: Duration::from_micros(100),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The binary `souk`: reads the command line and starts what it names. See `cli.rs` for the settings,
 //! `host.rs` for how the parts are put together.
 
+mod busy_poll;
 mod cli;
 mod demo;
 mod descriptors;

@@ -56,6 +56,7 @@ pub struct Settings {
     pub stripe: Option<StripeAccount>,
     pub payable_after: Duration,
     pub workers: usize,
+    pub busy_poll: Duration,
     pub connections_max: usize,
     pub idle: Duration,
     pub drain: Duration,
@@ -79,6 +80,9 @@ const SECOND: Duration = Duration::from_secs(1);
 const PAYABLE_AFTER_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// More threads than this is a typing error.
 const WORKERS_MAX: usize = 1024;
+/// A small query of a database nearby, with room: one that takes longer is not much slowed by being woken.
+const BUSY_POLL: Duration = Duration::from_micros(100);
+const BUSY_POLL_MAX: Duration = Duration::from_millis(1);
 
 impl Settings {
     /// Flags and environment first, then the file that they name, then `defaults`.
@@ -101,12 +105,22 @@ impl Settings {
         let database_url = options
             .database_url
             .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("souk.db").display()));
-        let workers = options
-            .workers
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = options.workers.unwrap_or(cores);
         ensure!(
             (1..=WORKERS_MAX).contains(&workers),
             "--workers must be 1 to {WORKERS_MAX}, not {workers}"
+        );
+        let busy_poll = match options.busy_poll_us {
+            Some(given) => Duration::from_micros(given),
+            // The source, if it is here, needs the only core.
+            None if cores == 1 => Duration::ZERO,
+            None => BUSY_POLL,
+        };
+        ensure!(
+            busy_poll <= BUSY_POLL_MAX,
+            "--busy-poll-us must be at most {}",
+            BUSY_POLL_MAX.as_micros()
         );
         let connections_max = options.connections_max.unwrap_or(CONNECTIONS_MAX);
         ensure!(
@@ -166,6 +180,7 @@ impl Settings {
             stripe,
             payable_after,
             workers,
+            busy_poll,
             connections_max,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
@@ -288,6 +303,16 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("--workers")
+        );
+        let given = Options {
+            busy_poll_us: Some(1_001),
+            ..Options::default()
+        };
+        assert!(
+            Settings::resolve(given, &SERVE)
+                .unwrap_err()
+                .to_string()
+                .contains("--busy-poll-us")
         );
         let given = Options {
             payable_after_seconds: Some(0),
