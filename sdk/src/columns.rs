@@ -49,6 +49,29 @@ impl Cell<'_> {
     }
 }
 
+macro_rules! cells {
+    ($($cell:ident of $value:ty;)*) => {
+        $(impl<'a> From<$value> for Cell<'a> {
+            fn from(value: $value) -> Cell<'a> {
+                Cell::$cell(value)
+            }
+        })*
+    };
+}
+
+cells! {
+    Boolean of bool;
+    Int64 of i64;
+    Float64 of f64;
+    Text of &'a str;
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Cell<'a> {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
 enum Data {
     Bits(Vec<u8>),
     I32s(Vec<i32>),

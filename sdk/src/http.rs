@@ -153,6 +153,17 @@ impl HttpResponse {
             .map(|header| header.value.as_str())
     }
 
+    /// The response, if its status is 2xx; else the source failed.
+    pub fn success(self) -> Result<HttpResponse, Error> {
+        match self.status {
+            200..300 => Ok(self),
+            status => Err(
+                Error::source_failed("bad_status", "the source answered with an error")
+                    .source_code(status.to_string()),
+            ),
+        }
+    }
+
     /// The body as JSON. The error says nothing of the content.
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {

@@ -19,6 +19,7 @@
 pub mod bindings;
 mod columns;
 mod connector;
+mod descriptor;
 mod driver;
 mod errors;
 mod export;

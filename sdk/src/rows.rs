@@ -131,6 +131,12 @@ impl Rows {
         ]
     }
 
+    /// Answers a ping: the source answered, and it is not known whether these credentials may write.
+    pub fn alive(&mut self) -> Result<(), Error> {
+        self.columns(Rows::ping_columns())?;
+        self.push([Cell::Null, Cell::Null])
+    }
+
     /// Ends the request with what the connector returned.
     pub(crate) fn conclude(mut self, result: Result<(), Error>) {
         let result = result.and_then(|()| match self.broken.take() {

@@ -61,11 +61,7 @@ fn answer(session: &mut Driver<Hello>, http: u32, body: &str) -> Vec<Event> {
 fn requests_run_side_by_side() {
     let mut session = open();
     let (first, second) = (ask(&mut session, 1, "ann"), ask(&mut session, 2, "bob"));
-    let events = answer(
-        &mut session,
-        second,
-        r#"[{"player":"bob","points":7},{"player":"bo","points":null}]"#,
-    );
+    let events = answer(&mut session, second, r#"[["bob",7],["bo",null]]"#);
     let [Event::Columns(shape), Event::Batch(rows), Event::Done(2)] = events.as_slice() else {
         panic!("{events:?}")
     };
@@ -86,7 +82,7 @@ fn requests_run_side_by_side() {
 fn a_result_past_the_limit_fails() {
     let mut session = open();
     let http = ask(&mut session, 1, "ann");
-    let row = r#"{"player":"ann","points":1}"#;
+    let row = r#"["ann",1]"#;
     let events = answer(&mut session, http, &format!("[{row},{row},{row},{row}]"));
     let Some(Event::Failed(failure)) = events.last() else {
         panic!("{events:?}")

@@ -1,8 +1,8 @@
 //! The async layer over a wire: a small line protocol, driven by hand.
 
 use souk_sdk::{
-    Cell, ColumnType, Command, Connector, Descriptor, Driver, Engine, Error, ErrorClass, Event,
-    Input, Io, Limits, Machine, Need, Query, Request, Rows, Settings, Step, Tcp, column,
+    Cell, ColumnType, Command, Connector, Descriptor, Driver, Error, ErrorClass, Event, Input, Io,
+    Limits, Machine, Need, Query, Request, Rows, Settings, Step, Tcp, column,
 };
 
 const LIMITS: Limits = Limits {
@@ -16,20 +16,7 @@ struct Lines(Tcp);
 
 impl Connector for Lines {
     fn describe() -> Descriptor {
-        let engine = Engine {
-            slug: "lines".into(),
-            title: "Lines".into(),
-            dialect: "none".into(),
-            credential_types: vec![],
-        };
-        Descriptor {
-            name: "lines".into(),
-            version: "1.0.0".into(),
-            engines: vec![engine],
-            need: Need::Tcp,
-            settings_schema: "{}".into(),
-            abilities: vec![],
-        }
+        Descriptor::new("lines", "1.0.0", Need::Tcp).engine("lines", "Lines", "none", &[])
     }
 
     async fn open(_settings: Settings, io: Io) -> Result<Self, Error> {

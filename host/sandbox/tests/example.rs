@@ -24,13 +24,9 @@ async fn score_board() -> String {
             let (status, body) = match head.contains("x-league: north") {
                 false => ("403 Forbidden", String::new()),
                 true if head.starts_with("get /scores?player=ada ") => {
-                    ("200 OK", r#"[{"player": "Ada", "points": 7}]"#.to_owned())
+                    ("200 OK", r#"[["Ada", 7]]"#.to_owned())
                 }
-                true => (
-                    "200 OK",
-                    r#"[{"player": "Ada", "points": 7}, {"player": "Bob", "points": null}]"#
-                        .to_owned(),
-                ),
+                true => ("200 OK", r#"[["Ada", 7], ["Bob", null]]"#.to_owned()),
             };
             let answer = format!(
                 "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

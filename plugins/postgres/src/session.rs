@@ -9,7 +9,7 @@ use crate::startup::{self, Login};
 use crate::statements::{Ask, Description, State, Statement, Statements, name, reads};
 use crate::types::Reading;
 use crate::{catalog, parameters};
-use souk_sdk::{Descriptor, Engine, Error, Input, Machine, Need, Request, Step, Value};
+use souk_sdk::{Descriptor, Error, Input, Machine, Need, Request, Step, Value};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -64,19 +64,10 @@ struct Known {
 
 impl Machine for Session {
     fn describe() -> Descriptor {
-        Descriptor {
-            name: "postgres".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            engines: vec![Engine {
-                slug: "postgres".into(),
-                title: "PostgreSQL".into(),
-                dialect: "postgres".into(),
-                credential_types: vec!["PASSWORD".into()],
-            }],
-            need: Need::Tcp,
-            settings_schema: settings::SCHEMA.into(),
-            abilities: ["schema", "pipelining", "cancel"].map(String::from).into(),
-        }
+        Descriptor::new("postgres", env!("CARGO_PKG_VERSION"), Need::Tcp)
+            .engine("postgres", "PostgreSQL", "postgres", &["PASSWORD"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
     }
 
     fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {

@@ -9,8 +9,8 @@ mod settings;
 mod types;
 
 use souk_sdk::{
-    Call, Cell, Connector, Descriptor, Engine, Error, Http, HttpResponse, Io, Limits, Need, Route,
-    Rows, Settings, http,
+    Call, Cell, Connector, Descriptor, Error, Http, HttpResponse, Io, Limits, Need, Route, Rows,
+    Settings, http,
 };
 
 use protocol::{PING_FUNCTION, RESPONSE_BYTES_MAX, TIMEOUT_MS_MAX};
@@ -24,21 +24,10 @@ pub struct SellerApi {
 
 impl Connector for SellerApi {
     fn describe() -> Descriptor {
-        Descriptor {
-            name: "seller-api".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            engines: vec![Engine {
-                slug: "seller-api".to_owned(),
-                title: "Seller API".to_owned(),
-                dialect: "none".to_owned(),
-                credential_types: vec!["API_KEY".to_owned()],
-            }],
-            need: Need::Http,
-            settings_schema: settings::SCHEMA.to_owned(),
-            abilities: ["functions", "pipelining", "cancel"]
-                .map(str::to_owned)
-                .into(),
-        }
+        Descriptor::new("seller-api", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine("seller-api", "Seller API", "none", &["API_KEY"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["functions", "pipelining", "cancel"])
     }
 
     async fn open(settings: Settings, io: Io) -> Result<SellerApi, Error> {

@@ -18,8 +18,8 @@ use database::Database;
 use query::Plans;
 use settings::FileName;
 use souk_sdk::{
-    Batch, Cell, Column, ColumnBuilder, Descriptor, Engine, Error, Input, Machine, Need, Request,
-    Rows, Settings, Step,
+    Batch, Cell, Column, ColumnBuilder, Descriptor, Error, Input, Machine, Need, Request, Rows,
+    Settings, Step,
 };
 use std::path::{Path, PathBuf};
 
@@ -42,19 +42,10 @@ souk_sdk::export_machine!(Session);
 
 impl Machine for Session {
     fn describe() -> Descriptor {
-        Descriptor {
-            name: "sqlite".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            engines: vec![Engine {
-                slug: "sqlite".into(),
-                title: "SQLite".into(),
-                dialect: "sqlite".into(),
-                credential_types: vec!["NONE".into()],
-            }],
-            need: Need::Directory,
-            settings_schema: settings::SCHEMA.into(),
-            abilities: vec!["schema".into()],
-        }
+        Descriptor::new("sqlite", env!("CARGO_PKG_VERSION"), Need::Directory)
+            .engine("sqlite", "SQLite", "sqlite", &["NONE"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema"])
     }
 
     fn open(settings: Settings) -> Result<Session, Error> {

@@ -8,8 +8,8 @@
 //! Start reading at [`Behaviour`].
 
 use souk_sdk::{
-    Batch, Cell, ColumnBuilder, Descriptor, Engine, Error, Input, Machine, Need, Query, Request,
-    Rows, Settings, Step,
+    Batch, Cell, ColumnBuilder, Descriptor, Error, Input, Machine, Need, Query, Request, Rows,
+    Settings, Step,
 };
 
 pub use souk_sdk;
@@ -41,19 +41,14 @@ pub struct Guest<B>(B);
 
 impl<B: Behaviour> Machine for Guest<B> {
     fn describe() -> Descriptor {
-        Descriptor {
-            name: B::NAME.into(),
-            version: B::VERSION.into(),
-            engines: vec![Engine {
-                slug: B::ENGINE.into(),
-                title: B::ENGINE.into(),
-                dialect: "generic".into(),
-                credential_types: ["NONE", "API_KEY", "PASSWORD"].map(String::from).into(),
-            }],
-            need: B::NEED,
-            settings_schema: r#"{"type":"object"}"#.into(),
-            abilities: vec!["schema".into()],
-        }
+        Descriptor::new(B::NAME, B::VERSION, B::NEED)
+            .engine(
+                B::ENGINE,
+                B::ENGINE,
+                "generic",
+                &["NONE", "API_KEY", "PASSWORD"],
+            )
+            .abilities(&["schema"])
     }
 
     fn open(settings: Settings) -> Result<Self, Error> {
