@@ -10,6 +10,8 @@
 use crate::BuildError;
 use crate::cargo::TARGET;
 use crate::places::{Places, write_if_changed};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,54 +42,80 @@ pub fn find_or_fetch(places: &Places) -> Result<CCompiler, BuildError> {
     for variable in VARIABLES {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    let flags = std::env::var("CFLAGS_wasm32_wasip2").unwrap_or_default();
-    if let Some(cc) = set("CC_wasm32_wasip2") {
+    let machine = Machine {
+        variables: std::env::vars_os().collect(),
+        root: "/".into(),
+    };
+    search(&machine, &places.tools_dir())
+}
+
+/// What the search looks at, as a value: a test makes up a machine of its own.
+struct Machine {
+    variables: BTreeMap<OsString, OsString>,
+    /// Below it are the places that wasi-libc is commonly installed in.
+    root: PathBuf,
+}
+
+impl Machine {
+    fn set(&self, variable: &str) -> Option<PathBuf> {
+        let value = self.variables.get(OsStr::new(variable))?;
+        (!value.is_empty()).then(|| value.into())
+    }
+
+    /// A program by its path, or by its name on this machine's `PATH`.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        if let Some(path) = self.set("PATH") {
+            command.env("PATH", path);
+        }
+        command
+    }
+
+    fn runs(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
+        self.command(program)
+            .args(arguments)
+            .output()
+            .is_ok_and(|output| output.status.success())
+    }
+}
+
+fn search(machine: &Machine, tools: &Path) -> Result<CCompiler, BuildError> {
+    let flags = machine.set("CFLAGS_wasm32_wasip2").unwrap_or_default();
+    let flags = flags.to_string_lossy().into_owned();
+    if let Some(cc) = machine.set("CC_wasm32_wasip2") {
         return Ok(CCompiler {
-            ar: archiver(cc.parent()),
+            ar: archiver(machine, cc.parent()),
             cc,
             flags,
         });
     }
-    if let Some((cc, extra)) = clang(&places.tools_dir())? {
+    if let Some((cc, extra)) = clang(machine, tools)? {
         return Ok(CCompiler {
-            ar: archiver(cc.parent()),
+            ar: archiver(machine, cc.parent()),
             cc,
             flags: format!("{extra} {flags}"),
         });
     }
-    let tools = places.tools_dir();
-    if let Some(zig) = zig_on_path() {
-        return wrap_zig(&zig, &tools, flags);
+    if let Some(zig) = zig_on_path(machine) {
+        return wrap_zig(&zig, tools, flags);
     }
     let fetched = tools.join(ZIGLANG.replace("==", "-"));
-    let binary = fetched
-        .join("ziglang")
-        .join(if cfg!(windows) { "zig.exe" } else { "zig" });
-    if !works(&binary) {
-        fetch_zig(&tools, &fetched)?;
+    if !starts(machine, &fetched) {
+        fetch_zig(machine, tools, &fetched)?;
     }
-    wrap_zig(
-        &[binary.into_os_string().to_string_lossy().into_owned()],
-        &tools,
-        flags,
-    )
-}
-
-fn set(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
+    let zig = zig_in(&fetched).to_string_lossy().into_owned();
+    wrap_zig(&[zig], tools, flags)
 }
 
 /// `llvm-ar` beside the compiler or on the path; GNU ar writes no index for these objects, which
 /// the linker can do without.
-fn archiver(beside: Option<&Path>) -> PathBuf {
+fn archiver(machine: &Machine, beside: Option<&Path>) -> PathBuf {
     let near = beside
         .map(|dir| dir.join("llvm-ar"))
         .filter(|path| path.is_file());
-    let found = set("AR_wasm32_wasip2").or(near);
+    let found = machine.set("AR_wasm32_wasip2").or(near);
     found.unwrap_or_else(|| {
-        if runs("llvm-ar", &["--version"]) {
+        if machine.runs("llvm-ar", &["--version"]) {
             "llvm-ar".into()
         } else {
             "ar".into()
@@ -96,16 +124,17 @@ fn archiver(beside: Option<&Path>) -> PathBuf {
 }
 
 /// A clang that compiles a file which includes a header of wasi-libc, and the flags that takes.
-fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
+fn clang(machine: &Machine, tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
     let probe = tools.join("probe.c");
     write_if_changed(
         &probe,
         b"#include <stdio.h>\n#include <sys/stat.h>\nint probe(void) { return EOF; }\n",
     )?;
+    let wasi_sdk = machine.root.join("opt/wasi-sdk");
     let sysroots = [
-        set("WASI_SYSROOT"),
-        Some("/opt/wasi-sdk/share/wasi-sysroot".into()),
-        Some("/usr/share/wasi-sysroot".into()),
+        machine.set("WASI_SYSROOT"),
+        Some(wasi_sdk.join("share/wasi-sysroot")),
+        Some(machine.root.join("usr/share/wasi-sysroot")),
     ];
     let mut flags = vec![String::new()];
     flags.extend(
@@ -116,23 +145,24 @@ fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
             .map(|dir| format!("--sysroot={}", dir.display())),
     );
     // Debian's wasi-libc, which clang looks for under the first preview's name only.
-    flags.push("-isystem /usr/include/wasm32-wasi".into());
+    let headers = machine.root.join("usr/include/wasm32-wasi");
+    flags.push(format!("-isystem {}", headers.display()));
     // Newest first.
     let versioned = (CLANG_MAJOR_MIN..=30)
         .rev()
         .map(|major| format!("clang-{major}"));
-    let names = ["/opt/wasi-sdk/bin/clang".to_string(), "clang".to_string()]
+    let names = [wasi_sdk.join("bin/clang"), "clang".into()]
         .into_iter()
-        .chain(versioned);
+        .chain(versioned.map(PathBuf::from));
     for name in names {
-        let Some(major) = clang_major(&name) else {
+        let Some(major) = clang_major(machine, &name) else {
             continue;
         };
         if major < CLANG_MAJOR_MIN {
             continue;
         }
         for flags in &flags {
-            let mut command = Command::new(&name);
+            let mut command = machine.command(&name);
             command
                 .arg(format!("--target={TARGET}"))
                 .args(flags.split_whitespace())
@@ -141,7 +171,7 @@ fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
                 .arg("-o")
                 .arg(tools.join("probe.o"));
             if command.output().is_ok_and(|output| output.status.success()) {
-                return Ok(Some((name.into(), flags.clone())));
+                return Ok(Some((name, flags.clone())));
             }
         }
     }
@@ -149,8 +179,8 @@ fn clang(tools: &Path) -> Result<Option<(PathBuf, String)>, BuildError> {
 }
 
 /// `Debian clang version 16.0.6 (…)` is 16.
-fn clang_major(name: &str) -> Option<u32> {
-    let output = Command::new(name).arg("--version").output().ok()?;
+fn clang_major(machine: &Machine, name: &Path) -> Option<u32> {
+    let output = machine.command(name).arg("--version").output().ok()?;
     parse_clang_major(&String::from_utf8_lossy(&output.stdout))
 }
 
@@ -159,57 +189,66 @@ fn parse_clang_major(text: &str) -> Option<u32> {
     version.split('.').next()?.parse().ok()
 }
 
-fn zig_on_path() -> Option<Vec<String>> {
-    if runs("zig", &["version"]) {
+fn zig_on_path(machine: &Machine) -> Option<Vec<String>> {
+    if machine.runs("zig", &["version"]) {
         return Some(vec!["zig".into()]);
     }
-    runs("python3", &["-m", "ziglang", "version"])
+    machine
+        .runs("python3", &["-m", "ziglang", "version"])
         .then(|| vec!["python3".into(), "-m".into(), "ziglang".into()])
 }
 
-fn works(binary: &Path) -> bool {
-    binary.is_file()
-        && Command::new(binary)
-            .arg("version")
-            .output()
-            .is_ok_and(|output| output.status.success())
+/// The program that ziglang brings along, where pip has installed it into `place`.
+fn zig_in(place: &Path) -> PathBuf {
+    let name = if cfg!(windows) { "zig.exe" } else { "zig" };
+    place.join("ziglang").join(name)
 }
 
-fn runs(program: &str, arguments: &[&str]) -> bool {
-    Command::new(program)
-        .args(arguments)
-        .output()
-        .is_ok_and(|output| output.status.success())
+fn starts(machine: &Machine, place: &Path) -> bool {
+    machine.runs(zig_in(place), &["version"])
 }
 
 /// Installs ziglang into `place`: complete or not at all, as another build may do the same now.
-fn fetch_zig(tools: &Path, place: &Path) -> Result<(), BuildError> {
+fn fetch_zig(machine: &Machine, tools: &Path, place: &Path) -> Result<(), BuildError> {
     std::fs::create_dir_all(tools).map_err(BuildError::io("cannot create", tools))?;
     let draft = tools.join(format!("draft-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&draft);
     let mut reasons = Vec::new();
-    if install_with_pip("python3".as_ref(), &draft, &mut reasons)
-        || install_in_venv(&draft, &mut reasons)
-    {
+    let installed = install_with_pip(machine, "python3".as_ref(), &draft, &mut reasons)
+        || install_in_venv(machine, &draft, &mut reasons);
+    if installed && starts(machine, &draft) {
         return match std::fs::rename(&draft, place) {
             Ok(()) => Ok(()),
-            Err(_) if place.join("ziglang").is_dir() => {
+            // Another build was quicker.
+            Err(_) if starts(machine, place) => {
                 std::fs::remove_dir_all(&draft).map_err(BuildError::io("cannot remove", &draft))
             }
-            Err(error) => Err(BuildError::io("cannot create", place)(error)),
+            // What lies there is of no use: of another machine, perhaps.
+            Err(_) => {
+                let _ = std::fs::remove_dir_all(place);
+                std::fs::rename(&draft, place).map_err(BuildError::io("cannot create", place))
+            }
         };
+    }
+    if installed {
+        reasons.push("it was installed, but does not start".into());
     }
     let _ = std::fs::remove_dir_all(&draft);
     Err(BuildError::NoCCompiler {
         tried: format!(
-            "no CC_wasm32_wasip2, clang or zig on the path; fetching {ZIGLANG} failed: {}",
+            "CC_wasm32_wasip2 is not set, no clang or zig on the path will do, fetching {ZIGLANG} failed: {}",
             reasons.join("; ")
         ),
     })
 }
 
-fn install_with_pip(python: &Path, draft: &Path, reasons: &mut Vec<String>) -> bool {
-    let mut command = Command::new(python);
+fn install_with_pip(
+    machine: &Machine,
+    python: &Path,
+    draft: &Path,
+    reasons: &mut Vec<String>,
+) -> bool {
+    let mut command = machine.command(python);
     command.args([
         "-m",
         "pip",
@@ -235,15 +274,16 @@ fn install_with_pip(python: &Path, draft: &Path, reasons: &mut Vec<String>) -> b
 }
 
 /// Debian's Python may come without pip, but its venv brings one.
-fn install_in_venv(draft: &Path, reasons: &mut Vec<String>) -> bool {
+fn install_in_venv(machine: &Machine, draft: &Path, reasons: &mut Vec<String>) -> bool {
     let venv = draft.with_extension("venv");
-    let made = Command::new("python3")
+    let made = machine
+        .command("python3")
         .args(["-m", "venv"])
         .arg(&venv)
         .output();
     let installed = match made {
         Ok(output) if output.status.success() => {
-            install_with_pip(&venv.join("bin/python"), draft, reasons)
+            install_with_pip(machine, &venv.join("bin/python"), draft, reasons)
         }
         _ => {
             reasons.push("python3 -m venv failed".into());
@@ -294,36 +334,7 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clang_versions_are_read_from_what_clang_says() {
-        assert_eq!(
-            parse_clang_major("Debian clang version 16.0.6 (15~deb12u1)\nTarget: x86_64"),
-            Some(16)
-        );
-        assert_eq!(
-            parse_clang_major("clang version 19.1.5-wasi-sdk (https://github.com/llvm)"),
-            Some(19)
-        );
-        assert_eq!(parse_clang_major("gcc (Debian 12.2.0-14) 12.2.0"), None);
-    }
-
-    /// The wrapper drops the target that zig does not know and keeps every other word as it is.
-    #[cfg(unix)]
-    #[test]
-    fn the_wrapper_replaces_the_target_only() {
-        let dir = tempfile::tempdir().unwrap();
-        let wrapped = wrap_zig(&["echo".into()], dir.path(), String::new()).unwrap();
-        let output = Command::new(&wrapped.cc)
-            .args(["-O3", "--target=wasm32-wasip2", "-DA=b c", "x.c"])
-            .output()
-            .unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout).trim(),
-            "cc -target wasm32-wasi -fno-sanitize=undefined -O3 -DA=b c x.c"
-        );
-    }
-}
+// Their programs are shell scripts.
+#[cfg(all(test, unix))]
+#[path = "c_compiler_tests.rs"]
+mod tests;
