@@ -21,6 +21,7 @@ mod maturity;
 mod operators;
 mod paid_faults;
 mod seller_functions;
+mod seller_tls;
 mod sqlite_source;
 mod voids;
 mod webhooks;

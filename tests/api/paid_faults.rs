@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use souk_tests::breaking_api::{BreakingApi, Breaks};
 use souk_tests::seller_api::{API_KEY, AS, SellerApi};
 use souk_tests::{Answer, Company, PgCluster, guests};
 
@@ -14,14 +15,14 @@ use crate::{LEAGUE, host, unique};
 const PRICE: i64 = 2;
 
 /// A published asset, and a buyer with 10 credits.
-struct Sale {
-    seller: Company,
-    buyer: Company,
-    asset: String,
+pub struct Sale {
+    pub seller: Company,
+    pub buyer: Company,
+    pub asset: String,
 }
 
 impl Sale {
-    async fn of(seller: Company, connection: &str, asset: Value) -> Sale {
+    pub async fn of(seller: Company, connection: &str, asset: Value) -> Sale {
         let asset = seller.asset(connection, asset).await;
         seller.publish(&asset, PRICE as u64).await;
         let buyer = host().await.buyer(&unique("faultless"), 10).await;
@@ -42,12 +43,18 @@ impl Sale {
         Sale::of(seller, &connection, asset).await
     }
 
-    async fn buy(&self, params: Value) -> Answer {
+    pub async fn buy(&self, params: Value) -> Answer {
         self.buyer.execute(&self.asset, params).await
     }
 
     /// The refusal is as expected and cost nothing.
-    async fn assert_free(&self, refusal: Answer, status: u16, code: &str, blame: &str) -> Answer {
+    pub async fn assert_free(
+        &self,
+        refusal: Answer,
+        status: u16,
+        code: &str,
+        blame: &str,
+    ) -> Answer {
         let after = self.buyer.credits().await;
         let refusal = refusal.expect_error(status, code);
         assert_eq!(
@@ -62,16 +69,16 @@ impl Sale {
     }
 
     /// The next request succeeds, and is paid for.
-    async fn assert_works(&self, params: Value) {
+    pub async fn assert_works(&self, params: Value) {
         let answer = self.buy(params).await.expect(200);
         assert_eq!(answer.at("/meta/credits_used"), PRICE);
         assert_eq!(self.buyer.credits().await, (10 - PRICE, 0));
     }
 
-    /// Changes the connection that the asset is on.
-    async fn change(&self, connection: &str, change: Value) {
+    /// Changes the connection that the asset is on, which is tested at once.
+    pub async fn change(&self, connection: &str, change: Value) -> Answer {
         let path = self.seller.path(&format!("/connections/{connection}"));
-        self.seller.client.patch(&path, change).await.expect(200);
+        self.seller.client.patch(&path, change).await.expect(200)
     }
 }
 
@@ -226,6 +233,80 @@ async fn a_seller_apis_fault_costs_the_buyer_nothing() {
     drop(api);
     let refusal = sale.buy(json!({})).await;
     let refusal = refusal.expect_error(502, "SELLER_API_ERROR");
+    assert_eq!(refusal.at("/error/details/reason"), "refused");
     assert_eq!(refusal.at("/error/details/charged"), false);
     assert_eq!(sale.buyer.credits().await, (10 - PRICE, 0));
+}
+
+/// A function that answers 21 until its API breaks off.
+async fn breaking(api: &BreakingApi) -> Sale {
+    let seller = host().await.company(&unique("breaking")).await;
+    let connection = seller.seller_api(&api.base_url(), API_KEY).await;
+    let function = json!({"function_id": "sum_goals", "timeout_ms": 5000});
+    Sale::of(seller, &connection, function).await
+}
+
+/// An API that breaks off in the middle of an answer: nobody pays, however much had arrived, and the function is not run again behind its
+/// seller's back.
+#[tokio::test]
+async fn an_answer_that_breaks_off_costs_the_buyer_nothing() {
+    for (breaks, reason, message) in [
+        (Breaks::BeforeTheHead, "unreachable", BROKEN),
+        (Breaks::InTheHead, "unreachable", BROKEN),
+        (Breaks::InTheBody, "unreachable", BROKEN),
+        (Breaks::InAChunk, "unreachable", BROKEN),
+        (Breaks::BetweenChunks, "unreachable", BROKEN),
+        (
+            Breaks::WithoutALength,
+            "bad_answer",
+            "the seller's API answered with a body that is not the contract's JSON object",
+        ),
+    ] {
+        let api = BreakingApi::start().await;
+        let sale = breaking(&api).await;
+        let is_told = |refusal: &Answer| {
+            let details = refusal.at("/error/details");
+            assert_eq!(details["reason"], reason, "{breaks:?}: {}", refusal.body);
+            assert_eq!(refusal.at("/error/message"), message, "{breaks:?}");
+        };
+        let calls = api.calls();
+        api.next(breaks);
+        let refusal = sale.buy(json!({})).await;
+        let refusal = sale.assert_free(refusal, 502, "SELLER_API_ERROR", "source");
+        is_told(&refusal.await);
+        assert_eq!(api.calls(), calls + 1, "{breaks:?}");
+
+        // The same on a connection that was kept since the answer before: not one of them goes on another.
+        let mut kept = 0;
+        for _ in 0..5 {
+            let own = sale.seller.execute(&sale.asset, json!({})).await;
+            own.expect(200);
+            let (calls, opened) = (api.calls(), api.opened());
+            api.next(breaks);
+            let own = sale.seller.execute(&sale.asset, json!({})).await;
+            is_told(&own.expect_error(502, "SELLER_API_ERROR"));
+            assert_eq!(api.calls(), calls + 1, "{breaks:?}");
+            kept += u64::from(api.opened() == opened);
+        }
+        assert!(kept > 0, "{breaks:?}: no connection was kept");
+        sale.assert_works(json!({})).await;
+    }
+}
+
+const BROKEN: &str = "the source broke the connection";
+
+/// An API that closes its connection between two answers, without a word before, costs nobody an answer.
+#[tokio::test]
+async fn a_connection_closed_between_answers_is_no_fault() {
+    let api = BreakingApi::start().await;
+    let sale = breaking(&api).await;
+    let calls = api.calls();
+    for _ in 0..5 {
+        api.next(Breaks::AfterTheAnswer);
+        let own = sale.seller.execute(&sale.asset, json!({})).await;
+        own.expect(200);
+        api.close().await;
+    }
+    sale.assert_works(json!({})).await;
+    assert_eq!(api.calls(), calls + 6);
 }

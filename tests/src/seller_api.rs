@@ -11,7 +11,11 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::tls::{Leaf, TlsListener};
 
 pub const API_KEY: &str = "seller-secret-0123456789";
 /// In whatever the API says when a team of [`SPOILT`] is asked for.
@@ -32,16 +36,26 @@ pub const AS: &str = "As ";
 /// - `wrong_echo`, `no_answer`, `bad_timestamp`, `not_json`, `fails`, `slow`, `huge`, `redirects`, `teapot`: the ways to be wrong
 pub struct SellerApi {
     pub address: SocketAddr,
+    scheme: &'static str,
     calls: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl SellerApi {
     pub async fn start() -> SellerApi {
+        SellerApi::serve("http", listener().await)
+    }
+
+    /// Over TLS, with this certificate.
+    pub async fn start_tls(leaf: &Leaf) -> SellerApi {
+        SellerApi::serve("https", TlsListener::new(listener().await, leaf))
+    }
+
+    fn serve<L>(scheme: &'static str, listener: L) -> SellerApi
+    where
+        L: Listener<Addr = SocketAddr>,
+    {
         let calls = Arc::new(AtomicU64::new(0));
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = Router::new()
             .fallback(answer)
@@ -53,13 +67,14 @@ impl SellerApi {
         });
         SellerApi {
             address,
+            scheme,
             calls,
             task,
         }
     }
 
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Requests that arrived, refused ones included.
@@ -72,6 +87,11 @@ impl Drop for SellerApi {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+async fn listener() -> TcpListener {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+    listener.expect("a port")
 }
 
 async fn answer(

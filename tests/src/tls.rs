@@ -1,6 +1,21 @@
-//! A certificate authority made for one test run.
+//! A certificate authority made for one test run, and a listener that shows a certificate of it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
+
+/// A client that shakes hands does so at once; one that does not must not keep the others waiting.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
 pub struct TestCa {
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -39,5 +54,47 @@ impl TestCa {
             certificate_pem: certificate.pem(),
             key_pem: key.serialize_pem(),
         }
+    }
+}
+
+/// Connections of clients that trust the certificate; the others are dropped.
+pub struct TlsListener {
+    tcp: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl TlsListener {
+    pub fn new(tcp: TcpListener, leaf: &Leaf) -> TlsListener {
+        let certificate = CertificateDer::from_pem_slice(leaf.certificate_pem.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.expect("PEM")], key.expect("PEM"))
+            .expect("a key that belongs to the certificate");
+        TlsListener {
+            tcp,
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+        }
+    }
+}
+
+impl axum::serve::Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let (stream, client) = axum::serve::Listener::accept(&mut self.tcp).await;
+            let handshake = self.acceptor.accept(stream);
+            if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_MAX, handshake).await {
+                return (stream, client);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
     }
 }

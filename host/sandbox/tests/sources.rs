@@ -356,7 +356,11 @@ async fn a_seller_api_is_called() {
         .run(&Arc::new(source), call("/x"), within(10))
         .await
         .unwrap_err();
-    assert_eq!(fault.blame, Blame::Source, "{fault:?}");
+    assert_eq!(
+        (fault.blame, fault.kind),
+        (Blame::Source, FaultKind::EgressRefused),
+        "{fault:?}"
+    );
 }
 
 /// From a warm cache all bundled connectors are there in well under half a second.

@@ -166,7 +166,14 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
             "{place} refuses connections: {said}; check that the server runs and listens there"
         ),
         FaultKind::EgressRefused => format!("{place} may not be connected to: {said}"),
-        FaultKind::Tls => format!("TLS with {place} failed: {said}; check ssl_mode and ca_pem"),
+        FaultKind::Tls => {
+            let said = fault.detail.as_ref().unwrap_or(&fault.message);
+            let settings = match &source.grant {
+                Grant::Http { .. } => "the host name in base_url, and ca_pem",
+                _ => "ssl_mode and ca_pem",
+            };
+            format!("TLS with {place} failed: {said}; check {settings}")
+        }
         FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
         FaultKind::Timeout => format!("{place} did not answer in time: {said}"),
         FaultKind::Busy => format!("too many requests are waiting: {said}; try again"),

@@ -412,6 +412,15 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
 /// What a guest reports, with its blame.
 pub(crate) fn reported(error: GuestError) -> Fault {
     let (blame, kind) = match error.class {
+        // What this host saw on a wire has the same kind whether or not a connector passed it on: the
+        // SDK's words for a `wire-fault`.
+        ErrorClass::Configuration if error.code == "tls_failed" => (Blame::Source, FaultKind::Tls),
+        ErrorClass::Configuration if error.code == "egress_refused" => {
+            (Blame::Source, FaultKind::EgressRefused)
+        }
+        ErrorClass::Unavailable if error.code == "connection_refused" => {
+            (Blame::Source, FaultKind::Refused)
+        }
         ErrorClass::Configuration => (Blame::Source, FaultKind::Configuration),
         ErrorClass::Authentication => (Blame::Source, FaultKind::Authentication),
         ErrorClass::Permission => (Blame::Source, FaultKind::Permission),

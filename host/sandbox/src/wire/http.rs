@@ -233,7 +233,7 @@ impl HttpOrigin {
         request: Request<Full<Bytes>>,
         bytes_max: usize,
     ) -> Result<HttpResponse, WireError> {
-        let (sender, response) = match self.reuse() {
+        let (sender, response) = match self.reuse().await {
             // A kept connection may have been closed a moment ago. Only a request that was not
             // written at all is sent again.
             Some(mut sender) => match sender.try_send_request(request).await {
@@ -296,7 +296,13 @@ impl HttpOrigin {
     }
 
     /// A connection that is still open, the one used last.
-    fn reuse(&self) -> Option<SendRequest<Full<Bytes>>> {
+    async fn reuse(&self) -> Option<SendRequest<Full<Bytes>>> {
+        if self.idle.lock().is_empty() {
+            return None;
+        }
+        // A request that another thread hands over may be here before this thread has heard that the
+        // seller closed a connection, however long ago: this lets it hear.
+        tokio::task::yield_now().await;
         let mut idle = self.idle.lock();
         while let Some(sender) = idle.pop() {
             if sender.is_ready() {
