@@ -347,6 +347,9 @@ fn http_error(error: hyper::Error) -> WireError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
     use super::*;
     use crate::egress::EgressPolicy;
 
@@ -452,6 +455,51 @@ mod tests {
         let mut connect = request("/", &[]);
         connect.method = "CONNECT".into();
         assert!(origin.request(connect).is_err());
+    }
+
+    /// A seller may close a kept connection while this thread is busy, and the next request come from another thread: then it is sent
+    /// on a new connection although nobody has told this thread yet.
+    #[tokio::test]
+    async fn a_connection_that_was_closed_meanwhile_is_replaced() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (close, closing) = std::sync::mpsc::channel::<()>();
+        let (tell, closed) = std::sync::mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(&stream).lines();
+                while !lines.next().unwrap().unwrap().is_empty() {}
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                    .unwrap();
+                let _ = closing.recv();
+                drop(stream);
+                tell.send(()).unwrap();
+            }
+        });
+        let dialer = Dialer {
+            host: String::new(),
+            port: 0,
+            egress: EgressPolicy::public_only().allow_socket(address),
+            connect_timeout: Duration::from_secs(10),
+        };
+        let origin = Origin::new(&format!("http://{address}"), &[], None, dialer).unwrap();
+        let origin = HttpOrigin::new(Arc::new(origin));
+        let get = || {
+            let mut get = request("/", &[]);
+            get.method = "GET".into();
+            get.timeout_ms = 10_000;
+            origin.send(get).unwrap()
+        };
+        assert_eq!(get().await.unwrap().status, 200);
+        assert_eq!(origin.idle.lock().len(), 1);
+        // Blocks the thread, which hears of nothing meanwhile.
+        close.send(()).unwrap();
+        closed.recv().unwrap();
+        assert_eq!(get().await.unwrap().status, 200);
+        drop(close);
+        server.join().unwrap();
     }
 
     #[test]
