@@ -208,8 +208,8 @@ pub struct Options {
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
 
-    /// A worker with one request in flight looks for its source's answer this long before it lets its core sleep: quicker
-    /// where sources are near, for processor time that would be idle [default: 100; 0, never, on a machine with one core].
+    /// A worker with nothing else to do stays awake this long after a request has begun or ended: quicker answers where
+    /// sources and clients are near, for processor time that would be idle [default: 100; 0, never, on one core].
     #[arg(
         long,
         env = "SOUK_BUSY_POLL_US",

@@ -294,45 +294,14 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_is_named() {
-        let given = Options {
-            workers: Some(0),
-            ..Options::default()
-        };
-        assert!(
-            Settings::resolve(given, &SERVE)
-                .unwrap_err()
-                .to_string()
-                .contains("--workers")
-        );
-        let given = Options {
-            busy_poll_us: Some(1_001),
-            ..Options::default()
-        };
-        assert!(
-            Settings::resolve(given, &SERVE)
-                .unwrap_err()
-                .to_string()
-                .contains("--busy-poll-us")
-        );
-        let given = Options {
-            payable_after_seconds: Some(0),
-            ..Options::default()
-        };
-        assert!(
-            Settings::resolve(given, &SERVE)
-                .unwrap_err()
-                .to_string()
-                .contains("--payable-after-seconds")
-        );
-        let given = Options {
-            base_url: Some("example.com".to_owned()),
-            ..Options::default()
-        };
-        assert!(
-            Settings::resolve(given, &SERVE)
-                .unwrap_err()
-                .to_string()
-                .contains("--base-url")
-        );
+        for (file, flag) in [
+            ("workers = 0", "--workers"),
+            ("busy_poll_us = 1001", "--busy-poll-us"),
+            ("payable_after_seconds = 0", "--payable-after-seconds"),
+            ("base_url = 'example.com'", "--base-url"),
+        ] {
+            let error = Settings::resolve(toml::from_str(file).unwrap(), &SERVE).unwrap_err();
+            assert!(error.to_string().contains(flag), "{error}");
+        }
     }
 }

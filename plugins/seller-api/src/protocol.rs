@@ -197,11 +197,10 @@ pub fn broken(failure: HttpFailure) -> Error {
             "the seller's API answered with more than 1 MiB or not in HTTP",
         )
         .detail(shortened(&failure.message)),
-        WireFault::Tls => Error::configuration(
-            "tls_failed",
-            "the seller's API cannot prove over TLS who it is: its seller must mend the certificate or the connection",
-        )
-        .detail(shortened(&failure.message)),
+        WireFault::Tls => Error {
+            message: "the seller's API cannot prove over TLS who it is: its seller must mend the certificate or the connection".into(),
+            ..Error::from(failure)
+        },
         _ => Error::from(failure),
     }
 }

@@ -413,7 +413,7 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
 pub(crate) fn reported(error: GuestError) -> Fault {
     let (blame, kind) = match error.class {
         // What this host saw on a wire has the same kind whether or not a connector passed it on: the
-        // SDK's words for a `wire-fault`.
+        // contract's codes for a `wire-fault`.
         ErrorClass::Configuration if error.code == "tls_failed" => (Blame::Source, FaultKind::Tls),
         ErrorClass::Configuration if error.code == "egress_refused" => {
             (Blame::Source, FaultKind::EgressRefused)

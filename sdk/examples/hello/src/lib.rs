@@ -37,7 +37,7 @@ impl Connector for Hello {
             [Value::Text(name)] if name.bytes().all(|b| b.is_ascii_alphanumeric()) => {
                 format!("{}?player={name}", query.text)
             }
-            _ => return Err(Error::invalid_request("bad_player", "letters and digits")),
+            _ => return Err(Error::invalid_request("bad_name", "use letters and digits")),
         };
         let request = Request::get(path).header("x-league", &self.settings.league);
         let response = self.io.http().send(request).await?.success()?;
