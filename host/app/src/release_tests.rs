@@ -10,21 +10,16 @@ fn output(columns: Vec<(&str, ColumnKind, ColumnData)>, rows: u32) -> Output {
         nullable: true,
         native: String::new(),
     };
-    Output {
-        columns: columns.iter().map(describe).collect::<Vec<_>>().into(),
-        batches: vec![Batch {
-            rows,
-            chunks: columns
-                .into_iter()
-                .map(|(_, _, data)| Chunk {
-                    validity: None,
-                    data,
-                })
-                .collect(),
-        }],
-        rows: rows as usize,
-        bytes: 0,
-    }
+    let described: Vec<Column> = columns.iter().map(describe).collect();
+    let chunks = columns.into_iter().map(|(_, _, data)| Chunk {
+        validity: None,
+        data,
+    });
+    let batch = Batch {
+        rows,
+        chunks: chunks.collect(),
+    };
+    Output::new(described.into(), vec![batch], 0)
 }
 
 fn texts(values: &[&str]) -> ColumnData {

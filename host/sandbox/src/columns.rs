@@ -118,6 +118,8 @@ pub struct Output {
     pub rows: usize,
     /// Bytes of column data, as counted against the request's limit.
     pub bytes: usize,
+    /// How many rows come before each batch.
+    starts: Vec<usize>,
 }
 
 /// One value, borrowed.
@@ -179,6 +181,25 @@ impl Cell<'_> {
 }
 
 impl Output {
+    pub fn new(columns: Arc<[Column]>, batches: Vec<Batch>, bytes: usize) -> Output {
+        let mut rows = 0;
+        let starts = batches
+            .iter()
+            .map(|batch| {
+                let start = rows;
+                rows += batch.rows as usize;
+                start
+            })
+            .collect();
+        Output {
+            columns,
+            batches,
+            rows,
+            bytes,
+            starts,
+        }
+    }
+
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -188,17 +209,20 @@ impl Output {
         let Some(kind) = self.columns.get(column).map(|column| column.kind) else {
             return Cell::Null;
         };
-        let mut first = 0;
-        for batch in &self.batches {
-            if row < first + batch.rows as usize {
-                return batch
-                    .chunks
-                    .get(column)
-                    .map_or(Cell::Null, |chunk| chunk.cell(kind, row - first));
-            }
-            first += batch.rows as usize;
+        let at = self.starts.partition_point(|start| *start <= row);
+        let Some((batch, start)) = at
+            .checked_sub(1)
+            .and_then(|at| Some((self.batches.get(at)?, self.starts[at])))
+        else {
+            return Cell::Null;
+        };
+        if row - start >= batch.rows as usize {
+            return Cell::Null;
         }
-        Cell::Null
+        batch
+            .chunks
+            .get(column)
+            .map_or(Cell::Null, |chunk| chunk.cell(kind, row - start))
     }
 
     /// All values of one column, top to bottom.
@@ -221,6 +245,7 @@ impl Output {
             batch.rows = keep as u32;
             keep > 0
         });
+        self.starts.truncate(self.batches.len());
         self.rows = self.rows.min(rows);
     }
 }

@@ -14,6 +14,9 @@ pub(crate) const MEMORY_VARIABLE: &str = "SOUK_COMPILE_MEMORY_BYTES";
 /// Tells the child how much CPU time it may use, in seconds.
 pub(crate) const CPU_VARIABLE: &str = "SOUK_COMPILE_CPU_SECONDS";
 
+/// Tells the child to compile at idle priority.
+pub(crate) const IDLE_VARIABLE: &str = "SOUK_COMPILE_IDLE";
+
 /// Exit codes: 0 compiled, 1 refused (the reason is on standard error). Anything else: a limit.
 pub fn main() -> ExitCode {
     match run() {
@@ -32,6 +35,9 @@ fn run() -> Result<(), String> {
     }
     if let Some(seconds) = variable(CPU_VARIABLE) {
         limit(libc::RLIMIT_CPU, seconds)?;
+    }
+    if variable(IDLE_VARIABLE) == Some(1) {
+        make_idle();
     }
     let mut wasm = Vec::new();
     io::stdin()
@@ -54,6 +60,14 @@ pub(crate) fn compile(wasm: &[u8]) -> Result<Vec<u8>, String> {
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+/// Runs when no other process wants the core. A refusal leaves the priority as it is.
+#[allow(unsafe_code)]
+fn make_idle() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` is a valid struct for the duration of the call; 0 is this process.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) };
 }
 
 #[allow(unsafe_code)]

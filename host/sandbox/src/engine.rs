@@ -9,7 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use wasmtime::{Config, Engine, PoolingAllocationConfig};
 
-use crate::options::SandboxLimits;
+use crate::{options::SandboxLimits, v1};
 
 /// Granularity of every time limit inside a guest. A file engine that computes for long lets others
 /// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
@@ -17,11 +17,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 /// Memories that are not sessions: describing and health checks.
 const SPARE_INSTANCES: u32 = 16;
-/// Core modules in one component: the connector's own and the shims that `wit-component` adds.
-const CORE_INSTANCES_PER_COMPONENT: u32 = 16;
-const TABLES_PER_COMPONENT: u32 = 8;
-/// One of its own; adapters may bring a second one.
-const MEMORIES_PER_COMPONENT: u32 = 2;
 /// Function table entries of one component; the largest bundled connector has about 4,000.
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
 /// Below this many sessions a host is not worth starting.
@@ -68,15 +63,18 @@ fn compile_config() -> Config {
 
 fn pooling(limits: &SandboxLimits, sessions: u32) -> PoolingAllocationConfig {
     let instances = sessions + SPARE_INSTANCES;
+    let (cores, tables) = (v1::INSTANCES_MAX as u32, v1::TABLES_MAX as u32);
+    let memories = v1::MEMORIES_MAX as u32;
     let mut pool = PoolingAllocationConfig::new();
+    // Room for every session to have as much as one may: who has the largest component takes nothing from others.
     pool.total_component_instances(instances)
-        .total_core_instances(instances * 4)
-        .total_memories(instances)
-        .total_tables(instances * 3)
+        .total_core_instances(instances * cores)
+        .total_memories(instances * memories)
+        .total_tables(instances * tables)
         .total_stacks(instances)
-        .max_core_instances_per_component(CORE_INSTANCES_PER_COMPONENT)
-        .max_tables_per_component(TABLES_PER_COMPONENT)
-        .max_memories_per_component(MEMORIES_PER_COMPONENT)
+        .max_core_instances_per_component(cores)
+        .max_tables_per_component(tables)
+        .max_memories_per_component(memories)
         .table_elements(TABLE_ELEMENTS)
         .max_memory_size(limits.wire_memory_bytes.max(limits.directory_memory_bytes));
     pool
@@ -96,9 +94,4 @@ pub(crate) fn fingerprint(engine: &Engine) -> String {
     let mut collect = Collect(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut collect);
     hex::encode(&collect.0.finalize()[..16])
-}
-
-/// How many ticks make up `duration`, never none.
-pub(crate) fn ticks(duration: Duration) -> u64 {
-    (duration.as_micros() / TICK.as_micros()).max(1) as u64 + 1
 }

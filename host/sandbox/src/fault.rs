@@ -45,6 +45,8 @@ pub enum FaultKind {
     ContractBroken,
     OutOfMemory,
     ShuttingDown,
+    /// The connector has failed so often in a row that it is left alone for a while.
+    Paused,
     Internal,
 }
 
@@ -71,6 +73,7 @@ impl FaultKind {
             FaultKind::ContractBroken => "contract_broken",
             FaultKind::OutOfMemory => "out_of_memory",
             FaultKind::ShuttingDown => "shutting_down",
+            FaultKind::Paused => "paused",
             FaultKind::Internal => "internal",
         }
     }
@@ -134,7 +137,30 @@ impl Fault {
     }
 
     pub fn detail(mut self, detail: impl Into<String>) -> Fault {
-        self.detail = Some(detail.into());
+        self.detail = Some(clip(detail.into()));
         self
     }
+
+    /// The result is larger than the request allows, and the connector did not stop by itself.
+    pub(crate) fn too_large(reason: String) -> Fault {
+        Fault::new(Blame::Source, FaultKind::LimitExceeded, reason).code(TOO_LARGE)
+    }
+
+    /// Whether the connector's own code failed: it trapped, broke its contract, ignored a limit that it was
+    /// told, or asked for memory without end. Such a fault is likely to come again with the next request.
+    pub(crate) fn is_connectors(&self) -> bool {
+        self.blame == Blame::Connector || self.code == TOO_LARGE || self.code == MEMORY_EXHAUSTED
+    }
+}
+
+const TOO_LARGE: &str = "result_too_large";
+pub(crate) const MEMORY_EXHAUSTED: &str = "memory_exhausted";
+
+/// Texts that come from outside are for people: none is longer than a screen.
+pub(crate) fn clip(mut text: String) -> String {
+    const TEXT_BYTES_MAX: usize = 4096;
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    }
+    text
 }

@@ -384,19 +384,15 @@ mod tests {
                 },
             ],
         };
-        let output = Output {
-            columns: [
-                column("n", ColumnKind::Int64),
-                column("t", ColumnKind::Text),
-            ]
-            .into(),
-            batches: vec![
-                batch(vec![1, 2, 3], Some(vec![0b101])),
-                batch(vec![4, 5], None),
-            ],
-            rows: 5,
-            bytes: 45,
-        };
+        let columns = [
+            column("n", ColumnKind::Int64),
+            column("t", ColumnKind::Text),
+        ];
+        let batches = vec![
+            batch(vec![1, 2, 3], Some(vec![0b101])),
+            batch(vec![4, 5], None),
+        ];
+        let output = Output::new(columns.into(), batches, 45);
         let mut out = Vec::new();
         write_rows(&mut out, &output, &[Field::new(0, "a\"b")], 1..4);
         assert_eq!(

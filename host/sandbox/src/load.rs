@@ -4,17 +4,20 @@
 use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
-use wasmtime::{Engine, component::Component};
+use wasmtime::{
+    Engine,
+    component::{Component, InstancePre},
+};
 
 use crate::{
     cache::Cache,
     compile,
     connector::{LoadError, Need, Scope},
-    engine,
-    inspect::inspect,
+    inspect::{Inspection, inspect},
     loaded::{Connector, Parts},
     options::Options,
-    v1::{self, Budget, Descriptor, GuestNeed},
+    sandbox::Shared,
+    v1::{self, Budget, Descriptor, GuestNeed, MemoryGrant},
 };
 
 /// `describe` is a constant in all but name.
@@ -25,14 +28,25 @@ const ABILITIES_MAX: usize = 64;
 const NAME_BYTES_MAX: usize = 64;
 const TITLE_BYTES_MAX: usize = 256;
 
+/// A component that has been compiled and linked, and has not been asked who it is.
+pub(crate) struct Prepared {
+    wire: InstancePre<v1::WireState>,
+    component: Component,
+    exports: v1::Exports,
+    inspection: Inspection,
+    digest: String,
+    size_bytes: u64,
+    compile_ms: u64,
+}
+
 /// Blocks: compiling takes a second or so when the cache is cold.
-pub(crate) fn load(
+pub(crate) fn prepare(
     engine: &Engine,
     cache: &Cache,
     options: &Options,
     wasm: &[u8],
-    scope: Scope,
-) -> Result<Arc<Connector>, LoadError> {
+    scope: &Scope,
+) -> Result<Prepared, LoadError> {
     if wasm.len() > options.limits.component_bytes_max {
         return Err(LoadError::Invalid(format!(
             "the component is larger than {} MiB",
@@ -41,63 +55,82 @@ pub(crate) fn load(
     }
     let inspection = inspect(wasm)?;
     let digest = digest(wasm);
-    let (component, compile_ms) = component(engine, cache, options, wasm, &digest)?;
+    let (component, compile_ms) = component(engine, cache, options, wasm, &digest, scope)?;
     let exports = v1::Exports::find(&component, &inspection.interface).ok_or_else(|| {
         LoadError::Invalid(format!(
             "{} lacks functions of the contract",
             inspection.interface
         ))
     })?;
-    let link = |error: wasmtime::Error| {
-        LoadError::Invalid(format!("this component cannot be linked: {error:#}"))
-    };
-    let wire = v1::link_wire(engine, &component).map_err(link)?;
-    let descriptor = describe(&wire, &exports, options)?;
+    Ok(Prepared {
+        wire: v1::link_wire(engine, &component).map_err(unlinked)?,
+        component,
+        exports,
+        inspection,
+        digest,
+        size_bytes: wasm.len() as u64,
+        compile_ms,
+    })
+}
+
+/// Asks the component who it is. Runs the guest, in a lane.
+pub(crate) async fn finish(
+    shared: &Shared,
+    prepared: Prepared,
+    scope: Scope,
+) -> Result<Arc<Connector>, LoadError> {
+    let descriptor = describe(shared, &scope, &prepared.wire, &prepared.exports).await?;
     let need = match descriptor.need {
         GuestNeed::Tcp => Need::Tcp,
         GuestNeed::Http => Need::Http,
         GuestNeed::Directory => Need::Directory,
     };
     let directory = match need {
-        Need::Directory => Some(v1::link_directory(engine, &component).map_err(link)?),
+        Need::Directory => {
+            Some(v1::link_directory(&shared.engine, &prepared.component).map_err(unlinked)?)
+        }
         _ => None,
     };
     Ok(Connector::new(Parts {
         name: descriptor.name,
         version: descriptor.version,
-        digest,
+        digest: prepared.digest,
         scope,
         engines: descriptor.engines,
         need,
         abilities: descriptor.abilities,
         settings_schema: descriptor.settings_schema,
-        wit_version: inspection.wit_version,
-        imports: inspection.imports,
-        exported: inspection.exports,
-        size_bytes: wasm.len() as u64,
-        compile_ms,
-        wire,
+        wit_version: prepared.inspection.wit_version,
+        imports: prepared.inspection.imports,
+        exported: prepared.inspection.exports,
+        size_bytes: prepared.size_bytes,
+        compile_ms: prepared.compile_ms,
+        wire: prepared.wire,
         directory,
-        exports,
+        exports: prepared.exports,
     }))
+}
+
+fn unlinked(error: wasmtime::Error) -> LoadError {
+    LoadError::Invalid(format!("this component cannot be linked: {error:#}"))
 }
 
 /// Runs `describe` in a fresh instance and checks the answer. Also the health check of a version
 /// that is about to be activated.
-pub(crate) fn describe(
-    wire: &wasmtime::component::InstancePre<v1::WireState>,
+pub(crate) async fn describe(
+    shared: &Shared,
+    scope: &Scope,
+    wire: &InstancePre<v1::WireState>,
     exports: &v1::Exports,
-    options: &Options,
 ) -> Result<Descriptor, LoadError> {
-    let budget = Budget {
-        call_ticks: engine::ticks(DESCRIBE_BUDGET),
-        lift_bytes: DESCRIBE_LIFT_BYTES,
-    };
-    let memory = options
-        .limits
-        .wire_memory_bytes
-        .max(options.limits.directory_memory_bytes);
-    let descriptor = v1::describe(wire, exports, memory, budget).map_err(|fault| {
+    let budget = probe_budget(shared);
+    let (wire, exports) = (wire.clone(), exports.clone());
+    let described = shared
+        .lanes
+        .call(&shared.tenant_of(scope), false, async move {
+            v1::describe(&wire, &exports, &budget).await
+        });
+    let descriptor = described.await.ok_or_else(stopping)?.map_err(|fault| {
         let detail = fault.detail.unwrap_or_default();
         LoadError::Invalid(format!(
             "the connector cannot describe itself: {} ({detail})",
@@ -106,6 +139,25 @@ pub(crate) fn describe(
     })?;
     check(&descriptor)?;
     Ok(descriptor)
+}
+
+/// What a component may use that is asked who it is, or only instantiated.
+pub(crate) fn probe_budget(shared: &Shared) -> Budget {
+    let limits = &shared.options.limits;
+    Budget {
+        memory: MemoryGrant {
+            bytes_max: limits.wire_memory_bytes.max(limits.directory_memory_bytes),
+            account: None,
+        },
+        call: DESCRIBE_BUDGET,
+        inline_bytes: DESCRIBE_LIFT_BYTES,
+        call_bytes: DESCRIBE_LIFT_BYTES,
+        columns_max: limits.columns_max,
+    }
+}
+
+pub(crate) fn stopping() -> LoadError {
+    LoadError::Internal("this host is shutting down".to_owned())
 }
 
 pub(crate) fn digest(wasm: &[u8]) -> String {
@@ -118,9 +170,11 @@ fn component(
     options: &Options,
     wasm: &[u8],
     digest: &str,
+    scope: &Scope,
 ) -> Result<(Component, u64), LoadError> {
+    let compiler = &options.compiler;
     let (code, compile_ms) =
-        compile::compile(wasm, digest, cache, &options.compiler, &options.limits)?;
+        compile::compile(wasm, digest, cache, compiler, &options.limits, scope)?;
     // SAFETY: the bytes come from our own compiler, directly or through a file that carries our MAC,
     // and they are loaded from the memory in which they were authenticated.
     #[allow(unsafe_code)]

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, sync::atomic::Ordering};
 
-use crate::{connector::Scope, sandbox::Shared};
+use crate::{connector::Scope, sandbox::Shared, tenants::Tenant};
 
 pub(crate) fn render(shared: &Shared, out: &mut String) {
     let mut totals = [0u64; 4];
@@ -24,6 +24,7 @@ pub(crate) fn render(shared: &Shared, out: &mut String) {
             "# TYPE souk_sandbox_{name} gauge\nsouk_sandbox_{name} {total}"
         );
     }
+    companies(shared, out);
     let connectors = shared.registry.all();
     for name in ["calls", "failures", "traps"] {
         let _ = writeln!(out, "# TYPE souk_connector_{name}_total counter");
@@ -44,6 +45,42 @@ pub(crate) fn render(shared: &Shared, out: &mut String) {
                 out,
                 "souk_connector_{name}_total{{connector=\"{connector}\",version=\"{version}\",scope=\"{scope}\"}} {value}"
             );
+        }
+    }
+}
+
+/// Companies that are named, those that have computed most: a label for each of thousands helps nobody.
+const COMPANIES_MAX: usize = 100;
+
+/// What companies use, and what all of them do together.
+fn companies(shared: &Shared, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "# TYPE souk_sandbox_guest_memory_bytes gauge\nsouk_sandbox_guest_memory_bytes {}",
+        shared.host.memory()
+    );
+    let mut tenants = shared.tenants.all();
+    tenants.retain(|tenant| !tenant.company.is_empty());
+    tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.computed_us()));
+    tenants.truncate(COMPANIES_MAX);
+    type Read = fn(&Tenant) -> f64;
+    let families: [(&str, &str, Read); 6] = [
+        ("guest_seconds_total", "counter", |tenant| {
+            tenant.computed_us() as f64 / 1e6
+        }),
+        ("guest_memory_bytes", "gauge", |tenant| {
+            tenant.memory() as f64
+        }),
+        ("sessions_open", "gauge", |tenant| tenant.sessions() as f64),
+        ("calls_in_flight", "gauge", |tenant| tenant.calls() as f64),
+        ("sockets_open", "gauge", |tenant| tenant.sockets() as f64),
+        ("refused_total", "counter", |tenant| tenant.refused() as f64),
+    ];
+    for (name, kind, read) in families {
+        let _ = writeln!(out, "# TYPE souk_company_{name} {kind}");
+        for tenant in &tenants {
+            let (company, value) = (&tenant.company, read(tenant));
+            let _ = writeln!(out, "souk_company_{name}{{company=\"{company}\"}} {value}");
         }
     }
 }

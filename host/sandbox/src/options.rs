@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::egress::EgressPolicy;
+use crate::{egress::EgressPolicy, tenants::Quota};
 
 /// How to build a `Sandbox`.
 #[derive(Clone, Debug)]
@@ -32,7 +32,11 @@ pub struct SandboxLimits {
     pub wire_memory_bytes: usize,
     /// Linear memory of a session on a directory: a file engine keeps its page cache there.
     pub directory_memory_bytes: usize,
-    /// CPU time of one call into a wire connector. A call is bounded by the bytes fed to it, so a
+    /// Linear memory of all guests together.
+    pub guest_memory_bytes: usize,
+    /// What one company may use of all this.
+    pub quota: Quota,
+    /// Processor time of one call into a wire connector. A call is bounded by the bytes fed to it, so a
     /// longer one is a loop.
     pub call_budget: Duration,
     /// From dialling to a session that takes requests.
@@ -54,6 +58,8 @@ impl Default for SandboxLimits {
             sessions_total: 1000,
             wire_memory_bytes: 64 << 20,
             directory_memory_bytes: 512 << 20,
+            guest_memory_bytes: 8 << 30,
+            quota: Quota::default(),
             call_budget: Duration::from_millis(250),
             open_timeout: Duration::from_secs(15),
             connect_timeout: Duration::from_secs(10),

@@ -9,7 +9,7 @@ use crate::{
     egress::EgressPolicy,
     fault::Fault,
     v1::WireFault,
-    wire::{Dialer, WireError, resolve_and_check},
+    wire::{Dialer, WireError, resolve_and_check, shared_lookups},
 };
 
 /// Opens a connection to the first of a name's addresses that the policy allows and that answers.
@@ -24,6 +24,7 @@ pub async fn dial(
         port,
         egress: egress.clone(),
         connect_timeout: within,
+        account: None,
     };
     Ok(dialer.dial().await?)
 }
@@ -35,7 +36,12 @@ pub async fn check_address(
     port: u16,
     within: Duration,
 ) -> Result<(), Fault> {
-    match timeout(within, resolve_and_check(egress, host, port)).await {
+    match timeout(
+        within,
+        resolve_and_check(egress, host, port, shared_lookups()),
+    )
+    .await
+    {
         Ok(checked) => Ok(checked.map(drop)?),
         Err(_) => {
             let message = format!("{host} was not resolved in time");

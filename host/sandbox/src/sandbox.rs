@@ -19,23 +19,29 @@ use crate::{
     egress::EgressPolicy,
     engine,
     fault::{Blame, Fault, FaultKind},
+    lanes::{Lane, Lanes},
     load,
     loaded::Connector,
     metrics,
     options::Options,
     outbound,
-    pool::{Job, Pools, Ticket, Waiting, shutting_down, timed_out},
+    pool::{Job, Pool, Pools, Ticket, Waiting, shutting_down, timed_out},
     registry::Registry,
     request::Request,
     source::Source,
-    v1::{self, Budget},
-    watch,
+    tenants::{Tenant, Tenants},
+    v1, watch,
 };
 
 /// How often idle sessions and stale queues are looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 /// The keeper's pace while no guest exists: nothing can run too long then.
 const IDLE_TICK: Duration = Duration::from_millis(20);
+/// Lanes give way to workers, which answer in microseconds, and still get a tenth of a core that is always busy.
+const LANE_NICE: i32 = 10;
+/// Connectors that are compiled and linked at once, one of a company.
+const LOADERS: usize = 2;
+const LOADER_NICE: i32 = 10;
 /// How often a host that shuts down looks whether its requests have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 
@@ -52,8 +58,13 @@ pub(crate) struct Shared {
     pub cache: Cache,
     pub registry: Registry,
     pub pools: Pools,
-    /// Ticks that one call into a wire connector may take.
-    pub call_ticks: u64,
+    pub tenants: Tenants,
+    /// What the guests of all companies use together.
+    pub host: Arc<Tenant>,
+    /// Where guests compute that take long, and what else does.
+    pub lanes: Lanes,
+    /// Where connectors are compiled and linked.
+    loaders: Lanes,
     /// Where sessions are opened when nobody's runtime is at hand.
     pub runtime: Option<tokio::runtime::Handle>,
     born: Instant,
@@ -61,6 +72,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// On whose account a connector is loaded.
+    pub fn tenant_of(&self, scope: &Scope) -> Arc<Tenant> {
+        match scope {
+            Scope::Platform => self.host.clone(),
+            Scope::Company(company) => self.tenants.of(company),
+        }
+    }
+
     /// Microseconds since the sandbox was made: fits an atomic.
     #[inline]
     pub fn micros(&self, at: Instant) -> u64 {
@@ -81,13 +100,31 @@ impl Sandbox {
                     options.cache_dir.display()
                 ))
             })?;
+        let runtime = tokio::runtime::Handle::try_current().ok();
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let lanes = Lane {
+            name: "souk-lane",
+            threads,
+            nice: LANE_NICE,
+            per_company: usize::MAX,
+        };
+        let loaders = Lane {
+            name: "souk-loader",
+            threads: LOADERS,
+            nice: LOADER_NICE,
+            per_company: 1,
+        };
+        let tenants = Tenants::default();
         let shared = Arc::new(Shared {
             engine,
             cache,
             registry: Registry::default(),
             pools: Pools::new(sessions as usize),
-            call_ticks: engine::ticks(options.limits.call_budget),
-            runtime: tokio::runtime::Handle::try_current().ok(),
+            host: tenants.of(""),
+            tenants,
+            lanes: Lanes::start(lanes, runtime.clone()).map_err(|error| internal(&error))?,
+            loaders: Lanes::start(loaders, None).map_err(|error| internal(&error))?,
+            runtime,
             born: Instant::now(),
             closed: AtomicBool::new(false),
             options,
@@ -107,18 +144,23 @@ impl Sandbox {
     }
 
     async fn stage(&self, wasm: &[u8], scope: Scope) -> Result<Arc<Connector>, LoadError> {
-        let shared = self.shared.clone();
+        let (shared, owner) = (self.shared.clone(), scope.clone());
         let wasm = wasm.to_vec();
-        tokio::task::spawn_blocking(move || {
-            if let Some(known) = shared.registry.by_digest(&scope, &load::digest(&wasm)) {
-                return Ok(known);
+        let tenant = self.shared.tenant_of(&scope);
+        let prepared = self.shared.loaders.compute(&tenant, move || {
+            if let Some(known) = shared.registry.by_digest(&owner, &load::digest(&wasm)) {
+                return Ok(Err(known));
             }
-            let connector =
-                load::load(&shared.engine, &shared.cache, &shared.options, &wasm, scope)?;
-            shared.registry.stage(connector)
-        })
-        .await
-        .unwrap_or_else(|error| Err(LoadError::Internal(error.to_string())))
+            let (cache, options) = (&shared.cache, &shared.options);
+            load::prepare(&shared.engine, cache, options, &wasm, &owner).map(Ok)
+        });
+        match prepared.await.ok_or_else(load::stopping)?? {
+            Ok(prepared) => {
+                let connector = load::finish(&self.shared, prepared, scope).await?;
+                self.shared.registry.stage(connector)
+            }
+            Err(known) => Ok(known),
+        }
     }
 
     /// Loads and activates many components at once, as at a start. Each has its own result.
@@ -188,13 +230,11 @@ impl Sandbox {
             version: connector.version.clone(),
             reason,
         };
-        let (shared, probed) = (self.shared.clone(), connector.clone());
-        let descriptor = tokio::task::spawn_blocking(move || {
-            load::describe(&probed.wire, &probed.exports, &shared.options)
-        })
-        .await
-        .map_err(|error| unhealthy(error.to_string()))?
-        .map_err(|error| unhealthy(error.to_string()))?;
+        let shared = &self.shared;
+        let scope = &connector.scope;
+        let descriptor = load::describe(shared, scope, &connector.wire, &connector.exports)
+            .await
+            .map_err(|error| unhealthy(error.to_string()))?;
         if descriptor.name != connector.name || descriptor.version != connector.version {
             return Err(unhealthy(format!(
                 "it now calls itself {} {}",
@@ -202,24 +242,16 @@ impl Sandbox {
             )));
         }
         if let Some(directory) = &connector.directory {
-            let limits = &self.shared.options.limits;
-            let budget = Budget {
-                call_ticks: self.shared.call_ticks,
-                lift_bytes: 1 << 20,
-            };
-            v1::probe_directory(
-                directory,
-                &connector.exports,
-                limits.directory_memory_bytes,
-                budget,
-            )
-            .await
-            .map_err(|fault| {
-                unhealthy(format!(
-                    "{} ({})",
-                    fault.message,
-                    fault.detail.unwrap_or_default()
-                ))
+            let (directory, exports) = (directory.clone(), connector.exports.clone());
+            let budget = load::probe_budget(shared);
+            let probe = shared
+                .lanes
+                .call(&shared.tenant_of(scope), false, async move {
+                    v1::probe_directory(&directory, &exports, &budget).await
+                });
+            probe.await.ok_or_else(load::stopping)?.map_err(|fault| {
+                let detail = fault.detail.unwrap_or_default();
+                unhealthy(format!("{} ({detail})", fault.message))
             })?;
         }
         Ok(())
@@ -306,14 +338,57 @@ impl Sandbox {
         request: Request,
         deadline: Instant,
     ) -> Result<Output, Fault> {
-        let (waiting, placed) = self.enter(source, request, deadline)?;
+        let shared = &self.shared;
+        if shared.closed.load(Ordering::Acquire) {
+            return Err(shutting_down());
+        }
+        let now = Instant::now();
+        if deadline <= now {
+            return Err(timed_out());
+        }
+        let pool = shared.pools.get(shared, source)?;
+        let answer = self.run_in(&pool, request, now, deadline).await;
+        match &answer {
+            Err(fault) if fault.is_connectors() => {
+                let delay = pool.tenant.failure_delay();
+                if !delay.is_zero() {
+                    tokio::time::sleep(delay).await;
+                }
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    async fn run_in(
+        &self,
+        pool: &Arc<Pool>,
+        request: Request,
+        now: Instant,
+        deadline: Instant,
+    ) -> Result<Output, Fault> {
+        let _place = pool
+            .tenant
+            .take_call(self.shared.options.limits.quota.calls)?;
+        supports(&pool.connector, &request)?;
+        pool.breaker.admit(self.shared.micros(now))?;
+        let ticket = Arc::<Ticket>::default();
+        let job = Job {
+            request,
+            deadline,
+            ticket: ticket.clone(),
+            attempts: 0,
+            alone: false,
+        };
+        let placed = pool.submit(job, now)?;
+        let waiting = Waiting(ticket);
         // A session watches the deadlines of what it was given; the queue does not.
         if placed {
             return waiting.await;
         }
         tokio::time::timeout_at(deadline.into(), waiting)
             .await
-            .unwrap_or_else(|_| Err(timed_out()))
+            .unwrap_or_else(|_| Err(pool.waited()))
     }
 
     /// Runs one request on a session of its own of exactly this version, active or not: to see whether
@@ -343,34 +418,6 @@ impl Sandbox {
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
         pool.retire();
         answer.unwrap_or_else(|_| Err(timed_out()))
-    }
-
-    fn enter(
-        &self,
-        source: &Arc<Source>,
-        request: Request,
-        deadline: Instant,
-    ) -> Result<(Waiting, bool), Fault> {
-        let shared = &self.shared;
-        if shared.closed.load(Ordering::Acquire) {
-            return Err(shutting_down());
-        }
-        let now = Instant::now();
-        if deadline <= now {
-            return Err(timed_out());
-        }
-        let pool = shared.pools.get(shared, source)?;
-        supports(&pool.connector, &request)?;
-        let ticket = Arc::<Ticket>::default();
-        let job = Job {
-            request,
-            deadline,
-            ticket: ticket.clone(),
-            attempts: 0,
-            alone: false,
-        };
-        let placed = pool.submit(job, now)?;
-        Ok((Waiting(ticket), placed))
     }
 
     /// Drops the sessions of a data connection: it was deleted or its credentials changed. Requests

@@ -9,7 +9,7 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use super::Pool;
-use crate::loaded::Connector;
+use crate::{loaded::Connector, tenants::Held};
 
 #[derive(Default)]
 pub(crate) struct Gauge {
@@ -28,6 +28,7 @@ impl Gauge {
         take(&self.open, max.max(1)).then(|| Permit {
             gauge: Some(self.clone()),
             total: None,
+            held: None,
         })
     }
 }
@@ -36,11 +37,14 @@ impl Gauge {
 pub(crate) struct Permit {
     gauge: Option<Arc<Gauge>>,
     total: Option<Total>,
+    held: Option<Held>,
 }
 
 impl Permit {
-    pub fn with(mut self, total: Total) -> Permit {
+    /// One of the host's sessions, and one of the company's.
+    pub fn with(mut self, total: Total, held: Held) -> Permit {
         self.total = Some(total);
+        self.held = Some(held);
         self
     }
 
@@ -54,7 +58,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        drop(self.total.take());
+        drop((self.total.take(), self.held.take()));
         let Some(gauge) = self.gauge.take() else {
             return;
         };

@@ -6,9 +6,11 @@
 //! request is young, so that many clients share few backends and few system calls; a session that
 //! is busy with something slow takes no more.
 
+mod breaker;
 mod gauge;
 mod pace;
 mod pools;
+mod pressure;
 mod session;
 mod ticket;
 
@@ -24,19 +26,22 @@ use std::{
 
 use parking_lot::Mutex;
 
+use breaker::Breaker;
 pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
 pub(crate) use pools::Pools;
+pub(crate) use pressure::{Pressure, Sampled};
 pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
 
 use crate::{
     connector::Need,
-    fault::{Blame, Fault, FaultKind},
+    fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED},
     loaded::Connector,
     sandbox::Shared,
     session as sessions,
     source::Source,
+    tenants::Tenant,
     wire::{Dialer, Origin, Trust},
 };
 
@@ -44,6 +49,9 @@ use crate::{
 const JOIN_AGE_US: u64 = 2_000;
 /// Requests in flight on one session. More gain nothing: the wire is full long before.
 const DEPTH_MAX: usize = 64;
+
+/// A connector that fails is logged this often for each data connection.
+const LOG_PACE_US: u64 = 10_000_000;
 
 /// The endpoint of a data connection, made ready once for all its sessions.
 pub(crate) enum Endpoint {
@@ -60,6 +68,8 @@ pub(crate) struct Pool {
     pub connector: Arc<Connector>,
     pub source: Arc<Source>,
     pub endpoint: Endpoint,
+    /// Whose data connection it is: on its account everything here is counted.
+    pub tenant: Arc<Tenant>,
     gauge: Arc<Gauge>,
     state: Mutex<State>,
     /// Length of the queue, readable without the lock.
@@ -71,6 +81,11 @@ pub(crate) struct Pool {
     pipelining: bool,
     /// Which statements need a session to themselves.
     pub pace: Pace,
+    pub pressure: Pressure,
+    pub breaker: Breaker,
+    /// When a fault was last logged, in microseconds of the pool's clock, and how many were not since.
+    logged_us: AtomicU64,
+    unlogged: AtomicU64,
     used_us: AtomicU64,
 }
 
@@ -79,6 +94,13 @@ struct State {
     sessions: Vec<Arc<Handle>>,
     opening: usize,
     queue: VecDeque<Job>,
+}
+
+/// What a company has none of left.
+#[derive(Clone, Copy)]
+enum Short {
+    Sessions,
+    Memory,
 }
 
 /// Where a job goes.
@@ -98,6 +120,7 @@ impl Pool {
     ) -> Arc<Pool> {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
         let pool = Arc::new(Pool {
+            tenant: shared.tenants.of(&source.company),
             shared,
             connector,
             source,
@@ -109,6 +132,10 @@ impl Pool {
             cut: AtomicBool::new(false),
             pipelining,
             pace: Pace::default(),
+            pressure: Pressure::default(),
+            breaker: Breaker::default(),
+            logged_us: AtomicU64::new(0),
+            unlogged: AtomicU64::new(0),
             used_us: AtomicU64::new(0),
         });
         pool.gauge.join(&pool);
@@ -155,6 +182,13 @@ impl Pool {
                 Ok(false)
             }
             Place::Wait => {
+                // Nobody here will answer, and nothing of this connection's own will make room.
+                if state.sessions.is_empty()
+                    && state.opening == 0
+                    && let Some(short) = self.is_short()
+                {
+                    return Err(self.shortage(short));
+                }
                 let max = self.source.limits.queue_max;
                 if state.queue.len() >= max {
                     state.queue.retain(|job| !job.ticket.is_gone());
@@ -287,11 +321,19 @@ impl Pool {
     pub fn answer(&self, job: &Job, answer: Answer, elapsed: Option<Duration>) {
         let stats = &self.connector.stats;
         stats.calls.fetch_add(1, Ordering::Relaxed);
+        if answer.is_err() {
+            stats.failures.fetch_add(1, Ordering::Relaxed);
+        }
         match &answer {
-            Ok(_) => {}
-            Err(_) => {
-                stats.failures.fetch_add(1, Ordering::Relaxed);
+            Err(fault) if fault.is_connectors() => self
+                .breaker
+                .failed(fault, self.shared.micros(Instant::now())),
+            // Answered by the connector, if by an error. The host's own refusals say nothing about it.
+            Ok(_) => self.breaker.succeeded(),
+            Err(fault) if fault.blame != Blame::Host && fault.kind != FaultKind::Timeout => {
+                self.breaker.succeeded();
             }
+            Err(_) => {}
         }
         if let Some(elapsed) = elapsed {
             stats.latency.record(elapsed);
@@ -327,7 +369,7 @@ impl Pool {
         let unused = state.sessions.is_empty() && state.opening == 0 && state.queue.is_empty();
         drop(state);
         for job in late {
-            self.answer(&job, Err(timed_out()), None);
+            self.answer(&job, Err(self.waited()), None);
         }
         let since_used =
             Duration::from_micros(now_us.saturating_sub(self.used_us.load(Ordering::Relaxed)));
@@ -446,15 +488,98 @@ impl Pool {
 
     fn permit(self: &Arc<Pool>) -> Option<Permit> {
         let permit = self.gauge.acquire(self.source.limits.sessions_max)?;
-        match self.shared.pools.acquire_total(&self.connector) {
-            Some(total) => Some(permit.with(total)),
+        let quota = &self.shared.options.limits.quota;
+        let pools = &self.shared.pools;
+        // An idle session of the same company makes room for this one, or else somebody's; the keeper tries again.
+        if self.is_short_of_memory() {
+            permit.forget();
+            pools.evict_one(|pool| self.is_sibling(pool) && pool.is_on_files());
+            return None;
+        }
+        let Some(held) = self.tenant.take_session(quota.sessions) else {
+            permit.forget();
+            pools.evict_one(|pool| self.is_sibling(pool));
+            return None;
+        };
+        match pools.acquire_total(&self.connector) {
+            Some(total) => Some(permit.with(total, held)),
             None => {
-                // Somebody's idle session makes room for this one; the keeper tries again.
                 permit.forget();
-                self.shared.pools.evict_one();
+                pools.evict_one(|_| true);
                 None
             }
         }
+    }
+
+    fn is_sibling(&self, pool: &Pool) -> bool {
+        Arc::ptr_eq(&pool.tenant, &self.tenant)
+    }
+
+    /// File engines keep their page cache in their memory: they are what to close when memory is short.
+    pub fn is_on_files(&self) -> bool {
+        self.connector.need == Need::Directory
+    }
+
+    /// Whether one more session would likely find no memory: a running query should not be the one to notice.
+    fn is_short_of_memory(&self) -> bool {
+        let limits = &self.shared.options.limits;
+        let (own, all) = (self.tenant.memory(), self.shared.host.memory());
+        own >= limits.quota.memory_bytes / 4 * 3
+            || (all >= limits.guest_memory_bytes / 4 * 3 && self.tenant.sessions() > 0)
+    }
+
+    /// What this company has none of left, if a session cannot be opened for want of it.
+    fn is_short(&self) -> Option<Short> {
+        let limits = &self.shared.options.limits;
+        if self.tenant.sessions() >= limits.quota.sessions {
+            Some(Short::Sessions)
+        } else if self.is_short_of_memory() {
+            Some(Short::Memory)
+        } else {
+            None
+        }
+    }
+
+    fn shortage(&self, short: Short) -> Fault {
+        let quota = &self.shared.options.limits.quota;
+        match short {
+            Short::Sessions => {
+                let what = format!(
+                    "{} sessions to this company's sources are open",
+                    quota.sessions
+                );
+                self.tenant.exhausted("sessions_exhausted", what)
+            }
+            Short::Memory => {
+                let what = "this company's connectors use their memory";
+                self.tenant.exhausted(MEMORY_EXHAUSTED, what)
+            }
+        }
+    }
+
+    /// Why a request has waited in the queue until its deadline.
+    pub fn waited(&self) -> Fault {
+        match self.is_short() {
+            Some(short) => self.shortage(short),
+            None => timed_out(),
+        }
+    }
+
+    /// Whether a fault of the connector is logged, and how many were not since the last one that was.
+    pub fn logs(&self, now: Instant) -> Option<u64> {
+        let now_us = self.shared.micros(now).max(1);
+        let last_us = self.logged_us.load(Ordering::Relaxed);
+        let is_due = last_us == 0 || now_us.saturating_sub(last_us) >= LOG_PACE_US;
+        let is_first = is_due
+            && self
+                .logged_us
+                .compare_exchange(last_us, now_us, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if is_first {
+            return Some(self.unlogged.swap(0, Ordering::Relaxed));
+        }
+        self.unlogged.fetch_add(1, Ordering::Relaxed);
+        None
     }
 
     fn spawn(self: &Arc<Pool>, permit: Permit) {

@@ -18,7 +18,7 @@ use crate::{
     loaded::Connector,
     sandbox::Shared,
     source::{Grant, Source},
-    wire::{Dialer, Origin, Trust},
+    wire::{Account, Dialer, Origin, Trust},
 };
 
 pub(crate) struct Pools {
@@ -150,15 +150,15 @@ impl Pools {
         Total::acquire(&self.open, self.sessions_total, connector)
     }
 
-    /// Closes one idle session somewhere. Never waits for a lock that the caller may hold.
-    pub fn evict_one(&self) {
+    /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Never waits for
+    /// a lock that the caller may hold.
+    pub fn evict_one(&self, of: impl Fn(&Pool) -> bool) {
         let Some(by_connection) = self.by_connection.try_read() else {
             return;
         };
-        let _ = by_connection
-            .values()
-            .flatten()
-            .any(|pool| pool.try_evict());
+        let pools = || by_connection.values().flatten().filter(|pool| of(pool));
+        let _ = pools().any(|pool| pool.is_on_files() && pool.try_evict())
+            || pools().any(|pool| pool.try_evict());
     }
 
     pub fn open(&self) -> usize {
@@ -185,11 +185,16 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
         )
         .detail(reason)
     };
+    let limits = &shared.options.limits;
     let dialer = |host: &str, port: u16| Dialer {
         host: host.to_owned(),
         port,
         egress: shared.options.egress.clone(),
-        connect_timeout: shared.options.limits.connect_timeout,
+        connect_timeout: limits.connect_timeout,
+        account: Some(Account {
+            tenant: shared.tenants.of(&source.company),
+            sockets_max: limits.quota.sockets,
+        }),
     };
     match (&source.grant, connector.need) {
         (

@@ -1,5 +1,5 @@
-//! Serves a session on a directory: one request at a time, each one call into the guest, which runs
-//! on a fiber and lets others run after every tick.
+//! Serves a session on a directory: one request at a time, each one call into the guest. Its first turn is taken
+//! here; a call that takes longer than a tick goes on in the compute lanes.
 
 use std::{
     future::poll_fn,
@@ -8,126 +8,157 @@ use std::{
 };
 
 use super::{
-    End, Lease, broken, call_fault,
+    Called, End, Lease, broken, call_fault,
     flights::{Flight, Wrong},
+    in_lane, let_go,
 };
 use crate::{
-    pool::{Job, shutting_down, timed_out},
-    v1::{CallError, DirectoryGuest, Event, Step, reported},
+    pool::{Job, Sampled, shutting_down, timed_out},
+    v1::{Call, CallError, CheckedStep, DirectoryGuest, DirectoryState, Heard, reported},
 };
 
 /// How long after its deadline a request may still end by itself, which saves its session.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// What ended the wait for a call.
-enum Outcome {
-    Returned(Result<Step, CallError>),
+enum Waited {
+    Returned(Option<Called<DirectoryState>>),
     /// The deadline has passed, the host stops, or nobody waits any more.
     Given(Option<crate::fault::Fault>),
 }
 
-pub(crate) async fn serve(mut guest: DirectoryGuest, lease: &mut Lease) -> End {
-    let mut next_id = 0u32;
-    loop {
-        let handle = lease.handle.clone();
-        poll_fn(|cx| {
-            handle.register(cx);
-            if handle.has_jobs() || handle.is_closing() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
-        handle.take(&mut lease.unsubmitted);
-        if lease.unsubmitted.is_empty() && handle.is_closing() {
-            return End::Closed;
-        }
-        while !lease.unsubmitted.is_empty() {
-            next_id = next_id.wrapping_add(1);
-            let job = lease.unsubmitted.remove(0);
-            if let Err(end) = execute(&mut guest, lease, next_id, job).await {
-                return end;
-            }
-        }
-    }
+struct DirectorySession {
+    /// Absent while it is in a lane.
+    guest: Option<Box<DirectoryGuest>>,
+    next_id: u32,
+    sampled: Sampled,
 }
 
-async fn execute(
-    guest: &mut DirectoryGuest,
-    lease: &mut Lease,
-    id: u32,
-    mut job: Job,
-) -> Result<(), End> {
-    let now = Instant::now();
-    let left = job.deadline.saturating_duration_since(now);
-    if left.is_zero() || job.ticket.is_gone() {
-        lease.refuse(&job, now, timed_out());
-        return Ok(());
-    }
-    job.request.limits_mut().timeout_ms =
-        u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
-    // A copy for the guest: the flight must be the lease's while the call is suspended, so that its
-    // caller hears of it if this task is dropped.
-    let (request, ticket, deadline) = (job.request.clone(), job.ticket.clone(), job.deadline);
-    let pool = lease.pool.clone();
-    lease.flights.push(Flight::new(id, job, now));
-    let handle = lease.handle.clone();
-    let mut call = std::pin::pin!(guest.submit(id, &request));
-    let outcome = tokio::select! {
-        biased;
-        result = &mut call => Outcome::Returned(result),
-        () = tokio::time::sleep_until(deadline.into()) => Outcome::Given(Some(timed_out())),
-        is_cut = poll_fn(|cx| {
-            handle.register(cx);
-            let is_cut = handle.is_closing() && pool.is_cut();
-            if is_cut || (handle.take_nudge() && ticket.is_gone()) { Poll::Ready(is_cut) } else { Poll::Pending }
-        }) => Outcome::Given(is_cut.then(shutting_down)),
+pub(crate) async fn serve(guest: Box<DirectoryGuest>, lease: &mut Lease) -> End {
+    let mut session = DirectorySession {
+        guest: Some(guest),
+        next_id: 0,
+        sampled: Sampled::default(),
     };
-    let result = match outcome {
-        Outcome::Returned(result) => result,
-        Outcome::Given(fault) => {
-            let now = Instant::now();
-            for flight in lease.flights.iter_mut() {
-                flight.quit = Some(now + GRACE);
-                if let Some(fault) = &fault {
-                    lease.pool.answer(
-                        &flight.job,
-                        Err(fault.clone()),
-                        Some(now - flight.submitted),
-                    );
+    let end = session.serve(lease).await;
+    let_go(&lease.pool, session.guest.take());
+    end
+}
+
+impl DirectorySession {
+    async fn serve(&mut self, lease: &mut Lease) -> End {
+        loop {
+            let handle = lease.handle.clone();
+            poll_fn(|cx| {
+                handle.register(cx);
+                if handle.has_jobs() || handle.is_closing() {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            handle.take(&mut lease.unsubmitted);
+            if lease.unsubmitted.is_empty() && handle.is_closing() {
+                return End::Closed;
+            }
+            while !lease.unsubmitted.is_empty() {
+                let job = lease.unsubmitted.remove(0);
+                if let Err(end) = self.execute(lease, job).await {
+                    return end;
                 }
             }
-            match tokio::time::timeout(GRACE, call).await {
-                Ok(result) => result,
-                Err(_) => return Err(End::Overdue),
-            }
         }
-    };
-    let step = match result {
-        Ok(step) => step,
-        Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
-        Err(lost) => return Err(End::Lost(Some(id), call_fault(lost))),
-    };
-    apply(lease, id, step)
+    }
+
+    async fn execute(&mut self, lease: &mut Lease, mut job: Job) -> Result<(), End> {
+        let now = Instant::now();
+        let left = job.deadline.saturating_duration_since(now);
+        if left.is_zero() || job.ticket.is_gone() {
+            lease.refuse(&job, now, timed_out());
+            return Ok(());
+        }
+        let Some(guest) = self.guest.take() else {
+            return Err(End::Ended(shutting_down()));
+        };
+        self.next_id = self.next_id.wrapping_add(1);
+        let id = self.next_id;
+        job.request.limits_mut().timeout_ms =
+            u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
+        // A copy for the guest: the flight must be the lease's while the call is suspended, so that its
+        // caller hears of it if this task is dropped.
+        let (request, ticket, deadline) = (job.request.clone(), job.ticket.clone(), job.deadline);
+        let pool = lease.pool.clone();
+        lease.flights.push(Flight::new(id, job, now));
+        let handle = lease.handle.clone();
+        let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
+        let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
+        if inline {
+            let now_us = || pool.shared.micros(now);
+            self.sampled
+                .call(!call.is_finished(), &pool.pressure, now_us);
+        }
+        let waited = tokio::select! {
+            biased;
+            returned = &mut call => Waited::Returned(returned),
+            () = tokio::time::sleep_until(deadline.into()) => Waited::Given(Some(timed_out())),
+            is_cut = poll_fn(|cx| {
+                handle.register(cx);
+                let is_cut = handle.is_closing() && pool.is_cut();
+                if is_cut || (handle.take_nudge() && ticket.is_gone()) { Poll::Ready(is_cut) } else { Poll::Pending }
+            }) => Waited::Given(is_cut.then(shutting_down)),
+        };
+        let returned = match waited {
+            Waited::Returned(returned) => returned,
+            Waited::Given(fault) => {
+                let now = Instant::now();
+                for flight in lease.flights.iter_mut() {
+                    flight.quit = Some(now + GRACE);
+                    if let Some(fault) = &fault {
+                        let elapsed = Some(now - flight.submitted);
+                        lease.pool.answer(&flight.job, Err(fault.clone()), elapsed);
+                    }
+                }
+                match tokio::time::timeout(GRACE, call).await {
+                    Ok(returned) => returned,
+                    // The call was dropped, and its guest with it.
+                    Err(_) => return Err(End::Overdue),
+                }
+            }
+        };
+        let Some((guest, result)) = returned else {
+            return Err(End::Ended(shutting_down()));
+        };
+        self.guest = Some(guest);
+        let step = match result {
+            Ok(step) => step,
+            Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
+            Err(lost) => return Err(End::Lost(Some(id), call_fault(lost))),
+        };
+        apply(lease, id, step)
+    }
 }
 
-fn apply(lease: &mut Lease, id: u32, step: Step) -> Result<(), End> {
+fn apply(lease: &mut Lease, id: u32, step: CheckedStep) -> Result<(), End> {
     let lost = |reason: String| Err(End::Lost(Some(id), broken(reason)));
     if !step.commands.is_empty() {
         return lost("it sent a command, and there is no wire".into());
     }
     let now = Instant::now();
+    if step.is_full {
+        lease.handle.close();
+    }
     for event in step.events {
         let heard = match event {
-            Event::Columns(shape) => lease.flights.columns(shape),
-            Event::Batch(rows) => lease.flights.batch(rows),
-            Event::Done(done) => match lease.flights.take(done) {
+            Heard::Columns(id, columns) => lease.flights.columns(id, columns),
+            Heard::Batch(id, batch, bytes, overhead) => {
+                lease.flights.batch(id, batch, bytes, overhead)
+            }
+            Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
+            Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
+            Heard::Done(done) => match lease.flights.take(done) {
                 Some(flight) => {
                     lease.complete(flight, now, Ok(()));
-                    if lease.flights.is_full() {
-                        lease.handle.close();
-                    }
                     Ok(())
                 }
                 None => {
@@ -136,19 +167,18 @@ fn apply(lease: &mut Lease, id: u32, step: Step) -> Result<(), End> {
                     ));
                 }
             },
-            Event::Failed(failure) => match lease.flights.take(failure.id) {
+            Heard::Failed(failed, error) => match lease.flights.take(failed) {
                 Some(flight) => {
-                    lease.complete(flight, now, Err(reported(failure.error)));
+                    lease.complete(flight, now, Err(reported(error)));
                     Ok(())
                 }
                 None => {
                     return lost(format!(
-                        "it failed request {}, which is not in flight",
-                        failure.id
+                        "it failed request {failed}, which is not in flight"
                     ));
                 }
             },
-            Event::Ready => return lost("it was ready twice".into()),
+            Heard::Ready => return lost("it was ready twice".into()),
         };
         match heard {
             Ok(()) => {}

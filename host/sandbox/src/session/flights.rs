@@ -1,22 +1,17 @@
 //! The requests in flight on one session and what has arrived of their results. Counts rows and
 //! bytes while they arrive, never after.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use crate::{
     columns::{Batch, Column, Output},
-    fault::{Blame, Fault, FaultKind},
+    fault::Fault,
     pool::Job,
-    v1::{Rows, Shape},
-    validate,
 };
 
-/// Columns of all shapes that a session remembers. A session that has described more is replaced.
-const SHAPE_COLUMNS_MAX: usize = 100_000;
+/// What the batches of any result may cost the host beside their data: some of 1,600 columns each. A larger result
+/// may cost as much again as it holds.
+const OVERHEAD_BYTES: u64 = 1 << 20;
 
 pub(crate) struct Flight {
     pub id: u32,
@@ -28,6 +23,7 @@ pub(crate) struct Flight {
     batches: Vec<Batch>,
     rows: usize,
     bytes: usize,
+    overhead: usize,
 }
 
 impl Flight {
@@ -41,25 +37,23 @@ impl Flight {
             batches: Vec::new(),
             rows: 0,
             bytes: 0,
+            overhead: 0,
         }
     }
 
     /// The whole result. Leaves the flight empty.
     pub fn output(&mut self) -> Output {
-        Output {
-            columns: self.columns.take().unwrap_or_default(),
-            batches: std::mem::take(&mut self.batches),
-            rows: self.rows,
-            bytes: self.bytes,
-        }
+        Output::new(
+            self.columns.take().unwrap_or_default(),
+            std::mem::take(&mut self.batches),
+            self.bytes,
+        )
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Flights {
     list: VecDeque<Flight>,
-    shapes: HashMap<u32, Arc<[Column]>>,
-    shape_columns: usize,
-    columns_max: usize,
 }
 
 /// What is wrong with what arrived.
@@ -71,15 +65,6 @@ pub(crate) enum Wrong {
 }
 
 impl Flights {
-    pub fn new(columns_max: usize) -> Flights {
-        Flights {
-            list: VecDeque::new(),
-            shapes: HashMap::new(),
-            shape_columns: 0,
-            columns_max,
-        }
-    }
-
     pub fn push(&mut self, flight: Flight) {
         self.list.push_back(flight);
     }
@@ -120,80 +105,40 @@ impl Flights {
         }
     }
 
-    /// Whether the session has described so much that it should be replaced.
-    pub fn is_full(&self) -> bool {
-        self.shape_columns > SHAPE_COLUMNS_MAX
-    }
-
-    pub fn columns(&mut self, shape: Shape) -> Result<(), Wrong> {
-        let Shape { id, shape, columns } = shape;
-        let columns = match columns {
-            Some(columns) => {
-                if columns.len() > self.columns_max {
-                    let reason = format!(
-                        "the result has {} columns, {} are allowed",
-                        columns.len(),
-                        self.columns_max
-                    );
-                    return Err(Wrong::TooLarge(id, too_large(reason)));
-                }
-                self.shape_columns += columns.len() + 1;
-                let columns: Arc<[Column]> = columns.into();
-                self.shapes.insert(shape, columns.clone());
-                columns
-            }
-            None => match self.shapes.get(&shape) {
-                Some(columns) => columns.clone(),
-                None => {
-                    return Err(Wrong::Broken(
-                        id,
-                        format!("it named shape {shape}, which it never described"),
-                    ));
-                }
-            },
-        };
+    pub fn columns(&mut self, id: u32, columns: Arc<[Column]>) -> Result<(), Wrong> {
         let Some(flight) = self.find(id) else {
             return Err(unknown(id));
         };
-        if flight.columns.is_some() {
-            return Err(Wrong::Broken(id, "it described one result twice".into()));
-        }
         flight.columns = Some(columns);
         Ok(())
     }
 
-    pub fn batch(&mut self, rows: Rows) -> Result<(), Wrong> {
-        let Rows { id, batch } = rows;
+    /// `bytes`: of its data; `overhead`: what it costs beside them.
+    pub fn batch(
+        &mut self,
+        id: u32,
+        batch: Batch,
+        bytes: usize,
+        overhead: usize,
+    ) -> Result<(), Wrong> {
         let Some(flight) = self.find(id) else {
             return Err(unknown(id));
         };
-        let Some(columns) = &flight.columns else {
-            return Err(Wrong::Broken(
-                id,
-                "it sent a batch before its columns".into(),
-            ));
-        };
-        let bytes = validate::batch(&batch, columns).map_err(|reason| Wrong::Broken(id, reason))?;
         if flight.quit.is_some() {
             return Ok(());
         }
         let limits = flight.job.request.limits();
         flight.rows += batch.rows as usize;
         flight.bytes += bytes;
+        flight.overhead += overhead;
         if flight.rows > limits.rows_max as usize {
-            return Err(Wrong::TooLarge(
-                id,
-                too_large(format!("the result has more than {} rows", limits.rows_max)),
-            ));
+            let reason = format!("the result has more than {} rows", limits.rows_max);
+            return Err(Wrong::TooLarge(id, Fault::too_large(reason)));
         }
-        if flight.bytes as u64 > limits.bytes_max {
-            return Err(Wrong::TooLarge(
-                id,
-                too_large(format!(
-                    "the result has more than {} bytes",
-                    limits.bytes_max
-                )),
-            ));
+        let is_heavy = flight.overhead as u64 > limits.bytes_max + OVERHEAD_BYTES;
+        if flight.bytes as u64 > limits.bytes_max || is_heavy {
+            let reason = format!("the result has more than {} bytes", limits.bytes_max);
+            return Err(Wrong::TooLarge(id, Fault::too_large(reason)));
         }
         if batch.rows > 0 {
             flight.batches.push(batch);
@@ -207,8 +152,4 @@ fn unknown(id: u32) -> Wrong {
         id,
         format!("it spoke of request {id}, which is not in flight"),
     )
-}
-
-fn too_large(reason: String) -> Fault {
-    Fault::new(Blame::Source, FaultKind::LimitExceeded, reason).code("result_too_large")
 }

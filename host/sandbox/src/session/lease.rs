@@ -28,6 +28,8 @@ pub(crate) enum End {
     Ended(Fault),
     /// The guest is lost; the request that did it, if it is known.
     Lost(Option<u32>, Fault),
+    /// The guest computed for too long on a worker, and is lost: what it had in flight runs in the lanes.
+    Cut(Fault),
     /// A request that nobody waits for did not end in time.
     Overdue,
 }
@@ -46,7 +48,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     pub fn new(pool: Arc<Pool>, handle: Arc<Handle>, permit: Permit) -> Lease {
-        let flights = Flights::new(pool.shared.options.limits.columns_max);
+        let flights = Flights::default();
         Lease {
             pool,
             handle,
@@ -126,10 +128,17 @@ impl Lease {
                 flight.job.attempts < ATTEMPTS_MAX && flight.job.request.is_repeatable();
             let waited = self.served > 0 || flight.submitted - self.handle.opened > FRESH;
             let fault = match &end {
+                // Nobody is to blame yet, so it does not count as an attempt.
+                End::Cut(_) if flight.job.request.is_repeatable() => {
+                    flight.job.attempts -= 1;
+                    None
+                }
                 End::Broke(_) if may_repeat && waited => None,
                 End::Lost(..) if may_repeat && position > 0 => None,
                 End::Overdue | End::Closed if may_repeat => None,
-                End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) => Some(fault.clone()),
+                End::Broke(fault) | End::Ended(fault) | End::Lost(_, fault) | End::Cut(fault) => {
+                    Some(fault.clone())
+                }
                 End::Overdue | End::Closed => Some(Fault::new(
                     Blame::Host,
                     FaultKind::Internal,
@@ -177,14 +186,17 @@ impl Lease {
                     .traps
                     .fetch_add(1, Ordering::Relaxed);
                 let detail = fault.detail.as_deref().unwrap_or_default();
-                tracing::warn!(
-                    connector,
-                    version,
-                    connection,
-                    code = fault.code,
-                    detail,
-                    "a connector broke"
-                );
+                if let Some(unlogged) = self.pool.logs(Instant::now()) {
+                    tracing::warn!(
+                        connector,
+                        version,
+                        connection,
+                        code = fault.code,
+                        detail,
+                        unlogged,
+                        "a connector broke"
+                    );
+                }
             }
             End::Broke(fault) | End::Ended(fault) => {
                 let detail = fault.detail.as_deref().unwrap_or_default();
@@ -197,6 +209,12 @@ impl Lease {
                     "a session ended"
                 );
             }
+            End::Cut(_) => tracing::debug!(
+                connector,
+                version,
+                connection,
+                "a connector leaves the workers for the compute lanes"
+            ),
             End::Overdue => tracing::debug!(
                 connector,
                 version,

@@ -9,19 +9,28 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
+use async_task::FallibleTask;
 pub(crate) use lease::{End, Lease};
 
 use crate::{
+    connector::Need,
     fault::{Blame, Fault, FaultKind},
     pool::{Handle, Permit, Pool, shutting_down},
-    v1::{Budget, CallError, GuestError, reported},
+    tenants::Tenant,
+    v1::{
+        Budget, Call, CallError, CheckedStep, Guest, GuestError, GuestState, MemoryAccount,
+        MemoryGrant, reported,
+    },
 };
 
 /// How long a request that nobody waits for any more may take to end before its session is dropped.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A call while a session is opened may take this many times what a later one may.
-const OPEN_CALL_FACTOR: u64 = 4;
+/// Bytes that a call may return on a worker. Lifting and checking them takes a millisecond or two; a call whose
+/// input is large runs in a lane from the beginning.
+const INLINE_BYTES: usize = 2 << 20;
+/// Bytes that a call may return in a lane: a few times the largest result.
+const CALL_BYTES: usize = 64 << 20;
 
 /// Opens a session and serves it to its end. Dropped with its runtime, it fails what it holds.
 pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
@@ -49,7 +58,7 @@ pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
             pool.add(&handle);
             let end = match session {
                 open::Opened::Wire(session) => session.serve(&mut lease).await,
-                open::Opened::Directory(guest) => directory::serve(*guest, &mut lease).await,
+                open::Opened::Directory(guest) => directory::serve(guest, &mut lease).await,
             };
             lease.finish(end);
         }
@@ -89,14 +98,17 @@ fn log_failure(pool: &Pool, fault: &Fault) {
             .stats
             .traps
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        tracing::warn!(
-            connector,
-            version,
-            connection,
-            code = fault.code,
-            detail,
-            "a connector failed to open a session"
-        );
+        if let Some(unlogged) = pool.logs(std::time::Instant::now()) {
+            tracing::warn!(
+                connector,
+                version,
+                connection,
+                code = fault.code,
+                detail,
+                unlogged,
+                "a connector failed to open a session"
+            );
+        }
     } else {
         tracing::debug!(
             connector,
@@ -111,19 +123,58 @@ fn log_failure(pool: &Pool, fault: &Fault) {
 
 fn budget(pool: &Pool) -> Budget {
     let limits = &pool.shared.options.limits;
+    let is_wire = pool.connector.need != Need::Directory;
     Budget {
-        call_ticks: OPEN_CALL_FACTOR * pool.shared.call_ticks,
-        // No call can return more than a few times what a guest can hold.
-        lift_bytes: 2 * limits
-            .wire_memory_bytes
-            .max(limits.directory_memory_bytes / 2),
+        memory: MemoryGrant {
+            bytes_max: match is_wire {
+                true => limits.wire_memory_bytes,
+                false => limits.directory_memory_bytes,
+            },
+            account: Some(MemoryAccount {
+                company: pool.tenant.clone(),
+                company_max: limits.quota.memory_bytes,
+                host: pool.shared.host.clone(),
+                host_max: limits.guest_memory_bytes,
+            }),
+        },
+        // A statement on files may compute until its deadline.
+        call: match is_wire {
+            true => limits.call_budget,
+            false => Duration::MAX,
+        },
+        inline_bytes: INLINE_BYTES,
+        call_bytes: CALL_BYTES,
+        columns_max: limits.columns_max,
+    }
+}
+
+/// Makes a guest's call in the compute lanes, in turns with those of other companies; its first turn here, if
+/// `inline`. `None`: the host is shutting down.
+fn in_lane<T: GuestState>(
+    pool: &Pool,
+    inline: bool,
+    guest: Box<Guest<T>>,
+    call: Call,
+) -> FallibleTask<Called<T>, Arc<Tenant>> {
+    pool.shared
+        .lanes
+        .call(&pool.tenant, inline, guest.call(call))
+}
+
+type Called<T> = (Box<Guest<T>>, Result<CheckedStep, CallError>);
+
+/// Gives a guest's memory back to the system, which takes milliseconds where it was large.
+fn let_go<T: GuestState>(pool: &Pool, guest: Option<Box<Guest<T>>>) {
+    if let Some(guest) = guest {
+        let freed = async move { drop(guest) };
+        pool.shared.lanes.call(&pool.tenant, false, freed).detach();
     }
 }
 
 /// Why a guest's call failed, as an answer.
 fn call_fault(error: CallError) -> Fault {
     match error {
-        CallError::Lost(fault) => fault,
+        CallError::Lost(fault) | CallError::TooSlow(fault) => fault,
         CallError::Ended(error) => reported(error),
     }
 }

@@ -1,16 +1,18 @@
 //! From a permit to a session that takes requests: instantiate, dial, shake hands until the guest
-//! says `ready`. The caller bounds the time.
+//! says `ready`. The caller bounds the time. Handshakes compute, so every call runs in the lanes.
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{broken, budget, call_fault, wire::WireSession};
+use std::sync::Arc;
+
+use super::{broken, budget, call_fault, in_lane, wire::WireSession};
 use crate::{
     fault::{Blame, Fault, FaultKind},
-    pool::{Endpoint, Pool},
+    pool::{Endpoint, Pool, shutting_down},
     v1::{
-        Command, DirectoryGuest, DirectoryState, Event, HttpFailure, Input, Settings, Step,
-        WireGuest,
+        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
+        HttpFailure, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin, Stream, Trust, protect},
 };
@@ -19,13 +21,16 @@ use crate::{
 const READ_BYTES: usize = 16 << 10;
 /// Steps until `ready`: SCRAM over TLS takes about six.
 const STEPS_MAX: usize = 200;
+/// HTTP requests until `ready`, at once and in all: a token, a list, some pages.
+const REQUESTS_AT_ONCE_MAX: usize = 8;
+const REQUESTS_MAX: usize = 64;
 
 pub(crate) enum Opened {
     Wire(Box<WireSession>),
     Directory(Box<DirectoryGuest>),
 }
 
-pub(crate) async fn open(pool: &Pool) -> Result<Opened, Fault> {
+pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
     match &pool.endpoint {
         Endpoint::Tcp { dialer, trust } => {
             let (guest, stream) = tcp(pool, dialer, trust.as_ref()).await?;
@@ -40,20 +45,18 @@ pub(crate) async fn open(pool: &Pool) -> Result<Opened, Fault> {
             let guest = http(pool, &origin).await?;
             Ok(Opened::Wire(Box::new(WireSession::http(guest, origin))))
         }
-        Endpoint::Directory(path) => directory(pool, path)
-            .await
-            .map(|guest| Opened::Directory(Box::new(guest))),
+        Endpoint::Directory(path) => directory(pool, path).await.map(Opened::Directory),
     }
 }
 
 async fn tcp(
-    pool: &Pool,
+    pool: &Arc<Pool>,
     dialer: &Dialer,
     trust: Option<&Trust>,
-) -> Result<(WireGuest, Stream), Fault> {
-    let mut guest = guest(pool)?;
+) -> Result<(Box<WireGuest>, Stream), Fault> {
+    let guest = guest(pool).await?;
     let mut stream = Stream::Plain(dialer.dial().await?);
-    let mut step = guest.start().map_err(call_fault)?;
+    let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
     let mut buffer = vec![0; READ_BYTES];
     for _ in 0..STEPS_MAX {
         let (ready, commands) = (is_ready(&step)?, step.commands);
@@ -89,36 +92,41 @@ async fn tcp(
                 )
                 .code("tls_not_offered"));
             }
-            guest.opened(pool.shared.call_ticks);
             return Ok((guest, stream));
         }
-        step = if protected {
-            guest.receive(Input::TlsEstablished).map_err(call_fault)?
-        } else {
-            match stream.read(&mut buffer).await.map_err(wire_broke)? {
-                0 => {
-                    guest.receive(Input::Closed).map_err(call_fault)?;
-                    return Err(closed_early());
-                }
-                count => guest
-                    .receive(Input::Bytes(&buffer[..count]))
-                    .map_err(call_fault)?,
-            }
+        let received = match protected {
+            true => Received::TlsEstablished,
+            false => match stream.read(&mut buffer).await.map_err(wire_broke)? {
+                0 => Received::Closed,
+                count => Received::Bytes(buffer[..count].to_vec()),
+            },
         };
+        let is_closed = matches!(received, Received::Closed);
+        (guest, step) = call(pool, guest, Call::Receive(received)).await?;
+        if is_closed {
+            return Err(closed_early());
+        }
     }
     Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
 }
 
-async fn http(pool: &Pool, origin: &HttpOrigin) -> Result<WireGuest, Fault> {
-    let mut guest = guest(pool)?;
-    let mut step = guest.start().map_err(call_fault)?;
+async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, Fault> {
+    let guest = guest(pool).await?;
+    let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
     let mut exchanges = FuturesUnordered::new();
+    let mut requests = 0;
     for _ in 0..STEPS_MAX {
         let (ready, commands) = (is_ready(&step)?, step.commands);
         for command in commands {
             let Command::Request(request) = command else {
                 return Err(broken("it sent a command of another kind of wire"));
             };
+            requests += 1;
+            if exchanges.len() >= REQUESTS_AT_ONCE_MAX || requests > REQUESTS_MAX {
+                return Err(broken(format!(
+                    "it made more than {REQUESTS_AT_ONCE_MAX} HTTP requests at once or {REQUESTS_MAX} in all before it was ready"
+                )));
+            }
             let id = request.id;
             let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
             exchanges.push(async move { (id, exchange.await) });
@@ -127,34 +135,28 @@ async fn http(pool: &Pool, origin: &HttpOrigin) -> Result<WireGuest, Fault> {
             if !exchanges.is_empty() {
                 return Err(broken("it was ready while its own requests were under way"));
             }
-            guest.opened(pool.shared.call_ticks);
             return Ok(guest);
         }
-        step = match exchanges.next().await {
-            Some((_, Ok(response))) => guest.receive(Input::Response(&response)),
-            Some((id, Err(error))) => guest.receive(Input::RequestFailed(&HttpFailure {
+        let received = match exchanges.next().await {
+            Some((_, Ok(response))) => Received::Response(response),
+            Some((id, Err(error))) => Received::RequestFailed(HttpFailure {
                 id,
                 fault: error.fault,
                 message: error.message,
-            })),
+            }),
             None => return Err(broken("it waits for nothing and is not ready")),
-        }
-        .map_err(call_fault)?;
+        };
+        (guest, step) = call(pool, guest, Call::Receive(received)).await?;
     }
     Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
 }
 
-async fn directory(pool: &Pool, path: &std::path::Path) -> Result<DirectoryGuest, Fault> {
-    let connector = &pool.connector;
-    let pre = connector
-        .directory
-        .as_ref()
-        .ok_or_else(|| broken("it was not linked for directories"))?;
-    let state = DirectoryState::new(
-        pool.shared.options.limits.directory_memory_bytes,
-        Some(path),
-    )
-    .map_err(|error| {
+async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<DirectoryGuest>, Fault> {
+    if pool.connector.directory.is_none() {
+        return Err(broken("it was not linked for directories"));
+    }
+    let budget = budget(pool);
+    let state = DirectoryState::new(budget.memory.clone(), Some(path)).map_err(|error| {
         Fault::new(
             Blame::Host,
             FaultKind::Internal,
@@ -162,11 +164,20 @@ async fn directory(pool: &Pool, path: &std::path::Path) -> Result<DirectoryGuest
         )
         .detail(format!("{error:#}"))
     })?;
-    let mut guest =
-        DirectoryGuest::open(pre, &connector.exports, state, budget(pool), settings(pool))
-            .await
-            .map_err(call_fault)?;
-    let step = guest.start().await.map_err(call_fault)?;
+    let owned = pool.clone();
+    let opened = pool.shared.lanes.call(&pool.tenant, false, async move {
+        let connector = &owned.connector;
+        match &connector.directory {
+            Some(pre) => {
+                let exports = &connector.exports;
+                Some(DirectoryGuest::open(pre, exports, state, budget, settings(&owned)).await)
+            }
+            None => None,
+        }
+    });
+    let opened = opened.await.flatten().ok_or_else(shutting_down)?;
+    let guest = opened.map_err(call_fault)?;
+    let (guest, step) = call(pool, guest, Call::Start).await?;
     if !step.commands.is_empty() {
         return Err(broken("it sent a command, and there is no wire"));
     }
@@ -178,17 +189,27 @@ async fn directory(pool: &Pool, path: &std::path::Path) -> Result<DirectoryGuest
     Ok(guest)
 }
 
-fn guest(pool: &Pool) -> Result<WireGuest, Fault> {
-    let connector = &pool.connector;
-    let memory = pool.shared.options.limits.wire_memory_bytes;
-    WireGuest::open(
-        &connector.wire,
-        &connector.exports,
-        memory,
-        budget(pool),
-        settings(pool),
-    )
-    .map_err(call_fault)
+async fn guest(pool: &Arc<Pool>) -> Result<Box<WireGuest>, Fault> {
+    let owned = pool.clone();
+    let opened = pool.shared.lanes.call(&pool.tenant, false, async move {
+        let budget = budget(&owned);
+        let state = WireState::new(budget.memory.clone());
+        let connector = &owned.connector;
+        let (pre, exports) = (&connector.wire, &connector.exports);
+        WireGuest::open(pre, exports, state, budget, settings(&owned)).await
+    });
+    opened.await.ok_or_else(shutting_down)?.map_err(call_fault)
+}
+
+async fn call<T: GuestState>(
+    pool: &Pool,
+    guest: Box<Guest<T>>,
+    call: Call,
+) -> Result<(Box<Guest<T>>, CheckedStep), Fault> {
+    let (guest, step) = in_lane(pool, false, guest, call)
+        .await
+        .ok_or_else(shutting_down)?;
+    Ok((guest, step.map_err(call_fault)?))
 }
 
 fn settings(pool: &Pool) -> Settings<'_> {
@@ -199,10 +220,10 @@ fn settings(pool: &Pool) -> Settings<'_> {
 }
 
 /// While a session is being opened, there is nothing else to tell.
-fn is_ready(step: &Step) -> Result<bool, Fault> {
+fn is_ready(step: &CheckedStep) -> Result<bool, Fault> {
     match step.events.as_slice() {
         [] => Ok(false),
-        [Event::Ready] => Ok(true),
+        [Heard::Ready] => Ok(true),
         _ => Err(broken(
             "it sent events before it was ready, or was ready twice",
         )),

@@ -5,10 +5,12 @@ use std::{
     cell::RefCell,
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
+use async_task::FallibleTask;
 use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, Stream as _},
@@ -19,16 +21,18 @@ use tokio::{
 };
 
 use super::{
-    End, GRACE, Lease, broken,
+    Called, End, GRACE, Lease, broken,
     flights::{Flight, Wrong},
-    is_unavailable,
+    in_lane, is_unavailable, let_go,
 };
 use crate::{
+    engine::TICK,
     fault::{Blame, Fault, FaultKind},
-    pool::{Job, shutting_down, timed_out},
+    pool::{Job, Sampled, shutting_down, timed_out},
+    tenants::Tenant,
     v1::{
-        CallError, Command, Event, HttpFailure, HttpRequest, HttpResponse, Input, Step, WireGuest,
-        reported,
+        Call, CallError, CheckedStep, Command, Heard, HttpFailure, HttpRequest, HttpResponse,
+        Input, Received, WireGuest, WireState, reported,
     },
     wire::{Dialer, HttpOrigin, Stream},
 };
@@ -37,9 +41,21 @@ use crate::{
 /// call that takes it happen in one go.
 const READ_BYTES: usize = 128 << 10;
 /// Bytes that may wait to be written: past that the guest is sending without being asked.
-const UNSENT_BYTES_MAX: usize = 64 << 20;
+const UNSENT_BYTES_MAX: usize = 16 << 20;
+/// Bytes of one answer that are given to the guest on this worker. A page of a thousand rows is a tenth of it; what is
+/// larger is taken apart in the lanes.
+const INLINE_STREAM_MAX: usize = 512 << 10;
+/// Of one response of an API: it comes at once.
+const INLINE_RESPONSE_MAX: usize = 256 << 10;
+/// What is read in one go before others on this worker have their turn. Each read counts at least `READ_COST`.
+const GO_BYTES: usize = 256 << 10;
+const READ_COST: usize = 4 << 10;
+/// What a source may send while nothing is asked of it: notices, parameters that change.
+const UNASKED_BYTES_MAX: usize = 1 << 20;
 /// For a second wire that only carries a cancel request.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A cancel request has 16 bytes.
+const ASIDE_BYTES_MAX: usize = 4 << 10;
 /// HTTP requests of one session at once.
 const EXCHANGES_MAX: usize = 64;
 
@@ -50,7 +66,8 @@ thread_local! {
 type Exchange = BoxFuture<'static, Result<HttpResponse, HttpFailure>>;
 
 pub(crate) struct WireSession {
-    guest: WireGuest,
+    /// Absent while it is in a lane.
+    guest: Option<Box<WireGuest>>,
     wire: Wire,
     next_id: u32,
     jobs: Vec<Job>,
@@ -62,6 +79,13 @@ pub(crate) struct WireSession {
     closing: bool,
     /// Some caller has gone.
     nudged: bool,
+    /// Requests that the guest is still to be told to give up.
+    cancels: Vec<u32>,
+    sampled: Sampled,
+    /// Bytes that came since something was asked of an idle session, or since it became idle.
+    streamed: usize,
+    /// Bytes read since others had their turn.
+    read: usize,
 }
 
 enum Wire {
@@ -77,17 +101,28 @@ enum Wire {
     },
 }
 
+/// What ended the wait for a call in a lane.
+enum Waited {
+    Returned(Option<Called<WireState>>),
+    /// Some request is at its deadline, or at the end of its grace.
+    Alarm,
+    /// The host stops.
+    Cut,
+}
+
 /// What happened next.
 enum Turn {
     /// The pool has something to say.
     Pool,
-    Step(Result<Step, CallError>),
+    Step(Result<CheckedStep, CallError>),
+    /// Too much for this worker.
+    Heavy(Received),
     Broke(io::Error),
     Alarm,
 }
 
 impl WireSession {
-    pub fn tcp(guest: WireGuest, stream: Stream, dialer: Dialer) -> WireSession {
+    pub fn tcp(guest: Box<WireGuest>, stream: Stream, dialer: Dialer) -> WireSession {
         WireSession::new(
             guest,
             Wire::Tcp {
@@ -99,7 +134,7 @@ impl WireSession {
         )
     }
 
-    pub fn http(guest: WireGuest, origin: HttpOrigin) -> WireSession {
+    pub fn http(guest: Box<WireGuest>, origin: HttpOrigin) -> WireSession {
         WireSession::new(
             guest,
             Wire::Http {
@@ -109,9 +144,9 @@ impl WireSession {
         )
     }
 
-    fn new(guest: WireGuest, wire: Wire) -> WireSession {
+    fn new(guest: Box<WireGuest>, wire: Wire) -> WireSession {
         WireSession {
-            guest,
+            guest: Some(guest),
             wire,
             next_id: 0,
             jobs: Vec::new(),
@@ -120,19 +155,36 @@ impl WireSession {
             peer_closed: false,
             closing: false,
             nudged: false,
+            cancels: Vec::new(),
+            sampled: Sampled::default(),
+            streamed: 0,
+            read: 0,
         }
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
+        let end = self.run(lease).await;
+        let_go(&lease.pool, self.guest.take());
+        end
+    }
+
+    async fn run(&mut self, lease: &mut Lease) -> End {
         loop {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
+                Turn::Pool if self.is_laned(lease) => self.take_jobs_in_lane(lease).await,
                 Turn::Pool => self.take_jobs(lease),
                 Turn::Step(result) => self.apply(lease, result, None),
+                Turn::Heavy(received) => self.receive_in_lane(lease, received).await,
                 Turn::Broke(error) => Err(End::Broke(reset(error))),
                 Turn::Alarm => self.sound_alarm(lease),
             };
             if let Err(end) = done {
+                return end;
+            }
+            if !self.cancels.is_empty()
+                && let Err(end) = self.tell_cancels(lease).await
+            {
                 return end;
             }
             if self.peer_closed {
@@ -141,16 +193,42 @@ impl WireSession {
             if lease.handle.is_closing() && lease.pool.is_cut() {
                 return End::Ended(shutting_down());
             }
-            if lease.flights.is_empty()
-                && (self.closing || (lease.handle.is_closing() && !lease.handle.has_jobs()))
+            if lease.flights.is_empty() {
+                if self.closing {
+                    return End::Broke(closed());
+                }
+                if lease.handle.is_closing() && !lease.handle.has_jobs() {
+                    return End::Closed;
+                }
+                if self.streamed > UNASKED_BYTES_MAX {
+                    return End::Broke(unasked());
+                }
+            }
+            if self.read >= GO_BYTES
+                && let Err(end) = self.give_way(lease).await
             {
-                return if self.closing {
-                    End::Broke(closed())
-                } else {
-                    End::Closed
-                };
+                return end;
             }
         }
+    }
+
+    /// A wire that can always be read must not keep others on this worker from their turn, nor requests from
+    /// their deadline.
+    async fn give_way(&mut self, lease: &mut Lease) -> Result<(), End> {
+        self.read = 0;
+        tokio::task::yield_now().await;
+        if self.alarm_at.is_some_and(|at| at <= Instant::now()) {
+            self.alarm_at = None;
+            self.sound_alarm(lease)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_laned(&self, lease: &Lease) -> bool {
+        let pool = &lease.pool;
+        pool.pressure
+            .is_laned(|| pool.shared.micros(Instant::now()))
     }
 
     #[inline]
@@ -162,60 +240,103 @@ impl WireSession {
         if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
-        if let Poll::Ready(turn) = self.poll_wire(cx) {
+        if let Poll::Ready(turn) = self.poll_wire(cx, lease) {
             return Poll::Ready(turn);
         }
+        // Others have their turn now.
+        self.read = 0;
+        self.poll_alarm(cx).map(|()| Turn::Alarm)
+    }
+
+    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.alarm {
             Some(alarm) if self.alarm_at.is_some() => {
                 ready!(alarm.as_mut().poll(cx));
                 self.alarm_at = None;
-                Poll::Ready(Turn::Alarm)
+                Poll::Ready(())
             }
             _ => Poll::Pending,
         }
     }
 
     #[inline]
-    fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+    fn poll_wire(&mut self, cx: &mut Context<'_>, lease: &Lease) -> Poll<Turn> {
         match &mut self.wire {
-            Wire::Tcp {
-                stream,
-                unsent,
-                sent,
-                ..
-            } => {
-                match poll_write(stream, unsent, sent, cx) {
-                    Poll::Ready(Err(error)) => return Poll::Ready(Turn::Broke(error)),
-                    // Reading goes on while the peer does not: it may wait for us to read.
-                    Poll::Ready(Ok(())) | Poll::Pending => {}
+            Wire::Tcp { .. } => BUFFER.with_borrow_mut(|buffer| self.poll_bytes(cx, lease, buffer)),
+            Wire::Http { exchanges, .. } => {
+                let received = match ready!(Pin::new(exchanges).poll_next(cx)) {
+                    Some(Ok(response)) => Received::Response(response),
+                    Some(Err(failure)) => Received::RequestFailed(failure),
+                    None => return Poll::Pending,
+                };
+                self.read += READ_COST;
+                if received.bytes() > INLINE_RESPONSE_MAX || self.is_laned(lease) {
+                    return Poll::Ready(Turn::Heavy(received));
                 }
-                BUFFER.with_borrow_mut(|buffer| {
-                    let mut read = ReadBuf::new(buffer);
-                    match ready!(Pin::new(stream).poll_read(cx, &mut read)) {
-                        Err(error) => Poll::Ready(Turn::Broke(error)),
-                        Ok(()) => {
-                            let bytes = read.filled();
-                            let input = if bytes.is_empty() {
-                                Input::Closed
-                            } else {
-                                Input::Bytes(bytes)
-                            };
-                            self.peer_closed = bytes.is_empty();
-                            Poll::Ready(Turn::Step(self.guest.receive(input)))
-                        }
-                    }
-                })
+                Poll::Ready(self.receive(lease, received.input()))
             }
-            Wire::Http { exchanges, .. } => match ready!(Pin::new(exchanges).poll_next(cx)) {
-                Some(Ok(response)) => {
-                    Poll::Ready(Turn::Step(self.guest.receive(Input::Response(&response))))
-                }
-                Some(Err(failure)) => Poll::Ready(Turn::Step(
-                    self.guest.receive(Input::RequestFailed(&failure)),
-                )),
-                None => Poll::Pending,
-            },
         }
+    }
+
+    #[inline]
+    fn poll_bytes(&mut self, cx: &mut Context<'_>, lease: &Lease, buffer: &mut [u8]) -> Poll<Turn> {
+        let Wire::Tcp {
+            stream,
+            unsent,
+            sent,
+            ..
+        } = &mut self.wire
+        else {
+            return Poll::Pending;
+        };
+        match poll_write(stream, unsent, sent, cx) {
+            Poll::Ready(Err(error)) => return Poll::Ready(Turn::Broke(error)),
+            // Reading goes on while the peer does not: it may wait for us to read.
+            Poll::Ready(Ok(())) | Poll::Pending => {}
+        }
+        let mut read = ReadBuf::new(buffer);
+        if let Err(error) = ready!(Pin::new(stream).poll_read(cx, &mut read)) {
+            return Poll::Ready(Turn::Broke(error));
+        }
+        let bytes = read.filled();
+        self.peer_closed = bytes.is_empty();
+        self.streamed += bytes.len();
+        self.read += bytes.len() + READ_COST;
+        if self.streamed > INLINE_STREAM_MAX || self.is_laned(lease) {
+            let received = match bytes.is_empty() {
+                true => Received::Closed,
+                false => Received::Bytes(bytes.to_vec()),
+            };
+            return Poll::Ready(Turn::Heavy(received));
+        }
+        let input = match bytes.is_empty() {
+            true => Input::Closed,
+            false => Input::Bytes(bytes),
+        };
+        Poll::Ready(self.receive(lease, input))
+    }
+
+    /// Calls the guest on this worker.
+    #[inline]
+    fn receive(&mut self, lease: &Lease, input: Input<'_>) -> Turn {
+        let Some(guest) = &mut self.guest else {
+            return Turn::Broke(io::ErrorKind::NotConnected.into());
+        };
+        let result = guest.receive(input);
+        self.sample(lease);
+        Turn::Step(result)
+    }
+
+    /// Learns how long calls take.
+    #[inline]
+    fn sample(&mut self, lease: &Lease) {
+        let met_tick = self.guest.as_mut().is_some_and(|guest| guest.met_tick());
+        let pool = &lease.pool;
+        if met_tick {
+            pool.tenant.computed(TICK.as_micros() as u64);
+        }
+        let now_us = || pool.shared.micros(Instant::now());
+        self.sampled.call(met_tick, &pool.pressure, now_us);
     }
 
     /// Submits what the pool has given, and looks after those whose caller has gone.
@@ -232,29 +353,115 @@ impl WireSession {
         }
         drop(waiting);
         self.jobs = jobs;
-        if std::mem::take(&mut self.nudged) {
-            self.leave_gone(lease, now)
-        } else {
-            Ok(())
-        }
+        self.leave_gone(lease, now)
     }
 
     #[inline]
     fn submit(&mut self, lease: &mut Lease, mut job: Job, now: Instant) -> Result<(), End> {
+        let Some(id) = self.begin(lease, &mut job, now) else {
+            return Ok(());
+        };
+        let Some(guest) = &mut self.guest else {
+            lease.unsubmitted.push(job);
+            return Err(End::Ended(shutting_down()));
+        };
+        let result = guest.submit(id, &job.request);
+        self.sample(lease);
+        lease.flights.push(Flight::new(id, job, now));
+        self.apply(lease, result, Some(id))
+    }
+
+    /// The number of a request, if somebody still waits for it.
+    #[inline]
+    fn begin(&mut self, lease: &mut Lease, job: &mut Job, now: Instant) -> Option<u32> {
         let left = job.deadline.saturating_duration_since(now);
         if left.is_zero() || job.ticket.is_gone() {
-            lease.refuse(&job, now, timed_out());
-            return Ok(());
+            lease.refuse(job, now, timed_out());
+            return None;
+        }
+        if lease.flights.is_empty() {
+            self.streamed = 0;
         }
         self.next_id = self.next_id.wrapping_add(1);
-        let id = self.next_id;
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
-        let request = &job.request;
-        let result = self.guest.submit(id, request);
-        lease.flights.push(Flight::new(id, job, now));
-        self.apply(lease, result, Some(id))
+        Some(self.next_id)
+    }
+
+    /// As `take_jobs`, of a connection whose guests compute too much for a worker.
+    async fn take_jobs_in_lane(&mut self, lease: &mut Lease) -> Result<(), End> {
+        lease.handle.take(&mut lease.unsubmitted);
+        while !lease.unsubmitted.is_empty() {
+            let now = Instant::now();
+            let mut job = lease.unsubmitted.remove(0);
+            let Some(id) = self.begin(lease, &mut job, now) else {
+                continue;
+            };
+            let call = Call::Submit(id, job.request.clone());
+            lease.flights.push(Flight::new(id, job, now));
+            let result = self.call_in_lane(lease, call).await?;
+            self.apply(lease, result, Some(id))?;
+        }
+        self.leave_gone(lease, Instant::now())
+    }
+
+    async fn receive_in_lane(&mut self, lease: &mut Lease, received: Received) -> Result<(), End> {
+        let result = self.call_in_lane(lease, Call::Receive(received)).await?;
+        self.apply(lease, result, None)
+    }
+
+    /// Tells the guest which requests to give up.
+    async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
+        while let Some(id) = self.cancels.pop() {
+            let result = match &mut self.guest {
+                Some(guest) if !lease.pool.pressure.is_laned(|| 0) => guest.cancel(id),
+                _ => self.call_in_lane(lease, Call::Cancel(id)).await?,
+            };
+            self.apply(lease, result, Some(id))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a call in the lanes. Deadlines hold meanwhile: whoever has waited long enough is answered, and a
+    /// guest that does not come back soon after is left behind.
+    async fn call_in_lane(
+        &mut self,
+        lease: &mut Lease,
+        call: Call,
+    ) -> Result<Result<CheckedStep, CallError>, End> {
+        let Some(guest) = self.guest.take() else {
+            return Err(End::Ended(shutting_down()));
+        };
+        let mut task = in_lane(&lease.pool, false, guest, call);
+        loop {
+            let waited =
+                std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;
+            match waited {
+                Waited::Returned(Some((guest, result))) => {
+                    self.guest = Some(guest);
+                    return Ok(result);
+                }
+                Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),
+                Waited::Alarm => self.sound_alarm(lease)?,
+            }
+        }
+    }
+
+    fn poll_lane(
+        &mut self,
+        cx: &mut Context<'_>,
+        lease: &Lease,
+        task: Pin<&mut FallibleTask<Called<WireState>, Arc<Tenant>>>,
+    ) -> Poll<Waited> {
+        if let Poll::Ready(returned) = task.poll(cx) {
+            return Poll::Ready(Waited::Returned(returned));
+        }
+        lease.handle.register(cx);
+        if lease.handle.is_closing() && lease.pool.is_cut() {
+            return Poll::Ready(Waited::Cut);
+        }
+        self.poll_alarm(cx).map(|()| Waited::Alarm)
     }
 
     /// Carries out a step. `culprit`: the request that the call was about.
@@ -262,12 +469,17 @@ impl WireSession {
     fn apply(
         &mut self,
         lease: &mut Lease,
-        result: Result<Step, CallError>,
+        result: Result<CheckedStep, CallError>,
         culprit: Option<u32>,
     ) -> Result<(), End> {
         let step = match result {
             Ok(step) => step,
             Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
+            Err(CallError::TooSlow(fault)) => {
+                let pool = &lease.pool;
+                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+                return Err(End::Cut(fault));
+            }
             Err(CallError::Ended(error)) if is_unavailable(&error) || self.peer_closed => {
                 return Err(End::Broke(reported(error)));
             }
@@ -281,9 +493,15 @@ impl WireSession {
         if step.events.is_empty() {
             return Ok(());
         }
+        if step.is_full {
+            lease.handle.close();
+        }
         let now = Instant::now();
         for event in step.events {
             self.hear(lease, event, now)?;
+        }
+        if lease.flights.is_empty() {
+            self.streamed = 0;
         }
         Ok(())
     }
@@ -303,7 +521,7 @@ impl WireSession {
                     )));
                 }
             }
-            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => aside(dialer.clone(), bytes),
+            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => aside(dialer.clone(), bytes)?,
             // Else a session could go on calling the seller for ever, and nobody would see it.
             (Command::Request(_), Wire::Http { .. }) if !asked => {
                 return Err(broken("it made an HTTP request that nobody asked for"));
@@ -326,16 +544,17 @@ impl WireSession {
     }
 
     #[inline]
-    fn hear(&mut self, lease: &mut Lease, event: Event, now: Instant) -> Result<(), End> {
+    fn hear(&mut self, lease: &mut Lease, event: Heard, now: Instant) -> Result<(), End> {
         let heard = match event {
-            Event::Columns(shape) => lease.flights.columns(shape),
-            Event::Batch(rows) => lease.flights.batch(rows),
-            Event::Done(id) => match lease.flights.take(id) {
+            Heard::Columns(id, columns) => lease.flights.columns(id, columns),
+            Heard::Batch(id, batch, bytes, overhead) => {
+                lease.flights.batch(id, batch, bytes, overhead)
+            }
+            Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
+            Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
+            Heard::Done(id) => match lease.flights.take(id) {
                 Some(flight) => {
                     lease.complete(flight, now, Ok(()));
-                    if lease.flights.is_full() {
-                        lease.handle.close();
-                    }
                     Ok(())
                 }
                 None => Err(Wrong::Broken(
@@ -344,18 +563,18 @@ impl WireSession {
                 )),
             },
             // On a closed wire this is about the session: it is decided with the others.
-            Event::Failed(failure) if self.peer_closed && is_unavailable(&failure.error) => Ok(()),
-            Event::Failed(failure) => match lease.flights.take(failure.id) {
+            Heard::Failed(_, error) if self.peer_closed && is_unavailable(&error) => Ok(()),
+            Heard::Failed(id, error) => match lease.flights.take(id) {
                 Some(flight) => {
-                    lease.complete(flight, now, Err(reported(failure.error)));
+                    lease.complete(flight, now, Err(reported(error)));
                     Ok(())
                 }
                 None => Err(Wrong::Broken(
-                    failure.id,
-                    format!("it failed request {}, which is not in flight", failure.id),
+                    id,
+                    format!("it failed request {id}, which is not in flight"),
                 )),
             },
-            Event::Ready => Err(Wrong::Broken(0, "it was ready twice".into())),
+            Heard::Ready => Err(Wrong::Broken(0, "it was ready twice".into())),
         };
         match heard {
             Ok(()) => Ok(()),
@@ -392,12 +611,15 @@ impl WireSession {
             return Err(End::Overdue);
         }
         self.arm(now + GRACE);
-        let result = self.guest.cancel(id);
-        self.apply(lease, result, Some(id))
+        self.cancels.push(id);
+        Ok(())
     }
 
     /// Abandons requests whose caller has gone.
     fn leave_gone(&mut self, lease: &mut Lease, now: Instant) -> Result<(), End> {
+        if !std::mem::take(&mut self.nudged) {
+            return Ok(());
+        }
         let gone: Vec<u32> = lease
             .flights
             .iter_mut()
@@ -492,9 +714,19 @@ fn exchange(origin: &HttpOrigin, request: HttpRequest) -> Result<Exchange, Fault
     }))
 }
 
-/// Opens a second wire to the same address, sends, closes. Nobody waits for it.
-fn aside(dialer: Dialer, bytes: Vec<u8>) {
+/// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company has no socket
+/// left for it, the source is not told.
+fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
+    if bytes.len() > ASIDE_BYTES_MAX {
+        return Err(broken(format!(
+            "it sent more than {ASIDE_BYTES_MAX} bytes aside"
+        )));
+    }
+    let Ok(socket) = dialer.socket() else {
+        return Ok(());
+    };
     tokio::spawn(async move {
+        let _socket = socket;
         let sent = tokio::time::timeout(ASIDE_TIMEOUT, async {
             let mut stream = dialer.dial().await.map_err(|error| error.message)?;
             stream
@@ -508,6 +740,19 @@ fn aside(dialer: Dialer, bytes: Vec<u8>) {
             tracing::debug!(error, "a cancel request was not sent");
         }
     });
+    Ok(())
+}
+
+fn unasked() -> Fault {
+    Fault::new(
+        Blame::Source,
+        FaultKind::BadAnswer,
+        "the source sent more than it was asked for",
+    )
+    .code("bad_answer")
+    .detail(format!(
+        "more than {UNASKED_BYTES_MAX} bytes came while nothing was asked of it"
+    ))
 }
 
 fn reset(error: io::Error) -> Fault {

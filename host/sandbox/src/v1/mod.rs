@@ -1,21 +1,30 @@
 //! Version 1.0 of the contract (`wit/v1`): how a guest is instantiated and called. Knows nothing of
 //! wires or pools: it turns a call into a step or into the reason why the guest is lost.
 
+mod check;
 mod linker;
 mod state;
+mod turns;
 mod types;
 
+use std::time::Duration;
+
 use wasmtime::{
-    AsContextMut, Store, Trap, UpdateDeadline,
+    AsContextMut, Store, Trap,
     component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
 };
 
+use check::Checker;
+pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
-pub(crate) use state::{DirectoryState, GuestState, WireState};
+pub(crate) use state::{
+    DirectoryState, GuestState, INSTANCES_MAX, MEMORIES_MAX, MemoryAccount, MemoryGrant,
+    MemoryRefused, TABLES_MAX, WireState,
+};
 pub(crate) use types::*;
 
 use crate::{
-    fault::{Blame, Fault, FaultKind},
+    fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
     request::Request,
 };
 
@@ -127,38 +136,48 @@ impl Functions {
 pub(crate) enum CallError {
     /// The guest broke: a trap, a loop, no memory, or an answer outside the contract.
     Lost(Fault),
+    /// An inline call took longer or returned more than a worker has time for. The same call may well
+    /// succeed in a lane.
+    TooSlow(Fault),
     /// The guest says that the session cannot go on.
     Ended(GuestError),
 }
 
 /// Bounds of one guest.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Budget {
-    /// Ticks that one call may take.
-    pub call_ticks: u64,
-    /// Bytes that one call may return. Aliased strings would otherwise multiply guest memory.
-    pub lift_bytes: usize,
+    pub memory: MemoryGrant,
+    /// Processor time of one call in turns.
+    pub call: Duration,
+    /// Bytes that one inline call may return: lifting them holds the worker. Aliased strings would
+    /// otherwise multiply guest memory.
+    pub inline_bytes: usize,
+    /// Bytes that one call in turns may return.
+    pub call_bytes: usize,
+    pub columns_max: usize,
 }
 
 /// Runs `describe` without any grant.
-pub(crate) fn describe(
+pub(crate) async fn describe(
     pre: &wasmtime::component::InstancePre<WireState>,
     exports: &Exports,
-    memory_max: usize,
-    budget: Budget,
+    budget: &Budget,
 ) -> Result<Descriptor, Fault> {
-    let mut store = store(pre.engine(), WireState::new(memory_max), budget);
-    store.epoch_deadline_trap();
+    let mut store = store(pre.engine(), WireState::new(budget.memory.clone()), budget);
+    store.data_mut().turns().in_turns(budget.call);
     let instance = pre
-        .instantiate(&mut store)
+        .instantiate_async(&mut store)
+        .await
         .map_err(|error| fault(&mut store, error))?;
     exports
         .resolve(&mut store, &instance)
         .map_err(|error| fault(&mut store, error))?;
-    store.set_epoch_deadline(budget.call_ticks);
-    instance
+    let describe = instance
         .get_typed_func::<(), (Descriptor,)>(&mut store, &exports.describe)
-        .and_then(|describe| describe.call(&mut store, ()))
+        .map_err(|error| fault(&mut store, error))?;
+    store.data_mut().turns().in_turns(budget.call);
+    let described = describe.call_async(&mut store, ()).await;
+    described
         .map(|(descriptor,)| descriptor)
         .map_err(|error| fault(&mut store, error))
 }
@@ -167,15 +186,14 @@ pub(crate) fn describe(
 pub(crate) async fn probe_directory(
     pre: &wasmtime::component::InstancePre<DirectoryState>,
     exports: &Exports,
-    memory_max: usize,
-    budget: Budget,
+    budget: &Budget,
 ) -> Result<(), Fault> {
-    let state = DirectoryState::new(memory_max, None).map_err(|error| {
+    let state = DirectoryState::new(budget.memory.clone(), None).map_err(|error| {
         Fault::new(Blame::Host, FaultKind::Internal, "cannot prepare a sandbox")
             .detail(format!("{error:#}"))
     })?;
     let mut store = store(pre.engine(), state, budget);
-    store.epoch_deadline_trap();
+    store.data_mut().turns().in_turns(budget.call);
     let instance = pre
         .instantiate_async(&mut store)
         .await
@@ -186,123 +204,70 @@ pub(crate) async fn probe_directory(
     Ok(())
 }
 
-/// A session inside a guest that speaks over a wire. Calls are plain function calls.
-pub(crate) struct WireGuest {
-    store: Store<WireState>,
+/// A session inside a guest.
+pub(crate) struct Guest<T: 'static> {
+    store: Store<T>,
     functions: Functions,
     session: ResourceAny,
     budget: Budget,
+    checker: Checker,
 }
 
-impl WireGuest {
-    pub fn open(
-        pre: &wasmtime::component::InstancePre<WireState>,
-        exports: &Exports,
-        memory_max: usize,
-        budget: Budget,
-        settings: Settings<'_>,
-    ) -> Result<WireGuest, CallError> {
-        let mut store = store(pre.engine(), WireState::new(memory_max), budget);
-        store.epoch_deadline_trap();
-        let lost = |store: &mut Store<WireState>, error| CallError::Lost(fault(store, error));
-        let instance = pre
-            .instantiate(&mut store)
-            .map_err(|error| lost(&mut store, error))?;
-        let functions = exports
-            .resolve(&mut store, &instance)
-            .map_err(|error| lost(&mut store, error))?;
-        store.set_epoch_deadline(budget.call_ticks);
-        let (session,) = functions
-            .open()
-            .call(&mut store, (settings,))
-            .map_err(|error| lost(&mut store, error))?;
-        let session = session.map_err(CallError::Ended)?;
-        Ok(WireGuest {
-            store,
-            functions,
-            session,
-            budget,
-        })
+/// Speaks over a wire. Its calls are plain function calls on a worker, or run in turns.
+pub(crate) type WireGuest = Guest<WireState>;
+/// Reads a directory. Its calls run in turns, the first of which is taken on a worker.
+pub(crate) type DirectoryGuest = Guest<DirectoryState>;
+
+/// A call that runs in turns, with what it needs.
+pub(crate) enum Call {
+    Start,
+    Submit(u32, Request),
+    Receive(Received),
+    Cancel(u32),
+}
+
+/// An input that outlives the wire's buffer.
+pub(crate) enum Received {
+    Bytes(Vec<u8>),
+    TlsEstablished,
+    Response(HttpResponse),
+    RequestFailed(HttpFailure),
+    Closed,
+}
+
+impl Received {
+    pub fn input(&self) -> Input<'_> {
+        match self {
+            Received::Bytes(bytes) => Input::Bytes(bytes),
+            Received::TlsEstablished => Input::TlsEstablished,
+            Received::Response(response) => Input::Response(response),
+            Received::RequestFailed(failure) => Input::RequestFailed(failure),
+            Received::Closed => Input::Closed,
+        }
     }
 
-    /// Handshakes compute (SCRAM hashes thousands of times), requests do not: from here on calls are
-    /// held to the tighter budget.
-    pub fn opened(&mut self, call_ticks: u64) {
-        self.budget.call_ticks = call_ticks;
-    }
-
-    pub fn start(&mut self) -> Result<Step, CallError> {
-        self.store.set_epoch_deadline(self.budget.call_ticks);
-        let result = self.functions.start.call(&mut self.store, (self.session,));
-        self.finish(result)
-    }
-
-    #[inline]
-    pub fn submit(&mut self, id: u32, request: &Request) -> Result<Step, CallError> {
-        self.store.set_epoch_deadline(self.budget.call_ticks);
-        let result = self
-            .functions
-            .submit()
-            .call(&mut self.store, (self.session, id, request));
-        self.finish(result)
-    }
-
-    #[inline]
-    pub fn receive(&mut self, input: Input<'_>) -> Result<Step, CallError> {
-        self.store.set_epoch_deadline(self.budget.call_ticks);
-        let result = self
-            .functions
-            .receive()
-            .call(&mut self.store, (self.session, input));
-        self.finish(result)
-    }
-
-    pub fn cancel(&mut self, id: u32) -> Result<Step, CallError> {
-        self.store.set_epoch_deadline(self.budget.call_ticks);
-        let result = self
-            .functions
-            .cancel
-            .call(&mut self.store, (self.session, id));
-        self.finish(result)
-    }
-
-    #[inline]
-    fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<Step, CallError> {
-        match result {
-            Ok((Ok(step),)) => Ok(step),
-            Ok((Err(error),)) => Err(CallError::Ended(error)),
-            Err(error) => Err(CallError::Lost(fault(&mut self.store, error))),
+    /// How much the guest is given at once.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Received::Bytes(bytes) => bytes.len(),
+            Received::Response(response) => response.body.len(),
+            _ => 0,
         }
     }
 }
 
-/// A session inside a guest that reads a directory. Calls run on a fiber and yield after each tick;
-/// dropping the future of a call leaves the guest unusable.
-pub(crate) struct DirectoryGuest {
-    store: Store<DirectoryState>,
-    functions: Functions,
-    session: ResourceAny,
-}
-
-impl DirectoryGuest {
+impl<T: GuestState> Guest<T> {
+    /// In turns: a guest may compute as it likes while it is opened (SCRAM hashes thousands of times).
     pub async fn open(
-        pre: &wasmtime::component::InstancePre<DirectoryState>,
+        pre: &wasmtime::component::InstancePre<T>,
         exports: &Exports,
-        state: DirectoryState,
+        state: T,
         budget: Budget,
         settings: Settings<'_>,
-    ) -> Result<DirectoryGuest, CallError> {
-        let mut store = store(pre.engine(), state, budget);
-        // Yields through the runtime: a guest that woke itself would be polled again at once, and
-        // timers and sockets would wait for dozens of its ticks.
-        store.epoch_deadline_callback(|_| {
-            Ok(UpdateDeadline::YieldCustom(
-                1,
-                Box::pin(tokio::task::yield_now()),
-            ))
-        });
-        store.set_epoch_deadline(1);
-        let lost = |store: &mut Store<DirectoryState>, error| CallError::Lost(fault(store, error));
+    ) -> Result<Box<Guest<T>>, CallError> {
+        let mut store = store(pre.engine(), state, &budget);
+        let lost = |store: &mut Store<T>, error| CallError::Lost(fault(store, error));
+        store.data_mut().turns().in_turns(budget.call);
         let instance = pre
             .instantiate_async(&mut store)
             .await
@@ -316,65 +281,148 @@ impl DirectoryGuest {
             .await
             .map_err(|error| lost(&mut store, error))?;
         let session = session.map_err(CallError::Ended)?;
-        Ok(DirectoryGuest {
+        Ok(Box::new(Guest {
+            checker: Checker::new(budget.columns_max),
             store,
             functions,
             session,
-        })
+            budget,
+        }))
     }
 
-    pub async fn start(&mut self) -> Result<Step, CallError> {
-        let result = self
-            .functions
-            .start
-            .call_async(&mut self.store, (self.session,))
-            .await;
-        self.finish(result)
+    /// Makes a call in turns. It has to be let run to its end: a guest whose call was dropped is lost, which
+    /// is why the call has the guest.
+    pub async fn call(
+        mut self: Box<Self>,
+        call: Call,
+    ) -> (Box<Self>, Result<CheckedStep, CallError>) {
+        let was_inline = !self.store.data_mut().turns().is_in_turns();
+        self.store.data_mut().turns().in_turns(self.budget.call);
+        if was_inline {
+            self.store.set_hostcall_fuel(self.budget.call_bytes);
+        }
+        self.store.set_epoch_deadline(1);
+        let (store, session) = (&mut self.store, self.session);
+        let result = match &call {
+            Call::Start => self.functions.start.call_async(store, (session,)).await,
+            Call::Submit(id, request) => {
+                let submit = self.functions.submit();
+                submit.call_async(store, (session, *id, request)).await
+            }
+            Call::Receive(received) => {
+                let receive = self.functions.receive();
+                receive.call_async(store, (session, received.input())).await
+            }
+            Call::Cancel(id) => {
+                self.functions
+                    .cancel
+                    .call_async(store, (session, *id))
+                    .await
+            }
+        };
+        let step = self.finish(result);
+        (self, step)
     }
 
-    pub async fn submit(&mut self, id: u32, request: &Request) -> Result<Step, CallError> {
-        let result = self
-            .functions
-            .submit()
-            .call_async(&mut self.store, (self.session, id, request))
-            .await;
-        self.finish(result)
-    }
-
-    fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<Step, CallError> {
+    #[inline]
+    fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<CheckedStep, CallError> {
         match result {
-            Ok((Ok(step),)) => Ok(step),
+            Ok((Ok(step),)) => Ok(self.checker.check(step)),
             Ok((Err(error),)) => Err(CallError::Ended(error)),
-            Err(error) => Err(CallError::Lost(fault(&mut self.store, error))),
+            Err(error) => {
+                let in_turns = self.store.data_mut().turns().is_in_turns();
+                let fault = fault(&mut self.store, error);
+                Err(match fault.code.as_str() {
+                    BUDGET_EXCEEDED | LIFT_EXCEEDED if !in_turns => CallError::TooSlow(fault),
+                    _ => CallError::Lost(fault),
+                })
+            }
         }
     }
 }
 
-fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: Budget) -> Store<T> {
+impl WireGuest {
+    #[inline]
+    fn inline(&mut self) {
+        let turns = self.store.data_mut().turns();
+        let was_in_turns = turns.is_in_turns();
+        turns.inline();
+        if was_in_turns {
+            self.store.set_hostcall_fuel(self.budget.inline_bytes);
+        }
+        self.store.set_epoch_deadline(1);
+    }
+
+    #[inline]
+    pub fn submit(&mut self, id: u32, request: &Request) -> Result<CheckedStep, CallError> {
+        self.inline();
+        let submit = self.functions.submit();
+        let result = submit.call(&mut self.store, (self.session, id, request));
+        self.finish(result)
+    }
+
+    #[inline]
+    pub fn receive(&mut self, input: Input<'_>) -> Result<CheckedStep, CallError> {
+        self.inline();
+        let receive = self.functions.receive();
+        let result = receive.call(&mut self.store, (self.session, input));
+        self.finish(result)
+    }
+
+    pub fn cancel(&mut self, id: u32) -> Result<CheckedStep, CallError> {
+        self.inline();
+        let cancel = &self.functions.cancel;
+        let result = cancel.call(&mut self.store, (self.session, id));
+        self.finish(result)
+    }
+
+    /// Whether the last inline call took so long that the engine's clock ticked.
+    #[inline]
+    pub fn met_tick(&mut self) -> bool {
+        self.store.data_mut().turns().met_tick()
+    }
+}
+
+fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) -> Store<T> {
     let mut store = Store::new(engine, state);
     store.limiter(|state| state.limits());
-    store.set_hostcall_fuel(budget.lift_bytes);
+    store.set_hostcall_fuel(budget.call_bytes);
     store.set_max_component_handles(HANDLES_MAX);
-    store.set_epoch_deadline(budget.call_ticks);
+    store.epoch_deadline_callback(|mut store| Ok(store.data_mut().turns().tick()));
+    store.set_epoch_deadline(1);
     store
 }
 
-/// Names what broke a guest. Always the connector's fault.
+const BUDGET_EXCEEDED: &str = "call_budget_exceeded";
+const LIFT_EXCEEDED: &str = "call_bytes_exceeded";
+
+/// Names what broke a guest. Always the connector's fault, but where memory was refused that it may have had.
 fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
     let refused = store.data_mut().limits().refused;
     let detail = format!("{error:#}");
+    let busy = |what: &str| {
+        let mut fault = Fault::new(Blame::Host, FaultKind::Busy, what).code(MEMORY_EXHAUSTED);
+        fault.retry_after_ms = Some(1_000);
+        fault
+    };
     let fault = match error.downcast_ref::<Trap>() {
-        _ if refused => Fault::new(
+        _ if refused == Some(MemoryRefused::Session) => Fault::new(
             Blame::Connector,
             FaultKind::OutOfMemory,
             "the connector ran out of its memory",
         ),
+        _ if refused == Some(MemoryRefused::Company) => busy(
+            "the connectors of this company use all the memory that one company may have: try again shortly",
+        ),
+        _ if refused == Some(MemoryRefused::Host) => {
+            busy("the connectors of this host use all their memory: try again shortly")
+        }
         Some(Trap::Interrupt) => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,
             "the connector computed for longer than one call may take",
         )
-        .code("call_budget_exceeded"),
+        .code(BUDGET_EXCEEDED),
         Some(_) => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,
@@ -384,7 +432,8 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
             Blame::Connector,
             FaultKind::ContractBroken,
             "the connector returned more than one call may return",
-        ),
+        )
+        .code(LIFT_EXCEEDED),
         // A guest that panics in a language runtime reaches an import that is not there.
         None if detail.contains("matching implementation was not found in the linker")
             || detail.contains("unknown import") =>
@@ -446,13 +495,4 @@ pub(crate) fn reported(error: GuestError) -> Fault {
         source_code: error.source_code.map(clip),
         retry_after_ms: error.retry_after_ms,
     }
-}
-
-/// Texts of a guest are for people: none is longer than a screen.
-fn clip(mut text: String) -> String {
-    const TEXT_BYTES_MAX: usize = 4096;
-    if text.len() > TEXT_BYTES_MAX {
-        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-    }
-    text
 }

@@ -1,32 +1,86 @@
-//! What the host keeps beside each guest: its limits and, for directories, its WASI context.
+//! What the host keeps beside each guest: its limits, its clock and, for directories, its WASI context.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use crate::engine::TABLE_ELEMENTS;
+use super::turns::Turns;
+use crate::{engine::TABLE_ELEMENTS, tenants::Tenant};
 
-const INSTANCES_MAX: usize = 16;
-const TABLES_MAX: usize = 8;
-const MEMORIES_MAX: usize = 2;
+/// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports.
+/// The engine's pool has room for as many in every session (`engine`), so that none can take another's.
+pub(crate) const INSTANCES_MAX: usize = 16;
+pub(crate) const TABLES_MAX: usize = 8;
+pub(crate) const MEMORIES_MAX: usize = 1;
 /// Open files, streams and directories of a guest on a directory.
 const RESOURCES_MAX: usize = 256;
 
+/// How much linear memory a guest may have, and on whose account.
+#[derive(Clone)]
+pub(crate) struct MemoryGrant {
+    /// Of this guest.
+    pub bytes_max: usize,
+    pub account: Option<MemoryAccount>,
+}
+
+/// The shares that a guest's memory is taken from.
+#[derive(Clone)]
+pub(crate) struct MemoryAccount {
+    pub company: Arc<Tenant>,
+    pub company_max: usize,
+    /// All guests of this host.
+    pub host: Arc<Tenant>,
+    pub host_max: usize,
+}
+
+/// Whose bound a growth of memory met: a trap that follows is for want of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryRefused {
+    Session,
+    Company,
+    Host,
+}
+
+impl MemoryAccount {
+    fn take(&self, bytes: usize) -> Result<(), MemoryRefused> {
+        if !self.company.take_memory(bytes, self.company_max) {
+            return Err(MemoryRefused::Company);
+        }
+        if !self.host.take_memory(bytes, self.host_max) {
+            self.company.give_memory(bytes);
+            return Err(MemoryRefused::Host);
+        }
+        Ok(())
+    }
+
+    fn give(&self, bytes: usize) {
+        self.company.give_memory(bytes);
+        self.host.give_memory(bytes);
+    }
+}
+
 /// Memory and table bounds of one session.
 pub(crate) struct GuestLimits {
-    memory_max: usize,
+    grant: MemoryGrant,
     memory: usize,
-    /// A growth was refused: a trap that follows is for want of memory.
-    pub refused: bool,
+    pub refused: Option<MemoryRefused>,
 }
 
 impl GuestLimits {
-    fn new(memory_max: usize) -> GuestLimits {
+    fn new(grant: MemoryGrant) -> GuestLimits {
         GuestLimits {
-            memory_max,
+            grant,
             memory: 0,
-            refused: false,
+            refused: None,
+        }
+    }
+}
+
+impl Drop for GuestLimits {
+    fn drop(&mut self) {
+        if let Some(account) = &self.grant.account {
+            account.give(self.memory);
         }
     }
 }
@@ -38,13 +92,17 @@ impl ResourceLimiter for GuestLimits {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let memory = self.memory + desired.saturating_sub(current);
-        if memory > self.memory_max {
-            self.refused = true;
-            return Ok(false);
+        let more = desired.saturating_sub(current);
+        let taken = match &self.grant.account {
+            _ if self.memory + more > self.grant.bytes_max => Err(MemoryRefused::Session),
+            Some(account) => account.take(more),
+            None => Ok(()),
+        };
+        match taken {
+            Ok(()) => self.memory += more,
+            Err(refused) => self.refused = Some(refused),
         }
-        self.memory = memory;
-        Ok(true)
+        Ok(taken.is_ok())
     }
 
     fn table_growing(
@@ -72,16 +130,19 @@ impl ResourceLimiter for GuestLimits {
 /// What all guests have.
 pub(crate) trait GuestState: Send + 'static {
     fn limits(&mut self) -> &mut GuestLimits;
+    fn turns(&mut self) -> &mut Turns;
 }
 
 pub(crate) struct WireState {
     limits: GuestLimits,
+    turns: Turns,
 }
 
 impl WireState {
-    pub fn new(memory_max: usize) -> WireState {
+    pub fn new(memory: MemoryGrant) -> WireState {
         WireState {
-            limits: GuestLimits::new(memory_max),
+            limits: GuestLimits::new(memory),
+            turns: Turns::default(),
         }
     }
 }
@@ -90,17 +151,23 @@ impl GuestState for WireState {
     fn limits(&mut self) -> &mut GuestLimits {
         &mut self.limits
     }
+
+    #[inline]
+    fn turns(&mut self) -> &mut Turns {
+        &mut self.turns
+    }
 }
 
 pub(crate) struct DirectoryState {
     limits: GuestLimits,
+    turns: Turns,
     wasi: WasiCtx,
     table: ResourceTable,
 }
 
 impl DirectoryState {
     /// `directory` becomes `/data`, read-only; without one (a health check) there is no file at all.
-    pub fn new(memory_max: usize, directory: Option<&Path>) -> wasmtime::Result<DirectoryState> {
+    pub fn new(memory: MemoryGrant, directory: Option<&Path>) -> wasmtime::Result<DirectoryState> {
         let mut builder = WasiCtxBuilder::new();
         // Reads are of local files, mostly cached: a thread hop for each costs more than it saves.
         builder.allow_blocking_current_thread(true);
@@ -110,7 +177,8 @@ impl DirectoryState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
         Ok(DirectoryState {
-            limits: GuestLimits::new(memory_max),
+            limits: GuestLimits::new(memory),
+            turns: Turns::default(),
             wasi: builder.build(),
             table,
         })
@@ -120,6 +188,10 @@ impl DirectoryState {
 impl GuestState for DirectoryState {
     fn limits(&mut self) -> &mut GuestLimits {
         &mut self.limits
+    }
+
+    fn turns(&mut self) -> &mut Turns {
+        &mut self.turns
     }
 }
 

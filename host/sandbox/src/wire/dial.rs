@@ -1,36 +1,88 @@
 //! Opens TCP connections to the one address of a data connection, after asking the egress policy
 //! about every address that its name resolves to. The address that was checked is the one dialled.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{
+    io,
+    net::{SocketAddr, ToSocketAddrs},
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use tokio::{
-    net::{TcpStream, lookup_host},
+    net::TcpStream,
+    sync::Semaphore,
     time::{Instant, timeout, timeout_at},
 };
 
 use super::WireError;
-use crate::{egress::EgressPolicy, source::literal_ip, v1::WireFault};
+use crate::{
+    egress::EgressPolicy,
+    source::literal_ip,
+    tenants::{Held, Tenant},
+    v1::WireFault,
+};
 
 /// Addresses tried of one name: a name with more is not waiting for us to reach the last one.
 const ADDRESSES_MAX: usize = 8;
 /// A first address that does not answer must leave time for the second.
 const ATTEMPT_MIN: Duration = Duration::from_secs(2);
 
+/// Name look-ups at once on nobody's account. They block a thread each, some resolvers for half a minute.
+const LOOKUPS_MAX: usize = 16;
+
+static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_MAX)));
+
 /// How to reach one host.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Dialer {
     pub host: String,
     pub port: u16,
     pub egress: EgressPolicy,
     pub connect_timeout: Duration,
+    /// `None`: the host's own business.
+    pub account: Option<Account>,
+}
+
+/// On whose account a host is reached.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub tenant: Arc<Tenant>,
+    pub sockets_max: usize,
 }
 
 impl Dialer {
+    /// A place for a socket beyond the one that each session has.
+    pub fn socket(&self) -> Result<Option<Held>, WireError> {
+        let Some(Account {
+            tenant,
+            sockets_max,
+        }) = &self.account
+        else {
+            return Ok(None);
+        };
+        match tenant.take_socket(*sockets_max) {
+            Some(held) => Ok(Some(held)),
+            None => Err(WireError::new(
+                WireFault::Unreachable,
+                format!(
+                    "{sockets_max} connections to this company's sources are open, as many as one company may have: try again shortly"
+                ),
+            )),
+        }
+    }
+
+    fn lookups(&self) -> Arc<Semaphore> {
+        match &self.account {
+            Some(account) => account.tenant.lookups(),
+            None => LOOKUPS.clone(),
+        }
+    }
+
     pub async fn dial(&self) -> Result<TcpStream, WireError> {
         let deadline = Instant::now() + self.connect_timeout;
         let addresses = timeout_at(
             deadline,
-            resolve_and_check(&self.egress, &self.host, self.port),
+            resolve_and_check(&self.egress, &self.host, self.port, self.lookups()),
         )
         .await
         .map_err(|_| {
@@ -73,19 +125,11 @@ pub(crate) async fn resolve_and_check(
     egress: &EgressPolicy,
     host: &str,
     port: u16,
+    lookups: Arc<Semaphore>,
 ) -> Result<Vec<SocketAddr>, WireError> {
     let addresses: Vec<SocketAddr> = match literal_ip(host) {
         Some(ip) => vec![SocketAddr::new(ip, port)],
-        None => lookup_host((host, port))
-            .await
-            .map_err(|error| {
-                WireError::new(
-                    WireFault::Unreachable,
-                    format!("{host} cannot be resolved: {error}"),
-                )
-            })?
-            .take(ADDRESSES_MAX)
-            .collect(),
+        None => lookup(host, port, lookups).await?,
     };
     let mut allowed = Vec::with_capacity(addresses.len());
     let mut refused = None;
@@ -105,6 +149,36 @@ pub(crate) async fn resolve_and_check(
             format!("{host} has no address"),
         )),
     }
+}
+
+/// Blocks a thread of the runtime until the resolver answers, also when nobody waits any more: so long its place
+/// is taken.
+async fn lookup(
+    host: &str,
+    port: u16,
+    lookups: Arc<Semaphore>,
+) -> Result<Vec<SocketAddr>, WireError> {
+    let place = lookups.acquire_owned().await;
+    let name = host.to_owned();
+    let found = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let found = (name.as_str(), port).to_socket_addrs()?;
+        Ok::<_, io::Error>(found.take(ADDRESSES_MAX).collect())
+    });
+    let found = found
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)));
+    found.map_err(|error| {
+        WireError::new(
+            WireFault::Unreachable,
+            format!("{host} cannot be resolved: {error}"),
+        )
+    })
+}
+
+/// Look-ups on nobody's account.
+pub(crate) fn shared_lookups() -> Arc<Semaphore> {
+    LOOKUPS.clone()
 }
 
 fn connect_error(address: SocketAddr, error: &io::Error) -> WireError {

@@ -313,6 +313,7 @@ impl HttpOrigin {
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, WireError> {
+        let socket = self.origin.dialer.socket()?;
         let stream = self.origin.dialer.dial().await?;
         let stream = match &self.origin.trust {
             Some(trust) => Stream::Tls(Box::new(
@@ -325,6 +326,7 @@ impl HttpOrigin {
             .map_err(http_error)?;
         // Ends when the last sender is dropped, and notices at once when the peer closes.
         tokio::spawn(async move {
+            let _socket = socket;
             let _ = connection.await;
         });
         Ok(sender)
@@ -359,6 +361,7 @@ mod tests {
             port: 0,
             egress: EgressPolicy::public_only(),
             connect_timeout: Duration::from_secs(1),
+            account: None,
         };
         Origin::new(
             base_url,
@@ -483,6 +486,7 @@ mod tests {
             port: 0,
             egress: EgressPolicy::public_only().allow_socket(address),
             connect_timeout: Duration::from_secs(10),
+            account: None,
         };
         let origin = Origin::new(&format!("http://{address}"), &[], None, dialer).unwrap();
         let origin = HttpOrigin::new(Arc::new(origin));

@@ -6,7 +6,7 @@ mod http;
 mod stream;
 mod tls;
 
-pub(crate) use dial::{Dialer, resolve_and_check};
+pub(crate) use dial::{Account, Dialer, resolve_and_check, shared_lookups};
 pub(crate) use http::{HttpOrigin, Origin};
 pub(crate) use stream::Stream;
 pub(crate) use tls::{Trust, protect};

@@ -1,0 +1,412 @@
+//! Compute lanes: a few threads of lower scheduling priority than the workers, for whatever computes for
+//! longer than a worker may be held. They serve companies by turns: who has had the least processor time
+//! is next, however many tasks it has waiting (fair queueing over processor time).
+//!
+//! What runs here is a future (a guest's call, suspended at every tick of the engine's clock) or one
+//! closure. Knows nothing of guests: start reading at [`Lanes::call`].
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use async_task::{FallibleTask, Runnable};
+use parking_lot::{Condvar, Mutex};
+
+use crate::tenants::Tenant;
+
+/// A turn, before it is measured: what is charged in advance, so that a second thread sees it.
+const TURN_US: u64 = 2_000;
+/// How long a thread without work sleeps before it looks whether the lanes are gone.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Threads that take turns.
+pub(crate) struct Lanes {
+    inner: Arc<Inner>,
+}
+
+/// What a lane is for.
+pub(crate) struct Lane {
+    pub name: &'static str,
+    pub threads: usize,
+    /// Added to the process's own nice value.
+    pub nice: i32,
+    /// Tasks of one company at once.
+    pub per_company: usize,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    ready: Condvar,
+    per_company: usize,
+}
+
+#[derive(Default)]
+struct State {
+    queues: HashMap<u64, Queue>,
+    /// Companies with something to run, the least served first.
+    order: BTreeSet<(u64, u64)>,
+    /// What the company had been served that was picked last: whoever comes anew begins there, so that
+    /// nobody saves up turns.
+    floor: u64,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    served_us: u64,
+    ready: VecDeque<Turn>,
+    running: usize,
+}
+
+type Turn = Runnable<Arc<Tenant>>;
+
+impl Lanes {
+    /// `runtime` drives what a guest on a directory may wait for, its clock.
+    pub fn start(lane: Lane, runtime: Option<tokio::runtime::Handle>) -> std::io::Result<Lanes> {
+        let inner = Arc::new(Inner {
+            state: Mutex::default(),
+            ready: Condvar::new(),
+            per_company: lane.per_company,
+        });
+        for number in 0..lane.threads {
+            let (inner, runtime) = (inner.clone(), runtime.clone());
+            std::thread::Builder::new()
+                .name(format!("{}-{number}", lane.name))
+                .spawn(move || {
+                    lower_priority(lane.nice);
+                    let _context = runtime.as_ref().map(|runtime| runtime.enter());
+                    inner.work();
+                })?;
+        }
+        Ok(Lanes { inner })
+    }
+
+    /// Runs a future for a company, its first turn here and now if `inline`: what is done within it costs
+    /// no change of threads. `None`: the lanes are gone, or it panicked. Dropping the returned task drops the
+    /// future, at its next turn at the latest.
+    pub fn call<F>(
+        &self,
+        tenant: &Arc<Tenant>,
+        inline: bool,
+        future: F,
+    ) -> FallibleTask<F::Output, Arc<Tenant>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let inner = Arc::downgrade(&self.inner);
+        let (turn, task) = async_task::Builder::new()
+            .metadata(tenant.clone())
+            .spawn(move |_| future, move |turn| schedule(&inner, turn));
+        if inline {
+            turn.run();
+        } else {
+            turn.schedule();
+        }
+        task.fallible()
+    }
+
+    /// Runs a closure for a company. It cannot be interrupted, so it must be bounded in itself.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        tenant: &Arc<Tenant>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.call(tenant, false, async move { work() }).await
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        let abandoned = {
+            let mut state = self.inner.state.lock();
+            state.closed = true;
+            state.order.clear();
+            std::mem::take(&mut state.queues)
+        };
+        self.inner.ready.notify_all();
+        // Outside of the lock: what they hold may schedule others.
+        drop(abandoned);
+    }
+}
+
+fn schedule(inner: &Weak<Inner>, turn: Turn) {
+    // Dropping a turn ends its task: whoever waits for it hears `None`.
+    if let Some(inner) = inner.upgrade() {
+        inner.push(turn);
+    }
+}
+
+impl Inner {
+    fn push(&self, turn: Turn) {
+        let id = turn.metadata().id;
+        let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            return;
+        }
+        let floor = state.floor;
+        let queue = state.queues.entry(id).or_default();
+        if queue.ready.is_empty() && queue.running == 0 {
+            queue.served_us = queue.served_us.max(floor);
+        }
+        queue.ready.push_back(turn);
+        if queue.running < self.per_company {
+            let key = (queue.served_us, id);
+            state.order.insert(key);
+            drop(state);
+            self.ready.notify_one();
+        }
+    }
+
+    fn work(&self) {
+        let mut state = self.state.lock();
+        while !state.closed {
+            let Some((served_us, id)) = state.order.pop_first() else {
+                state.forget_idle();
+                self.ready.wait_for(&mut state, IDLE);
+                continue;
+            };
+            state.floor = state.floor.max(served_us);
+            let Some(turn) = state.begin(id, self.per_company) else {
+                continue;
+            };
+            drop(state);
+            let tenant = turn.metadata().clone();
+            let begun = thread_time();
+            // A panic is a bug of this host: it ends one call, never the lane.
+            let _ = catch_unwind(AssertUnwindSafe(|| turn.run()));
+            let used_us = (thread_time().saturating_sub(begun)).as_micros() as u64;
+            tenant.computed(used_us);
+            state = self.state.lock();
+            state.end(id, used_us, self.per_company);
+        }
+    }
+}
+
+impl State {
+    fn begin(&mut self, id: u64, per_company: usize) -> Option<Turn> {
+        let queue = self.queues.get_mut(&id)?;
+        let turn = queue.ready.pop_front()?;
+        queue.running += 1;
+        queue.served_us += TURN_US;
+        if !queue.ready.is_empty() && queue.running < per_company {
+            self.order.insert((queue.served_us, id));
+        }
+        Some(turn)
+    }
+
+    fn end(&mut self, id: u64, used_us: u64, per_company: usize) {
+        let Some(queue) = self.queues.get_mut(&id) else {
+            return;
+        };
+        self.order.remove(&(queue.served_us, id));
+        queue.running -= 1;
+        queue.served_us = queue.served_us.saturating_sub(TURN_US) + used_us;
+        if !queue.ready.is_empty() && queue.running < per_company {
+            self.order.insert((queue.served_us, id));
+        }
+    }
+
+    /// Companies that have nothing to run and have had no more than those who come anew.
+    fn forget_idle(&mut self) {
+        let floor = self.floor;
+        self.queues.retain(|_, queue| {
+            !queue.ready.is_empty() || queue.running > 0 || queue.served_us > floor
+        });
+    }
+}
+
+/// Processor time of this thread.
+#[allow(unsafe_code)]
+pub(crate) fn thread_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid struct for the duration of the call, which cannot fail for this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Of this thread: on Linux the "process" 0 is the calling thread.
+#[allow(unsafe_code)]
+pub(crate) fn lower_priority(by: i32) {
+    // SAFETY: plain system calls about the calling thread. A refusal leaves the priority as it is.
+    unsafe {
+        let now = libc::getpriority(libc::PRIO_PROCESS, 0);
+        libc::setpriority(libc::PRIO_PROCESS, 0, now + by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tenants::Tenants;
+    use std::{
+        pin::pin,
+        sync::atomic::{AtomicU64, Ordering},
+        task::{Context, Poll, Waker},
+        time::Instant,
+    };
+
+    fn lanes(threads: usize, per_company: usize) -> Lanes {
+        let lane = Lane {
+            name: "test-lane",
+            threads,
+            nice: 0,
+            per_company,
+        };
+        Lanes::start(lane, None).unwrap()
+    }
+
+    fn burn(time: Duration) {
+        let begun = thread_time();
+        while thread_time() - begun < time {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Gives its turn back once.
+    async fn turn() {
+        let mut given = false;
+        std::future::poll_fn(|cx| {
+            if std::mem::replace(&mut given, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// One company with sixteen tasks and one with a single task get as much processor time.
+    #[test]
+    fn companies_share_evenly_whatever_they_ask_for() {
+        let lanes = lanes(1, usize::MAX);
+        let tenants = Tenants::default();
+        let (many, one) = (tenants.of("many"), tenants.of("one"));
+        let done = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
+        let mut tasks = Vec::new();
+        for (tenant, count, done) in [(&many, 16, &done[0]), (&one, 1, &done[1])] {
+            for _ in 0..count {
+                let done = done.clone();
+                tasks.push(lanes.call(tenant, false, async move {
+                    loop {
+                        burn(Duration::from_millis(1));
+                        done.fetch_add(1, Ordering::Relaxed);
+                        turn().await;
+                    }
+                }));
+            }
+        }
+        let count = |index: usize| done[index].load(Ordering::Relaxed);
+        while count(0) + count(1) < 200 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let share = count(1) as f64 / (count(0) + count(1)) as f64;
+        assert!((0.4..0.6).contains(&share), "{share}");
+        assert!(many.computed_us() > 0 && one.computed_us() > 0);
+    }
+
+    /// A company that was idle has not saved up turns.
+    #[test]
+    fn nobody_saves_up_turns() {
+        let mut state = State::default();
+        state.floor = 1_000_000;
+        let inner = Inner {
+            state: Mutex::new(state),
+            ready: Condvar::new(),
+            per_company: 1,
+        };
+        let tenant = Tenants::default().of("late");
+        let (turn, _task) = async_task::Builder::new()
+            .metadata(tenant.clone())
+            .spawn(|_| async {}, |_| ());
+        inner.push(turn);
+        assert_eq!(inner.state.lock().queues[&tenant.id].served_us, 1_000_000);
+    }
+
+    /// A lane for one task a company runs the second one when the first has ended.
+    #[test]
+    fn tasks_of_one_company_wait_for_each_other() {
+        let lanes = lanes(4, 1);
+        let tenant = Tenants::default().of("company");
+        let (running, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let works = (0..8).map(|_| {
+                let (running, most) = (running.clone(), most.clone());
+                lanes.compute(&tenant, move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    burn(Duration::from_millis(1));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                })
+            });
+            let works: Vec<_> = works.collect();
+            for work in futures_util::future::join_all(works).await {
+                work.unwrap();
+            }
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
+    /// What is done in its first turn has stayed on its thread; what is not goes on in the lane.
+    #[test]
+    fn the_first_turn_is_here() {
+        let lanes = lanes(1, usize::MAX);
+        let tenant = Tenants::default().of("company");
+        let here = std::thread::current().id();
+        let mut quick = pin!(lanes.call(&tenant, true, async { std::thread::current().id() }));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(quick.as_mut().poll(&mut cx), Poll::Ready(Some(here)));
+        let long = lanes.call(&tenant, true, async {
+            let first = std::thread::current().id();
+            turn().await;
+            (first, std::thread::current().id())
+        });
+        let (first, second) = futures_executor(long).unwrap();
+        assert!(first == here && second != here);
+    }
+
+    /// A task that panics, and those that wait when the lanes end, are told as gone; the lane goes on.
+    #[test]
+    fn what_cannot_be_done_is_told() {
+        let lanes = lanes(1, usize::MAX);
+        let tenant = Tenants::default().of("company");
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        let panics = lanes.call(&tenant, false, async { panic!("a bug") });
+        let none: Option<()> = futures_executor(panics);
+        std::panic::set_hook(hook);
+        assert!(none.is_none());
+        assert_eq!(
+            futures_executor(lanes.call(&tenant, false, async { 7 })),
+            Some(7)
+        );
+        let never = lanes.call(&tenant, false, std::future::pending::<()>());
+        let waits = lanes.call(&tenant, false, async {
+            loop {
+                turn().await;
+            }
+        });
+        let begun = Instant::now();
+        drop(lanes);
+        let _: Option<()> = futures_executor(waits);
+        drop(never);
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+
+    fn futures_executor<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(future)
+    }
+}

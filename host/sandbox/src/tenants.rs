@@ -1,0 +1,311 @@
+//! What each company uses of this host's sandbox at the moment, and how much it may. One company's guests,
+//! sessions, sockets and failures are counted here and nowhere else; who wants more than its share is
+//! refused with words of its own, and nobody else notices.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::RwLock;
+use tokio::sync::Semaphore;
+
+use crate::fault::{Blame, Fault, FaultKind};
+
+/// Failures of a company's connectors that are told at once; later ones are told at [`FAILURE_PACE`].
+const FAILURES_AT_ONCE: u32 = 20;
+/// A failed call costs little, thousands a second cost a lot: this is how often one company's are told.
+const FAILURE_PACE: Duration = Duration::from_millis(10);
+/// A failure is never held back for longer.
+const FAILURE_DELAY_MAX: Duration = Duration::from_secs(1);
+/// Companies remembered before those that use nothing are forgotten, with their counters.
+const IDLE_TENANTS_MAX: usize = 10_000;
+
+/// Names of sources that are looked up at once: each holds a thread until its resolver answers.
+const LOOKUPS_MAX: usize = 4;
+
+/// What one company may use at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Sessions of all its data connections.
+    pub sessions: usize,
+    /// Requests to its data connections, waiting ones included.
+    pub calls: usize,
+    /// Linear memory of its guests.
+    pub memory_bytes: usize,
+    /// Sockets to its sources beyond one for each session: of seller APIs and cancel requests.
+    pub sockets: usize,
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Quota {
+            // Eight data connections with as many sessions as one may have.
+            sessions: 64,
+            calls: 512,
+            // A file engine keeps 160 MiB of a large file: a dozen sessions.
+            memory_bytes: 2 << 30,
+            sockets: 256,
+        }
+    }
+}
+
+/// One company's use.
+pub(crate) struct Tenant {
+    /// Of this process: for queues.
+    pub id: u64,
+    pub company: String,
+    computed_us: AtomicU64,
+    sessions: AtomicUsize,
+    calls: AtomicUsize,
+    memory: AtomicUsize,
+    sockets: AtomicUsize,
+    lookups: Arc<Semaphore>,
+    /// Requests that were refused because the company has used up one of its shares.
+    refused: AtomicU64,
+    /// When the next failure may be told, in microseconds since `born`.
+    failure_us: AtomicU64,
+    born: Instant,
+}
+
+#[derive(Default)]
+pub(crate) struct Tenants {
+    by_company: RwLock<HashMap<String, Arc<Tenant>>>,
+    next: AtomicU64,
+}
+
+impl Tenants {
+    pub fn of(&self, company: &str) -> Arc<Tenant> {
+        if let Some(tenant) = self.by_company.read().get(company) {
+            return tenant.clone();
+        }
+        let mut by_company = self.by_company.write();
+        if by_company.len() >= IDLE_TENANTS_MAX {
+            by_company.retain(|_, tenant| Arc::strong_count(tenant) > 1);
+        }
+        by_company
+            .entry(company.to_owned())
+            .or_insert_with(|| {
+                Arc::new(Tenant::new(
+                    self.next.fetch_add(1, Ordering::Relaxed),
+                    company,
+                ))
+            })
+            .clone()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Tenant>> {
+        self.by_company.read().values().cloned().collect()
+    }
+}
+
+impl Tenant {
+    fn new(id: u64, company: &str) -> Tenant {
+        Tenant {
+            id,
+            company: company.to_owned(),
+            computed_us: AtomicU64::new(0),
+            sessions: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+            memory: AtomicUsize::new(0),
+            sockets: AtomicUsize::new(0),
+            lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            refused: AtomicU64::new(0),
+            failure_us: AtomicU64::new(0),
+            born: Instant::now(),
+        }
+    }
+
+    /// Its guests have used processor time.
+    pub fn computed(&self, micros: u64) {
+        self.computed_us.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    pub fn computed_us(&self) -> u64 {
+        self.computed_us.load(Ordering::Relaxed)
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    pub fn sockets(&self) -> usize {
+        self.sockets.load(Ordering::Relaxed)
+    }
+
+    pub fn lookups(&self) -> Arc<Semaphore> {
+        self.lookups.clone()
+    }
+
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub fn take_session(self: &Arc<Tenant>, max: usize) -> Option<Held> {
+        take(&self.sessions, max).then(|| Held::new(self, |tenant| &tenant.sessions))
+    }
+
+    pub fn take_socket(self: &Arc<Tenant>, max: usize) -> Option<Held> {
+        let held = take(&self.sockets, max).then(|| Held::new(self, |tenant| &tenant.sockets));
+        self.note(held.is_none());
+        held
+    }
+
+    /// A place for one request of the company's data connections.
+    #[inline]
+    pub fn take_call(&self, max: usize) -> Result<CallHeld<'_>, Fault> {
+        if take(&self.calls, max) {
+            return Ok(CallHeld(self));
+        }
+        let what = format!("{max} requests to this company's data connections are in flight");
+        Err(self.exhausted("calls_exhausted", what))
+    }
+
+    /// Whether the company's guests may have this much more memory.
+    pub fn take_memory(&self, bytes: usize, max: usize) -> bool {
+        let taken = self
+            .memory
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+                used.checked_add(bytes).filter(|used| *used <= max)
+            })
+            .is_ok();
+        self.note(!taken);
+        taken
+    }
+
+    pub fn give_memory(&self, bytes: usize) {
+        self.memory.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    /// Why a request is refused that needs more than the company's share. Not the caller's fault, and not
+    /// the source's: it is told to try again.
+    pub fn exhausted(&self, code: &str, what: impl std::fmt::Display) -> Fault {
+        self.note(true);
+        let mut fault = Fault::new(
+            Blame::Host,
+            FaultKind::Busy,
+            format!("{what}, which is as many as one company may have: try again shortly"),
+        )
+        .code(code);
+        fault.retry_after_ms = Some(1_000);
+        fault
+    }
+
+    fn note(&self, refused: bool) {
+        if refused {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How long a failure of one of its connectors is held back before it is told. A client that asks again at
+    /// once would otherwise fail thousands of times a second, at everybody's cost.
+    pub fn failure_delay(&self) -> Duration {
+        let now_us = self.born.elapsed().as_micros() as u64;
+        let pace_us = FAILURE_PACE.as_micros() as u64;
+        let latest_us = now_us + FAILURE_DELAY_MAX.as_micros() as u64;
+        let told_us = |next_us: u64| (next_us.max(now_us) + pace_us).min(latest_us);
+        let next_us = self
+            .failure_us
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_us| {
+                Some(told_us(next_us))
+            })
+            .unwrap_or(now_us);
+        let at_once_us = u64::from(FAILURES_AT_ONCE) * pace_us;
+        Duration::from_micros(told_us(next_us).saturating_sub(now_us + at_once_us))
+    }
+}
+
+/// One of a company's places; dropping it gives it back.
+pub(crate) struct Held {
+    tenant: Arc<Tenant>,
+    of: fn(&Tenant) -> &AtomicUsize,
+}
+
+impl Held {
+    fn new(tenant: &Arc<Tenant>, of: fn(&Tenant) -> &AtomicUsize) -> Held {
+        Held {
+            tenant: tenant.clone(),
+            of,
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        (self.of)(&self.tenant).fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A place for a request. It borrows, because every request takes one.
+pub(crate) struct CallHeld<'a>(&'a Tenant);
+
+impl Drop for CallHeld<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[inline]
+fn take(used: &AtomicUsize, max: usize) -> bool {
+    if used.fetch_add(1, Ordering::AcqRel) < max {
+        return true;
+    }
+    used.fetch_sub(1, Ordering::AcqRel);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places are bounded for each company by itself, and come back.
+    #[test]
+    fn places_are_a_companys_own() {
+        let tenants = Tenants::default();
+        let (one, other) = (tenants.of("one"), tenants.of("other"));
+        let held: Vec<_> = (0..2).map(|_| one.take_call(2).unwrap()).collect();
+        let fault = one.take_call(2).err().unwrap();
+        assert_eq!((fault.blame, fault.kind), (Blame::Host, FaultKind::Busy));
+        assert!(fault.retry_after_ms.is_some());
+        assert!(other.take_call(2).is_ok());
+        assert_eq!((one.calls(), one.refused()), (2, 1));
+        drop(held);
+        assert!(one.take_call(2).is_ok());
+        assert!(one.take_memory(10, 10) && !one.take_memory(1, 10));
+        one.give_memory(10);
+        assert!(one.take_memory(1, 10) && !one.take_memory(usize::MAX, 10));
+        assert!(Arc::ptr_eq(&one, &tenants.of("one")));
+    }
+
+    /// The first failures are told at once, then at a pace; no failure waits for longer than the bound, and
+    /// somebody else's are told at once all the same.
+    #[test]
+    fn failures_are_told_at_a_pace() {
+        let tenants = Tenants::default();
+        let tenant = tenants.of("company");
+        for _ in 0..FAILURES_AT_ONCE {
+            assert_eq!(tenant.failure_delay(), Duration::ZERO);
+        }
+        let mut last = Duration::ZERO;
+        for _ in 0..1_000 {
+            last = tenant.failure_delay();
+        }
+        assert!(
+            last > FAILURE_DELAY_MAX / 2 && last <= FAILURE_DELAY_MAX,
+            "{last:?}"
+        );
+        assert_eq!(tenants.of("other").failure_delay(), Duration::ZERO);
+    }
+}

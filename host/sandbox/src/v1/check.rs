@@ -1,0 +1,268 @@
+//! Checks what a step says about results, right after it has crossed the boundary and on the thread that
+//! called the guest: whoever takes a checked step can read its batches without looking again.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::types::{Command, Event, GuestError, Rows, Shape, Step};
+use crate::{
+    columns::{Batch, Column},
+    fault::Fault,
+    validate,
+};
+
+/// What the host keeps of all shapes that a session has described. A session that has described more is replaced.
+const SHAPE_BYTES_KEPT_MAX: usize = 1 << 20;
+/// Names and types of one result's columns: 1,600 columns of PostgreSQL with names of 63 bytes are half of it.
+const SHAPE_BYTES_MAX: usize = 256 << 10;
+/// What a column costs beside its texts.
+const COLUMN_BYTES: usize = size_of::<Column>();
+/// What a batch and each of its chunks cost the host beside their data: a result of many tiny batches is as large
+/// as it looks from here.
+const BATCH_BYTES: usize = 64;
+const CHUNK_BYTES: usize = 80;
+/// Results that have begun and not ended: more than any session has requests in flight.
+const RESULTS_MAX: usize = 1_024;
+
+/// A step whose batches have been checked.
+#[derive(Default)]
+pub(crate) struct CheckedStep {
+    pub commands: Vec<Command>,
+    pub events: Vec<Heard>,
+    /// The session has described so much that it should be replaced.
+    pub is_full: bool,
+}
+
+/// An event, and what is wrong with it.
+pub(crate) enum Heard {
+    Ready,
+    Columns(u32, Arc<[Column]>),
+    /// With the bytes of its data, and what it costs the host beside them.
+    Batch(u32, Batch, usize, usize),
+    Done(u32),
+    Failed(u32, GuestError),
+    /// The result of this request has too many columns.
+    TooLarge(u32, Fault),
+    /// The contract was broken, by the result of this request. Nothing comes after it.
+    Broken(u32, String),
+}
+
+/// What one guest has described.
+pub(crate) struct Checker {
+    columns_max: usize,
+    shapes: HashMap<u32, Arc<[Column]>>,
+    shape_bytes: usize,
+    /// Results that have columns and no end yet.
+    results: Vec<(u32, Arc<[Column]>)>,
+}
+
+impl Checker {
+    pub fn new(columns_max: usize) -> Checker {
+        Checker {
+            columns_max,
+            shapes: HashMap::new(),
+            shape_bytes: 0,
+            results: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn check(&mut self, step: Step) -> CheckedStep {
+        let mut events = Vec::with_capacity(step.events.len());
+        for event in step.events {
+            let heard = self.hear(event);
+            let is_broken = matches!(heard, Heard::Broken(..));
+            events.push(heard);
+            if is_broken {
+                break;
+            }
+        }
+        CheckedStep {
+            commands: step.commands,
+            events,
+            is_full: self.shape_bytes > SHAPE_BYTES_KEPT_MAX,
+        }
+    }
+
+    #[inline]
+    fn hear(&mut self, event: Event) -> Heard {
+        match event {
+            Event::Ready => Heard::Ready,
+            Event::Columns(shape) => self.columns(shape),
+            Event::Batch(rows) => self.batch(rows),
+            Event::Done(id) => {
+                self.end(id);
+                Heard::Done(id)
+            }
+            Event::Failed(failure) => {
+                self.end(failure.id);
+                Heard::Failed(failure.id, failure.error)
+            }
+        }
+    }
+
+    fn columns(&mut self, shape: Shape) -> Heard {
+        let Shape { id, shape, columns } = shape;
+        let columns = match columns {
+            Some(columns) => {
+                let bytes: usize = columns
+                    .iter()
+                    .map(|column| column.name.len() + column.native.len() + COLUMN_BYTES)
+                    .sum();
+                if columns.len() > self.columns_max || bytes > SHAPE_BYTES_MAX {
+                    let reason = format!(
+                        "the result has {} columns of {bytes} bytes, {} columns and {SHAPE_BYTES_MAX} bytes are allowed",
+                        columns.len(),
+                        self.columns_max
+                    );
+                    return Heard::TooLarge(id, Fault::too_large(reason));
+                }
+                let columns: Arc<[Column]> = columns.into();
+                self.shape_bytes += bytes;
+                // One that it replaces stays counted: whoever describes without end is replaced all the same.
+                self.shapes.insert(shape, columns.clone());
+                columns
+            }
+            None => match self.shapes.get(&shape) {
+                Some(columns) => columns.clone(),
+                None => {
+                    return Heard::Broken(
+                        id,
+                        format!("it named shape {shape}, which it never described"),
+                    );
+                }
+            },
+        };
+        if self.results.iter().any(|(result, _)| *result == id) {
+            return Heard::Broken(id, "it described one result twice".into());
+        }
+        if self.results.len() >= RESULTS_MAX {
+            return Heard::Broken(
+                id,
+                format!("it began more than {RESULTS_MAX} results at once"),
+            );
+        }
+        self.results.push((id, columns.clone()));
+        Heard::Columns(id, columns)
+    }
+
+    fn batch(&mut self, rows: Rows) -> Heard {
+        let Rows { id, batch } = rows;
+        let Some((_, columns)) = self.results.iter().find(|(result, _)| *result == id) else {
+            return Heard::Broken(id, "it sent a batch before its columns".into());
+        };
+        let overhead = BATCH_BYTES + batch.chunks.len() * CHUNK_BYTES;
+        match validate::batch(&batch, columns) {
+            Ok(bytes) => Heard::Batch(id, batch, bytes, overhead),
+            Err(reason) => Heard::Broken(id, reason),
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, id: u32) {
+        if let Some(at) = self.results.iter().position(|(result, _)| *result == id) {
+            self.results.swap_remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Chunk, ColumnData, ColumnKind};
+
+    fn column(name: &str) -> Column {
+        Column {
+            name: name.to_owned(),
+            kind: ColumnKind::Int64,
+            nullable: false,
+            native: String::new(),
+        }
+    }
+
+    fn step(events: Vec<Event>) -> Step {
+        Step {
+            commands: Vec::new(),
+            events,
+        }
+    }
+
+    fn shape(id: u32, shape: u32, columns: Option<Vec<Column>>) -> Event {
+        Event::Columns(Shape { id, shape, columns })
+    }
+
+    fn numbers(id: u32, values: Vec<i64>) -> Event {
+        let batch = Batch {
+            rows: values.len() as u32,
+            chunks: vec![Chunk {
+                validity: None,
+                data: ColumnData::I64s(values),
+            }],
+        };
+        Event::Batch(Rows { id, batch })
+    }
+
+    /// A session that describes new columns for every request is replaced, however long their names are.
+    #[test]
+    fn what_is_kept_of_columns_is_bounded() {
+        let mut checker = Checker::new(10);
+        let name = "n".repeat(100 << 10);
+        let mut kept = 0;
+        loop {
+            kept += 1;
+            let checked = checker.check(step(vec![
+                shape(kept, kept, Some(vec![column(&name)])),
+                Event::Done(kept),
+            ]));
+            if checked.is_full {
+                break;
+            }
+        }
+        assert!(kept < 12, "{kept}");
+        let long = column(&"n".repeat(SHAPE_BYTES_MAX));
+        let checked = checker.check(step(vec![shape(0, 0, Some(vec![long]))]));
+        assert!(matches!(checked.events[..], [Heard::TooLarge(0, _)]));
+        let many = (0..11).map(|_| column("n")).collect();
+        let checked = checker.check(step(vec![shape(0, 0, Some(many))]));
+        assert!(matches!(checked.events[..], [Heard::TooLarge(0, _)]));
+    }
+
+    /// A row in a batch of its own costs the host more than its eight bytes, which is told.
+    #[test]
+    fn tiny_batches_count_what_they_cost() {
+        let mut checker = Checker::new(10);
+        let checked = checker.check(step(vec![
+            shape(1, 0, Some(vec![column("n")])),
+            numbers(1, vec![1]),
+            numbers(1, Vec::new()),
+            Event::Done(1),
+        ]));
+        let costs: Vec<_> = checked
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Heard::Batch(_, _, bytes, overhead) => Some((*bytes, *overhead)),
+                _ => None,
+            })
+            .collect();
+        let overhead = BATCH_BYTES + CHUNK_BYTES;
+        assert_eq!(costs, [(8, overhead), (0, overhead)]);
+        assert!(overhead >= size_of::<Batch>() + size_of::<Chunk>());
+    }
+
+    /// Results begin once, and only with a shape that is known; nothing after a broken event is believed.
+    #[test]
+    fn what_is_out_of_order_is_told() {
+        let broken = |events: Vec<Event>| {
+            let checked = Checker::new(10).check(step(events));
+            matches!(checked.events.last(), Some(Heard::Broken(..)))
+        };
+        let known = || shape(1, 0, Some(vec![column("n")]));
+        assert!(broken(vec![shape(1, 7, None)]));
+        assert!(broken(vec![known(), known(), Event::Done(1)]));
+        assert!(broken(vec![numbers(1, vec![1]), Event::Done(1)]));
+        assert!(broken(vec![known(), Event::Done(1), numbers(1, vec![1])]));
+        assert!(!broken(vec![known(), Event::Done(1), shape(1, 0, None)]));
+        let flood = (0..=RESULTS_MAX as u32).map(|id| shape(id, 0, Some(vec![column("n")])));
+        assert!(broken(flood.collect()));
+    }
+}

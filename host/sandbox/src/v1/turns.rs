@@ -1,0 +1,127 @@
+//! How long a guest computes at a stretch. A call runs either *inline*, on a worker that serves others too: then
+//! it is cut off after a few milliseconds; or *in turns*, in a lane or on its way there: then it is suspended
+//! at every tick of the engine's clock, and cut off when it has used up its budget.
+//!
+//! Processor time is what counts, not what a clock on the wall shows: on a loaded machine a thread may stand
+//! still in the middle of an innocent call.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use wasmtime::UpdateDeadline;
+
+use crate::lanes::thread_time;
+
+/// Processor time of an inline call after the first tick that it met. With the tick (2 ms) before and the one
+/// after it a worker is held for 4 ms at most.
+const INLINE_MAX: Duration = Duration::from_millis(1);
+/// A turn shorter than this was cut short by others on this core: it goes on.
+const TURN_MIN: Duration = Duration::from_micros(500);
+
+/// The state of one guest's clock.
+#[derive(Default)]
+pub(crate) struct Turns {
+    in_turns: bool,
+    /// An inline call has met a tick.
+    met: bool,
+    /// Processor time of this thread when the turn began, in nanoseconds. Shared with what resumes a turn.
+    begun: Arc<AtomicU64>,
+    used: Duration,
+    budget: Duration,
+}
+
+impl Turns {
+    /// A call on a worker begins.
+    #[inline]
+    pub fn inline(&mut self) {
+        self.in_turns = false;
+        self.met = false;
+    }
+
+    /// A call in turns begins.
+    pub fn in_turns(&mut self, budget: Duration) {
+        self.in_turns = true;
+        self.used = Duration::ZERO;
+        self.budget = budget;
+        self.begin();
+    }
+
+    /// Whether the last inline call has met a tick: how often that happens says how long calls take, and
+    /// costs those nothing that are short.
+    #[inline]
+    pub fn met_tick(&self) -> bool {
+        self.met
+    }
+
+    pub fn is_in_turns(&self) -> bool {
+        self.in_turns
+    }
+
+    fn begin(&self) {
+        self.begun
+            .store(thread_time().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    fn since_begun(&self) -> Duration {
+        let begun = Duration::from_nanos(self.begun.load(Ordering::Relaxed));
+        thread_time().saturating_sub(begun)
+    }
+
+    /// The clock has ticked while the guest computes.
+    pub fn tick(&mut self) -> UpdateDeadline {
+        if !self.in_turns {
+            if !self.met {
+                self.met = true;
+                self.begin();
+                return UpdateDeadline::Continue(1);
+            }
+            return match self.since_begun() < INLINE_MAX {
+                true => UpdateDeadline::Continue(1),
+                false => UpdateDeadline::Interrupt,
+            };
+        }
+        let turn = self.since_begun();
+        if self.used + turn >= self.budget {
+            return UpdateDeadline::Interrupt;
+        }
+        if turn < TURN_MIN {
+            return UpdateDeadline::Continue(1);
+        }
+        self.used += turn;
+        UpdateDeadline::YieldCustom(
+            1,
+            Box::pin(NextTurn {
+                begun: self.begun.clone(),
+                given: false,
+            }),
+        )
+    }
+}
+
+/// Gives the turn back, and notes where the next one begins: on another thread, perhaps.
+struct NextTurn {
+    begun: Arc<AtomicU64>,
+    given: bool,
+}
+
+impl Future for NextTurn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.given {
+            self.begun
+                .store(thread_time().as_nanos() as u64, Ordering::Relaxed);
+            return Poll::Ready(());
+        }
+        self.given = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
