@@ -67,6 +67,12 @@ impl Problem {
         self
     }
 
+    /// With words of its own.
+    pub fn worded(mut self, message: impl Into<Cow<'static, str>>) -> Problem {
+        self.0.message = message.into();
+        self
+    }
+
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
         self.0.headers.push((name, value));
         self

@@ -20,7 +20,7 @@ use crate::App;
 use crate::connections::source::source;
 use crate::failure::{Failure, Refusal};
 use crate::products::{Action, AssetSnapshot, push_member};
-use crate::release::{Released, ResultKind, Withheld};
+use crate::release::{Released, Withheld};
 use crate::settle::{self, Charge, Payer, Settled, Subject};
 
 /// Why an asset is run.
@@ -123,28 +123,30 @@ fn failure(
 /// Steps three and four.
 async fn run(
     app: &App,
-    asset: &AssetSnapshot,
+    asset: &Arc<AssetSnapshot>,
     bound: &[Bound],
     payer: &Payer<'_>,
     execution: &ExecutionId,
     started: Instant,
 ) -> Result<Released, Refusal> {
     let output = ask(app, asset, bound, payer, execution, started).await?;
-    let release = asset.policy.release(output);
-    match asset.policy.kind {
-        // Fitting takes its time, and may have to wait for its turn.
-        ResultKind::Prediction(_) => {
-            let deadline = tokio::time::Instant::from_std(started + asset.timeout);
-            let late = |_| {
-                let message = "the forecast was not ready in time";
-                Fault::new(Blame::Host, FaultKind::Timeout, message)
-            };
-            Ok(tokio::time::timeout_at(deadline, release)
-                .await
-                .map_err(late)??)
-        }
-        _ => Ok(release.await?),
+    if !asset.policy.is_heavy(&output) {
+        return Ok(asset.policy.release(&output)?);
     }
+    let (company, policy) = (asset.row.company_id.as_str(), asset.clone());
+    let released = app
+        .sandbox
+        .compute(company, move || policy.policy.release(&output));
+    // It may have to wait for its turn.
+    let deadline = tokio::time::Instant::from_std(started + asset.timeout);
+    let late = |_| {
+        let message = "the result was not computed in time";
+        Fault::new(Blame::Host, FaultKind::Timeout, message)
+    };
+    let released = tokio::time::timeout_at(deadline, released)
+        .await
+        .map_err(late)?;
+    Ok(released.ok_or(Withheld::Abandoned)??)
 }
 
 async fn ask(

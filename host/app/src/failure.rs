@@ -70,6 +70,7 @@ pub fn fault_code(fault: &Fault) -> &'static str {
         (FaultKind::Timeout, _) => "EXECUTION_TIMEOUT",
         (FaultKind::Busy, Blame::Host | Blame::Caller) => "CONCURRENCY_LIMIT_EXCEEDED",
         (FaultKind::ShuttingDown, _) => "SHUTTING_DOWN",
+        (FaultKind::Paused, _) => "CONNECTOR_PAUSED",
         (FaultKind::InvalidRequest, Blame::Caller) => "INVALID_PARAMETER",
         (_, Blame::Connector) => "CONNECTOR_FAULT",
         (_, Blame::Host) => "CONNECTOR_UNAVAILABLE",
@@ -121,6 +122,8 @@ pub enum Class {
     /// Too many requests wait already.
     Busy,
     ShuttingDown,
+    /// The connector fails again and again, and is left alone for a while.
+    Paused,
     Host,
 }
 
@@ -138,6 +141,8 @@ pub struct Trouble<'a> {
     pub detail: Option<&'a str>,
     pub source_code: Option<&'a str>,
     pub retry_after_ms: Option<u64>,
+    /// Whose share was used up, and of what: `sessions_exhausted`.
+    pub exhausted: Option<&'a str>,
 }
 
 impl Failure {
@@ -154,6 +159,7 @@ impl Failure {
                     detail: None,
                     source_code: None,
                     retry_after_ms: None,
+                    exhausted: None,
                 })
             }
             _ => None,
@@ -165,6 +171,7 @@ impl Failure {
             (FaultKind::Timeout, _) => Class::Timeout,
             (FaultKind::Busy, Blame::Host | Blame::Caller) => Class::Busy,
             (FaultKind::ShuttingDown, _) => Class::ShuttingDown,
+            (FaultKind::Paused, _) => Class::Paused,
             (FaultKind::InvalidRequest, Blame::Caller) => Class::Parameter,
             (_, Blame::Connector) => Class::Connector,
             (_, Blame::Host) => Class::Host,
@@ -179,6 +186,7 @@ impl Failure {
             detail: fault.detail.as_deref(),
             source_code: fault.source_code.as_deref(),
             retry_after_ms: fault.retry_after_ms,
+            exhausted: (class == Class::Busy).then_some(&fault.code),
         }
     }
 

@@ -122,6 +122,19 @@ pub async fn fetch(
     } else {
         charge
     };
+    let bytes = output.bytes;
+    let written = match begin_page(app, endpoint, output, paged.returned as usize).await {
+        Ok(written) => written,
+        Err(refusal) => {
+            settle::fail(app, charge, payer, &subject, &refusal, started).await;
+            return Err(Failure {
+                execution: Some(execution),
+                owner,
+                seller_api: false,
+                refusal,
+            });
+        }
+    };
     let render = |settled: &Settled| {
         let next_url = paged.next_start.map(&next_url);
         let meta = Meta {
@@ -132,7 +145,7 @@ pub async fn fetch(
             next_url,
             settled,
         };
-        write_page(endpoint, &output, &meta)
+        finish_page(written, endpoint, &meta)
     };
     settle::finish(
         app,
@@ -140,7 +153,7 @@ pub async fn fetch(
         payer,
         &subject,
         paged.returned as usize,
-        output.bytes,
+        bytes,
         elapsed,
         render,
     )
@@ -419,20 +432,40 @@ struct Meta<'a> {
     settled: &'a Settled,
 }
 
-/// The body of section 4, written into one buffer.
-fn write_page(endpoint: &EndpointSnapshot, output: &Output, meta: &Meta<'_>) -> Vec<u8> {
+/// A page that is larger takes a worker longer to write than others should wait: some thousand rows.
+const INLINE_BYTES_MAX: usize = 256 << 10;
+/// What comes after the rows.
+const TAIL_BYTES: usize = 2_048;
+
+/// The first part of the body of section 4, up to the end of the rows, with room for the rest.
+async fn begin_page(
+    app: &App,
+    endpoint: &Arc<EndpointSnapshot>,
+    output: Output,
+    rows: usize,
+) -> Result<Vec<u8>, Refusal> {
+    if output.bytes <= INLINE_BYTES_MAX {
+        return Ok(write_page(endpoint, &output, rows));
+    }
+    let (company, written) = (endpoint.row.company_id.as_str(), endpoint.clone());
+    app.sandbox
+        .compute(company, move || write_page(&written, &output, rows))
+        .await
+        .ok_or(Withheld::Abandoned.into())
+}
+
+fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize) -> Vec<u8> {
     // Grown to its size at once: copying a page of a hundred kilobytes over and over costs more than
     // writing it.
-    let rows = meta.paged.returned as usize;
-    let size = 1_024 + output.bytes * 3 / 2 + rows * endpoint.row_bytes;
+    let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * endpoint.row_bytes;
     let mut out = Vec::with_capacity(size.min(PAGE_BYTES_MAX as usize));
     out.extend_from_slice(b"{\"data\":{\"response\":{\"data\":");
-    json::write_rows(
-        &mut out,
-        output,
-        &endpoint.published,
-        0..meta.paged.returned as usize,
-    );
+    json::write_rows(&mut out, output, &endpoint.published, 0..rows);
+    out
+}
+
+/// The rest of the body.
+fn finish_page(mut out: Vec<u8>, endpoint: &EndpointSnapshot, meta: &Meta<'_>) -> Vec<u8> {
     out.extend_from_slice(b"},\"service\":{");
     out.extend_from_slice(&endpoint.head);
     push_member(&mut out, "request_id", meta.payer.request.as_str());

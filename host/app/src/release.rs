@@ -5,12 +5,8 @@
 //! or a seller's API returned stays here. Charts are built by the host; nothing that a seller wrote
 //! is ever passed on as markup or code.
 
-use std::sync::LazyLock;
-
 use serde_json::value::RawValue;
 use souk_sandbox::{Cell, ColumnKind, Limits, Output, json};
-
-use tokio::sync::Semaphore;
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
 use crate::forecast::{self, Frequency, HISTORY_MAX};
@@ -22,11 +18,8 @@ const CHART_BYTES_MAX: u64 = 4 << 20;
 const VALUE_BYTES_MAX: u64 = 256 << 10;
 const HISTORY_BYTES_MAX: u64 = 8 << 20;
 
-/// Forecasts that are fitted at once: half of the processors, so that requests keep the others.
-static FITS: LazyLock<Semaphore> = LazyLock::new(|| {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    Semaphore::new((processors / 2).max(1))
-});
+/// A result that is larger takes a worker longer to write than others should wait: a few thousand marks.
+const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// What an asset's result is.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,21 +84,26 @@ pub struct Released {
 }
 
 impl Policy {
-    pub async fn release(&self, output: Output) -> Result<Released, Withheld> {
-        let freshness = self.freshness_of(&output);
-        let rows = self.rows_that_may_leave(&output)?;
+    /// Whether releasing this result would hold a worker: fitting takes up to seconds, drawing much milliseconds.
+    pub fn is_heavy(&self, output: &Output) -> bool {
+        matches!(self.kind, ResultKind::Prediction(_)) || output.bytes > INLINE_BYTES_MAX
+    }
+
+    /// Computes; see [`Policy::is_heavy`].
+    pub fn release(&self, output: &Output) -> Result<Released, Withheld> {
+        let freshness = self.freshness_of(output);
+        let rows = self.rows_that_may_leave(output)?;
         let mut members = Vec::with_capacity(64);
         match &self.kind {
             ResultKind::Number | ResultKind::String => {
                 members.extend_from_slice(b"\"answer_value\":");
-                self.write_value(&mut members, &output)?;
+                self.write_value(&mut members, output)?;
             }
             ResultKind::Chart(visualization) => {
-                self.write_chart(&mut members, &output, visualization, &rows)?
+                self.write_chart(&mut members, output, visualization, &rows)?
             }
             ResultKind::Prediction(prediction) => {
-                self.write_prediction(&mut members, &output, prediction, &rows)
-                    .await?
+                self.write_prediction(&mut members, output, prediction, &rows)?
             }
         }
         Ok(Released {
@@ -199,7 +197,10 @@ impl Policy {
         match written {
             true => Ok(()),
             false => {
-                let kind = output.columns[column].kind.as_str();
+                let kind = match output.columns[column].kind {
+                    ColumnKind::Float64 | ColumnKind::Decimal => "not finite",
+                    kind => kind.as_str(),
+                };
                 Err(bad(format!(
                     "the result is {kind} where a {} is expected",
                     self.kind.word()
@@ -291,7 +292,7 @@ impl Policy {
         Ok(())
     }
 
-    async fn write_prediction(
+    fn write_prediction(
         &self,
         out: &mut Vec<u8>,
         output: &Output,
@@ -331,16 +332,7 @@ impl Policy {
             None => Frequency::nearest(median_distance(&series)),
         };
         let history: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
-        // Fitting keeps a processor busy; the threads that serve requests must not wait for it, and
-        // fits must not crowd them out.
-        let permit = FITS.acquire().await.map_err(|_| Withheld::Abandoned)?;
-        let fit = move || {
-            let _permit = permit;
-            forecast::forecast(&history, frequency, horizon, level)
-        };
-        let forecasted = tokio::task::spawn_blocking(fit)
-            .await
-            .map_err(|_| Withheld::Abandoned)?
+        let forecasted = forecast::forecast(&history, frequency, horizon, level)
             .map_err(|error| bad(error.to_string()))?;
 
         let last = series.last().map_or(0, |(at, _)| *at);
@@ -471,10 +463,9 @@ fn write_number(out: &mut Vec<u8>, cell: &Cell<'_>) -> bool {
     match cell {
         Cell::Null => out.extend_from_slice(b"null"),
         Cell::Int64(_) => json::write_cell(out, cell),
-        // NaN and the infinities are no JSON.
-        Cell::Float64(_) | Cell::Decimal(_) if cell.as_f64().is_none() => {
-            out.extend_from_slice(b"null")
-        }
+        // NaN and the infinities are no numbers that anybody could use, and no JSON.
+        Cell::Float64(value) if !value.is_finite() => return false,
+        Cell::Decimal("NaN" | "Infinity" | "-Infinity") => return false,
         Cell::Float64(_) | Cell::Decimal(_) => json::write_cell(out, cell),
         Cell::Json(text) => {
             return write_raw(out, text, |first| {

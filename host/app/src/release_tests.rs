@@ -43,7 +43,7 @@ fn policy(kind: ResultKind) -> Policy {
 }
 
 async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Withheld> {
-    let released = policy.release(output).await?;
+    let released = policy.release(&output)?;
     let text = format!("{{{}}}", String::from_utf8(released.members).unwrap());
     Ok(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
@@ -63,12 +63,9 @@ async fn a_calculation_releases_exactly_one_value() {
         released(&number, of(vec![7])).await.unwrap()["answer_value"],
         7
     );
+    assert!(matches!(number.release(&of(vec![])), Err(Withheld::NoRow)));
     assert!(matches!(
-        number.release(of(vec![])).await,
-        Err(Withheld::NoRow)
-    ));
-    assert!(matches!(
-        number.release(of(vec![1, 2])).await,
+        number.release(&of(vec![1, 2])),
         Err(Withheld::BadAnswer(_))
     ));
     let two = output(
@@ -78,13 +75,10 @@ async fn a_calculation_releases_exactly_one_value() {
         ],
         1,
     );
-    assert!(matches!(
-        number.release(two).await,
-        Err(Withheld::BadAnswer(_))
-    ));
+    assert!(matches!(number.release(&two), Err(Withheld::BadAnswer(_))));
     let text = || output(vec![("t", ColumnKind::Text, texts(&["x"]))], 1);
     assert!(matches!(
-        number.release(text()).await,
+        number.release(&text()),
         Err(Withheld::BadAnswer(_))
     ));
     assert_eq!(
@@ -98,8 +92,7 @@ async fn a_calculation_releases_exactly_one_value() {
 async fn a_json_answer_must_have_the_promised_type() {
     let of = |json: &str| output(vec![("answer_value", ColumnKind::Json, texts(&[json]))], 1);
     let exact = policy(ResultKind::Number)
-        .release(of("123456789012345678901234567890.10"))
-        .await
+        .release(&of("123456789012345678901234567890.10"))
         .unwrap();
     assert_eq!(
         exact.members,
@@ -107,11 +100,11 @@ async fn a_json_answer_must_have_the_promised_type() {
     );
     for json in ["\"5\"", "true", "[5]", "{\"a\":5}"] {
         assert!(
-            policy(ResultKind::Number).release(of(json)).await.is_err(),
+            policy(ResultKind::Number).release(&of(json)).is_err(),
             "{json}"
         );
     }
-    assert!(policy(ResultKind::String).release(of("5")).await.is_err());
+    assert!(policy(ResultKind::String).release(&of("5")).is_err());
     assert_eq!(
         released(&policy(ResultKind::String), of("\"five\""))
             .await
@@ -145,13 +138,13 @@ async fn freshness_and_group_sizes_do_not_leave() {
             1,
         )
     };
-    let five = policy.release(of(5)).await.unwrap();
+    let five = policy.release(&of(5)).unwrap();
     assert_eq!(
         (five.members.as_slice(), five.freshness),
         (&b"\"answer_value\":1.5"[..], Some(1_000_000))
     );
     assert!(matches!(
-        policy.release(of(4)).await,
+        policy.release(&of(4)),
         Err(Withheld::Private { min_group_size: 5 })
     ));
 }
@@ -198,12 +191,7 @@ async fn a_chart_is_built_by_the_host() {
         ..Visualization::default()
     };
     let rows = output(vec![("n", ColumnKind::Int64, ColumnData::I64s(vec![1]))], 1);
-    assert!(
-        policy(ResultKind::Chart(missing))
-            .release(rows)
-            .await
-            .is_err()
-    );
+    assert!(policy(ResultKind::Chart(missing)).release(&rows).is_err());
 }
 
 /// A prediction starts after the last point, and its history stays with the seller.
@@ -242,7 +230,7 @@ async fn a_prediction_follows_the_history() {
     );
     let wanted = Prediction::default();
     assert!(matches!(
-        policy(ResultKind::Prediction(wanted)).release(short).await,
+        policy(ResultKind::Prediction(wanted)).release(&short),
         Err(Withheld::BadAnswer(_))
     ));
 }

@@ -142,7 +142,7 @@ fn write_decimal(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// JSON's grammar of a number, to the letter.
-fn is_number(text: &[u8]) -> bool {
+pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = text.strip_prefix(b"-").unwrap_or(text);
     match digits(rest) {

@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub host: Arc<Tenant>,
     /// Where guests compute that take long, and what else does.
     pub lanes: Lanes,
+    /// Where the host itself computes for a company what would hold a worker: in pieces that cannot be suspended.
+    computers: Lanes,
     /// Where connectors are compiled and linked.
     loaders: Lanes,
     /// Where sessions are opened when nobody's runtime is at hand.
@@ -108,6 +110,13 @@ impl Sandbox {
             nice: LANE_NICE,
             per_company: usize::MAX,
         };
+        let computers = Lane {
+            name: "souk-compute",
+            threads: threads.max(2),
+            nice: LANE_NICE,
+            // Somebody else always finds a thread.
+            per_company: threads.max(2) - 1,
+        };
         let loaders = Lane {
             name: "souk-loader",
             threads: LOADERS,
@@ -123,6 +132,7 @@ impl Sandbox {
             host: tenants.of(""),
             tenants,
             lanes: Lanes::start(lanes, runtime.clone()).map_err(|error| internal(&error))?,
+            computers: Lanes::start(computers, None).map_err(|error| internal(&error))?,
             loaders: Lanes::start(loaders, None).map_err(|error| internal(&error))?,
             runtime,
             born: Instant::now(),
@@ -358,6 +368,18 @@ impl Sandbox {
             _ => {}
         }
         answer
+    }
+
+    /// Computes something for a company that would hold a worker for more than a moment: on threads of lower priority
+    /// which serve companies by turns. `None`: the host is stopping, or `work` panicked. It cannot be suspended, so
+    /// it must be bounded in itself.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        company: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let tenant = self.shared.tenants.of(company);
+        self.shared.computers.compute(&tenant, work).await
     }
 
     async fn run_in(

@@ -1,7 +1,10 @@
 //! Checks what a guest says is a batch, before anything reads it. Guest data never panics the host:
 //! after this, every index is in range and every text is UTF-8.
 
-use crate::columns::{Batch, Chunk, Column, ColumnData, ColumnKind, VarLen, bit};
+use crate::{
+    columns::{Batch, Chunk, Column, ColumnData, ColumnKind, VarLen, bit},
+    json::is_number,
+};
 
 /// -9999-01-01 to 9999-12-31, as days since 1970-01-01.
 const DATE: std::ops::RangeInclusive<i32> = -4_371_587..=2_932_896;
@@ -69,8 +72,10 @@ fn chunk(chunk: &Chunk, kind: ColumnKind, rows: usize) -> Result<usize, String> 
         (ColumnData::VarLen(values), ColumnKind::Text | ColumnKind::Decimal | ColumnKind::Json) => {
             offsets(values, rows)?;
             texts(values)?;
-            if kind == ColumnKind::Json {
-                documents(chunk, values, rows)?;
+            match kind {
+                ColumnKind::Json => documents(chunk, values, rows)?,
+                ColumnKind::Decimal => numbers(chunk, values, rows)?,
+                _ => {}
             }
             bytes += values.offsets.len() * 4 + values.bytes.len();
         }
@@ -159,6 +164,19 @@ fn documents(chunk: &Chunk, values: &VarLen, rows: usize) -> Result<(), String> 
     Ok(())
 }
 
+/// Exact numbers are passed through digit for digit, so they must be numbers; databases also know these three that
+/// JSON does not.
+fn numbers(chunk: &Chunk, values: &VarLen, rows: usize) -> Result<(), String> {
+    const OTHERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+    for row in 0..rows {
+        let text = values.at(row);
+        if !is_number(text) && !OTHERS.contains(&text) && !chunk.is_null(row) {
+            return Err(format!("holds no number at row {row} of a batch"));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +241,25 @@ mod tests {
         assert!(check(Date, 1, Some(vec![0]), ColumnData::I32s(vec![i32::MAX])).is_ok());
         assert!(check(Time, 1, None, ColumnData::I64s(vec![-1])).is_err());
         assert!(check(Timestamp, 1, None, ColumnData::I64s(vec![i64::MIN])).is_err());
+        for number in [
+            "0",
+            "-12.50",
+            "1e5",
+            "1.5E-7",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+        ] {
+            let one = text(&[0, number.len() as i32], number.as_bytes());
+            assert!(check(Decimal, 1, None, one).is_ok(), "{number}");
+        }
+        for other in [
+            "", "12,5 EUR", "1.", ".5", "+1", "0x10", "1 ", "nan", "1e", "--1",
+        ] {
+            let one = || text(&[0, other.len() as i32], other.as_bytes());
+            assert!(check(Decimal, 1, None, one()).is_err(), "{other}");
+            assert!(check(Decimal, 1, Some(vec![0]), one()).is_ok(), "{other}");
+        }
         assert!(check(Json, 1, None, text(&[0, 5], b"{}]{,")).is_err());
         assert!(check(Json, 1, None, text(&[0, 7], br#"{"a":1}"#)).is_ok());
         assert!(

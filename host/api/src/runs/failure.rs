@@ -34,7 +34,16 @@ fn troubled(trouble: &Trouble<'_>, owner: bool) -> Problem {
         .map_or(1, |ms| ms.div_ceil(1_000).max(1));
     let message = trouble.message.clone().into_owned();
     let problem = match trouble.class {
-        Class::Busy => return Problem::busy(seconds),
+        // Whose share is used up is in the message and the reason.
+        Class::Busy => {
+            return Problem::busy(seconds)
+                .worded(message)
+                .detail("blame", trouble.blame)
+                .detail("reason", trouble.reason)
+                .detail("exhausted", trouble.exhausted);
+        }
+        Class::Paused => Problem::new(StatusCode::SERVICE_UNAVAILABLE, trouble.code, message)
+            .retry_after(seconds),
         Class::Parameter => Problem::bad_request("INVALID_PARAMETER", message),
         Class::Source => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
         Class::Connector => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
