@@ -157,6 +157,12 @@ impl Poster {
     /// Makes a batch durable and answers everyone in it.
     async fn settle(&mut self, mut batch: Vec<Item>) {
         if let Keeper::Memory(purses) = &self.keeper {
+            let wrong;
+            (batch, wrong) = split_covered(purses, batch);
+            if !wrong.is_empty() {
+                let error = "the buyer's balance in memory does not cover its hold; restart the host, which reads the books anew";
+                fail(wrong, &StoreError::Corrupt(error.into()).into());
+            }
             // Whether an answer may be kept only the database knows.
             let (keyed, plain) = batch
                 .into_iter()
@@ -374,6 +380,23 @@ impl Poster {
         }
         Ok(found.then_some(outcomes))
     }
+}
+
+/// The charges that the buyers' purses cover, and those that only a defect can have made: they must not get into the books.
+fn split_covered(purses: &Purses, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
+    let charges = batch
+        .iter()
+        .map(|item| (&item.hold.buyer, item.hold.amount));
+    let uncovered = purses.uncovered(charges);
+    if uncovered.is_empty() {
+        return (batch, Vec::new());
+    }
+    let (wrong, covered): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .enumerate()
+        .partition(|(index, _)| uncovered.contains(index));
+    let items = |numbered: Vec<(usize, Item)>| numbered.into_iter().map(|(_, item)| item).collect();
+    (items(covered), items(wrong))
 }
 
 /// Where the buyers in the batch stand: nobody else can change it while this has the turn to write.
