@@ -218,6 +218,17 @@ impl Operation {
         Operation::new(Verb::Delete, id, path)
     }
 
+    /// It changes nothing, so doing it again does no harm: a free test of an asset, say.
+    pub const fn only_reads(&self) -> bool {
+        matches!(
+            self.access,
+            Access::Key {
+                permission: Permission::Read,
+                ..
+            }
+        )
+    }
+
     /// Further paths of the same operation. They must have the same parameters.
     pub const fn aliases(mut self, paths: &'static [&'static str]) -> Operation {
         self.aliases = paths;

@@ -2,8 +2,8 @@
 //!
 //! A claim that nobody completes (its host died) lapses at `expires_at`, like a hold.
 //!
-//! What a company's answers take is bounded, and counted in its row of `kept_answers`, always after the answers' own rows so that no two
-//! transactions wait for each other: a claim reserves the largest answer, completing it gives back what the answer does not need.
+//! What a company's answers take is bounded, and counted in its row of `kept_answers`, always last in a transaction (after the answers' own
+//! rows, and after accounts) so that no two wait for each other: a claim reserves the largest answer, completing it gives back what the answer does not need.
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;

@@ -22,18 +22,19 @@ static KEEP_ANSWERS: Bulk = Bulk::new(
      RETURNING idempotency.ticket",
 );
 
-/// Keeps the answers of requests with an idempotency key. Returns the positions of those whose claim is gone.
+/// Keeps the answers of requests with an idempotency key. Returns the positions of those whose claim is gone, and what the others do not
+/// need of what their claims reserved: to be applied last, since others lock accounts before that.
 pub(super) async fn keep_answers(
     write: &mut Write,
     batch: &[Item],
-) -> Result<HashSet<usize>, StoreError> {
+) -> Result<(HashSet<usize>, GivenBack), StoreError> {
     let entries: Vec<(usize, &IdempotencyEntry)> = batch
         .iter()
         .enumerate()
         .filter_map(|(index, item)| Some((index, item.receipt.idempotency.as_ref()?)))
         .collect();
     if entries.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(Default::default());
     }
     let rows = KEEP_ANSWERS
         .fetch(write, &entries, |values, row| {
@@ -68,8 +69,7 @@ pub(super) async fn keep_answers(
             lost.insert(index);
         }
     }
-    given_back.apply(write).await?;
-    Ok(lost)
+    Ok((lost, given_back))
 }
 
 /// Takes back the answers of runs that are not paid for because their hold is gone. They are few.
@@ -77,8 +77,8 @@ pub(super) async fn forget_answers(
     write: &mut Write,
     batch: &[Item],
     expired: &HashSet<String>,
+    given_back: &mut GivenBack,
 ) -> Result<(), StoreError> {
-    let mut given_back = GivenBack::default();
     for item in batch {
         let Some(entry) = &item.receipt.idempotency else {
             continue;
@@ -101,5 +101,5 @@ pub(super) async fn forget_answers(
             }
         }
     }
-    given_back.apply(write).await
+    Ok(())
 }

@@ -306,7 +306,7 @@ impl Poster {
             .filter(|account| !self.known.contains(account))
             .cloned()
             .collect();
-        let superseded = keep_answers(&mut write, batch).await?;
+        let (superseded, mut given_back) = keep_answers(&mut write, batch).await?;
         if !new.is_empty() {
             accounts::ensure_accounts(&mut write, new.iter()).await?;
         }
@@ -317,7 +317,7 @@ impl Poster {
                 let accounts = touched.accounts().cloned().collect();
                 let levels = accounts::lock(&mut write, accounts).await?;
                 expired = take_holds(&mut write, batch, &superseded).await?;
-                forget_answers(&mut write, batch, &expired).await?;
+                forget_answers(&mut write, batch, &expired, &mut given_back).await?;
                 levels
             }
         };
@@ -342,6 +342,7 @@ impl Poster {
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
         script.run(&mut write).await?;
         events::emit_low(&mut write, &bookings::low(&bookings)).await?;
+        given_back.apply(&mut write).await?;
         write.commit().await.map_err(|error| Failure {
             error,
             in_doubt: true,
