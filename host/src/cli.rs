@@ -254,6 +254,16 @@ pub struct Options {
     )]
     pub ip_rate_limit: Option<u32>,
 
+    /// MiB that the answers kept for a company's Idempotency-Keys may take in the store, for 24 hours each; then requests with
+    /// a key are refused with 429 [default: 128].
+    #[arg(
+        long,
+        env = "SOUK_KEPT_ANSWERS_MB",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub kept_answers_mb: Option<u32>,
+
     /// Serve Prometheus metrics at /metrics on this address, without a key [default: not at all].
     #[arg(
         long,
@@ -326,6 +336,7 @@ impl Options {
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
             ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
+            kept_answers_mb: self.kept_answers_mb.or(next.kept_answers_mb),
             metrics_listen: self.metrics_listen.or(next.metrics_listen),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
@@ -379,7 +390,7 @@ mod tests {
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
-            payable_after_seconds = 6\n busy_poll_us = 7
+            payable_after_seconds = 6\n busy_poll_us = 7\n kept_answers_mb = 8
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

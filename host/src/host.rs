@@ -101,6 +101,7 @@ impl Host {
                 base_url: base_url.clone(),
                 endpoint_base_url: endpoint_base_url.clone(),
                 address_rate_limit: settings.ip_rate_limit,
+                kept_answer_bytes_max: settings.kept_answer_bytes_max,
                 trust_proxy: settings.trust_proxy.clone(),
             },
         );

@@ -61,6 +61,8 @@ pub struct Settings {
     pub idle: Duration,
     pub drain: Duration,
     pub ip_rate_limit: u32,
+    /// Of a company.
+    pub kept_answer_bytes_max: i64,
     pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_format: LogFormat,
@@ -76,6 +78,9 @@ const IDLE_SECONDS: u64 = 75;
 const DRAIN_SECONDS: u64 = 20;
 const IP_RATE_LIMIT: u32 = 6000;
 const SECOND: Duration = Duration::from_secs(1);
+const KEPT_ANSWERS_MB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
+/// A tebibyte: more is a typing error.
+const KEPT_ANSWERS_MB_MAX: u32 = 1 << 20;
 /// A year: whoever waits longer for what was earned has mistyped.
 const PAYABLE_AFTER_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// More threads than this is a typing error.
@@ -129,6 +134,12 @@ impl Settings {
         );
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
+
+        let kept_answers_mb = options.kept_answers_mb.unwrap_or(KEPT_ANSWERS_MB);
+        ensure!(
+            (1..=KEPT_ANSWERS_MB_MAX).contains(&kept_answers_mb),
+            "--kept-answers-mb must be 1 to {KEPT_ANSWERS_MB_MAX}, not {kept_answers_mb}"
+        );
 
         let payment_provider = options
             .payment_provider
@@ -185,6 +196,7 @@ impl Settings {
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
             ip_rate_limit: options.ip_rate_limit.unwrap_or(IP_RATE_LIMIT),
+            kept_answer_bytes_max: i64::from(kept_answers_mb) << 20,
             metrics_listen: options.metrics_listen,
             log: options.log.unwrap_or_else(|| "info".to_owned()),
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
@@ -297,6 +309,7 @@ mod tests {
         for (file, flag) in [
             ("workers = 0", "--workers"),
             ("busy_poll_us = 1001", "--busy-poll-us"),
+            ("kept_answers_mb = 0", "--kept-answers-mb"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
             ("base_url = 'example.com'", "--base-url"),
         ] {

@@ -160,3 +160,92 @@ async fn an_analytics_key_reads_its_own_companys_endpoints_only() {
     let refusal = stranger.client.get(&path).await;
     assert_eq!(refusal.status.as_u16(), 403, "{}", refusal.body);
 }
+
+/// A page that is too large to be kept is charged once all the same: its repetition is told which run it was, and neither runs nor pays.
+#[tokio::test]
+async fn a_large_page_is_charged_once_and_known_by_its_run() {
+    let league = league().await;
+    let fields = json!({"slug": unique("wide"), "sql_logic": "SELECT id, repeat(team, 200) AS teams FROM matches",
+        "fields": [{"name": "id"}, {"name": "teams"}], "order_by": ["id"]});
+    let endpoint = league.seller.endpoint(&league.connection, fields).await;
+    league.seller.publish(&endpoint, 3).await;
+    let buyer = host().await.buyer(&unique("reader"), 100).await;
+    let bought = buyer.buy(&endpoint).await;
+    let reader = buyer
+        .client
+        .with_key(&bought.text("/data/endpoint_key/key"));
+    let slug = league
+        .seller
+        .client
+        .get(&league.seller.path(&format!("/endpoints/{endpoint}")))
+        .await
+        .expect(200)
+        .text("/data/slug");
+    let fetch = async |limit: u32, key: &str| {
+        let path = format!("/endpoints/v1/{slug}?limit={limit}");
+        let request = reader.request(Method::GET, &path);
+        Answer::of(request.header("idempotency-key", key)).await
+    };
+    let large = fetch(200, "large").await.expect(200);
+    assert!(large.body.to_string().len() > 65_536);
+    for _ in 0..2 {
+        let again = fetch(200, "large").await;
+        let again = again.expect_error(409, "IDEMPOTENCY_ANSWER_TOO_LARGE");
+        let execution = again.at("/error/details/execution_id");
+        assert!(
+            execution.as_str().is_some_and(|id| id.starts_with("exe_")),
+            "{execution}"
+        );
+    }
+    fetch(199, "large")
+        .await
+        .expect_error(422, "IDEMPOTENCY_KEY_REUSED");
+    let small = fetch(2, "small").await.expect(200);
+    let again = fetch(2, "small").await.expect(200);
+    assert_eq!(small.body, again.body);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(buyer.balance().await, 94);
+
+    // The seller's own run is free, so its answer is not kept.
+    let seller = &league.seller.client;
+    for _ in 0..2 {
+        let path = format!("/endpoints/v1/{slug}?limit=2");
+        let request = seller.request(Method::GET, &path);
+        let own = Answer::of(request.header("idempotency-key", "own")).await;
+        assert_eq!(own.expect(200).header("idempotency-replayed"), "");
+    }
+}
+
+/// Two sellers may use the same slug: an `Idempotency-Key` that was used at one is not answered with its rows at the other.
+#[tokio::test]
+async fn one_idempotency_key_does_not_confuse_two_sellers() {
+    let (one, other) = (league().await, league().await);
+    let slug = unique("same");
+    let buyer = host().await.buyer(&unique("reader"), 100).await;
+    let mut readers = Vec::new();
+    for league in [&one, &other] {
+        let fields = json!({"slug": slug, "source": {"schema": "public", "table": "matches"},
+            "fields": [{"name": "id"}], "order_by": ["id"]});
+        let endpoint = league.seller.endpoint(&league.connection, fields).await;
+        league.seller.publish(&endpoint, 3).await;
+        let bought = buyer.buy(&endpoint).await;
+        let key = bought.text("/data/endpoint_key/key");
+        readers.push(buyer.client.with_key(&key));
+    }
+    let fetch = async |reader: usize, key: &str| {
+        let path = format!("/endpoints/v1/{slug}?limit=1");
+        let request = readers[reader].request(Method::GET, &path);
+        Answer::of(request.header("idempotency-key", key)).await
+    };
+    fetch(0, "k").await.expect(200);
+    fetch(1, "k")
+        .await
+        .expect_error(422, "IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(buyer.balance().await, 97);
+    let paid = fetch(1, "another").await.expect(200);
+    assert_eq!(
+        paid.at("/data/service/company_handle"),
+        &json!(other.seller.handle)
+    );
+    assert_eq!(buyer.balance().await, 94);
+}

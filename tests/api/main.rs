@@ -20,6 +20,7 @@ mod keys;
 mod maturity;
 mod operators;
 mod paid_faults;
+mod previews;
 mod seller_functions;
 mod seller_tls;
 mod sqlite_source;

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use souk_store::idempotency::Answer;
 
 /// 200 `{"data": …}`.
 pub struct Data<T>(pub T);
@@ -86,6 +87,31 @@ impl Page {
 /// In an answer's extensions: what to keep of it for a replay, when not the answer itself.
 #[derive(Clone)]
 pub(crate) struct Kept(pub Bytes);
+
+/// An answer that can be kept before it is given: it is rendered as it will be.
+pub(crate) trait ToKeep {
+    fn to_keep(&self) -> Result<Answer, Problem>;
+}
+
+impl<T: Serialize> ToKeep for Data<T> {
+    fn to_keep(&self) -> Result<Answer, Problem> {
+        let body = encode(&Envelope { data: &self.0 })?;
+        Ok(Answer::of(StatusCode::OK.as_u16(), None, &body, None))
+    }
+}
+
+impl<T: Serialize> ToKeep for Created<T> {
+    fn to_keep(&self) -> Result<Answer, Problem> {
+        let body = encode(&Envelope { data: &self.data })?;
+        let location = Some(self.location.clone());
+        Ok(Answer::of(
+            StatusCode::CREATED.as_u16(),
+            location,
+            &body,
+            None,
+        ))
+    }
+}
 
 #[derive(Serialize)]
 struct Envelope<'a, T> {

@@ -85,6 +85,27 @@ impl Call {
         }
     }
 
+    /// Spends one call of the key for `thing`, after [`Call::spend`].
+    pub fn spend_each(&mut self, thing: &str, limit: u32) -> Result<(), Problem> {
+        let Some((principal, _)) = &self.caller else {
+            return Ok(());
+        };
+        let taken = principal.buckets().take_each(thing, limit, self.seconds());
+        match taken {
+            Ok(standing) => {
+                let binds = |shown: (Standing, Scope)| standing.remaining <= shown.0.remaining;
+                if self.shown.is_none_or(binds) {
+                    self.shown = Some((standing, Scope::Operation));
+                }
+                Ok(())
+            }
+            Err(standing) => {
+                self.shown = Some((standing, Scope::Operation));
+                Err(self.exceeded(standing, Scope::Operation))
+            }
+        }
+    }
+
     /// Spends one call of the address: for requests that no key answers for.
     pub fn spend_address(&mut self, state: &ApiState) -> Result<(), Problem> {
         match state.limiter().take_address(self.peer, self.seconds()) {

@@ -11,7 +11,8 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{Mounted, path_company};
 use crate::{ApiState, HEADER_KEY};
-use axum::extract::Request;
+use axum::RequestExt;
+use axum::extract::{RawPathParams, Request};
 use http::{HeaderMap, header};
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, KeyType, check_format};
@@ -86,6 +87,13 @@ pub async fn pass(
         false => None,
     };
     call.spend(limits)?;
+    if let Some(limit) = operation.hourly_each {
+        // As the handler will read it: one thing must not have two spellings.
+        let params: RawPathParams = request.extract_parts().await.map_err(Problem::internal)?;
+        for (_, thing) in &params {
+            call.spend_each(thing, limit)?;
+        }
+    }
 
     if let Some(company) = &foreign {
         check_exists(state, company).await?;

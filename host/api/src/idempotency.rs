@@ -1,17 +1,19 @@
 //! `Idempotency-Key`: a retried POST gets the first answer and does nothing twice.
 //!
 //! Operations that are not billed get this from the router ([`once`]). A billed operation asks for its claim itself ([`claim`]), because
-//! its answer is kept in the transaction that posts its charge.
+//! its answer is kept in the transaction that posts its charge. An operation that moves money keeps its answer in the transaction that moves
+//! it ([`Once::keep`]): a host that dies has done both, or neither.
 
 use crate::ApiState;
-use crate::answer::{Kept, json};
+use crate::answer::{Kept, ToKeep, json};
 use crate::body;
 use crate::caller::Caller;
 use crate::finish::Call;
 use crate::problem::{FieldError, Problem};
 use crate::routes::Mounted;
+use crate::state::SWEEP_EVERY;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{FromRequestParts, Request};
 use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -20,7 +22,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use souk_domain::time::{DAY, Timestamp};
+use souk_store::Write;
 use souk_store::idempotency::{self as store, Answer, Scope, Ticket};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 pub const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -41,12 +47,66 @@ pub enum Attempt {
     Replay(Response),
 }
 
-/// Claims the right to execute a billed request until `lapses_at`, if the request carries a key.
+/// The claim that a request came with, if it carries a key, for a handler that keeps its answer itself.
+#[derive(Clone, Default)]
+pub struct Once(Option<Arc<Claimed>>);
+
+struct Claimed {
+    ticket: Ticket,
+    /// The handler has kept its answer.
+    is_kept: AtomicBool,
+}
+
+impl Once {
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.0.as_ref().map(|claimed| &claimed.ticket)
+    }
+
+    /// Keeps an answer in the transaction of what it answers, as its last statement.
+    pub(crate) async fn keep(
+        &self,
+        write: &mut Write,
+        answer: &impl ToKeep,
+    ) -> Result<(), Problem> {
+        let Some(ticket) = self.ticket() else {
+            return Ok(());
+        };
+        if !store::complete(write, ticket, &answer.to_keep()?, kept_until()).await? {
+            return Err(in_progress());
+        }
+        self.note_kept();
+        Ok(())
+    }
+
+    /// The answer was kept. If that is not committed, the request fails, and its claim is given up.
+    pub(crate) fn note_kept(&self) {
+        if let Some(claimed) = &self.0 {
+            claimed.is_kept.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Once {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Once, Infallible> {
+        Ok(parts.extensions.get::<Once>().cloned().unwrap_or_default())
+    }
+}
+
+/// Until when an answer that is given now is kept.
+pub(crate) fn kept_until() -> Timestamp {
+    Timestamp::from(SystemTime::now()).after(KEPT)
+}
+
+/// Claims the right to execute a billed request until `lapses_at`, if the request carries a key. `product`: what it runs, which its path
+/// alone does not say.
 pub async fn claim(
     state: &ApiState,
     caller: &Caller,
     parts: &Parts,
     body: &[u8],
+    product: Option<&str>,
     lapses_at: Timestamp,
 ) -> Result<Attempt, Problem> {
     let Some(key) = key(&parts.headers)? else {
@@ -57,30 +117,69 @@ pub async fn claim(
         route: caller.operation().operation.path,
         key,
     };
+    let bytes_max = state.settings().kept_answer_bytes_max;
     let mut write = state.db().write().await?;
     let claim = store::claim(
         &mut write,
         scope,
-        &fingerprint(parts, body),
+        &fingerprint(parts, body, product),
         caller.now(),
         lapses_at,
+        bytes_max,
     )
     .await?;
-    write.commit().await?;
     match claim {
+        store::Claim::Full => drop(write),
+        _ => write.commit().await?,
+    }
+    match claim {
+        store::Claim::Full => Err(full(bytes_max)),
         store::Claim::Granted(ticket) => Ok(Attempt::First(ticket)),
         store::Claim::Done(answer) => replay(answer).map(Attempt::Replay),
-        store::Claim::InFlight => Err(Problem::conflict(
-            "IDEMPOTENCY_IN_PROGRESS",
-            "a request with this Idempotency-Key is being executed; retry in a moment",
-        )
-        .retry_after(1)),
-        store::Claim::Reused => Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "IDEMPOTENCY_KEY_REUSED",
-            "this Idempotency-Key was used for another request; use a new key for every new request",
-        )),
+        store::Claim::InFlight => Err(in_progress()),
+        store::Claim::Reused => Err(reused()),
     }
+}
+
+fn in_progress() -> Problem {
+    Problem::conflict(
+        "IDEMPOTENCY_IN_PROGRESS",
+        "a request with this Idempotency-Key is being executed; retry in a moment",
+    )
+    .retry_after(1)
+}
+
+pub(crate) fn reused() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "IDEMPOTENCY_KEY_REUSED",
+        "this Idempotency-Key was used for another request; use a new key for every new request",
+    )
+}
+
+/// Nothing was executed: an answer that cannot be kept could not protect its request.
+fn full(bytes_max: i64) -> Problem {
+    let seconds = SWEEP_EVERY.as_secs();
+    Problem::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "IDEMPOTENCY_LIMIT_EXCEEDED",
+        "the answers kept for your company's Idempotency-Keys take all the room they may; they are kept for 24 hours: send fewer requests \
+         with a key, or try again later",
+    )
+    .detail("limit_bytes", bytes_max)
+    .detail("retry_after", seconds)
+    .retry_after(seconds)
+}
+
+fn too_large(answer: Answer) -> Problem {
+    let execution = answer.execution.map(|execution| execution.to_string());
+    Problem::conflict(
+        "IDEMPOTENCY_ANSWER_TOO_LARGE",
+        "the request with this Idempotency-Key was executed, once, and its answer was too large to be kept; send a new key to execute it anew",
+    )
+    .detail("execution_id", execution)
+    .detail("location", answer.location)
+    .detail("answer_bytes_max", store::ANSWER_BYTES_MAX)
 }
 
 /// The refusal of an operation that does nothing without a key.
@@ -120,7 +219,8 @@ where
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
-    let ticket = match claim(&state, &caller, &parts, &bytes, call.now.after(CLAIM)).await {
+    let lapses_at = call.now.after(CLAIM);
+    let ticket = match claim(&state, &caller, &parts, &bytes, None, lapses_at).await {
         Ok(Attempt::First(ticket)) => ticket,
         Ok(Attempt::Replay(response)) => return response,
         Ok(Attempt::Plain) => {
@@ -130,10 +230,18 @@ where
         }
         Err(problem) => return problem.into_response(),
     };
-    let request = Request::from_parts(parts, Body::from(bytes));
+    let claimed = Arc::new(Claimed {
+        ticket,
+        is_kept: AtomicBool::new(false),
+    });
+    let mut request = Request::from_parts(parts, Body::from(bytes));
+    request.extensions_mut().insert(Once(Some(claimed.clone())));
     let work = tokio::spawn(async move {
         let response = handler.call(request, state.clone()).await;
-        keep(&state, &ticket, response)
+        if claimed.is_kept.load(Ordering::Relaxed) && response.status().is_success() {
+            return response;
+        }
+        keep(&state, &claimed.ticket, response)
             .await
             .unwrap_or_else(IntoResponse::into_response)
     });
@@ -154,35 +262,29 @@ async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<R
         .extensions
         .remove::<Kept>()
         .map_or_else(|| bytes.clone(), |kept| kept.0);
-    let answer = Answer {
-        status: i64::from(parts.status.as_u16()),
-        location: parts
-            .headers
-            .get(header::LOCATION)
-            .and_then(|location| location.to_str().ok())
-            .map(str::to_owned),
-        body: String::from_utf8_lossy(&kept).into_owned(),
-    };
+    let location = parts
+        .headers
+        .get(header::LOCATION)
+        .and_then(|location| location.to_str().ok())
+        .map(str::to_owned);
+    let answer = Answer::of(parts.status.as_u16(), location, &kept, None);
     let mut write = state.db().write().await?;
-    store::complete(
-        &mut write,
-        ticket,
-        &answer,
-        Timestamp::from(SystemTime::now()).after(KEPT),
-    )
-    .await?;
+    store::complete(&mut write, ticket, &answer, kept_until()).await?;
     write.commit().await?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
 fn replay(answer: Answer) -> Result<Response, Problem> {
+    let Some(body) = answer.body.clone() else {
+        return Err(too_large(answer));
+    };
     let status = u16::try_from(answer.status)
         .ok()
         .and_then(|status| StatusCode::from_u16(status).ok())
         .unwrap_or(StatusCode::OK);
-    let mut response = match answer.body.is_empty() {
+    let mut response = match body.is_empty() {
         true => status.into_response(),
-        false => json(status, Bytes::from(answer.body)),
+        false => json(status, Bytes::from(body)),
     };
     response
         .headers_mut()
@@ -217,8 +319,8 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-/// SHA-256 over method, path, query and raw body.
-fn fingerprint(parts: &Parts, body: &[u8]) -> String {
+/// SHA-256 over method, path, query and raw body, and the product: on the data route host and key decide which one a path means.
+fn fingerprint(parts: &Parts, body: &[u8], product: Option<&str>) -> String {
     let mut hash = Sha256::new();
     for part in [
         parts.method.as_str().as_bytes(),
@@ -226,6 +328,10 @@ fn fingerprint(parts: &Parts, body: &[u8]) -> String {
         parts.uri.query().unwrap_or_default().as_bytes(),
     ] {
         hash.update(part);
+        hash.update([0]);
+    }
+    if let Some(product) = product {
+        hash.update(product);
         hash.update([0]);
     }
     hash.update(body);

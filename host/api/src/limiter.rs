@@ -17,6 +17,9 @@ const SHARDS: usize = 32;
 const KEYS_PER_SHARD: usize = 2_000;
 /// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
 const ADDRESSES_PER_SHARD: usize = 4_000;
+/// What a key is counted for one by one (the products that it previews) in an hour: about 100 bytes each. A catalogue is browsed with far
+/// fewer; who asks for more in an hour waits.
+const EACH_MAX: usize = 1_000;
 /// Calls that run a connector, in flight at once, per key.
 pub const IN_FLIGHT_MAX: u32 = 128;
 /// Calls that run a connector, in flight in this process, beyond which the hourly limit of keys is halved, and then quartered.
@@ -115,6 +118,8 @@ fn standing(limit: u32, started: u32, used: u32) -> Standing {
 pub struct KeyBuckets {
     key: Window,
     operations: Box<[Window]>,
+    /// Of operations that limit each thing for itself, by the thing.
+    each: Mutex<HashMap<Box<str>, Window>>,
     in_flight: AtomicU32,
 }
 
@@ -130,6 +135,7 @@ impl KeyBuckets {
         KeyBuckets {
             key: Window::default(),
             operations: (0..operations).map(|_| Window::default()).collect(),
+            each: Mutex::default(),
             in_flight: AtomicU32::new(0),
         }
     }
@@ -152,6 +158,24 @@ impl KeyBuckets {
         }
     }
 
+    /// Spends one call for one of the things that are limited each for itself. The caller has spent one of the key, which a refusal gives
+    /// back.
+    pub fn take_each(&self, thing: &str, limit: u32, now: u32) -> Result<Standing, Standing> {
+        let mut each = self.each.lock();
+        if each.len() >= EACH_MAX && !each.contains_key(thing) {
+            each.retain(|_, window| !window.is_over(now));
+            if each.len() >= EACH_MAX {
+                self.key.give_back(now);
+                return Err(standing(limit, now, limit));
+            }
+        }
+        let taken = each.entry(thing.into()).or_default().take(limit, now);
+        if taken.is_err() {
+            self.key.give_back(now);
+        }
+        taken
+    }
+
     pub fn peek(&self, limits: Limits, now: u32) -> (Standing, Scope) {
         let key = self.key.peek(limits.key, now);
         match limits.operation {
@@ -168,7 +192,9 @@ impl KeyBuckets {
     }
 
     fn is_over(&self, now: u32) -> bool {
-        self.key.is_over(now) && self.operations.iter().all(|window| window.is_over(now))
+        self.key.is_over(now)
+            && self.operations.iter().all(|window| window.is_over(now))
+            && self.each.lock().values().all(|window| window.is_over(now))
     }
 }
 
@@ -406,6 +432,32 @@ mod tests {
                 .1,
             Scope::Key
         );
+    }
+
+    /// Each thing has its own window, and there are not more of them than a key may be counted for; a refusal does not spend the key.
+    #[test]
+    fn things_are_limited_each_for_itself() {
+        let buckets = buckets();
+        let limits = Limits {
+            key: 10,
+            operation: None,
+        };
+        let each = |thing: &str, now| {
+            buckets.take(limits, now).unwrap();
+            buckets.take_each(thing, 1, now)
+        };
+        assert!(each("a", NOW).is_ok());
+        for _ in 0..20 {
+            assert_eq!(each("a", NOW).unwrap_err().remaining, 0);
+        }
+        assert!(each("b", NOW).is_ok());
+        assert_eq!(buckets.peek(limits, NOW).0.remaining, 8);
+        for number in 0..2 * EACH_MAX {
+            let _ = buckets.take_each(&number.to_string(), 1, NOW);
+        }
+        assert_eq!(buckets.each.lock().len(), EACH_MAX);
+        assert!(each("late", NOW).is_err());
+        assert!(each("late", NOW + WINDOW_SECONDS).is_ok());
     }
 
     /// Concurrent callers never get more than the limit.

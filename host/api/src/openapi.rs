@@ -159,6 +159,9 @@ fn describe(operation: &Operation, path: &str, id: &str, schemas: &mut Schemas) 
     if let Some(hourly) = operation.hourly {
         members.insert("x-requests-per-hour".to_owned(), hourly.into());
     }
+    if let Some(hourly) = operation.hourly_each {
+        members.insert("x-requests-per-hour-each".to_owned(), hourly.into());
+    }
     if operation.billed {
         members.insert("x-billed".to_owned(), true.into());
     }

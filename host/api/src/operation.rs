@@ -124,6 +124,8 @@ pub struct Operation {
     pub company: CompanyRule,
     /// Calls an hour per key, beside the key's own limit.
     pub hourly: Option<u32>,
+    /// Calls an hour per key for each value of the path's only parameter, beside the key's own limit.
+    pub hourly_each: Option<u32>,
     /// Charges credits: idempotency is part of the charge and is handled by the handler.
     pub billed: bool,
     /// Moves money by itself: refused without an `Idempotency-Key`, since a client that repeats it blindly would move it twice.
@@ -175,6 +177,7 @@ impl Operation {
                 CompanyRule::Unchecked
             },
             hourly: None,
+            hourly_each: None,
             billed: false,
             key_required: false,
             runs_connector: false,
@@ -215,6 +218,17 @@ impl Operation {
         Operation::new(Verb::Delete, id, path)
     }
 
+    /// It changes nothing, so doing it again does no harm: a free test of an asset, say.
+    pub const fn only_reads(&self) -> bool {
+        matches!(
+            self.access,
+            Access::Key {
+                permission: Permission::Read,
+                ..
+            }
+        )
+    }
+
     /// Further paths of the same operation. They must have the same parameters.
     pub const fn aliases(mut self, paths: &'static [&'static str]) -> Operation {
         self.aliases = paths;
@@ -239,6 +253,11 @@ impl Operation {
 
     pub const fn hourly(mut self, calls: u32) -> Operation {
         self.hourly = Some(calls);
+        self
+    }
+
+    pub const fn hourly_each(mut self, calls: u32) -> Operation {
+        self.hourly_each = Some(calls);
         self
     }
 

@@ -190,7 +190,8 @@ where
     T: 'static,
 {
     let operation = &mounted.operation;
-    let keeps_answers = operation.verb == Verb::Post && !operation.billed;
+    let keeps_answers =
+        operation.verb == Verb::Post && !operation.billed && !operation.only_reads();
     match request.headers().get(idempotency::HEADER) {
         None if operation.key_required => idempotency::missing().into_response(),
         Some(_) if keeps_answers => idempotency::once(handler, request, state, mounted, call).await,

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 const KEYS_CACHED: usize = 20_000;
 
 /// Kept answers live for a day, so a few minutes more do not matter.
-const SWEEP_EVERY: Duration = Duration::from_secs(600);
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 /// How often a stopping host looks.
 const DETACHED_POLL: Duration = Duration::from_millis(10);
@@ -33,6 +33,8 @@ pub struct Settings {
     pub endpoint_base_url: String,
     /// Requests an hour of an address that shows no valid key.
     pub address_rate_limit: u32,
+    /// What the kept answers of a company may take together.
+    pub kept_answer_bytes_max: i64,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Host` are believed.
     pub trust_proxy: Vec<IpNet>,
 }
@@ -199,9 +201,15 @@ impl ApiState {
     }
 }
 
-async fn sweep(db: &Db) -> Result<u64, StoreError> {
-    let mut write = db.write().await?;
-    let swept = idempotency::sweep(&mut write, SystemTime::now().into()).await?;
-    write.commit().await?;
-    Ok(swept)
+/// A little at a time, so that charges and everybody else get their turn in between.
+async fn sweep(db: &Db) -> Result<(), StoreError> {
+    let now = SystemTime::now().into();
+    loop {
+        let mut write = db.write().await?;
+        let has_more = idempotency::sweep(&mut write, now).await?;
+        write.commit().await?;
+        if !has_more {
+            return Ok(());
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::App;
 use crate::connections::source::source;
 use crate::failure::{Failure, Refusal};
 use crate::products::{Action, AssetSnapshot, push_member};
+use crate::publish;
 use crate::release::{Released, Withheld};
 use crate::settle::{self, Charge, Payer, Settled, Subject};
 
@@ -43,15 +44,17 @@ pub async fn admit(app: &App, asset: &AssetSnapshot, company: &CompanyId) -> Res
     if asset.row.status == "archived" {
         return Err(Refusal::NotFound);
     }
-    if asset.row.company_id == *company || asset.is_published() {
+    if asset.row.company_id == *company {
         return Ok(());
     }
-    if asset.row.status == "unpublished"
-        && settle::has_purchase(app, company, asset.row.id.as_str()).await?
-    {
-        return Ok(());
+    let is_offered = asset.is_published()
+        || (asset.row.status == "unpublished"
+            && settle::has_purchase(app, company, asset.row.id.as_str()).await?);
+    match is_offered {
+        true if asset.row.is_suspended => Err(Refusal::SellerSuspended),
+        true => Ok(()),
+        false => Err(Refusal::NotFound),
     }
-    Err(Refusal::NotFound)
 }
 
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent.
@@ -88,6 +91,9 @@ pub async fn execute(
         }
     };
     let elapsed = started.elapsed();
+    if purpose == Purpose::Test {
+        publish::keep_tested_asset(app, asset, &released, payer.now).await;
+    }
     let render = |settled: &Settled| {
         let meta = Meta {
             execution: &execution,
@@ -284,7 +290,7 @@ pub(crate) fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// What a preview shows: the result that passed the test at publication.
+/// What a preview shows: the result that passed the test at publication, or the first one after a change.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     /// The result's own members, as they were released; absent when the test had only made-up
@@ -312,7 +318,7 @@ pub(crate) async fn sample(
 
 /// The stored sample as an answer: free, and the same for everybody.
 pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refusal> {
-    let text = asset.row.sample.as_deref().ok_or(Refusal::NotFound)?;
+    let text = asset.row.sample.as_deref().ok_or(Refusal::NoPreview)?;
     let sample: Sample =
         serde_json::from_str(text).map_err(|error| Refusal::Internal(error.to_string()))?;
     let mut out = b"{\"data\":{\"execution_id\":null".to_vec();

@@ -36,6 +36,13 @@ pub enum Refusal {
     /// Without an order that is the same every time, pages would overlap.
     #[error("the table has no primary key: name the columns to sort by in order_by")]
     NoOrder,
+    /// It was changed since its sample was taken, or never tested.
+    #[error(
+        "this product has no preview at the moment; it gets one when its seller tests or publishes it"
+    )]
+    NoPreview,
+    #[error("the seller of this product is suspended; nothing was run and nothing charged")]
+    SellerSuspended,
     #[error(transparent)]
     Withheld(#[from] Withheld),
     #[error(transparent)]

@@ -40,15 +40,17 @@ pub async fn admit(
     if endpoint.row.status == "archived" {
         return Err(Refusal::NotFound);
     }
-    if endpoint.row.company_id == *company || endpoint.is_published() {
+    if endpoint.row.company_id == *company {
         return Ok(());
     }
-    if endpoint.row.status == "unpublished"
-        && settle::has_purchase(app, company, endpoint.row.id.as_str()).await?
-    {
-        return Ok(());
+    let is_offered = endpoint.is_published()
+        || (endpoint.row.status == "unpublished"
+            && settle::has_purchase(app, company, endpoint.row.id.as_str()).await?);
+    match is_offered {
+        true if endpoint.row.is_suspended => Err(Refusal::SellerSuspended),
+        true => Ok(()),
+        false => Err(Refusal::NotFound),
     }
-    Err(Refusal::NotFound)
 }
 
 /// What is fetched.
@@ -533,7 +535,7 @@ fn push_license(out: &mut Vec<u8>, ai_training: bool) {
 
 /// The stored rows as an answer: free, and the same for everybody.
 pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refusal> {
-    let rows = endpoint.row.sample.as_deref().ok_or(Refusal::NotFound)?;
+    let rows = endpoint.row.sample.as_deref().ok_or(Refusal::NoPreview)?;
     let mut out = b"{\"data\":{\"response\":{\"data\":".to_vec();
     out.extend_from_slice(rows.as_bytes());
     out.extend_from_slice(b"},\"service\":{");
@@ -551,10 +553,7 @@ pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>
             .map_or(0, |price| price.credits.get()),
     );
     out.extend_from_slice(b",\"reason\":\"preview\"},\"execution\":{\"execution_time_ms\":0");
-    let taken_at = endpoint
-        .row
-        .published_at
-        .unwrap_or(Timestamp::from_micros(0));
+    let taken_at = endpoint.row.sampled_at.unwrap_or(Timestamp::from_micros(0));
     push_member(&mut out, "data_freshness", &taken_at.to_string());
     out.extend_from_slice(b"},");
     push_license(&mut out, endpoint.row.written.allow_ai_training);

@@ -1,5 +1,6 @@
 //! Publishing: a product goes on the market only when it has a price and its test passes, and what
-//! the test returned becomes its preview.
+//! the test returned becomes its preview. A change of what is sold takes the preview away; the next
+//! test, or publication, makes a new one.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use souk_store::{Topic, assets, endpoints};
 use crate::App;
 use crate::execute::{self, Sample};
 use crate::failure::{Failure, Refusal};
-use crate::fetch::{self, PREVIEW_ROWS};
-use crate::products::{self, AssetSnapshot};
+use crate::fetch::{self, PREVIEW_ROWS, Tested};
+use crate::products::{self, AssetSnapshot, EndpointSnapshot};
 use crate::release::{Released, Withheld};
 use crate::settle::Payer;
 
@@ -103,6 +104,93 @@ pub async fn endpoint(
     Ok(())
 }
 
+/// Whether what a preview shows is still what the asset would answer: else its seller has withdrawn it.
+pub fn asset_sample_holds(before: &assets::Written, after: &assets::Written) -> bool {
+    let shown = |asset: &assets::Written| {
+        (
+            asset.connection_id.clone(),
+            (asset.source_kind.clone(), asset.source.clone()),
+            asset.parameters.clone(),
+            asset.result_type.clone(),
+            (asset.visualization.clone(), asset.prediction.clone()),
+            asset.privacy.clone(),
+            asset.freshness_column.clone(),
+        )
+    };
+    shown(before) == shown(after)
+}
+
+/// The same of an endpoint. Filters and limits change what can be asked for, not what the first rows are.
+pub fn endpoint_sample_holds(before: &endpoints::Written, after: &endpoints::Written) -> bool {
+    let shown = |endpoint: &endpoints::Written| {
+        (
+            endpoint.connection_id.clone(),
+            (
+                endpoint.source_schema.clone(),
+                endpoint.source_table.clone(),
+            ),
+            endpoint.sql_logic.clone(),
+            endpoint.fields.clone(),
+            endpoint.order_by.clone(),
+        )
+    };
+    shown(before) == shown(after)
+}
+
+/// Gives an asset without a preview one: what a test of it has just returned.
+pub(crate) async fn keep_tested_asset(
+    app: &App,
+    asset: &AssetSnapshot,
+    released: &Released,
+    taken_at: Timestamp,
+) {
+    if asset.row.sample.is_some() {
+        return;
+    }
+    let kept = async {
+        let sample = sample_of(released, taken_at)?;
+        let sample =
+            serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
+        let mut tx = app.db.write().await?;
+        assets::keep_sample(&mut tx, &asset.row.id, asset.row.updated_at, &sample).await?;
+        tx.touch(Topic::Asset, asset.row.id.as_str());
+        tx.commit().await?;
+        Ok::<_, Refusal>(())
+    };
+    // The test has passed all the same, and the next one tries again.
+    if let Err(error) = kept.await {
+        tracing::warn!(%error, asset = %asset.row.id, "a tested asset got no preview");
+    }
+}
+
+/// Gives an endpoint without a preview one: the first rows of a test.
+pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested: &Tested) {
+    if endpoint.row.sample.is_some() {
+        return;
+    }
+    let row = &endpoint.row;
+    let kept = async {
+        let sample = first_rows(&tested.rows)?;
+        let mut tx = app.db.write().await?;
+        let now = app.clock.now();
+        endpoints::keep_sample(&mut tx, &row.id, row.updated_at, &sample, now).await?;
+        tx.touch(Topic::Endpoint, row.id.as_str());
+        tx.commit().await?;
+        Ok::<_, Refusal>(())
+    };
+    if let Err(error) = kept.await {
+        tracing::warn!(%error, endpoint = %row.id, "a tested endpoint got no preview");
+    }
+}
+
+/// A test may show more rows than a preview.
+fn first_rows(rows: &[u8]) -> Result<String, Refusal> {
+    let unreadable = |error: serde_json::Error| Refusal::Internal(error.to_string());
+    let mut rows: Vec<&RawValue> = serde_json::from_slice(rows).map_err(unreadable)?;
+    rows.truncate(PREVIEW_ROWS as usize);
+    serde_json::to_string(&rows).map_err(unreadable)
+}
+
 /// `updated_at` is also the version that an update is checked against: it must move.
 pub fn later(before: Timestamp, now: Timestamp) -> Timestamp {
     now.max(Timestamp::from_micros(before.micros() + 1))
@@ -129,7 +217,9 @@ async fn sample(
             .map(|((name, _), text)| (*name, Raw::Query(text))),
     );
     match execute::sample(app, asset, &all, payer).await {
-        Ok(released) => keep(released, payer.now),
+        Ok(released) => {
+            sample_of(&released, payer.now).map_err(|error| Failure::before(true, error))
+        }
         // Made-up values may find nothing, or be refused: that says nothing about the asset.
         Err(failure) if !made_up.is_empty() && is_about_values(&failure.refusal) => Ok(Sample {
             result: None,
@@ -148,10 +238,10 @@ fn is_about_values(refusal: &Refusal) -> bool {
     }
 }
 
-fn keep(released: Released, taken_at: Timestamp) -> Result<Sample, Failure> {
+fn sample_of(released: &Released, taken_at: Timestamp) -> Result<Sample, Refusal> {
     let text = format!("{{{}}}", String::from_utf8_lossy(&released.members));
-    let result = RawValue::from_string(text)
-        .map_err(|error| Failure::before(true, Refusal::Internal(error.to_string())))?;
+    let result =
+        RawValue::from_string(text).map_err(|error| Refusal::Internal(error.to_string()))?;
     Ok(Sample {
         result: Some(result),
         data_freshness: released.freshness.map(Timestamp::from_micros),

@@ -36,7 +36,7 @@ pub struct Payer<'a> {
     pub key: &'a KeyId,
     pub request: &'a RequestId,
     pub now: Timestamp,
-    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge.
+    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
     pub ticket: Option<&'a Ticket>,
 }
 
@@ -282,7 +282,7 @@ pub(crate) async fn finish(
             };
             let body = render(&settled);
             if let Some(ticket) = payer.ticket {
-                keep(app, ticket, &body, payer.now).await?;
+                give_up(app, ticket).await?;
             }
             let mut run = run(payer, subject, billing, Outcome::Succeeded, elapsed);
             (run.price, run.purchase, run.rows, run.bytes) =
@@ -316,7 +316,11 @@ pub(crate) async fn finish(
             );
             (run.price, run.purchase, run.rows, run.bytes) =
                 (Some(price), Some(purchase), rows as i64, bytes as i64);
-            let idempotency = payer.ticket.map(|ticket| entry(ticket, &body, payer.now));
+            let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
+                ticket: ticket.clone(),
+                answer: Answer::of(200, None, &body, Some(subject.execution)),
+                expires_at: payer.now.after(ANSWER_KEPT),
+            });
             match app.teller.post(hold, Receipt { run, idempotency }).await {
                 Ok(_) => Ok(body),
                 Err(error) => Err(refusal(error)),
@@ -375,29 +379,11 @@ async fn purchase(
     }
 }
 
-/// Keeps the answer of a free run for a retry.
-async fn keep(app: &App, ticket: &Ticket, body: &[u8], now: Timestamp) -> Result<(), Refusal> {
-    let answer = Answer {
-        status: 200,
-        location: None,
-        body: String::from_utf8_lossy(body).into_owned(),
-    };
+/// The answer of a free run is not kept: running it again costs nothing.
+async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Refusal> {
     let mut tx = app.db.write().await?;
-    idempotency::complete(&mut tx, ticket, &answer, now.after(ANSWER_KEPT)).await?;
+    idempotency::release(&mut tx, ticket).await?;
     Ok(tx.commit().await?)
-}
-
-fn entry(ticket: &Ticket, body: &[u8], now: Timestamp) -> IdempotencyEntry {
-    IdempotencyEntry {
-        company: ticket.scope.company.clone(),
-        route: ticket.scope.route.to_owned(),
-        key: ticket.scope.key.clone(),
-        ticket: ticket.id.clone(),
-        status: 200,
-        location: None,
-        body: String::from_utf8_lossy(body).into_owned(),
-        expires_at: now.after(ANSWER_KEPT),
-    }
 }
 
 fn run(

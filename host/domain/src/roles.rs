@@ -269,7 +269,8 @@ impl Grant {
         }
     }
 
-    fn check_covers(self, wanted: Grant) -> Result<(), GrantError> {
+    /// Whether the holder of this grant may hand out `wanted`: it has that role and all of these permissions.
+    pub fn check_covers(self, wanted: Grant) -> Result<(), GrantError> {
         if wanted.role > self.role {
             return Err(GrantError::RoleAboveOwn {
                 own: self.role,

@@ -5,6 +5,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::companies::CompanyStatus;
 use crate::{Fields, StoreError, Write};
 
 #[derive(Debug, Clone)]
@@ -16,9 +17,11 @@ pub struct Asset {
     pub user_id: UserId,
     pub written: Written,
     pub status: String,
-    /// The result of the test that let it be published.
+    /// What its preview shows: the result of a test of what it is now.
     pub sample: Option<String>,
     pub saved_schema: Option<String>,
+    /// The owner's company is suspended.
+    pub is_suspended: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub published_at: Option<Timestamp>,
@@ -68,7 +71,7 @@ const COLUMNS: &str = "a.id, a.company_id, c.handle, a.user_id, a.connection_id,
      a.description, a.category, a.sport, a.labels, a.source_kind, a.source, a.parameters, a.result_type, a.unit, \
      a.visualization, a.prediction, a.privacy, a.freshness_column, a.timeout_ms, \
      CAST(a.allow_ai_training AS BIGINT) AS allow_ai_training, a.status, a.sample, a.saved_schema, a.created_at, \
-     a.updated_at, a.published_at \
+     a.updated_at, a.published_at, c.status AS company_status \
      FROM assets a JOIN companies c ON c.id = a.company_id";
 
 /// `StoreError::Conflict`: the company has an asset with this slug.
@@ -205,20 +208,22 @@ pub async fn list(
 }
 
 /// Replaces what a client may write, if nobody else did since `read_at`. False: somebody did.
-/// `StoreError::Conflict`: the slug is taken.
+/// `keeps_sample`: the preview still shows what the asset is. `StoreError::Conflict`: the slug is taken.
 pub async fn update(
     tx: &mut Write,
     company: &CompanyId,
     id: &AssetId,
     read_at: Timestamp,
     written: &Written,
+    keeps_sample: bool,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE assets SET connection_id = $1, asset_type = $2, name = $3, slug = $4, description = $5, \
          category = $6, sport = $7, labels = $8, source_kind = $9, source = $10, parameters = $11, \
          result_type = $12, unit = $13, visualization = $14, prediction = $15, privacy = $16, \
-         freshness_column = $17, timeout_ms = $18, allow_ai_training = $19, updated_at = $20 \
+         freshness_column = $17, timeout_ms = $18, allow_ai_training = $19, updated_at = $20, \
+         sample = CASE WHEN CAST($24 AS BIGINT) = 1 THEN sample ELSE NULL END \
          WHERE id = $21 AND company_id = $22 AND updated_at = $23 AND status <> 'archived'",
     )
     .bind(written.connection_id.as_str())
@@ -244,9 +249,28 @@ pub async fn update(
     .bind(id.as_str())
     .bind(company.as_str())
     .bind(read_at.micros())
+    .bind(i64::from(keeps_sample))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Keeps what a test returned for the preview of an asset that has none, unless the asset changed since `read_at`. Nothing else changes.
+pub async fn keep_sample(
+    tx: &mut Write,
+    id: &AssetId,
+    read_at: Timestamp,
+    sample: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE assets SET sample = $1 WHERE id = $2 AND updated_at = $3 AND sample IS NULL",
+    )
+    .bind(sample)
+    .bind(id.as_str())
+    .bind(read_at.micros())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Publishes what was tested: refused (false) when the asset changed since `read_at`.
@@ -323,6 +347,7 @@ fn asset(row: &AnyRow) -> Result<Asset, StoreError> {
         status: row.try_get("status")?,
         sample: row.try_get("sample")?,
         saved_schema: row.try_get("saved_schema")?,
+        is_suspended: row.text("company_status")? != CompanyStatus::Active.as_str(),
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
         published_at: row.time_opt("published_at")?,

@@ -5,6 +5,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::companies::CompanyStatus;
 use crate::{Fields, StoreError, Write};
 
 #[derive(Debug, Clone)]
@@ -18,8 +19,12 @@ pub struct Endpoint {
     pub status: String,
     /// What the last test learnt of the source.
     pub learned: Option<String>,
-    /// The rows that every preview shows.
+    /// The rows that every preview shows: of a test of what it is now.
     pub sample: Option<String>,
+    /// When they were taken.
+    pub sampled_at: Option<Timestamp>,
+    /// The owner's company is suspended.
+    pub is_suspended: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub published_at: Option<Timestamp>,
@@ -67,7 +72,8 @@ pub enum Sort {
 const COLUMNS: &str = "e.id, e.company_id, c.handle, e.user_id, e.connection_id, e.name, e.slug, e.description, \
      e.category, e.labels, e.source_schema, e.source_table, e.sql_logic, e.fields, e.order_by, e.filters, \
      e.default_limit, e.max_limit, e.timeout_ms, CAST(e.allow_ai_training AS BIGINT) AS allow_ai_training, \
-     e.status, e.learned, e.sample, e.created_at, e.updated_at, e.published_at \
+     e.status, e.learned, e.sample, e.sampled_at, e.created_at, e.updated_at, e.published_at, \
+     c.status AS company_status \
      FROM endpoints e JOIN companies c ON c.id = e.company_id";
 
 /// `StoreError::Conflict`: the company has an endpoint with this slug.
@@ -214,20 +220,22 @@ fn containing(part: &str) -> String {
 }
 
 /// Replaces what a client may write, if nobody else did since `read_at`. False: somebody did.
-/// What was learnt of the source is forgotten. `StoreError::Conflict`: the slug is taken.
+/// What was learnt of the source is forgotten. `keeps_sample`: the preview still shows what the endpoint is.
+/// `StoreError::Conflict`: the slug is taken.
 pub async fn update(
     tx: &mut Write,
     company: &CompanyId,
     id: &EndpointId,
     read_at: Timestamp,
     written: &Written,
+    keeps_sample: bool,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE endpoints SET connection_id = $1, name = $2, slug = $3, description = $4, category = $5, \
          labels = $6, source_schema = $7, source_table = $8, sql_logic = $9, fields = $10, order_by = $11, \
          filters = $12, default_limit = $13, max_limit = $14, timeout_ms = $15, allow_ai_training = $16, \
-         learned = NULL, updated_at = $17 \
+         learned = NULL, updated_at = $17, sample = CASE WHEN CAST($21 AS BIGINT) = 1 THEN sample ELSE NULL END \
          WHERE id = $18 AND company_id = $19 AND updated_at = $20 AND status <> 'archived'",
     )
     .bind(written.connection_id.as_str())
@@ -250,9 +258,30 @@ pub async fn update(
     .bind(id.as_str())
     .bind(company.as_str())
     .bind(read_at.micros())
+    .bind(i64::from(keeps_sample))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Keeps rows of a test for the preview of an endpoint that has none, unless the endpoint changed since `read_at`. Nothing else changes.
+pub async fn keep_sample(
+    tx: &mut Write,
+    id: &EndpointId,
+    read_at: Timestamp,
+    sample: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE endpoints SET sample = $1, sampled_at = $2 WHERE id = $3 AND updated_at = $4 AND sample IS NULL",
+    )
+    .bind(sample)
+    .bind(now.micros())
+    .bind(id.as_str())
+    .bind(read_at.micros())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Publishes what was tested: refused (false) when the endpoint changed since `read_at`.
@@ -269,7 +298,7 @@ pub async fn publish(
 ) -> Result<bool, StoreError> {
     let done = sqlx::query(
         "UPDATE endpoints SET status = 'published', learned = $1, sample = $2, allow_ai_training = $3, \
-         published_at = $4, updated_at = $4 \
+         published_at = $4, updated_at = $4, sampled_at = $4 \
          WHERE id = $5 AND company_id = $6 AND updated_at = $7 AND status <> 'archived'",
     )
     .bind(learned)
@@ -332,6 +361,8 @@ fn endpoint(row: &AnyRow) -> Result<Endpoint, StoreError> {
         status: row.try_get("status")?,
         learned: row.try_get("learned")?,
         sample: row.try_get("sample")?,
+        sampled_at: row.time_opt("sampled_at")?,
+        is_suspended: row.text("company_status")? != CompanyStatus::Active.as_str(),
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
         published_at: row.time_opt("published_at")?,

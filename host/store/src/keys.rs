@@ -350,8 +350,40 @@ pub async fn deactivate_of_endpoint(
     .bind(deactivation.reason_code)
     .fetch_all(&mut **write)
     .await?;
+    tell_revoked(write, &deactivated, deactivation).await
+}
+
+/// Deactivates every key that a purchase provisioned, those that were rotated and live on for a grace period included.
+pub async fn deactivate_of_purchase(
+    write: &mut Write,
+    buyer: &CompanyId,
+    purchase: &PurchaseId,
+    deactivation: &Deactivation<'_>,
+) -> Result<(), StoreError> {
+    let deactivated = sqlx::query(
+        "UPDATE api_keys
+         SET deactivated_at = $3, revoked_by = $4, revocation_reason = $5, reason_code = $6, updated_at = $3
+         WHERE company_id = $1 AND purchase_id = $2 AND (deactivated_at IS NULL OR deactivated_at > $3)
+         RETURNING id, company_id",
+    )
+    .bind(buyer.as_str())
+    .bind(purchase.as_str())
+    .bind(deactivation.at.micros())
+    .bind(deactivation.by)
+    .bind(deactivation.reason)
+    .bind(deactivation.reason_code)
+    .fetch_all(&mut **write)
+    .await?;
+    tell_revoked(write, &deactivated, deactivation).await
+}
+
+async fn tell_revoked(
+    write: &mut Write,
+    deactivated: &[AnyRow],
+    deactivation: &Deactivation<'_>,
+) -> Result<(), StoreError> {
     let mut revoked = Vec::with_capacity(deactivated.len());
-    for row in &deactivated {
+    for row in deactivated {
         let (id, company) = (row.id("id")?, row.id("company_id")?);
         write.touch(Topic::Key, &id);
         let key = get(write, &company, &id)

@@ -37,6 +37,8 @@ pub struct Listing {
     /// The reader's active purchase, and the endpoint key that was provisioned for it.
     pub purchase: Option<(PurchaseId, Option<KeyId>)>,
     pub published_at: Option<Timestamp>,
+    /// There is something for a preview to show.
+    pub has_sample: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,18 +67,20 @@ pub struct Filter<'a> {
 }
 
 const COLUMNS: &str = "p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
-    p.description, p.category, p.sport, p.labels, p.allow_ai_training, p.result_type, p.fields, p.learned, p.published_at,
+    p.description, p.category, p.sport, p.labels, p.allow_ai_training, p.result_type, p.fields, p.learned, p.published_at, p.has_sample,
     r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id";
 
 /// `$1`: the reader; `$2`: now; `$3`: one product, or NULL.
 const FROM: &str = "
     FROM (SELECT 'asset' AS product_type, a.id, a.company_id, a.name, a.slug, a.description, a.category, a.sport, a.labels,
-                 a.allow_ai_training, a.result_type, CAST(NULL AS TEXT) AS fields, CAST(NULL AS TEXT) AS learned, a.published_at
+                 a.allow_ai_training, a.result_type, CAST(NULL AS TEXT) AS fields, CAST(NULL AS TEXT) AS learned, a.published_at,
+                 CAST(CASE WHEN a.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample
           FROM assets a
           WHERE a.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR a.id = $3)
           UNION ALL
           SELECT 'endpoint', e.id, e.company_id, e.name, e.slug, e.description, e.category, CAST(NULL AS TEXT), e.labels,
-                 e.allow_ai_training, CAST(NULL AS TEXT), e.fields, e.learned, e.published_at
+                 e.allow_ai_training, CAST(NULL AS TEXT), e.fields, e.learned, e.published_at,
+                 CAST(CASE WHEN e.sample IS NULL THEN 0 ELSE 1 END AS BIGINT)
           FROM endpoints e
           WHERE e.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR e.id = $3)) p
     JOIN companies c ON c.id = p.company_id AND c.status = 'active'
@@ -250,5 +254,6 @@ fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
         price,
         purchase,
         published_at: row.time_opt("published_at")?,
+        has_sample: row.flag("has_sample")?,
     })
 }

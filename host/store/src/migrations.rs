@@ -46,6 +46,16 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "charge log",
         include_str!("../migrations/0010_charge_log.sql"),
     ),
+    (
+        12,
+        "kept answers",
+        include_str!("../migrations/0012_kept_answers.sql"),
+    ),
+    (
+        13,
+        "samples",
+        include_str!("../migrations/0013_samples.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

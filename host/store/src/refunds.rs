@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use crate::statements;
 use souk_domain::ids::{CompanyId, KeyId, TransactionId};
-use souk_domain::money::{Credits, split};
+use souk_domain::money::{Credits, UsdCents, split};
 use souk_domain::time::Timestamp;
 
 /// Why a charge is not taken back.
@@ -18,14 +18,17 @@ pub enum RefundError {
     NotACharge(TransactionType),
     #[error("the charge was refunded before")]
     Refunded,
+    /// Somebody else would pay for it.
+    #[error("the seller's share is {share}, and only {cover} is pending or payable")]
+    NotCovered { share: UsdCents, cover: UsdCents },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Refunds `charge`, if `seller` (when given) earned by it.
+/// Refunds `charge`, if `seller` (when given) earned by it and can pay its share of it.
 ///
-/// The seller's share comes out of what is pending, and out of what is payable where that does not suffice; the latter may thereby fall
-/// below zero, and then later earnings fill it up.
+/// The seller's share comes out of what is pending, else out of what is payable, or out of both where neither suffices. When the seller is
+/// not asked, what is payable may thereby fall below zero, and then later earnings fill it up: until then the platform pays.
 pub async fn refund(
     write: &mut Write,
     charge: &TransactionId,
@@ -62,23 +65,40 @@ pub async fn refund(
         ];
         accounts::open_and_lock(write, all).await?;
     }
-    let source = if ledger::balance(write, &pending).await? >= shares.seller {
-        pending
+    let payable = Account::SellerPayable(earner.clone());
+    let is_pending = ledger::balance(write, &pending).await?.max(UsdCents::ZERO);
+    let is_payable = ledger::balance(write, &payable).await?;
+    let cover = UsdCents::new(is_pending.get() + is_payable.get());
+    if seller.is_some() && cover < shares.seller {
+        // A charge that was taken back before needs no cover any more.
+        check_not_refunded(write, &charge.id).await?;
+        let share = shares.seller;
+        return Err(RefundError::NotCovered { share, cover });
+    }
+    let out_of_pending = if is_pending >= shares.seller {
+        shares.seller
+    } else if is_payable >= shares.seller {
+        UsdCents::ZERO
+    } else if cover >= shares.seller {
+        is_pending
     } else {
-        Account::SellerPayable(earner.clone())
+        UsdCents::ZERO
     };
-    let entries = [
-        Entry {
-            from: source,
-            to: buyer.clone(),
-            amount: shares.seller,
-        },
-        Entry {
-            from: Account::PlatformRevenue,
-            to: buyer,
-            amount: shares.platform,
-        },
+    let out_of_payable = UsdCents::new(shares.seller.get() - out_of_pending.get());
+    let parts = [
+        (pending, out_of_pending),
+        (payable, out_of_payable),
+        (Account::PlatformRevenue, shares.platform),
     ];
+    let entries: Vec<Entry> = parts
+        .into_iter()
+        .filter(|(_, amount)| amount.get() > 0)
+        .map(|(from, amount)| Entry {
+            from,
+            to: buyer.clone(),
+            amount,
+        })
+        .collect();
     let refund = Transaction {
         seller: Some(earner),
         product_type: charge.product_type,
@@ -100,5 +120,17 @@ pub async fn refund(
         Ok(refund) => Ok(refund),
         Err(StoreError::Conflict) => Err(RefundError::Refunded),
         Err(error) => Err(error.into()),
+    }
+}
+
+async fn check_not_refunded(write: &mut Write, charge: &TransactionId) -> Result<(), RefundError> {
+    let refund = sqlx::query("SELECT id FROM transactions WHERE reversal_of = $1")
+        .bind(charge.as_str())
+        .fetch_optional(&mut **write)
+        .await
+        .map_err(StoreError::from)?;
+    match refund {
+        Some(_) => Err(RefundError::Refunded),
+        None => Ok(()),
     }
 }

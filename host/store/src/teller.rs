@@ -19,6 +19,7 @@ use crate::accounts::{self, Account};
 use crate::db::{self, Db};
 use crate::error::StoreError;
 use crate::executions::Run;
+use crate::idempotency::{Answer, Ticket};
 use purses::Purses;
 use recorder::Recorder;
 use souk_domain::ids::{CompanyId, ExecutionId, KeyId, TransactionId};
@@ -87,13 +88,8 @@ pub struct Receipt {
 /// The answer to a request with an idempotency key, for the claim that `ticket` holds.
 #[derive(Debug, Clone)]
 pub struct IdempotencyEntry {
-    pub company: CompanyId,
-    pub route: String,
-    pub key: String,
-    pub ticket: String,
-    pub status: i64,
-    pub location: Option<String>,
-    pub body: String,
+    pub ticket: Ticket,
+    pub answer: Answer,
     pub expires_at: Timestamp,
 }
 
@@ -132,6 +128,15 @@ impl Standing {
     /// What may be spent.
     pub const fn available(&self) -> i64 {
         self.posted - self.held
+    }
+
+    /// When a hold of `amount` has been spent. `None`: it was not there, or not covered.
+    fn without(self, amount: Credits) -> Option<Standing> {
+        let is_covered = self.held >= amount.get() && self.posted >= self.held;
+        is_covered.then(|| Standing {
+            posted: self.posted - amount.get(),
+            held: self.held - amount.get(),
+        })
     }
 }
 
@@ -362,5 +367,98 @@ impl KeyUse {
             at,
             failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executions::{Billing, Outcome};
+    use crate::{OpenOptions, ledger};
+    use souk_domain::ids::{AssetId, RequestId};
+    use souk_domain::products::Product;
+    use std::time::Duration;
+
+    fn run(buyer: &CompanyId) -> Run {
+        Run {
+            id: ExecutionId::generate_at(db::now()),
+            company: buyer.clone(),
+            seller: CompanyId::generate(),
+            product: Product::Asset(AssetId::generate()),
+            purchase: None,
+            price: None,
+            key: KeyId::generate(),
+            request: RequestId::generate_at(db::now()),
+            outcome: Outcome::Succeeded,
+            billing: Billing::Charged,
+            rows: 1,
+            bytes: 1,
+            started_at: db::now(),
+            duration_us: 1,
+        }
+    }
+
+    async fn hold(teller: &Teller, buyer: &CompanyId, credits: i64) -> (Hold, Receipt) {
+        let run = run(buyer);
+        let request = HoldRequest {
+            execution: run.id.clone(),
+            buyer: buyer.clone(),
+            amount: Credits::new(credits).unwrap(),
+            expires_at: db::now().after(Duration::from_secs(60)),
+        };
+        let receipt = Receipt {
+            run,
+            idempotency: None,
+        };
+        (teller.hold(request).await.unwrap(), receipt)
+    }
+
+    /// A balance in memory that does not cover a hold, which only a defect can cause, fails that charge, which gets into neither the log nor
+    /// the books; everybody else goes on being charged.
+    #[tokio::test]
+    async fn a_charge_that_memory_does_not_cover_fails_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("a.db").display());
+        let db = Db::open(&OpenOptions::new(url)).await.unwrap();
+        let teller = Teller::open(&db).await.unwrap();
+        let buyers = [CompanyId::generate(), CompanyId::generate()];
+        for buyer in &buyers {
+            let mut write = db.write().await.unwrap();
+            let credits = Credits::new(100).unwrap();
+            ledger::grant(&mut write, buyer, credits, "x", None, db::now())
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+        }
+        let [wrong, right] = &buyers;
+        let (spoilt, receipt) = hold(&teller, wrong, 7).await;
+        let (good, other) = hold(&teller, right, 7).await;
+        // As if somebody else had given it back.
+        let Keeper::Memory(purses) = &teller.inner.keeper else {
+            panic!("a store of its own")
+        };
+        purses.release(wrong, Credits::new(3).unwrap());
+        let (refused, posted) =
+            tokio::join!(teller.post(spoilt, receipt), teller.post(good, other));
+        assert!(
+            matches!(refused, Err(PostError::NotBooked(_))),
+            "{refused:?}"
+        );
+        assert_eq!(posted.unwrap().balance_credits, Some(93));
+        let (hold, receipt) = hold(&teller, right, 1).await;
+        assert_eq!(
+            teller.post(hold, receipt).await.unwrap().balance_credits,
+            Some(92)
+        );
+        teller.flush().await;
+        assert_eq!(teller.standing(wrong).await.unwrap().posted, 100);
+        let mut read = db.read().await.unwrap();
+        let balance = accounts::balance(&mut read, &Account::Buyer(wrong.clone())).await;
+        assert_eq!(balance.unwrap().get(), 100 * CENTS_PER_CREDIT);
+        drop(read);
+        let found = crate::reconciliation::reconcile(&db, db::now())
+            .await
+            .unwrap();
+        assert!(found.is_balanced(), "{found:?}");
     }
 }

@@ -67,6 +67,15 @@ pub struct NewTopUp<'a> {
     pub provider: &'a str,
     pub payment_method: Option<&'a str>,
     pub key: &'a KeyId,
+    /// Whose `Idempotency-Key` it is begun under, and which.
+    pub idempotency_key: Option<&'a str>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, company_id, credits, provider, payment_method, status, provider_reference, checkout_url, failure_reason, reference,
+         created_at, settled_at"
+    };
 }
 
 pub async fn insert(
@@ -75,8 +84,8 @@ pub async fn insert(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO top_ups (id, company_id, credits, provider, payment_method, status, api_key_id, created_at)
-         VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7)",
+        "INSERT INTO top_ups (id, company_id, credits, provider, payment_method, status, api_key_id, created_at, idempotency_key)
+         VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7, $8)",
     )
     .bind(new.id.as_str())
     .bind(new.company.as_str())
@@ -85,9 +94,37 @@ pub async fn insert(
     .bind(new.payment_method)
     .bind(new.key.as_str())
     .bind(now.micros())
+    .bind(new.idempotency_key)
     .execute(&mut **write)
     .await?;
     Ok(())
+}
+
+/// What a company began under an `Idempotency-Key` after `since`, and has neither failed nor waits for another provider than this: the request
+/// that began it may have died before its answer was kept.
+pub async fn begun_under(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    idempotency_key: &str,
+    provider: &str,
+    since: Timestamp,
+) -> Result<Option<TopUp>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM top_ups
+         WHERE company_id = $1 AND idempotency_key = $2 AND created_at > $4
+           AND (status = 'settled' OR (status = 'pending' AND provider = $3))
+         ORDER BY created_at DESC
+         LIMIT 1"
+    ))
+    .bind(company.as_str())
+    .bind(idempotency_key)
+    .bind(provider)
+    .bind(since.micros())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
 }
 
 /// Notes where the company pays. The payment may have arrived already.
@@ -162,13 +199,6 @@ pub async fn fail(write: &mut Write, id: &TopUpId, reason: &str) -> Result<bool,
     .execute(&mut **write)
     .await?;
     Ok(failed.rows_affected() == 1)
-}
-
-macro_rules! columns {
-    () => {
-        "id, company_id, credits, provider, payment_method, status, provider_reference, checkout_url, failure_reason, reference,
-         created_at, settled_at"
-    };
 }
 
 /// Of whatever company: for staff and for providers' events, which name no company.

@@ -82,9 +82,17 @@ async fn an_asset_is_changed_and_published_only_as_it_was_read() {
             .await
             .unwrap();
         assert!(
-            assets::update(&mut tx, &owner, &id, NOW, &asset("Two", "two"), after(1))
-                .await
-                .unwrap()
+            assets::update(
+                &mut tx,
+                &owner,
+                &id,
+                NOW,
+                &asset("Two", "two"),
+                true,
+                after(1)
+            )
+            .await
+            .unwrap()
         );
         assert!(
             !assets::update(
@@ -93,6 +101,7 @@ async fn an_asset_is_changed_and_published_only_as_it_was_read() {
                 &id,
                 NOW,
                 &asset("Three", "three"),
+                true,
                 after(2)
             )
             .await

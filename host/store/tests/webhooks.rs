@@ -82,6 +82,7 @@ async fn top_up(db: &Db, market: &Market) -> TopUpId {
         provider: "manual",
         payment_method: None,
         key: &market.key,
+        idempotency_key: None,
     };
     let mut write = db.write().await.unwrap();
     top_ups::insert(&mut write, &new, db::now()).await.unwrap();

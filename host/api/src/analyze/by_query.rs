@@ -26,8 +26,14 @@ pub async fn analyze_by_query(
 ) -> Result<Response, Problem> {
     let params = Params::of_query(query.rest());
     let asset = asset(&api, &caller, &handle, &slug).await?;
-    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
-        runs::asset(api.clone(), caller.clone(), asset, params, ticket)
-    })
+    let product = asset.row.id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        asset.timeout,
+        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
+    )
     .await
 }

@@ -30,9 +30,15 @@ pub async fn execute_asset(
 ) -> Result<Response, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
-        runs::asset(api.clone(), caller.clone(), asset, params, ticket)
-    })
+    let product = asset.row.id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        asset.timeout,
+        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
+    )
     .await
 }
 

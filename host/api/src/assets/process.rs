@@ -39,9 +39,15 @@ pub async fn process_asset(
 ) -> Result<Response, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
-        runs::asset(api.clone(), caller.clone(), asset, params, ticket)
-    })
+    let product = asset.row.id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        asset.timeout,
+        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
+    )
     .await
 }
 
@@ -55,8 +61,14 @@ pub async fn process_asset_by_query(
 ) -> Result<Response, Problem> {
     let params = Params::of_query(query.rest());
     let asset = asset(&api, &caller, &company, &id).await?;
-    runs::once(&api, &caller, &raw, asset.timeout, |ticket| {
-        runs::asset(api.clone(), caller.clone(), asset, params, ticket)
-    })
+    let product = asset.row.id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        asset.timeout,
+        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
+    )
     .await
 }

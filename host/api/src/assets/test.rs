@@ -12,7 +12,10 @@ use souk_domain::roles::{Permission, Role};
 
 pub const OPERATION: Operation = Operation::post("test_asset", "/companies/{company_id}/assets/{asset_id}/test")
     .about("Assets", "Try an own asset")
-    .notes("Free, and also before it is published. `limit` is accepted and has no effect: a result is one insight.")
+    .notes(
+        "Free, and also before it is published. Where there is no preview, the result becomes it. `limit` is accepted and has no effect: a \
+         result is one insight.",
+    )
     .needs(Role::DataScientist, Permission::Read)
     .runs_connector()
     .optional_body(schema::<ExecuteIn>)

@@ -2,7 +2,7 @@ use super::shape::{AssetIn, AssetOut, patched};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
 use axum::extract::State;
 use serde_json::{Map, Value};
-use souk_app::publish::later;
+use souk_app::publish::{asset_sample_holds, later};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::{StoreError, Topic, assets, prices};
@@ -11,7 +11,8 @@ pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{c
     .about("Assets", "Change an asset")
     .notes(
         "Members that are absent stay, `null` clears. A new `sql_logic`, `function_id` or `path` replaces the former one. The slug of a \
-         published asset stays (409 `INVALID_STATE`), because buyers call it.",
+         published asset stays (409 `INVALID_STATE`), because buyers call it. A change of what is sold (its \
+         source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataScientist, Permission::Write)
     .body(schema::<AssetIn>)
@@ -46,6 +47,7 @@ pub async fn update_asset(
         &id,
         before.updated_at,
         &written,
+        asset_sample_holds(&before.written, &written),
         now,
     )
     .await

@@ -1,3 +1,4 @@
+use crate::idempotency::Once;
 use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,7 @@ pub async fn grant_credits(
     State(api): State<ApiState>,
     caller: Caller,
     Path(company): Path<CompanyId>,
+    once: Once,
     Body(body): Body<GrantIn>,
 ) -> Result<Created<GrantOut>, Problem> {
     if !(1..=GRANT_CREDITS_MAX).contains(&body.credits) {
@@ -75,8 +77,7 @@ pub async fn grant_credits(
         caller.now(),
     )
     .await?;
-    write.commit().await?;
-    Ok(Created {
+    let granted = Created {
         location: format!(
             "/companies/{company}/credits/transactions/{}",
             transaction.id
@@ -91,5 +92,8 @@ pub async fn grant_credits(
             description: transaction.description,
             created_at: transaction.created_at,
         },
-    })
+    };
+    once.keep(&mut write, &granted).await?;
+    write.commit().await?;
+    Ok(granted)
 }

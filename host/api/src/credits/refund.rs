@@ -1,7 +1,10 @@
 use super::shape::TransactionOut;
+use crate::idempotency::Once;
+use crate::money::usd;
 use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
 use axum::extract::State;
 use serde::Deserialize;
+use serde_json::Value;
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 use souk_store::refunds::{self, RefundError};
@@ -15,7 +18,8 @@ pub const OPERATION: Operation = Operation::post(
 .about("Credits", "Give back what a buyer paid")
 .notes(
     "By the company that earned it, or by platform staff. `transaction_id` is the earning on the seller's statement or the charge on the \
-     buyer's. The buyer receives all of it, the seller and the platform give back exactly their shares. Once: 409 after that.",
+     buyer's. The buyer receives all of it, the seller and the platform give back exactly their shares. Once: 409 after that. \
+     409 `REFUND_NOT_COVERED` when the seller has less pending and payable than its share; staff can do it all the same.",
 )
 .needs(Role::Admin, Permission::Write)
 .body(schema::<RefundIn>)
@@ -33,6 +37,7 @@ pub async fn refund_transaction(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, String)>,
+    once: Once,
     Body(body): Body<RefundIn>,
 ) -> Result<Created<TransactionOut>, Problem> {
     let unknown = || Problem::not_found("transaction", &id);
@@ -55,15 +60,24 @@ pub async fn refund_transaction(
     let refunded = refunded.map_err(|error| match error {
         RefundError::NotFound => unknown(),
         RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
+        RefundError::NotCovered { share, cover } => Problem::conflict(
+            "REFUND_NOT_COVERED",
+            "your company's share of this charge was paid out already: a refund needs earnings that are pending or payable; ask the \
+             platform's staff",
+        )
+        .detail("required_usd", Value::Number(usd(share)))
+        .detail("available_usd", Value::Number(usd(cover))),
         RefundError::Refunded => Problem::state("refunded", error.to_string()),
         RefundError::Store(error) => error.into(),
     })?;
     let line = statements::get(&mut write, company, refunded.id.as_str())
         .await?
         .ok_or_else(|| Problem::internal("a refund is not on the statement"))?;
-    write.commit().await?;
-    Ok(Created {
+    let refunded = Created {
         location: format!("/companies/{company}/credits/transactions/{}", line.id),
-        data: line.into(),
-    })
+        data: TransactionOut::from(line),
+    };
+    once.keep(&mut write, &refunded).await?;
+    write.commit().await?;
+    Ok(refunded)
 }

@@ -94,21 +94,29 @@ async fn serve(
         .await
         .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
     let wanted = wanted(&endpoint, &query)?;
-    runs::once(&api, &caller, &raw, endpoint.timeout, |ticket| {
-        let (api, caller) = (api.clone(), caller.clone());
-        async move {
-            let payer = payer(&caller, ticket.as_ref());
-            let page = Wanted {
-                page: wanted.page,
-                filters: &wanted.filters,
-            };
-            fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
-                wanted.link(&link, start)
-            })
-            .await
-            .map_err(refusal("endpoint", id.as_str()))
-        }
-    })
+    let product = id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        endpoint.timeout,
+        |ticket| {
+            let (api, caller) = (api.clone(), caller.clone());
+            async move {
+                let payer = payer(&caller, ticket.as_ref());
+                let page = Wanted {
+                    page: wanted.page,
+                    filters: &wanted.filters,
+                };
+                fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
+                    wanted.link(&link, start)
+                })
+                .await
+                .map_err(refusal("endpoint", id.as_str()))
+            }
+        },
+    )
     .await
 }
 
@@ -228,6 +236,7 @@ mod tests {
             base_url: "http://127.0.0.1:8080".to_owned(),
             endpoint_base_url: endpoint_base_url.to_owned(),
             address_rate_limit: 6_000,
+            kept_answer_bytes_max: 1 << 20,
             trust_proxy: Vec::new(),
         }
     }

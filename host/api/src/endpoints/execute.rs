@@ -36,22 +36,30 @@ pub async fn execute_endpoint(
         "{}/companies/{company}/endpoints/{id}/execute",
         api.settings().base_url
     );
-    runs::once(&api, &caller, &raw, endpoint.timeout, |ticket| {
-        let (api, caller) = (api.clone(), caller.clone());
-        async move {
-            let mut payer = payer(&caller, ticket.as_ref());
-            // Platform staff fetch as the company they act in.
-            payer.company = caller.company();
-            let page = Wanted {
-                page: wanted.page,
-                filters: &wanted.filters,
-            };
-            fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
-                wanted.link(&link, start)
-            })
-            .await
-            .map_err(refusal("endpoint", id.as_str()))
-        }
-    })
+    let product = endpoint.row.id.clone();
+    runs::once(
+        &api,
+        &caller,
+        &raw,
+        product.as_str(),
+        endpoint.timeout,
+        |ticket| {
+            let (api, caller) = (api.clone(), caller.clone());
+            async move {
+                let mut payer = payer(&caller, ticket.as_ref());
+                // Platform staff fetch as the company they act in.
+                payer.company = caller.company();
+                let page = Wanted {
+                    page: wanted.page,
+                    filters: &wanted.filters,
+                };
+                fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
+                    wanted.link(&link, start)
+                })
+                .await
+                .map_err(refusal("endpoint", id.as_str()))
+            }
+        },
+    )
     .await
 }

@@ -5,7 +5,7 @@ use crate::{
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use souk_app::{fetch, products};
+use souk_app::{fetch, products, publish};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::get(
     "/companies/{company_id}/endpoints/{endpoint_id}/test",
 )
 .about("Endpoints", "Try an own endpoint")
-.notes("Free, and also before it is published.")
+.notes("Free, and also before it is published. Where there is no preview, its first three rows become it.")
 .needs(Role::DataScientist, Permission::Read)
 .runs_connector()
 .query(&[LIMIT])
@@ -65,6 +65,7 @@ pub async fn test_endpoint(
     let tested = fetch::test(api.app(), &endpoint, limit)
         .await
         .map_err(told)?;
+    publish::keep_tested_endpoint(api.app(), &endpoint, &tested).await;
     let rows = String::from_utf8(tested.rows).map_err(Problem::internal)?;
     let field = |field: &souk_app::definition::Field| EndpointTestField {
         name: field.published().to_owned(),

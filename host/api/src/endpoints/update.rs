@@ -2,7 +2,7 @@ use super::shape::{EndpointIn, EndpointOut, patched};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
 use axum::extract::State;
 use serde_json::{Map, Value};
-use souk_app::publish::later;
+use souk_app::publish::{endpoint_sample_holds, later};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::{StoreError, Topic, endpoints, prices};
@@ -11,7 +11,8 @@ pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies
     .about("Endpoints", "Change an endpoint")
     .notes(
         "Members that are absent stay, `null` clears. A new `source` or `sql_logic` replaces the former one. The slug of a published \
-         endpoint stays (409 `INVALID_STATE`), because buyers call it.",
+         endpoint stays (409 `INVALID_STATE`), because buyers call it. A change of what is sold (its \
+         source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataEngineer, Permission::Write)
     .body(schema::<EndpointIn>)
@@ -47,6 +48,7 @@ pub async fn update_endpoint(
         &id,
         before.updated_at,
         &written,
+        endpoint_sample_holds(&before.written, &written),
         now,
     )
     .await

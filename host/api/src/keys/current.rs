@@ -6,6 +6,7 @@ use souk_domain::ids::KeyId;
 
 pub const OPERATION: Operation =
     Operation::get("current_key", "/companies/{company_id}/api-keys/current")
+        .aliases(&["/companies/{company_id}/api_keys/current"])
         .about("API keys", "Show the key that makes this request, masked")
         .returns(200, Shape::One(schema::<KeyOut>));
 

@@ -13,8 +13,9 @@ pub mod update;
 
 use crate::{Caller, Problem, Routes};
 use souk_domain::ids::KeyId;
+use souk_domain::keys::KeyType;
 use souk_domain::limits::KEY_LIMIT_MAX;
-use souk_domain::roles::GrantError;
+use souk_domain::roles::{GrantError, Role};
 use souk_domain::time::Timestamp;
 use souk_store::AnyConnection;
 use souk_store::keys::Key;
@@ -39,16 +40,37 @@ async fn find(db: &mut AnyConnection, caller: &Caller, id: &KeyId) -> Result<Key
         .ok_or_else(|| Problem::not_found("API key", id.as_str()))
 }
 
-/// Nobody changes or revokes a key above their own role.
+/// Nobody changes or revokes a key above their own role, and a seller's endpoint keys need the role that they need under their endpoint.
 fn check_may_manage(caller: &Caller, key: &Key) -> Result<(), Problem> {
+    check_endpoint_key(caller, key)?;
     if caller.grant().may_manage(key.grant.role) {
         return Ok(());
     }
-    Err(
-        Problem::forbidden("INSUFFICIENT_ROLE", "this key has a higher role than yours")
-            .detail("required_role", key.grant.role.level())
-            .detail("role", caller.role().level()),
-    )
+    Err(insufficient_role(
+        caller,
+        key.grant.role,
+        "this key has a higher role than yours",
+    ))
+}
+
+/// An endpoint key's own role is 1, whatever it opens: who may manage it follows from where it came from. The keys of a company's purchases
+/// are managed by whoever may purchase.
+fn check_endpoint_key(caller: &Caller, key: &Key) -> Result<(), Problem> {
+    let is_sellers = key.key_type == KeyType::Endpoint && key.purchase_id.is_none();
+    if is_sellers && caller.role() < Role::DataEngineer {
+        return Err(insufficient_role(
+            caller,
+            Role::DataEngineer,
+            "endpoint keys are managed with role 3 or higher",
+        ));
+    }
+    Ok(())
+}
+
+fn insufficient_role(caller: &Caller, required: Role, message: &'static str) -> Problem {
+    Problem::forbidden("INSUFFICIENT_ROLE", message)
+        .detail("required_role", required.level())
+        .detail("role", caller.role().level())
 }
 
 /// What a request for a grant is refused with.

@@ -1,19 +1,27 @@
 use super::shape::KeyOut;
-use super::{check_may_manage, find};
+use super::{check_endpoint_key, find, refuse};
 use crate::{ApiState, Caller, CreatedOnce, Operation, OptionalBody, Path, Problem, Shape, schema};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::keys::{KeySecret, KeyState};
 use souk_domain::roles::{Permission, Role};
-use souk_store::keys::{self, Deactivation, NewKey};
+use souk_store::Write;
+use souk_store::keys::{self, Deactivation, Key, NewKey};
+use souk_store::purchases;
 use std::time::Duration;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{company_id}/api-keys/{api_key_id}/rotate")
+    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}/rotate"])
     .about("API keys", "Replace a key by a new one")
-    .notes("The new key has the name, role, permissions, limit and expiry of the old one, which is deactivated after the grace period.")
+    .notes(
+        "The new key has the name, role, permissions, limit and expiry of the old one, which is deactivated after the grace period. Nobody \
+         gets more than they have: the caller needs that role and those permissions (403 `ROLE_ESCALATION`). Endpoint keys need role 3, those \
+         of purchases role 2; the new key of a purchase takes the old one's place there.",
+    )
     .needs(Role::DataScientist, Permission::Write)
+    .hourly(10)
     .optional_body(schema::<RotateIn>)
     .returns(201, Shape::One(schema::<KeyOut>));
 
@@ -42,14 +50,21 @@ pub async fn rotate_key(
     }
     let now = caller.now();
     let mut write = api.db().write().await?;
-    let old = find(&mut write, &caller, &id).await?;
-    check_may_manage(&caller, &old)?;
+    let mut old = find(&mut write, &caller, &id).await?;
+    check_endpoint_key(&caller, &old)?;
+    caller.grant().check_covers(old.grant).map_err(refuse)?;
+    if let Some(purchase) = &old.purchase_id {
+        purchases::lock(&mut write, caller.company(), purchase).await?;
+        // Another host may have rotated it while this one waited.
+        old = find(&mut write, &caller, &id).await?;
+    }
     if old.state(now) != KeyState::Active {
         return Err(Problem::state(
             old.state(now).as_str(),
             "only an active key can be rotated; create a new one",
         ));
     }
+    check_is_latest(&mut write, &caller, &old).await?;
     let secret = KeySecret::generate(old.key_type);
     let new = NewKey {
         company_id: &old.company_id,
@@ -64,6 +79,9 @@ pub async fn rotate_key(
         expires_at: old.expires_at,
     };
     let key = keys::insert(&mut write, &new, &secret, now).await?;
+    if let Some(purchase) = &old.purchase_id {
+        purchases::set_key(&mut write, purchase, &key.id).await?;
+    }
     let deactivation = Deactivation {
         at: now.after(Duration::from_secs(body.grace_seconds)),
         by: Some(caller.key_id().as_str()),
@@ -77,4 +95,21 @@ pub async fn rotate_key(
         data: KeyOut::once(&key, &secret, now),
         kept: KeyOut::masked(&key, now),
     })
+}
+
+/// A purchase has one key: one that was rotated and lives on for its grace period is not rotated again.
+async fn check_is_latest(write: &mut Write, caller: &Caller, old: &Key) -> Result<(), Problem> {
+    let Some(purchase) = &old.purchase_id else {
+        return Ok(());
+    };
+    let purchase = purchases::get(write, caller.company(), purchase)
+        .await?
+        .ok_or_else(|| Problem::not_found("purchase", purchase.as_str()))?;
+    match purchase.endpoint_key_id {
+        Some(key) if key != old.id => Err(Problem::state(
+            "rotated",
+            "this key was replaced already; rotate the key that its purchase shows",
+        )),
+        _ => Ok(()),
+    }
 }

@@ -11,12 +11,13 @@ pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace
     .about("Marketplace", "See a product on sample data")
     .notes(
         "Free. An asset shows the result that it was published with, an endpoint the same three stored rows every time; nothing is run. \
-         The limit counts per key.",
+         After a change of what is sold it is 404 `PREVIEW_NOT_AVAILABLE` until the seller tests or publishes the product again. The limit \
+         counts per key and product.",
     )
-    .hourly(60)
+    .hourly_each(60)
     .returns(200, Shape::Bare(any_object));
 
-/// Shows what was stored when the product was published.
+/// Shows what was stored when the product was published, or tested since.
 pub async fn preview_product(
     State(api): State<ApiState>,
     caller: Caller,

@@ -46,6 +46,7 @@ pub struct ProductOut {
     /// Of an endpoint: the columns of its rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<ProductField>>,
+    /// False after a change of what the seller sells, until it is tested or published again.
     preview_available: bool,
     ai_training: AiTraining,
     terms: Terms,
@@ -141,8 +142,7 @@ impl ProductOut {
             price_credits: listing.price.map(|(credits, _)| credits.get()),
             price_usd: listing.price.map(|(_, cents)| usd(cents)),
             result_type: listing.result_type,
-            // Publication keeps the sample that previews show.
-            preview_available: true,
+            preview_available: listing.has_sample,
             ai_training: AiTraining {
                 allowed: listing.ai_training_allowed,
                 notice: match listing.ai_training_allowed {

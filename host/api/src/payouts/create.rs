@@ -1,4 +1,5 @@
 use super::shape::PayoutOut;
+use crate::idempotency::Once;
 use crate::money::{read_usd, usd};
 use crate::{ApiState, Caller, Created, Operation, OptionalBody, Problem, Shape, schema};
 use axum::extract::State;
@@ -31,6 +32,7 @@ pub struct PayoutIn {
 pub async fn create_payout(
     State(api): State<ApiState>,
     caller: Caller,
+    once: Once,
     OptionalBody(body): OptionalBody<PayoutIn>,
 ) -> Result<Created<PayoutOut>, Problem> {
     let amount = body
@@ -52,11 +54,13 @@ pub async fn create_payout(
     )
     .await
     .map_err(refuse)?;
-    write.commit().await?;
-    Ok(Created {
+    let created = Created {
         location: format!("/companies/{}/payouts/{}", caller.company(), payout.id),
-        data: payout.into(),
-    })
+        data: PayoutOut::from(payout),
+    };
+    once.keep(&mut write, &created).await?;
+    write.commit().await?;
+    Ok(created)
 }
 
 fn refuse(error: RequestError) -> Problem {

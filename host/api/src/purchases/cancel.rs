@@ -11,10 +11,10 @@ pub const OPERATION: Operation = Operation::delete(
     "/companies/{company_id}/purchases/{purchase_id}",
 )
 .about("Purchases", "Give up what was bought")
-.notes("Its endpoint key is refused with 410 from the next request on. A suspended purchase cannot be cancelled: 409.")
+.notes("Its endpoint keys are refused with 410 from the next request on. A suspended purchase cannot be cancelled: 409.")
 .needs(Role::DataScientist, Permission::Write);
 
-/// Cancels a purchase and deactivates its endpoint key.
+/// Cancels a purchase and deactivates its endpoint keys.
 pub async fn cancel_purchase(
     State(api): State<ApiState>,
     caller: Caller,
@@ -37,21 +37,13 @@ pub async fn cancel_purchase(
             "a suspended purchase stays as it is until the platform resumes it",
         ));
     }
-    if let Some(key) = &purchase.endpoint_key_id {
-        let deactivation = Deactivation {
-            at: caller.now(),
-            by: Some(caller.key_id().as_str()),
-            ..Deactivation::default()
-        };
-        keys::deactivate(
-            &mut write,
-            caller.company(),
-            key,
-            &deactivation,
-            caller.now(),
-        )
-        .await?;
-    }
+    // All of them: one that was rotated may still be in its grace period.
+    let deactivation = Deactivation {
+        at: caller.now(),
+        by: Some(caller.key_id().as_str()),
+        ..Deactivation::default()
+    };
+    keys::deactivate_of_purchase(&mut write, caller.company(), &id, &deactivation).await?;
     write.commit().await?;
     Ok(Deleted)
 }

@@ -88,6 +88,15 @@ fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
                 status.as_str()
             ),
         ),
+        error @ Refusal::NoPreview => Problem::new(
+            StatusCode::NOT_FOUND,
+            "PREVIEW_NOT_AVAILABLE",
+            error.to_string(),
+        )
+        .detail("id", id),
+        error @ Refusal::SellerSuspended => {
+            Problem::conflict("SELLER_SUSPENDED", error.to_string()).detail("charged", false)
+        }
         error @ (Refusal::NoPrice | Refusal::NoOrder) => {
             Problem::state("unusable", error.to_string())
         }

@@ -102,12 +102,13 @@ pub async fn asset(
         .map_err(refusal("asset", id.as_str()))
 }
 
-/// Runs a billed request that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
+/// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
 /// when its client hangs up: the client will ask again.
 pub async fn once<F>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody,
+    product: &str,
     timeout: Duration,
     run: impl FnOnce(Option<Ticket>) -> F,
 ) -> Result<Response, Problem>
@@ -119,6 +120,7 @@ where
         caller,
         &raw.parts,
         &raw.bytes,
+        Some(product),
         caller.now().after(timeout + CLAIM_GRACE),
     );
     let ticket = match claim.await? {

@@ -1,15 +1,17 @@
 use super::shape::TopUpOut;
+use crate::idempotency::{self, Once};
 use crate::money::read_usd;
 use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, Text, schema};
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Number;
-use souk_app::payments::{self, BeginError, Order, TopUpError};
+use souk_app::payments::{self, BeginError, Order, Retry, TopUpError};
 use souk_domain::ids::TopUpId;
 use souk_domain::money::Credits;
 use souk_domain::payments::{top_up_credits, top_up_credits_for};
 use souk_domain::roles::{Permission, Role};
+use souk_store::top_ups::TopUp;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation =
@@ -72,6 +74,7 @@ impl TopUpIn {
 pub async fn create_top_up(
     State(api): State<ApiState>,
     caller: Caller,
+    once: Once,
     Body(body): Body<TopUpIn>,
 ) -> Result<Created<TopUpOut>, Problem> {
     let order = Order {
@@ -81,23 +84,32 @@ pub async fn create_top_up(
         return_url: body.return_url(&api.settings().base_url)?,
         payment_method: body.payment_method.map(Text::into_string),
     };
-    let top_up = payments::top_up(api.app(), order, caller.key_id())
-        .await
-        .map_err(refuse)?;
-    Ok(Created {
+    let created = |top_up: TopUp| Created {
         location: format!(
             "/companies/{}/credits/top-ups/{}",
             caller.company(),
             top_up.id
         ),
-        data: top_up.into(),
-    })
+        data: TopUpOut::from(top_up),
+    };
+    let answer = |top_up: &TopUp| super::answer(&created(top_up.clone()));
+    let retry = once.ticket().map(|ticket| Retry {
+        ticket,
+        answer: &answer,
+        kept_until: idempotency::kept_until(),
+    });
+    let top_up = payments::top_up(api.app(), order, caller.key_id(), retry)
+        .await
+        .map_err(refuse)?;
+    once.note_kept();
+    Ok(created(top_up))
 }
 
 /// What the provider said is in the log and in the top-up, which has failed.
 fn refuse(error: TopUpError) -> Problem {
     match error {
         TopUpError::Store(error) => error.into(),
+        TopUpError::Reused => idempotency::reused(),
         TopUpError::Begin(BeginError::PaymentMethod(message)) => {
             Problem::invalid("payment_method", message)
         }

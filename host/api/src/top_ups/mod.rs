@@ -7,6 +7,9 @@ pub mod settle;
 pub mod shape;
 
 use crate::Routes;
+use crate::answer::ToKeep;
+use souk_store::StoreError;
+use souk_store::idempotency::Answer;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -14,4 +17,11 @@ pub fn routes() -> Routes {
         .add(list::OPERATION, list::list_top_ups)
         .add(get::OPERATION, get::get_top_up)
         .add(settle::OPERATION, settle::settle_top_up)
+}
+
+/// What is kept of an answer, for flows that keep it in their own transaction.
+fn answer(answer: &impl ToKeep) -> Result<Answer, StoreError> {
+    answer
+        .to_keep()
+        .map_err(|problem| StoreError::Corrupt(problem.code().to_owned()))
 }

@@ -1,10 +1,12 @@
 use super::shape::TopUpOut;
+use crate::idempotency::{self, Once};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, Text, schema};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_app::payments::{self, SettleError};
+use souk_app::payments::{self, Retry, SettleError};
 use souk_domain::ids::TopUpId;
 use souk_domain::roles::{Permission, Role};
+use souk_store::top_ups::TopUp;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation =
@@ -30,10 +32,20 @@ pub async fn settle_top_up(
     State(api): State<ApiState>,
     caller: Caller,
     Path(id): Path<TopUpId>,
+    once: Once,
     Body(body): Body<SettleIn>,
 ) -> Result<Data<TopUpOut>, Problem> {
-    match payments::settle(api.app(), &id, &body.reference, caller.key_id()).await {
-        Ok(top_up) => Ok(Data(top_up.into())),
+    let answer = |top_up: &TopUp| super::answer(&Data(TopUpOut::from(top_up.clone())));
+    let retry = once.ticket().map(|ticket| Retry {
+        ticket,
+        answer: &answer,
+        kept_until: idempotency::kept_until(),
+    });
+    match payments::settle(api.app(), &id, &body.reference, caller.key_id(), retry).await {
+        Ok(top_up) => {
+            once.note_kept();
+            Ok(Data(top_up.into()))
+        }
         Err(SettleError::NotFound) => Err(Problem::not_found("top-up", id.as_str())),
         Err(SettleError::Settled) => Err(Problem::state(
             "settled",

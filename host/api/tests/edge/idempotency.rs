@@ -142,3 +142,107 @@ async fn malformed_keys_are_refused() {
         refused.expect_error(400, "INVALID_REQUEST");
     }
 }
+
+/// A company's kept answers take what they may; then requests with a key are refused before anything is done, and those without go on.
+#[tokio::test]
+async fn kept_answers_are_bounded_for_each_company() {
+    let room = souk_store::idempotency::CLAIM_BYTES + 4_000;
+    let world = World::with_kept_answers(room).await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let path = acme.path("/api-keys");
+    let mut made = 0;
+    let refused = loop {
+        let body = json!({"name": "k"});
+        let answer = post(&world, &acme.key, &path, &format!("k{made}"), body).await;
+        match answer.status.as_u16() {
+            201 => made += 1,
+            _ => break answer,
+        }
+    };
+    let refused = refused.expect_error(429, "IDEMPOTENCY_LIMIT_EXCEEDED");
+    assert_eq!(refused.header("retry-after"), "600");
+    assert_eq!(refused.at("/error/details/limit_bytes"), room);
+    assert!((1..10).contains(&made), "{made}");
+    let total = world.get(&acme.key, &path).await.expect(200);
+    assert_eq!(total.at("/meta/total"), 1 + made);
+    let again = post(&world, &acme.key, &path, "k0", json!({"name": "k"})).await;
+    assert_eq!(again.expect(201).header("idempotency-replayed"), "true");
+    world
+        .post(&acme.key, &acme.path("/webhooks"), json!({"url": "x"}))
+        .await
+        .expect(400);
+    let body = json!({"name": "k"});
+    post(&world, &other.key, &other.path("/api-keys"), "k", body)
+        .await
+        .expect(201);
+}
+
+/// What moves money and the answer that is kept for a retry are one: where the answer cannot be kept nothing is moved, as when the host dies
+/// in between, and the retry moves it once.
+#[tokio::test]
+async fn money_and_its_kept_answer_are_one() {
+    let world = World::new().await;
+    let (seller, buyer) = (world.company("seller").await, world.company("buyer").await);
+    world.grant(&buyer, 1_000).await;
+    let asset = world.asset(&seller).await;
+    let charge = world.charge(&buyer, &seller, &asset, 100).await;
+    let later = crate::world::now().after(std::time::Duration::from_secs(1));
+    souk_app::earnings::mature(&world.db, later, crate::world::now())
+        .await
+        .unwrap();
+    let method = json!({"type": "paypal", "account_holder": "S", "destination": "s@example.com"});
+    world
+        .put(&seller.key, &seller.path("/payout-method"), method)
+        .await
+        .expect(200);
+    let grants = format!("/admin/companies/{}/credits/grants", buyer.id);
+    let refund = seller.path(&format!("/credits/transactions/{charge}/refund"));
+    let requests = [
+        (
+            &world.platform,
+            grants,
+            json!({"credits": 5, "reason": "x"}),
+            "grant",
+        ),
+        (
+            &seller.key,
+            seller.path("/payouts"),
+            json!({"amount_usd": 15}),
+            "payout",
+        ),
+        (&seller.key, refund, json!({"reason": "x"}), "refund"),
+    ];
+    for (key, path, body, kind) in requests {
+        let booked = async || {
+            let mut read = world.db.read().await.unwrap();
+            let row: (i64,) = sqlx::query_as("SELECT COUNT(*) FROM transactions WHERE type = $1")
+                .bind(kind)
+                .fetch_one(&mut *read)
+                .await
+                .unwrap();
+            row.0
+        };
+        // The payout has taken what the refund needs.
+        if kind == "refund" {
+            world.charge(&buyer, &seller, &asset, 100).await;
+        }
+        let before = booked().await;
+        world.break_answers().await;
+        let broken = post(&world, key, &path, "once", body.clone()).await;
+        assert_eq!(broken.status.as_u16(), 500, "{kind}: {}", broken.body);
+        world.mend_answers().await;
+        assert_eq!(booked().await, before, "{kind}: moved without its answer");
+        let first = post(&world, key, &path, "once", body.clone())
+            .await
+            .expect(201);
+        let again = post(&world, key, &path, "once", body).await.expect(201);
+        assert_eq!(again.header("idempotency-replayed"), "true");
+        assert_eq!(
+            (&first.body, booked().await),
+            (&again.body, before + 1),
+            "{kind}"
+        );
+        assert_eq!(first.header("location"), again.header("location"));
+    }
+    world.assert_books().await;
+}

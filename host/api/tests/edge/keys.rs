@@ -194,7 +194,60 @@ async fn a_higher_key_is_out_of_reach() {
     world
         .post(&scientist, &format!("{path}/rotate"), json!({}))
         .await
-        .expect_error(403, "INSUFFICIENT_ROLE");
+        .expect_error(403, "ROLE_ESCALATION");
+}
+
+/// A rotation hands out a key, so it takes the permissions that creating it would take; under either spelling.
+#[tokio::test]
+async fn a_rotation_hands_out_no_more_than_the_caller_has() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let mut keys = Vec::new();
+    for permissions in [json!(["write"]), json!(["read", "write"])] {
+        let body = json!({"name": "k", "role_id": 3, "permissions": permissions});
+        let made = world
+            .post(&acme.key, &acme.path("/api-keys"), body)
+            .await
+            .expect(201);
+        keys.push((made.text("/data/id"), made.text("/data/key")));
+    }
+    let (writer, both) = (&keys[0], &keys[1]);
+    for spelling in ["api-keys", "api_keys"] {
+        let rotate = acme.path(&format!("/{spelling}/{}/rotate", both.0));
+        world
+            .post(&writer.1, &rotate, json!({}))
+            .await
+            .expect_error(403, "ROLE_ESCALATION");
+        let own = acme.path(&format!("/{spelling}/current"));
+        let own = world.get(&both.1, &own).await.expect(200);
+        assert_eq!(own.text("/data/id"), both.0);
+    }
+    let rotate = acme.path(&format!("/api_keys/{}/rotate", writer.0));
+    let rotated = world.post(&both.1, &rotate, json!({})).await.expect(201);
+    assert_eq!(rotated.at("/data/permissions"), &json!(["write"]));
+    // The key that was refused goes on.
+    world.get(&both.1, &acme.path("/credits")).await.expect(200);
+}
+
+/// Rotations are as rare as creations.
+#[tokio::test]
+async fn ten_rotations_an_hour() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "k"}))
+        .await
+        .expect(201);
+    let mut id = made.text("/data/id");
+    for _ in 0..10 {
+        let rotate = acme.path(&format!("/api-keys/{id}/rotate"));
+        let rotated = world.post(&acme.key, &rotate, json!({})).await.expect(201);
+        id = rotated.text("/data/id");
+    }
+    let rotate = acme.path(&format!("/api_keys/{id}/rotate"));
+    let refused = world.post(&acme.key, &rotate, json!({})).await;
+    let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.at("/error/details/operation"), "rotate_key");
 }
 
 /// Revoking records why, once; deleting again is 204 again; an unknown key is 404.
@@ -375,4 +428,55 @@ async fn endpoint_keys_belong_to_their_endpoint() {
         )
         .await
         .expect_error(404, "ENDPOINT_NOT_FOUND");
+}
+
+/// A seller's endpoint keys need role 3 under every path that reaches them.
+#[tokio::test]
+async fn endpoint_keys_are_managed_with_role_3() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let endpoint = world.endpoint(&acme).await;
+    let keys = acme.path(&format!("/endpoints/{endpoint}/keys"));
+    let made = world
+        .post(&acme.key, &keys, json!({"name": "customer"}))
+        .await
+        .expect(201);
+    let id = made.text("/data/id");
+    let mut by_role = Vec::new();
+    for role in [2, 3] {
+        let body = json!({"name": "k", "role_id": role});
+        let made = world
+            .post(&acme.key, &acme.path("/api-keys"), body)
+            .await
+            .expect(201);
+        by_role.push(made.text("/data/key"));
+    }
+    let (scientist, engineer) = (&by_role[0], &by_role[1]);
+    for spelling in ["api-keys", "api_keys"] {
+        let path = acme.path(&format!("/{spelling}/{id}"));
+        for refused in [
+            world
+                .patch(scientist, &path, json!({"rate_limit": 1}))
+                .await,
+            world
+                .post(scientist, &format!("{path}/rotate"), json!({}))
+                .await,
+            world
+                .post(scientist, &format!("{path}/revoke"), json!({}))
+                .await,
+            world.delete(scientist, &path).await,
+        ] {
+            let refused = refused.expect_error(403, "INSUFFICIENT_ROLE");
+            assert_eq!(refused.at("/error/details/required_role"), 3);
+        }
+        world.get(scientist, &path).await.expect(200);
+    }
+    let path = acme.path(&format!("/api-keys/{id}"));
+    let rotated = world
+        .post(engineer, &format!("{path}/rotate"), json!({}))
+        .await
+        .expect(201);
+    assert!(rotated.text("/data/key").starts_with("ep_"));
+    let path = acme.path(&format!("/api-keys/{}", rotated.text("/data/id")));
+    world.delete(engineer, &path).await.expect(204);
 }

@@ -323,3 +323,61 @@ async fn a_suspended_seller_sells_nothing() {
         .await
         .expect_error(404, "PRODUCT_NOT_FOUND");
 }
+
+/// A suspended company's products are not run: the buyer is told, and pays nothing.
+#[tokio::test]
+async fn a_suspended_sellers_products_are_not_run() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let asset = world.sample(&acme, "{}").await;
+    price(&world, &acme, "assets", &asset, json!({"price_credits": 2})).await;
+    world.grant(&buyer, 10).await;
+    let body = json!({"product_id": asset, "accept_terms": true});
+    world
+        .post(&buyer.key, &buyer.path("/purchases"), body)
+        .await
+        .expect(201);
+    let run = buyer.path(&format!("/assets/{asset}/execute"));
+    let before = world.post(&buyer.key, &run, json!({})).await;
+    assert_ne!(before.at("/error/code"), "SELLER_SUSPENDED");
+    world.suspend(&acme).await;
+    let refused = world.post_keyed(&buyer.key, &run, "k", json!({})).await;
+    let refused = refused.expect_error(409, "SELLER_SUSPENDED");
+    assert_eq!(refused.at("/error/details/charged"), false);
+    let preview = format!("/marketplace/products/{asset}/preview");
+    world
+        .get(&buyer.key, &preview)
+        .await
+        .expect_error(409, "SELLER_SUSPENDED");
+    assert_eq!(world.balance(&buyer).await, 10);
+    world.assert_books().await;
+}
+
+/// Previews are counted for each product, however it is spelled.
+#[tokio::test]
+async fn sixty_previews_an_hour_of_each_product() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let sample = r#"{"result":{"answer_value":2.5},"data_freshness":null,"taken_at":"2026-01-01T00:00:00Z"}"#;
+    let one = world.sample(&acme, sample).await;
+    let other = world.sample(&acme, sample).await;
+    let spellings = [
+        format!("/marketplace/products/{one}/preview"),
+        format!("/marketplace/products/%61{}/preview", &one[1..]),
+    ];
+    for number in 0..60 {
+        let shown = world.get(&buyer.key, &spellings[number % 2]).await;
+        let shown = shown.expect(200);
+        assert_eq!(shown.at("/data/answer_value"), 2.5);
+        assert_eq!(shown.header("x-ratelimit-limit"), "60");
+        let left = (59 - number).to_string();
+        assert_eq!(shown.header("x-ratelimit-remaining"), left);
+    }
+    for path in &spellings {
+        let refused = world.get(&buyer.key, path).await;
+        let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        assert_eq!(refused.at("/error/details/operation"), "preview_product");
+    }
+    let path = format!("/marketplace/products/{other}/preview");
+    world.get(&buyer.key, &path).await.expect(200);
+}

@@ -371,3 +371,91 @@ async fn destinations_are_masked_and_kept() {
         .unwrap();
     assert!(!row.0.contains(&IBAN.replace(' ', "")) && row.0.len() > 60);
 }
+
+/// A seller refunds what it can still give back; when its share was paid out, that is for the platform to decide.
+#[tokio::test]
+async fn a_sellers_refund_needs_cover() {
+    let market = Market::sold(100).await;
+    market.mature().await;
+    market.set_method().await;
+    // 40 are earned; with 10 left of them, and 4 more that are not payable yet.
+    market
+        .ask("most", json!({"amount_usd": 30}))
+        .await
+        .expect(201);
+    market.world.grant(&market.buyer, 10).await;
+    market.charge(10).await;
+    let earned = |page: &Answer, amount: i64| {
+        let lines = page.at("/data").as_array().unwrap();
+        let line = lines
+            .iter()
+            .find(|line| line["amount_usd_cents"] == amount)
+            .unwrap();
+        line["id"].as_str().unwrap().to_owned()
+    };
+    let (world, seller) = (&market.world, &market.seller);
+    let page = world
+        .get(
+            &seller.key,
+            &seller.path("/credits/transactions?type=earning"),
+        )
+        .await
+        .expect(200);
+    let refund = |id: &str| seller.path(&format!("/credits/transactions/{id}/refund"));
+    let (large, small) = (refund(&earned(&page, 4_000)), refund(&earned(&page, 400)));
+    let reason = json!({"reason": "wrong"});
+    let refused = world
+        .post(&seller.key, &large, reason.clone())
+        .await
+        .expect_error(409, "REFUND_NOT_COVERED");
+    assert_eq!(
+        (
+            refused.at("/error/details/required_usd"),
+            refused.at("/error/details/available_usd")
+        ),
+        (&json!(40), &json!(14))
+    );
+    assert_eq!(market.earnings().await, [4.0, 10.0, 30.0, 0.0]);
+    world
+        .post(&seller.key, &small, reason.clone())
+        .await
+        .expect(201);
+    assert_eq!(market.earnings().await, [0.0, 10.0, 30.0, 0.0]);
+    world
+        .post(&seller.key, &small, reason.clone())
+        .await
+        .expect_error(409, "INVALID_STATE");
+
+    // Half of it is pending and half payable: both together cover it.
+    market.charge(10).await;
+    market.mature().await;
+    market
+        .ask("rest", json!({"amount_usd": 12}))
+        .await
+        .expect(201);
+    market.world.grant(&market.buyer, 100).await;
+    market.charge(5).await;
+    let page = world
+        .get(
+            &seller.key,
+            &seller.path("/credits/transactions?type=earning"),
+        )
+        .await
+        .expect(200);
+    let last = refund(&earned(&page, 400));
+    assert_eq!(market.earnings().await, [2.0, 2.0, 42.0, 0.0]);
+    world
+        .post(&seller.key, &last, reason.clone())
+        .await
+        .expect(201);
+    assert_eq!(market.earnings().await, [0.0, 0.0, 42.0, 0.0]);
+
+    let (large, staff) = (large.as_str(), &world.platform);
+    world
+        .post(&seller.key, large, reason.clone())
+        .await
+        .expect_error(409, "REFUND_NOT_COVERED");
+    world.post(staff, large, reason).await.expect(201);
+    assert_eq!(market.earnings().await, [0.0, -40.0, 42.0, 0.0]);
+    world.assert_books().await;
+}

@@ -198,3 +198,58 @@ async fn a_race_provisions_one_key() {
         world.delete(&buyer.key, &purchase).await.expect(204);
     }
 }
+
+/// A rotated key of a purchase takes the old one's place: coming back to the purchase finds it, and giving the purchase up ends it, and the
+/// old one with it, however long its grace period was to be.
+#[tokio::test]
+async fn a_rotated_key_stays_its_purchases_key() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let endpoint = world.endpoint(&acme).await;
+    let prices = acme.path(&format!("/endpoints/{endpoint}/prices"));
+    world
+        .post(&acme.key, &prices, json!({"price_credits": 2}))
+        .await
+        .expect(201);
+    let role = json!({"name": "k", "role_id": 2});
+    let scientist = world
+        .post(&buyer.key, &buyer.path("/api-keys"), role)
+        .await
+        .expect(201)
+        .text("/data/key");
+    let order = json!({"product_id": endpoint, "accept_terms": true});
+    let bought = world
+        .post(&scientist, &buyer.path("/purchases"), order)
+        .await
+        .expect(201);
+    let purchase = buyer.path(&format!("/purchases/{}", bought.text("/data/id")));
+    let old = bought.text("/data/endpoint_key/id");
+    let rotate = buyer.path(&format!("/api-keys/{old}/rotate"));
+    let grace = json!({"grace_seconds": 3600});
+    let rotated = world
+        .post(&scientist, &rotate, grace.clone())
+        .await
+        .expect(201);
+    let new = rotated.text("/data/id");
+    // The old one lives on, but has been replaced.
+    world
+        .post(&scientist, &rotate, grace)
+        .await
+        .expect_error(409, "INVALID_STATE");
+
+    let access = format!("{purchase}/access");
+    let shown = world.post(&scientist, &access, json!({})).await.expect(200);
+    assert_eq!(shown.at("/data/endpoint_key/id"), &json!(new));
+    let listed = world
+        .get(&buyer.key, &buyer.path("/api-keys?key_type=endpoint"))
+        .await
+        .expect(200);
+    assert_eq!(listed.at("/meta/total"), 2, "{}", listed.body);
+
+    world.delete(&scientist, &purchase).await.expect(204);
+    for id in [old, new] {
+        let key = buyer.path(&format!("/api-keys/{id}"));
+        let key = world.get(&buyer.key, &key).await.expect(200);
+        assert_eq!(key.at("/data/status"), "deactivated");
+    }
+}

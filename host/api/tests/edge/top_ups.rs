@@ -445,3 +445,46 @@ async fn former_providers_are_heard() {
         .await
         .expect(200);
 }
+
+/// A host that dies between asking for the money and answering has begun one top-up, and the retry goes on with that one; what the same key
+/// then asks for must be the same.
+#[tokio::test]
+async fn a_retry_after_a_crash_goes_on_with_its_top_up() {
+    let shop = Shop::open().await;
+    shop.world.break_answers().await;
+    let broken = shop.buy("once", json!({"credits": 40})).await;
+    assert_eq!(broken.status.as_u16(), 500, "{}", broken.body);
+    shop.world.mend_answers().await;
+    shop.buy("once", json!({"credits": 41}))
+        .await
+        .expect_error(422, "IDEMPOTENCY_KEY_REUSED");
+    let begun = shop.buy("once", json!({"credits": 40})).await.expect(201);
+    let again = shop.buy("once", json!({"credits": 40})).await.expect(201);
+    assert_eq!(begun.body, again.body);
+    let path = shop.acme.path("/credits/top-ups");
+    let listed = shop.world.get(&shop.acme.key, &path).await.expect(200);
+    assert_eq!(listed.at("/meta/total"), 1, "{}", listed.body);
+    assert_eq!(listed.at("/data/0/id"), begun.at("/data/id"));
+    let other = shop.buy("other", json!({"credits": 40})).await.expect(201);
+    assert_ne!(other.at("/data/id"), begun.at("/data/id"));
+}
+
+/// Where the money is here at once, it is credited once.
+#[tokio::test]
+async fn a_retry_after_a_crash_credits_once() {
+    let world = World::with_payments(Payments::new(Arc::new(Instant))).await;
+    let acme = world.company("acme").await;
+    let path = acme.path("/credits/top-ups");
+    let buy = async || {
+        let body = json!({"credits": 40});
+        world.post_keyed(&acme.key, &path, "once", body).await
+    };
+    world.break_answers().await;
+    assert_eq!(buy().await.status.as_u16(), 500);
+    world.mend_answers().await;
+    let begun = buy().await.expect(201);
+    assert_eq!(begun.at("/data/status"), "settled");
+    assert_eq!(buy().await.expect(201).body, begun.body);
+    assert_eq!(world.balance(&acme).await, 40);
+    world.assert_books().await;
+}

@@ -17,6 +17,7 @@ use souk_domain::products::Product;
 use souk_domain::time::{HOUR, Timestamp};
 use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
+use souk_store::idempotency::{self, COMPANY_BYTES_MAX};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
 use souk_store::{Db, OpenOptions, assets, companies, endpoints, founding};
@@ -58,14 +59,24 @@ impl World {
     }
 
     pub async fn with_address_limit(address_rate_limit: u32) -> World {
-        World::build(address_rate_limit, Payments::new(Arc::new(Manual))).await
+        let payments = Payments::new(Arc::new(Manual));
+        World::build(address_rate_limit, COMPANY_BYTES_MAX, payments).await
     }
 
     pub async fn with_payments(payments: Payments) -> World {
-        World::build(6000, payments).await
+        World::build(6000, COMPANY_BYTES_MAX, payments).await
     }
 
-    async fn build(address_rate_limit: u32, payments: Payments) -> World {
+    /// Whose companies' kept answers may take this much.
+    pub async fn with_kept_answers(bytes_max: i64) -> World {
+        World::build(6000, bytes_max, Payments::new(Arc::new(Manual))).await
+    }
+
+    async fn build(
+        address_rate_limit: u32,
+        kept_answer_bytes_max: i64,
+        payments: Payments,
+    ) -> World {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let url = match std::env::var("EDGE_POSTGRES_URL") {
@@ -107,6 +118,7 @@ impl World {
             base_url: "http://souk.example".into(),
             endpoint_base_url: "http://souk.example".into(),
             address_rate_limit,
+            kept_answer_bytes_max,
             trust_proxy: Vec::new(),
         };
         let state = ApiState::new(app, settings);
@@ -261,6 +273,24 @@ impl World {
         id.to_string()
     }
 
+    /// A published asset of a seller's API, with this sample for its preview.
+    pub async fn sample(&self, company: &Company, sample: &str) -> String {
+        let asset = self.asset_with(company, |asset| {
+            asset.source_kind = "path".into();
+            asset.source = "/goals".into();
+        });
+        let asset = asset.await;
+        let mut write = self.db.write().await.unwrap();
+        sqlx::query("UPDATE assets SET sample = $1 WHERE id = $2")
+            .bind(sample)
+            .bind(&asset)
+            .execute(&mut *write)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        asset
+    }
+
     /// Credits out of the platform's pocket.
     pub async fn grant(&self, company: &Company, credits: i64) {
         let path = format!("/admin/companies/{}/credits/grants", company.id);
@@ -306,6 +336,29 @@ impl World {
         };
         let posted = self.teller.post(hold, receipt).await.unwrap();
         posted.transaction.unwrap().to_string()
+    }
+
+    /// From here on the store takes claims, but cannot keep an answer: what is done and not answered is as after a crash.
+    pub async fn break_answers(&self) {
+        self.rename_body("body", "gone").await;
+    }
+
+    /// The store is well again, and claims in flight are given up, as by a start.
+    pub async fn mend_answers(&self) {
+        self.rename_body("gone", "body").await;
+        let mut write = self.db.write().await.unwrap();
+        idempotency::release_all(&mut write).await.unwrap();
+        write.commit().await.unwrap();
+    }
+
+    async fn rename_body(&self, from: &str, to: &str) {
+        let mut write = self.db.write().await.unwrap();
+        let sql = format!("ALTER TABLE idempotency RENAME COLUMN {from} TO {to}");
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .execute(&mut *write)
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
     }
 
     pub async fn suspend(&self, company: &Company) {

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use souk_domain::ids::{CompanyId, KeyId, TopUpId};
 use souk_domain::money::{Credits, UsdCents};
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY, Timestamp};
+use souk_store::idempotency::{self, Answer, Ticket};
 use souk_store::top_ups::{self, NewTopUp, TopUp, TopUpStatus};
-use souk_store::{StoreError, payment_events};
+use souk_store::{StoreError, Write, payment_events};
 
 use crate::App;
 
@@ -25,7 +26,7 @@ pub trait Provider: Send + Sync {
     /// In rows, and in the path of its webhook.
     fn name(&self) -> &'static str;
 
-    /// Asks for the money of a top-up. Called at most once per top-up.
+    /// Asks for the money of a top-up. Called again for the same one when the host died before it could write the answer down.
     fn begin<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Begun, BeginError>>;
 
     /// Checks and reads what was sent to its webhook. `None`: an event that concerns no top-up.
@@ -143,24 +144,85 @@ impl Payments {
 pub enum TopUpError {
     #[error(transparent)]
     Begin(#[from] BeginError),
+    /// The same `Idempotency-Key` has begun another top-up.
+    #[error("the idempotency key was used for another top-up")]
+    Reused,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Begins a top-up. It is written down before its provider is asked, so that an event always finds it.
-pub async fn top_up(app: &App, order: Order, key: &KeyId) -> Result<TopUp, TopUpError> {
+/// The claim of a request with an `Idempotency-Key`: its answer is kept in the transaction that it tells of.
+pub struct Retry<'a> {
+    pub ticket: &'a Ticket,
+    /// What is kept, of the top-up as it is then.
+    pub answer: &'a (dyn Fn(&TopUp) -> Result<Answer, StoreError> + Sync),
+    pub kept_until: Timestamp,
+}
+
+impl Retry<'_> {
+    /// A top-up is begun and credited once, so a claim that has lapsed meanwhile does no harm.
+    async fn keep(&self, write: &mut Write, top_up: &TopUp) -> Result<(), StoreError> {
+        let answer = (self.answer)(top_up)?;
+        idempotency::complete(write, self.ticket, &answer, self.kept_until).await?;
+        Ok(())
+    }
+
+    /// Of whose key it is, beside the key: staff and the company itself may send the same one.
+    fn name(&self) -> String {
+        let scope = &self.ticket.scope;
+        format!("{}/{}", scope.company, scope.key)
+    }
+}
+
+/// Begins a top-up. It is written down before its provider is asked, so that an event always finds it; and so does a retry, when the host
+/// died before the answer was kept.
+pub async fn top_up(
+    app: &App,
+    mut order: Order,
+    key: &KeyId,
+    retry: Option<Retry<'_>>,
+) -> Result<TopUp, TopUpError> {
     let provider = &app.payments.active;
-    let new = NewTopUp {
-        id: &order.top_up,
-        company: &order.company,
-        credits: order.credits,
-        provider: provider.name(),
-        payment_method: order.payment_method.as_deref(),
-        key,
-    };
+    let name = retry.as_ref().map(Retry::name);
+    let now = app.clock.now();
     let mut write = app.db.write().await?;
-    top_ups::insert(&mut write, &new, app.clock.now()).await?;
-    write.commit().await?;
+    let known = match &name {
+        Some(name) => {
+            let since = now.before(DAY);
+            top_ups::begun_under(&mut write, &order.company, name, provider.name(), since).await?
+        }
+        None => None,
+    };
+    match known {
+        Some(top_up) => {
+            if top_up.credits != order.credits || top_up.payment_method != order.payment_method {
+                return Err(TopUpError::Reused);
+            }
+            let is_begun = top_up.status == TopUpStatus::Settled || top_up.checkout_url.is_some();
+            if is_begun {
+                if let Some(retry) = &retry {
+                    retry.keep(&mut write, &top_up).await?;
+                }
+                write.commit().await?;
+                return Ok(top_up);
+            }
+            drop(write);
+            order.top_up = top_up.id;
+        }
+        None => {
+            let new = NewTopUp {
+                id: &order.top_up,
+                company: &order.company,
+                credits: order.credits,
+                provider: provider.name(),
+                payment_method: order.payment_method.as_deref(),
+                key,
+                idempotency_key: name.as_deref(),
+            };
+            top_ups::insert(&mut write, &new, now).await?;
+            write.commit().await?;
+        }
+    }
 
     let begun = provider.begin(&order).await;
     let mut write = app.db.write().await?;
@@ -182,9 +244,13 @@ pub async fn top_up(app: &App, order: Order, key: &KeyId) -> Result<TopUp, TopUp
         }
     }
     let top_up = top_ups::find(&mut write, &order.top_up).await?;
+    let top_up = top_up.ok_or(StoreError::NotFound)?;
+    if let (Some(retry), Ok(_)) = (&retry, &begun) {
+        retry.keep(&mut write, &top_up).await?;
+    }
     write.commit().await?;
     begun?;
-    Ok(top_up.ok_or(StoreError::NotFound)?)
+    Ok(top_up)
 }
 
 /// What an event has changed.
@@ -286,6 +352,7 @@ pub async fn settle(
     id: &TopUpId,
     reference: &str,
     key: &KeyId,
+    retry: Option<Retry<'_>>,
 ) -> Result<TopUp, SettleError> {
     let mut write = app.db.write().await?;
     let settled = top_ups::settle(&mut write, id, reference, Some(key), app.clock.now()).await?;
@@ -296,6 +363,9 @@ pub async fn settle(
             _ => SettleError::NotFound,
         });
     };
+    if let Some(retry) = &retry {
+        retry.keep(&mut write, &settled).await?;
+    }
     write.commit().await?;
     Ok(settled)
 }

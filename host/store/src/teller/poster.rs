@@ -157,6 +157,12 @@ impl Poster {
     /// Makes a batch durable and answers everyone in it.
     async fn settle(&mut self, mut batch: Vec<Item>) {
         if let Keeper::Memory(purses) = &self.keeper {
+            let wrong;
+            (batch, wrong) = split_covered(purses, batch);
+            if !wrong.is_empty() {
+                let error = "the buyer's balance in memory does not cover its hold; restart the host, which reads the books anew";
+                fail(wrong, &StoreError::Corrupt(error.into()).into());
+            }
             // Whether an answer may be kept only the database knows.
             let (keyed, plain) = batch
                 .into_iter()
@@ -300,7 +306,7 @@ impl Poster {
             .filter(|account| !self.known.contains(account))
             .cloned()
             .collect();
-        let superseded = keep_answers(&mut write, batch).await?;
+        let (superseded, mut given_back) = keep_answers(&mut write, batch).await?;
         if !new.is_empty() {
             accounts::ensure_accounts(&mut write, new.iter()).await?;
         }
@@ -311,7 +317,7 @@ impl Poster {
                 let accounts = touched.accounts().cloned().collect();
                 let levels = accounts::lock(&mut write, accounts).await?;
                 expired = take_holds(&mut write, batch, &superseded).await?;
-                forget_answers(&mut write, batch, &expired).await?;
+                forget_answers(&mut write, batch, &expired, &mut given_back).await?;
                 levels
             }
         };
@@ -336,6 +342,7 @@ impl Poster {
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
         script.run(&mut write).await?;
         events::emit_low(&mut write, &bookings::low(&bookings)).await?;
+        given_back.apply(&mut write).await?;
         write.commit().await.map_err(|error| Failure {
             error,
             in_doubt: true,
@@ -374,6 +381,23 @@ impl Poster {
         }
         Ok(found.then_some(outcomes))
     }
+}
+
+/// The charges that the buyers' purses cover, and those that only a defect can have made: they must not get into the books.
+fn split_covered(purses: &Purses, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
+    let charges = batch
+        .iter()
+        .map(|item| (&item.hold.buyer, item.hold.amount));
+    let uncovered = purses.uncovered(charges);
+    if uncovered.is_empty() {
+        return (batch, Vec::new());
+    }
+    let (wrong, covered): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .enumerate()
+        .partition(|(index, _)| uncovered.contains(index));
+    let items = |numbered: Vec<(usize, Item)>| numbered.into_iter().map(|(_, item)| item).collect();
+    (items(covered), items(wrong))
 }
 
 /// Where the buyers in the batch stand: nobody else can change it while this has the turn to write.

@@ -93,21 +93,58 @@ impl Purses {
         }
     }
 
-    pub(super) fn release(&self, buyer: &CompanyId, amount: Credits) {
-        if let Some(purse) = self.by_buyer.lock().get_mut(buyer) {
-            purse.held -= amount.get();
-            debug_assert!(purse.held >= 0, "released more than was held");
+    /// Which of these charges are not covered by what their buyers have and hold: none, unless something here is wrong, and then it must
+    /// not get into the books. Holds are only given back by those who have them, so what is covered now stays so until it is settled.
+    pub(super) fn uncovered<'a>(
+        &self,
+        charges: impl Iterator<Item = (&'a CompanyId, Credits)>,
+    ) -> Vec<usize> {
+        let by_buyer = self.by_buyer.lock();
+        let mut left: HashMap<&CompanyId, Standing> = HashMap::new();
+        let mut uncovered = Vec::new();
+        for (index, (buyer, amount)) in charges.enumerate() {
+            let standing = left
+                .entry(buyer)
+                .or_insert_with(|| by_buyer.get(buyer).copied().unwrap_or_default());
+            match standing.without(amount) {
+                Some(rest) => *standing = rest,
+                None => uncovered.push(index),
+            }
         }
+        uncovered
     }
 
+    pub(super) fn release(&self, buyer: &CompanyId, amount: Credits) {
+        self.change(buyer, amount, |purse| {
+            (purse.held >= amount.get()).then(|| Standing {
+                held: purse.held - amount.get(),
+                ..purse
+            })
+        });
+    }
+
+    /// Spends what a hold of `amount` has reserved. The charge is durable: nothing here can refuse it.
     pub(super) fn settle(&self, buyer: &CompanyId, amount: Credits) {
-        if let Some(purse) = self.by_buyer.lock().get_mut(buyer) {
-            purse.held -= amount.get();
-            purse.posted -= amount.get();
-            debug_assert!(
-                purse.held >= 0 && purse.posted >= purse.held,
-                "spent more than was held"
-            );
+        self.change(buyer, amount, |purse| purse.without(amount));
+    }
+
+    /// A purse that a change contradicts stays as it is.
+    fn change(
+        &self,
+        buyer: &CompanyId,
+        amount: Credits,
+        change: impl FnOnce(Standing) -> Option<Standing>,
+    ) {
+        let mut by_buyer = self.by_buyer.lock();
+        let Some(purse) = by_buyer.get_mut(buyer) else {
+            return;
+        };
+        let before = *purse;
+        let changed = change(before);
+        *purse = changed.unwrap_or(before);
+        drop(by_buyer);
+        if changed.is_none() {
+            tracing::error!(%buyer, %amount, ?before, "a purse does not hold what is taken from it; restart the host, which reads the books anew");
         }
     }
 

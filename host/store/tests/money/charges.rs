@@ -204,9 +204,16 @@ async fn answers_are_kept_with_their_charge() {
         };
         let claim = async |at, until| {
             let mut write = store.db.write().await.unwrap();
-            let claim = idempotency::claim(&mut write, scope(), "f", at, until)
-                .await
-                .unwrap();
+            let claim = idempotency::claim(
+                &mut write,
+                scope(),
+                "f",
+                at,
+                until,
+                idempotency::COMPANY_BYTES_MAX,
+            )
+            .await
+            .unwrap();
             write.commit().await.unwrap();
             claim
         };
@@ -221,13 +228,8 @@ async fn answers_are_kept_with_their_charge() {
             panic!("taken over")
         };
         let entry = |ticket: &idempotency::Ticket, body: &str| IdempotencyEntry {
-            company: ticket.scope.company.clone(),
-            route: ticket.scope.route.to_owned(),
-            key: ticket.scope.key.clone(),
-            ticket: ticket.id.clone(),
-            status: 200,
-            location: None,
-            body: body.to_owned(),
+            ticket: ticket.clone(),
+            answer: idempotency::Answer::of(200, None, body.as_bytes(), None),
             expires_at: later(now, 86_400),
         };
         let post = async |ticket, body: &str| {
@@ -251,7 +253,10 @@ async fn answers_are_kept_with_their_charge() {
         post(&ticket, "{\"a\":1}").await.unwrap();
         match claim(later(now, 3), later(now, 60)).await {
             idempotency::Claim::Done(answer) => {
-                assert_eq!((answer.status, answer.body.as_str()), (200, "{\"a\":1}"))
+                assert_eq!(
+                    (answer.status, answer.body.as_deref()),
+                    (200, Some("{\"a\":1}"))
+                )
             }
             other => panic!("{other:?}"),
         }

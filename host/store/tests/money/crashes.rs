@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use souk_domain::ids::{CompanyId, ExecutionId, PayoutId, TopUpId, TransactionId};
 use souk_domain::money::UsdCents;
 use souk_store::executions::Billing;
-use souk_store::idempotency::{self, Claim, Scope, Ticket};
+use souk_store::idempotency::{self, Answer, Claim, Scope, Ticket};
 use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
 use souk_store::reconciliation::reconcile;
@@ -90,7 +90,15 @@ async fn claim(
         key: id.to_string(),
     };
     let now = db::now();
-    idempotency::claim(write, scope, "f", now, later(now, 60)).await
+    idempotency::claim(
+        write,
+        scope,
+        "f",
+        now,
+        later(now, 60),
+        idempotency::COMPANY_BYTES_MAX,
+    )
+    .await
 }
 
 /// What a host does when it starts; on a shared store, when the holds and claims of the one that died have expired.

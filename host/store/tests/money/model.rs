@@ -9,7 +9,7 @@ use souk_domain::ids::{CompanyId, PayoutId, TopUpId, TransactionId};
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use souk_store::executions::{Billing, Run};
-use souk_store::idempotency::{self, Claim, Scope, Ticket};
+use souk_store::idempotency::{self, Answer, Claim, Scope, Ticket};
 use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
 use souk_store::refunds::{RefundError, refund};
@@ -350,6 +350,7 @@ impl World {
             provider: "stripe",
             payment_method: None,
             key: &self.buyers[buyer].key,
+            idempotency_key: None,
         };
         let mut write = self.db.write().await.unwrap();
         top_ups::insert(&mut write, &new, db::now()).await.unwrap();
@@ -410,9 +411,16 @@ impl World {
             key: format!("k{key}"),
         };
         let mut write = self.db.write().await.unwrap();
-        let claim = idempotency::claim(&mut write, scope, fingerprint, at, later(at, 60))
-            .await
-            .unwrap();
+        let claim = idempotency::claim(
+            &mut write,
+            scope,
+            fingerprint,
+            at,
+            later(at, 60),
+            idempotency::COMPANY_BYTES_MAX,
+        )
+        .await
+        .unwrap();
         write.commit().await.unwrap();
         match (used, claim) {
             (Some(Used::Claimed { .. }), Claim::Granted(ticket)) if late => Some(ticket),
@@ -428,7 +436,7 @@ impl World {
                 }),
                 Claim::Done(answer),
             ) => {
-                assert_eq!((*f, body), (fingerprint, &answer.body));
+                assert_eq!((*f, Some(body)), (fingerprint, answer.body.as_ref()));
                 None
             }
             (Some(Used::Claimed { fingerprint: f, .. }), Claim::Reused) => {
@@ -509,13 +517,13 @@ impl World {
             }
             let open = self.holds.swap_remove(hold % self.holds.len());
             let entry = open.ticket.as_ref().map(|ticket| IdempotencyEntry {
-                company: ticket.scope.company.clone(),
-                route: ticket.scope.route.to_owned(),
-                key: ticket.scope.key.clone(),
-                ticket: ticket.id.clone(),
-                status: 200,
-                location: None,
-                body: format!("answer of {}", open.run.id),
+                ticket: ticket.clone(),
+                answer: Answer::of(
+                    200,
+                    None,
+                    format!("answer of {}", open.run.id).as_bytes(),
+                    None,
+                ),
                 expires_at: later(db::now(), 1_000_000),
             });
             let receipt = Receipt {
@@ -637,13 +645,17 @@ impl World {
         panic!("holds did not expire");
     }
 
+    /// Every other time the seller asks, who must have what it gives back.
     async fn refund(&mut self, index: usize) {
+        let seller = (index % 2 == 1).then(|| self.buyers[0].seller.clone());
         let charge = &mut self.charges[index];
+        let share = charge.amount * 40;
+        let cover = self.pots.pending + self.pots.payable;
         let mut write = self.db.write().await.unwrap();
         match refund(
             &mut write,
             &charge.transaction,
-            None,
+            seller.as_ref(),
             "test",
             None,
             db::now(),
@@ -652,16 +664,20 @@ impl World {
         {
             Ok(_) => {
                 write.commit().await.unwrap();
-                assert!(!charge.is_refunded);
+                assert!(!charge.is_refunded && (seller.is_none() || cover >= share));
                 charge.is_refunded = true;
                 self.standings[charge.buyer].posted += charge.amount;
                 self.pots.revenue -= charge.amount * 10;
-                let share = charge.amount * 40;
-                if self.pots.pending >= share {
-                    self.pots.pending -= share;
-                } else {
-                    self.pots.payable -= share;
-                }
+                let out_of_pending = match share {
+                    share if self.pots.pending >= share => share,
+                    share if self.pots.payable >= share || cover < share => 0,
+                    _ => self.pots.pending,
+                };
+                self.pots.pending -= out_of_pending;
+                self.pots.payable -= share - out_of_pending;
+            }
+            Err(RefundError::NotCovered { .. }) => {
+                assert!(!charge.is_refunded && seller.is_some() && cover < share);
             }
             Err(RefundError::Refunded) => assert!(charge.is_refunded),
             Err(error) => panic!("{error}"),

@@ -25,6 +25,7 @@ async fn a_top_up_is_credited_once() {
             provider: "stripe",
             payment_method: None,
             key: &market.key,
+            idempotency_key: None,
         };
         let mut write = store.db.write().await.unwrap();
         top_ups::insert(&mut write, &new, db::now()).await.unwrap();

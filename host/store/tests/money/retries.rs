@@ -2,7 +2,7 @@
 
 use crate::support::{assert_settled, market, open, postgres};
 use souk_store::executions::Billing;
-use souk_store::idempotency::{self, Claim, Scope};
+use souk_store::idempotency::{self, Answer, Claim, Scope};
 use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Db, StoreError, db};
 use std::sync::Arc;
@@ -26,7 +26,14 @@ async fn two_hosts_run_a_retried_request_once() {
             async move {
                 let mut write = db.write().await?;
                 let until = db::now().after(Duration::from_secs(60));
-                let claim = idempotency::claim(&mut write, scope, fingerprint, db::now(), until);
+                let claim = idempotency::claim(
+                    &mut write,
+                    scope,
+                    fingerprint,
+                    db::now(),
+                    until,
+                    idempotency::COMPANY_BYTES_MAX,
+                );
                 let claim = claim.await?;
                 write.commit().await?;
                 Ok::<_, StoreError>(claim)
@@ -53,13 +60,8 @@ async fn two_hosts_run_a_retried_request_once() {
         let run = market.run(Billing::Charged);
         let hold = market.hold(&teller, 3, &run).await.unwrap();
         let entry = IdempotencyEntry {
-            company: ticket.scope.company.clone(),
-            route: ticket.scope.route.to_owned(),
-            key: ticket.scope.key.clone(),
-            ticket: ticket.id,
-            status: 200,
-            location: None,
-            body: format!("answer {round}"),
+            ticket: ticket.clone(),
+            answer: Answer::of(200, None, format!("answer {round}").as_bytes(), None),
             expires_at: db::now().after(Duration::from_secs(3_600)),
         };
         let receipt = Receipt {
@@ -69,7 +71,7 @@ async fn two_hosts_run_a_retried_request_once() {
         teller.post(hold, receipt).await.unwrap();
         for host in &hosts {
             match claim(host.clone(), "same").await.unwrap() {
-                Claim::Done(answer) => assert_eq!(answer.body, format!("answer {round}")),
+                Claim::Done(answer) => assert_eq!(answer.body, Some(format!("answer {round}"))),
                 other => panic!("{other:?}"),
             }
         }
@@ -92,7 +94,15 @@ async fn an_expired_run_leaves_no_answer() {
         };
         let mut write = store.db.write().await.unwrap();
         let until = db::now().after(Duration::from_secs(60));
-        let claim = idempotency::claim(&mut write, scope, "f", db::now(), until).await;
+        let claim = idempotency::claim(
+            &mut write,
+            scope,
+            "f",
+            db::now(),
+            until,
+            idempotency::COMPANY_BYTES_MAX,
+        )
+        .await;
         write.commit().await.unwrap();
         claim.unwrap()
     };
@@ -111,13 +121,8 @@ async fn an_expired_run_leaves_no_answer() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let entry = IdempotencyEntry {
-        company: ticket.scope.company.clone(),
-        route: ticket.scope.route.to_owned(),
-        key: ticket.scope.key.clone(),
-        ticket: ticket.id.clone(),
-        status: 200,
-        location: None,
-        body: "not paid for".into(),
+        ticket: ticket.clone(),
+        answer: Answer::of(200, None, b"not paid for", None),
         expires_at: db::now().after(Duration::from_secs(3_600)),
     };
     let receipt = Receipt {

@@ -348,6 +348,25 @@ pub async fn assert_settled(db: &Db, teller: &Teller) {
         "credits are still held"
     );
     assert_eq!(found.open_holds, 0);
+    assert_answers_counted(db).await;
+}
+
+/// What kept answers take is what their company's row says.
+pub async fn assert_answers_counted(db: &Db) {
+    let mut read = db.read().await.unwrap();
+    let wrong: Vec<(String,)> = sqlx::query_as(
+        "SELECT k.company_id
+         FROM kept_answers k
+         LEFT JOIN (SELECT company_id, COUNT(*) AS records, CAST(SUM(bytes) AS BIGINT) AS bytes FROM idempotency GROUP BY company_id) i
+                ON i.company_id = k.company_id
+         WHERE k.records <> COALESCE(i.records, 0) OR k.bytes <> COALESCE(i.bytes, 0)
+         UNION ALL
+         SELECT i.company_id FROM idempotency i WHERE i.company_id NOT IN (SELECT company_id FROM kept_answers)",
+    )
+    .fetch_all(&mut *read)
+    .await
+    .unwrap();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 pub fn later(now: Timestamp, seconds: u64) -> Timestamp {

@@ -48,13 +48,8 @@ impl Client {
             };
             write.commit().await?;
             idempotency = Some(IdempotencyEntry {
-                company: ticket.scope.company,
-                route: ticket.scope.route.to_owned(),
-                key: ticket.scope.key,
-                ticket: ticket.id,
-                status: 200,
-                location: None,
-                body: format!("answer of {id}"),
+                ticket: ticket.clone(),
+                answer: Answer::of(200, None, format!("answer of {id}").as_bytes(), None),
                 expires_at: later(db::now(), 86_400),
             });
         }
@@ -164,6 +159,7 @@ impl Client {
                     provider: "stripe",
                     payment_method: None,
                     key: &market.key,
+                    idempotency_key: None,
                 };
                 let mut write = self.db.write().await?;
                 top_ups::insert(&mut write, &new, db::now()).await?;

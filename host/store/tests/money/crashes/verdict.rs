@@ -71,7 +71,7 @@ pub(super) async fn verify(db: &Db, teller: &Teller, setting: &Setting, notes: &
             {
                 Claim::Done(answer) => {
                     assert!(booked, "an answer without its charge: {id}");
-                    assert_eq!(answer.body, format!("answer of {id}"));
+                    assert_eq!(answer.body, Some(format!("answer of {id}")));
                 }
                 Claim::Granted(Ticket { .. }) => {
                     assert!(!booked, "a charge without its answer: {id}")
