@@ -36,6 +36,9 @@ pub enum Refusal {
     /// Without an order that is the same every time, pages would overlap.
     #[error("the table has no primary key: name the columns to sort by in order_by")]
     NoOrder,
+    /// `filters` or `order_by` name columns that the source's result does not have.
+    #[error("{}", missing_columns(.0))]
+    NoSuchColumns(Vec<(&'static str, String)>),
     #[error(transparent)]
     Withheld(#[from] Withheld),
     #[error(transparent)]
@@ -62,6 +65,19 @@ impl Refusal {
             _ => ("INVALID_REQUEST", "caller"),
         }
     }
+}
+
+fn missing_columns(missing: &[(&'static str, String)]) -> String {
+    let names: Vec<String> = missing
+        .iter()
+        .map(|(member, name)| format!("\"{name}\" in {member}"))
+        .collect();
+    let (is, column) = match names.len() {
+        1 => ("is", "column"),
+        _ => ("are", "columns"),
+    };
+    let names = names.join(", ");
+    format!("{names} {is} no {column} of the source's result")
 }
 
 /// The stable code of a fault.

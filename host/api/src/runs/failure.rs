@@ -79,7 +79,7 @@ fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
                 status.as_str()
             ),
         ),
-        error @ (Refusal::NoPrice | Refusal::NoOrder) => {
+        error @ (Refusal::NoPrice | Refusal::NoOrder | Refusal::NoSuchColumns(_)) => {
             Problem::state("unusable", error.to_string())
         }
         Refusal::InsufficientCredits {
