@@ -23,6 +23,7 @@ mod paid_faults;
 mod previews;
 mod seller_functions;
 mod seller_tls;
+mod sql;
 mod sqlite_source;
 mod voids;
 mod webhooks;

@@ -43,6 +43,9 @@ pub enum Refusal {
     NoPreview,
     #[error("the seller of this product is suspended; nothing was run and nothing charged")]
     SellerSuspended,
+    /// `filters` or `order_by` name columns that the source's result does not have.
+    #[error("{}", missing_columns(.0))]
+    NoSuchColumns(Vec<(&'static str, String)>),
     #[error(transparent)]
     Withheld(#[from] Withheld),
     #[error(transparent)]
@@ -69,6 +72,19 @@ impl Refusal {
             _ => ("INVALID_REQUEST", "caller"),
         }
     }
+}
+
+fn missing_columns(missing: &[(&'static str, String)]) -> String {
+    let names: Vec<String> = missing
+        .iter()
+        .map(|(member, name)| format!("\"{name}\" in {member}"))
+        .collect();
+    let (is, column) = match names.len() {
+        1 => ("is", "column"),
+        _ => ("are", "columns"),
+    };
+    let names = names.join(", ");
+    format!("{names} {is} no {column} of the source's result")
 }
 
 /// The stable code of a fault.

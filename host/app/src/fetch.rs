@@ -13,7 +13,8 @@ use souk_domain::products::Product;
 use souk_domain::sql::Window;
 use souk_domain::time::Timestamp;
 use souk_sandbox::{
-    Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Value, json,
+    Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter,
+    Source, Value, json,
 };
 
 use crate::App;
@@ -352,14 +353,59 @@ pub async fn learn(
         parameters,
         limits,
     });
-    let output = app.sandbox.run(&source, request, deadline).await?;
-    let learn = |column: &souk_sandbox::Column| LearnedColumn {
-        name: column.name.clone(),
+    let output = match app.sandbox.run(&source, request, deadline).await {
+        Ok(output) => output,
+        // Which of the names it is that the source does not know, it says in its own words, or not at all.
+        Err(fault) => return Err(unknown_names(app, endpoint, &source, fault, deadline).await),
+    };
+    let needed = endpoint.needed();
+    let learn = |(at, column): (usize, &souk_sandbox::Column)| LearnedColumn {
+        // By the name that it was asked by: `ID` and `id` are one column to SQLite.
+        name: match needed.get(at) {
+            Some(name) if name.eq_ignore_ascii_case(&column.name) => (*name).to_owned(),
+            _ => column.name.clone(),
+        },
         kind: column.kind.as_str().to_owned(),
         native: column.native.clone(),
     };
-    learned.columns = output.columns.iter().map(learn).collect();
-    Ok(learned)
+    learned.columns = output.columns.iter().enumerate().map(learn).collect();
+    // An empty result may come without its columns.
+    if output.rows == 0 && output.columns.is_empty() {
+        return Ok(learned);
+    }
+    // To SQLite a quoted name that no column has is a text, and the answer has a column of another name.
+    let missing = endpoint.missing(|name| learned.kind(name).is_some());
+    match missing.is_empty() {
+        true => Ok(learned),
+        false => Err(Refusal::NoSuchColumns(missing)),
+    }
+}
+
+/// Why the source refused to read the columns that pages need: the names in `filters` and `order_by` that its
+/// result does not have, if there are any, else what it said.
+async fn unknown_names(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    source: &Arc<Source>,
+    fault: Fault,
+    deadline: Instant,
+) -> Refusal {
+    if fault.blame != Blame::Source {
+        return fault.into();
+    }
+    let request = Request::Query(Query {
+        text: endpoint.columns().into(),
+        parameters: Vec::new(),
+        limits: Limits::new(1, PAGE_BYTES_MAX),
+    });
+    let Ok(output) = app.sandbox.run(source, request, deadline).await else {
+        return fault.into();
+    };
+    let missing = endpoint.missing(|name| output.column(name).is_some());
+    match missing.is_empty() || output.columns.is_empty() {
+        true => fault.into(),
+        false => Refusal::NoSuchColumns(missing),
+    }
 }
 
 /// The fields of the first table in a catalog that are its key.

@@ -146,6 +146,7 @@ pub async fn asset(app: &App, id: &AssetId, now: Timestamp) -> Result<Arc<AssetS
                 _ => None,
             };
             let priced = price(&mut db, id.as_str(), now).await?;
+            drop(db);
             AssetSnapshot::new(row, dialect, priced)
         })
         .await
@@ -173,6 +174,7 @@ pub async fn endpoint(
             let dialect =
                 dialect(app, &mut db, &row.company_id, &row.written.connection_id).await?;
             let priced = price(&mut db, id.as_str(), now).await?;
+            drop(db);
             EndpointSnapshot::new(row, dialect, priced)
         })
         .await

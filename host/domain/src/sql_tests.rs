@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::*;
 
 const ALL: [Dialect; 7] = [
@@ -118,13 +116,76 @@ fn postgres_queries_of_every_day_are_accepted() {
         "(SELECT 1)",
         "SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b DESC",
         "SELECT (update).x, count(delete) FROM t",
+        "VALUES (1)",
+        "(TABLE t)",
     ] {
         check(Dialect::Postgres, sql, &[]).unwrap_or_else(|e| panic!("{sql:?}: {e}"));
     }
 }
 
+/// Text, comments and names of one engine that another reads otherwise. What stands in them is neither a
+/// placeholder nor a statement; what only seems to stand in them is both.
 #[test]
-fn whatever_writes_or_locks_is_refused() {
+fn every_engine_is_read_in_its_own_way() {
+    use Dialect::*;
+    for (dialect, sql, bound) in [
+        (Postgres, r"SELECT E'\':a', 'b\', :c", "c"),
+        (Postgres, "SELECT E'x' -- y\n '\\':a', :b", "b"),
+        (Postgres, r"SELECT E'x' '\', :a", "a"),
+        (Postgres, r#"SELECT U&'d\:a', U&"\:b" , :c"#, "c"),
+        (Postgres, r"SELECT X'\', :a", "a"),
+        (Postgres, "SELECT $a$ :a $$ $b$ $a $a$, :b", "b"),
+        (Postgres, "SELECT a$$, :b, c$$", "b"),
+        (Postgres, "SELECT $é$ :a $é$, :b", "b"),
+        (Postgres, "SELECT 1 -- it's :a\r, :b", "b"),
+        (Postgres, "SELECT 1 -/* :a /* */ ' */- :b", "b"),
+        (Postgres, "SELECT d ? 'a' AND d ?| :b AND d @? '$.x'", "b"),
+        (Postgres, "SELECT a[1:2], b[:c], d::text, '{1}'::int[]", "c"),
+        (
+            Postgres,
+            "SELECT :a::text, JSON_OBJECT('a':1, 'b' : 2)",
+            "a",
+        ),
+        (Postgres, "SELECT f(a => 1, b := :c)", "c"),
+        (Sqlite, r#"SELECT 'a\', :b, [it's :c], `:d`, ":e""#, "b"),
+        (Sqlite, "SELECT 1 -- it's :a\r\n, :b", "b"),
+        (Sqlite, "SELECT 1 /* /* */ , :b", "b"),
+        (Sqlite, "SELECT data ->> '$.a', :b << 2", "b"),
+        (Sqlite, "\u{feff}SELECT :b", "b"),
+        (MySql, "SELECT 'a\\':b', 1--1, :c -- :d\n# :e", "c"),
+        (MySql, "SELECT @@version, :c", "c"),
+        (ClickHouse, r"SELECT `a\`:b`, $x$ :c $x$, :d", "d"),
+        (BigQuery, r#"SELECT '''it's :a''', r"\":b", `:c`, :d"#, "d"),
+        (MsSql, r"SELECT [a]]:b], #t.x, $1.5, 'c\', :d", "d"),
+        (Generic, r"SELECT 'it''s :a', 'c:\d', :e", "e"),
+    ] {
+        let prepared = prepare(dialect, sql).unwrap_or_else(|e| panic!("{dialect:?} {sql:?}: {e}"));
+        assert_eq!(prepared.bindings, [bound], "{dialect:?} {sql:?}");
+        let placeholder = dialect.placeholder(1);
+        let expected = sql.replace(&format!(":{bound}"), &placeholder);
+        assert_eq!(prepared.text, expected);
+    }
+}
+
+/// Only SQLite runs a statement that ends in a comment that does not; as an endpoint's it must not go on.
+#[test]
+fn a_comment_without_end_goes() {
+    assert_eq!(text(Dialect::Sqlite, "SELECT 1 /* x"), "SELECT 1 ");
+    assert!(prepare(Dialect::Postgres, "SELECT 1 /* x").is_err());
+    assert!(prepare(Dialect::Postgres, "SELECT 1 /* /* */").is_err());
+}
+
+/// An endpoint's statement stands in parentheses, and a page's limits behind them.
+#[test]
+fn a_statement_does_not_leave_its_parentheses() {
+    refused("SELECT 1) AS s UNION ALL (SELECT 2");
+    refused("SELECT (1");
+    refused("SELECT ')' (");
+    accepted("SELECT ('(')");
+}
+
+#[test]
+fn what_does_not_begin_as_a_query_is_refused() {
     for sql in [
         "INSERT INTO t VALUES (1)",
         "UPDATE t SET a = 1",
@@ -132,22 +193,13 @@ fn whatever_writes_or_locks_is_refused() {
         "DROP TABLE t",
         "CREATE TABLE t (a int)",
         "CREATE TABLE t AS SELECT 1",
-        "SELECT * INTO u FROM t",
-        "SELECT 1 INTO OUTFILE '/tmp/x'",
-        "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
-        "WITH x AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM x",
-        "WITH x AS (UPDATE t SET a = 1 RETURNING *) SELECT * FROM x",
-        "SELECT * FROM (WITH x AS (UPDATE t SET a = 1 RETURNING *) SELECT * FROM x) y",
-        "WITH x AS (SELECT 1) DELETE FROM t",
-        "SELECT * FROM t FOR UPDATE",
-        "SELECT * FROM (SELECT * FROM t FOR SHARE) u",
-        "SELECT * FROM t FOR NO KEY UPDATE",
         "SET TRANSACTION READ WRITE",
         "BEGIN",
         "COMMIT",
         "CALL p()",
         "COPY t FROM '/etc/passwd'",
         "COPY (SELECT 1) TO PROGRAM 'id'",
+        "/* SELECT */ COPY (SELECT 1) TO STDOUT",
         "VACUUM",
         "EXPLAIN ANALYZE DELETE FROM t",
         "EXPLAIN SELECT 1",
@@ -156,39 +208,112 @@ fn whatever_writes_or_locks_is_refused() {
         "DO $$ BEGIN END $$",
         "LOCK TABLE t",
         "TRUNCATE t",
-        "SELECT",
-        "VALUES (1)",
+        "SELECTED",
+        "\"SELECT\" 1",
+        "((",
         "SELECT 'unterminated",
+        "SELECT \"unterminated",
+        "SELECT '\0'",
     ] {
         refused(sql);
     }
-    assert!(
-        check(
-            Dialect::MySql,
-            "SELECT 1 /*!50000 INTO OUTFILE '/tmp/x' */",
-            &[]
-        )
-        .is_err()
+    let error = check(Dialect::Postgres, "DROP TABLE t", &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the statement begins with \"DROP\": write exactly one statement that begins with SELECT, WITH, VALUES or TABLE and only reads"
     );
-    assert!(check(Dialect::MySql, "SELECT @a := 1", &[]).is_err());
+}
+
+/// PostgreSQL and SQLite refuse these themselves (`tests/api/sql.rs`); of other engines nothing is known.
+#[test]
+fn words_that_write_are_refused_where_the_engine_may_run_them() {
+    let others = ALL.into_iter().filter(|dialect| !dialect.holds_read_only());
+    for dialect in others {
+        for sql in [
+            "SELECT * INTO u FROM t",
+            "SELECT 1\u{a0}INTO u",
+            "SELECT 1INTO OUTFILE '/tmp/x'",
+            "SELECT 1 INTO OUTFILE '/tmp/x'",
+            "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
+            "WITH x AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM x",
+            "WITH x AS (SELECT 1) DELETE FROM t",
+            "WITH x AS (SELECT 1) MERGE t USING x ON 1 = 1 WHEN MATCHED THEN UPDATE SET a = 1",
+            "WITH x AS (SELECT 1)/**/dElEtE/**/FROM t",
+            "SELECT * FROM t FOR UPDATE",
+            "SELECT * FROM (SELECT * FROM t FOR SHARE) u",
+            "SELECT * FROM t LOCK IN SHARE MODE",
+            "SELECT 1 DROP TABLE t",
+            "SELECT 1.DELETE FROM t",
+            "SELECT 1 EXEC('x')",
+            "VALUES (a := 1)",
+        ] {
+            let error = check(dialect, sql, &[]);
+            let refused = matches!(error, Err(SqlError::NotReadOnly(_)));
+            assert!(refused, "{dialect:?} {sql:?}: {error:?}");
+        }
+        for sql in [
+            "SELECT replace(a, 'b', 'c'), truncate(d, 2), updated_at, dropped FROM t",
+            "SELECT 'delete', a FROM t -- update",
+        ] {
+            check(dialect, sql, &[]).unwrap_or_else(|e| panic!("{dialect:?} {sql:?}: {e}"));
+        }
+    }
+    for (dialect, sql) in [
+        (Dialect::MySql, "SELECT 1 /*!50000 INTO OUTFILE '/tmp/x' */"),
+        (Dialect::MySql, "SELECT @a := 1"),
+        (Dialect::MySql, "SELECT 1 -- \r INTO OUTFILE 'x'"),
+        (Dialect::MsSql, "SELECT 1 SET NOCOUNT ON"),
+        (Dialect::MsSql, "SELECT 1 WAITFOR DELAY '1:00'"),
+        (Dialect::MsSql, "SELECT /* /* */ 1 */ 1"),
+        (Dialect::Generic, r"SELECT 'a\' INTO b, '"),
+        (Dialect::Generic, "SELECT $$ ' $$ INTO b, $$ ' $$"),
+        (Dialect::ClickHouse, "SELECT 1 SETTINGS readonly = 0"),
+        (Dialect::ClickHouse, "SELECT 1 FORMAT CSV"),
+    ] {
+        let accepted = check(dialect, sql, &[]).is_ok();
+        assert!(!accepted, "{dialect:?} accepted {sql:?}");
+    }
+    check(Dialect::ClickHouse, "SELECT format, settings FROM t", &[]).unwrap();
 }
 
 #[test]
-fn placeholders_of_the_sellers_own_are_refused() {
-    for (dialect, sql) in [
-        (Dialect::Postgres, "SELECT $1"),
-        (Dialect::Sqlite, "SELECT ?"),
-        (Dialect::Sqlite, "SELECT ?1"),
-        (Dialect::Sqlite, "SELECT @a"),
-        (Dialect::Sqlite, "SELECT $a"),
-        (Dialect::MySql, "SELECT ?"),
-        (Dialect::Postgres, "SELECT :1"),
+fn placeholders_of_the_sellers_own_are_named_and_refused() {
+    for (dialect, sql, named) in [
+        (Dialect::Postgres, "SELECT $1", "$1"),
+        (Dialect::Sqlite, "SELECT ?", "?"),
+        (Dialect::Sqlite, "SELECT ?12", "?12"),
+        (Dialect::Sqlite, "SELECT @name, 1", "@name"),
+        (Dialect::Sqlite, "SELECT $name", "$name"),
+        (Dialect::MySql, "SELECT ?", "?"),
+        (Dialect::MySql, "SELECT @name", "@name"),
+        (Dialect::MsSql, "SELECT @P1", "@P1"),
+        (Dialect::Generic, "SELECT $1", "$1"),
     ] {
-        assert!(
-            prepare(dialect, sql).is_err(),
-            "{dialect:?} accepted {sql:?}"
-        );
+        let refused = Err(SqlError::ForeignPlaceholder(named.into()));
+        assert_eq!(prepare(dialect, sql), refused, "{dialect:?} {sql:?}");
     }
+    for dialect in ALL {
+        let refused = Err(SqlError::BadName("1".into()));
+        assert_eq!(prepare(dialect, "SELECT a WHERE a = :1"), refused);
+        let refused = Err(SqlError::BadName("é".into()));
+        assert_eq!(prepare(dialect, "SELECT :é"), refused);
+    }
+    let long = format!("SELECT :{}", "a".repeat(60_000));
+    let error = prepare(Dialect::Postgres, &long).unwrap_err();
+    assert!(error.to_string().len() < 300, "{error}");
+}
+
+#[test]
+fn placeholders_are_counted() {
+    let names = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!(":p{n}, :p{n}")).collect();
+        format!("SELECT {}", names.join(", "))
+    };
+    assert!(prepare(Dialect::Postgres, &names(PLACEHOLDERS_MAX)).is_ok());
+    let error = prepare(Dialect::Postgres, &names(PLACEHOLDERS_MAX + 1));
+    assert_eq!(error, Err(SqlError::TooManyPlaceholders));
+    let error = prepare(Dialect::MySql, &names(PLACEHOLDERS_MAX / 2 + 1));
+    assert_eq!(error, Err(SqlError::TooManyPlaceholders));
 }
 
 #[test]
@@ -202,15 +327,6 @@ fn names_that_are_missing_or_left_over_are_reported() {
         Err(SqlError::Unused("a".into()))
     );
     assert!(check(Dialect::Postgres, "SELECT :a", &["a"]).is_ok());
-}
-
-#[test]
-fn a_chain_of_operators_as_long_as_allowed_does_not_exhaust_the_stack() {
-    let sql = format!("SELECT 1{}", "+1".repeat((SQL_BYTES_MAX - 8) / 2));
-    assert!(sql.len() <= SQL_BYTES_MAX);
-    let _ = check(Dialect::Postgres, &sql, &[]);
-    let sql = format!("SELECT {}1{}", "(".repeat(20_000), ")".repeat(20_000));
-    assert!(check(Dialect::Postgres, &sql, &[]).is_err());
 }
 
 #[test]
@@ -238,7 +354,7 @@ fn a_page_binds_filters_then_count_then_offset() {
             &order,
             Window::Bound
         ),
-        "SELECT \"team\", \"goals\"\nFROM \"public\".\"le\"\"ague\"\nWHERE \"team\" = $1\nORDER BY \"goals\" DESC, \"id\"\nLIMIT $2 OFFSET $3"
+        "SELECT \"team\", \"goals\"\nFROM \"public\".\"le\"\"ague\" AS s\nWHERE s.\"team\" = $1\nORDER BY s.\"goals\" DESC, s.\"id\"\nLIMIT $2 OFFSET $3"
     );
     assert_eq!(
         page(
@@ -249,73 +365,6 @@ fn a_page_binds_filters_then_count_then_offset() {
             &order[1..],
             Window::First(51)
         ),
-        "SELECT `a`\nFROM (\nSELECT 1 AS a -- x\n) AS s\nORDER BY `id`\nLIMIT 51"
+        "SELECT `a`\nFROM (\nSELECT 1 AS a -- x\n) AS s\nORDER BY s.`id`\nLIMIT 51"
     );
-}
-
-/// Pieces of SQL in which a placeholder must never be seen.
-fn opaque() -> impl Strategy<Value = String> {
-    let inner = "[a-z :é]{0,12}";
-    prop_oneof![
-        inner.prop_map(|s| format!("'{s}'")),
-        inner.prop_map(|s| format!("'{s}''{s}'")),
-        inner.prop_map(|s| format!("\"x{s}\"")),
-        inner.prop_map(|s| format!("/*{s}*/")),
-        inner.prop_map(|s| format!("-- {s}\n")),
-        "[a-z]{1,5}".prop_map(|s| format!("{s}::text")),
-    ]
-}
-
-fn piece() -> impl Strategy<Value = (String, Option<String>)> {
-    prop_oneof![
-        opaque().prop_map(|s| (s, None)),
-        "p[a-z0-9_]{0,6}".prop_map(|s| (format!(":{s}"), Some(s))),
-        "[a-z]{1,6}|[0-9]{1,4}|\\(|\\)|,|=".prop_map(|s| (s, None)),
-    ]
-}
-
-proptest! {
-    #[test]
-    fn exactly_the_placeholders_are_rewritten(pieces in prop::collection::vec(piece(), 1..20)) {
-        let sql = pieces.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(" ");
-        let names: Vec<&str> = pieces.iter().filter_map(|(_, name)| name.as_deref()).collect();
-        let expected = pieces.iter().map(|(text, name)| if name.is_some() { "?" } else { text }).collect::<Vec<_>>().join(" ");
-        let prepared = prepare(Dialect::MySql, &sql);
-        // Only emptiness may be refused here.
-        if let Ok(prepared) = prepared {
-            prop_assert_eq!(&prepared.bindings, &names);
-            prop_assert_eq!(prepared.text, expected);
-        } else {
-            prop_assert!(names.is_empty(), "{:?}", prepared);
-        }
-    }
-
-    #[test]
-    fn a_statement_without_placeholders_is_not_touched(pieces in prop::collection::vec(opaque(), 0..12)) {
-        let sql = format!("SELECT {} 1", pieces.join(" "));
-        for dialect in [Dialect::Postgres, Dialect::Sqlite] {
-            let once = text(dialect, &sql);
-            prop_assert_eq!(&once, &sql);
-            prop_assert_eq!(text(dialect, &once), once);
-        }
-    }
-
-    #[test]
-    fn no_input_makes_it_panic(sql in "\\PC{0,60}", tail in "[-'\":;$?@#/*\\[\\]\n a-z0-9]{0,40}") {
-        for dialect in ALL {
-            let _ = prepare(dialect, &sql);
-            let _ = prepare(dialect, &format!("SELECT {tail}"));
-            let _ = prepare(dialect, &format!("SELECT {sql}{tail}"));
-        }
-    }
-
-    #[test]
-    fn a_quoted_name_is_one_token(name in "[a-z\"`\\]\\\\ ;]{1,12}") {
-        for dialect in [Dialect::Postgres, Dialect::Sqlite, Dialect::MySql] {
-            let quoted = dialect.quote(&name);
-            let sql = format!("SELECT {quoted}");
-            let tokens = tokenize(dialect, &sql).unwrap();
-            prop_assert_eq!(tokens.len(), 3, "{:?}", sql);
-        }
-    }
 }

@@ -12,7 +12,7 @@ const SLUG_TRIES: u32 = 100;
 pub const OPERATION: Operation = Operation::post("create_asset", "/companies/{company_id}/assets")
     .about("Assets", "Create an asset")
     .notes(
-        "A draft: nothing is run. Exactly one of `sql_logic`, `function_id` and `path`. SQL that is not one SELECT or WITH is 400 \
+        "A draft: nothing is run. Exactly one of `sql_logic`, `function_id` and `path`. SQL that is not one statement that begins with SELECT, WITH, VALUES or TABLE is 400 \
          `SQL_NOT_READ_ONLY`. A given slug that is taken is 409 `SLUG_TAKEN`; one made from the name is numbered.",
     )
     .needs(Role::DataScientist, Permission::Write)
@@ -29,8 +29,8 @@ pub async fn create_asset(
     let slug_given = body.slug.is_some();
     let mut read = api.db().read().await?;
     let user = user(&mut read, &caller, body.user_id.as_deref()).await?;
-    let mut written = body.checked(&api, &mut read, &caller).await?;
     drop(read);
+    let mut written = body.checked(&api, &caller).await?;
 
     let id = AssetId::generate();
     let slug = written.slug.clone();

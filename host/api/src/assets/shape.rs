@@ -300,12 +300,7 @@ impl Errors {
 
 impl AssetIn {
     /// Everything checked that can be checked without running it.
-    pub async fn checked(
-        self,
-        api: &ApiState,
-        db: &mut AnyConnection,
-        caller: &Caller,
-    ) -> Result<Written, Problem> {
+    pub async fn checked(self, api: &ApiState, caller: &Caller) -> Result<Written, Problem> {
         let mut errors = Errors::default();
         let name = errors.required("name", self.name, NAME_CHARS_MAX);
         let asset_type = errors.required("asset_type", self.asset_type, LABEL_CHARS_MAX);
@@ -379,7 +374,12 @@ impl AssetIn {
         );
 
         if let (Some(connection), Some((kind, text))) = (&connection, &mut source) {
-            match speaks(api.app(), db, caller.company(), connection).await {
+            // Read before the match: no connection to the store is held while SQL is checked.
+            let spoken = {
+                let mut db = api.db().read().await?;
+                speaks(api.app(), &mut db, caller.company(), connection).await
+            };
+            match spoken {
                 Err(Refusal::NotFound) => errors.add(
                     "connection_id",
                     "unknown",

@@ -29,8 +29,8 @@ pub async fn create_endpoint(
     let slug_given = body.slug.is_some();
     let mut read = api.db().read().await?;
     let user = user(&mut read, &caller, body.user_id.as_deref()).await?;
-    let mut written = body.checked(&api, &mut read, &caller).await?;
     drop(read);
+    let mut written = body.checked(&api, &caller).await?;
 
     let id = EndpointId::generate();
     let slug = written.slug.clone();

@@ -11,7 +11,6 @@ use souk_domain::money::Credits;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
 use souk_domain::sql;
 use souk_domain::time::Timestamp;
-use souk_store::AnyConnection;
 use souk_store::endpoints::{Endpoint, Written};
 use souk_store::prices::Price;
 use utoipa::ToSchema;
@@ -252,12 +251,7 @@ impl EndpointIn {
     }
 
     /// Everything checked that can be checked without running it.
-    pub async fn checked(
-        self,
-        api: &ApiState,
-        db: &mut AnyConnection,
-        caller: &Caller,
-    ) -> Result<Written, Problem> {
+    pub async fn checked(self, api: &ApiState, caller: &Caller) -> Result<Written, Problem> {
         let mut errors = Errors::default();
         let name = errors.required("name", self.name, NAME_CHARS_MAX);
         let slug = slug(&mut errors, self.slug, &name, "endpoint");
@@ -328,7 +322,12 @@ impl EndpointIn {
         let connection = connection(&mut errors, self.connection_id);
 
         if let Some(connection) = &connection {
-            match speaks(api.app(), db, caller.company(), connection).await {
+            // Read before the match: no connection to the store is held while SQL is checked.
+            let spoken = {
+                let mut db = api.db().read().await?;
+                speaks(api.app(), &mut db, caller.company(), connection).await
+            };
+            match spoken {
                 Err(Refusal::NotFound) => errors.add(
                     "connection_id",
                     "unknown",

@@ -28,11 +28,11 @@ pub async fn update_endpoint(
     caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
     let mut read = api.db().read().await?;
     let before = super::find(&mut read, caller.company(), &id).await?;
+    drop(read);
     let merged = serde_json::to_vec(&patched(&before, &patch)).map_err(Problem::internal)?;
     let endpoint: EndpointIn = body::parse(&merged)?;
     let credits = endpoint.price()?;
-    let written = endpoint.checked(&api, &mut read, &caller).await?;
-    drop(read);
+    let written = endpoint.checked(&api, &caller).await?;
     if before.status == "published" && written.slug != before.written.slug {
         return Err(Problem::state(
             &before.status,

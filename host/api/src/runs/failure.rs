@@ -97,7 +97,7 @@ fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
         error @ Refusal::SellerSuspended => {
             Problem::conflict("SELLER_SUSPENDED", error.to_string()).detail("charged", false)
         }
-        error @ (Refusal::NoPrice | Refusal::NoOrder) => {
+        error @ (Refusal::NoPrice | Refusal::NoOrder | Refusal::NoSuchColumns(_)) => {
             Problem::state("unusable", error.to_string())
         }
         Refusal::InsufficientCredits {

@@ -1,6 +1,6 @@
 //! An endpoint as it is executed, and what is known of its source.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const TEXTS_MAX: usize = 64;
 /// What a test learnt of an endpoint's source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Learned {
-    /// Published columns and filters, by their own names.
+    /// Published columns, filters and what sorts, by their own names.
     pub columns: Vec<LearnedColumn>,
     /// The primary key, when the rows are sorted by it.
     #[serde(default)]
@@ -213,26 +213,46 @@ impl EndpointSnapshot {
         (text.clone(), window)
     }
 
-    /// Reads one row of the published columns and of the filters, to learn their types.
+    /// The columns that pages need: published ones, then filters, then those that sort, each once.
+    pub fn needed(&self) -> Vec<&str> {
+        let fields = self.fields.iter().map(|field| field.name.as_str());
+        let filters = self.filters.iter().map(String::as_str);
+        let order = self.order_by.iter().map(|sorting| sorting.field.as_str());
+        let mut seen = HashSet::new();
+        let columns = fields.chain(filters).chain(order);
+        columns.filter(|column| seen.insert(*column)).collect()
+    }
+
+    /// Reads one row of the columns that pages need, to learn their types.
     pub fn probe(&self) -> String {
-        let mut columns: Vec<&str> = self
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        for filter in &self.filters {
-            if !columns.contains(&filter.as_str()) {
-                columns.push(filter);
-            }
-        }
+        let needed = self.needed();
         sql::page(
             self.dialect,
             &self.source(),
-            &columns,
+            &needed,
             &[],
             &[],
             Window::Bound,
         )
+    }
+
+    /// Reads no row of all columns of the source, to learn their names.
+    pub fn columns(&self) -> String {
+        sql::columns(self.dialect, &self.source())
+    }
+
+    /// The names in `filters` and `order_by` that the source does not have, each with the member it stands in.
+    pub fn missing(&self, has: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
+        let filters = self.filters.iter().map(|name| ("filters", name));
+        let order = self
+            .order_by
+            .iter()
+            .map(|sorting| ("order_by", &sorting.field));
+        filters
+            .chain(order)
+            .filter(|(_, name)| !has(name))
+            .map(|(member, name)| (member, name.clone()))
+            .collect()
     }
 }
 
