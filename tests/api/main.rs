@@ -22,6 +22,7 @@ mod operators;
 mod paid_faults;
 mod seller_functions;
 mod seller_tls;
+mod shares;
 mod sqlite_source;
 mod voids;
 mod webhooks;

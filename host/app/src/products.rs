@@ -19,6 +19,7 @@ use souk_store::{
 };
 
 use crate::App;
+use crate::connectors;
 use crate::failure::Refusal;
 pub use asset::{Action, AssetSnapshot};
 pub(crate) use endpoint::kind_of;
@@ -89,9 +90,15 @@ fn concerns(change: &Change, topic: Topic, product: &str, owner: &CompanyId) -> 
         // Whoever changes a price touches its product.
         Topic::Price => id == product,
         // The dialect is the connector's word.
-        Topic::Connector => true,
+        Topic::Connector => concerns_connectors(id, owner),
         changed => *changed == topic && id == product,
     }
+}
+
+/// Whether a change of connectors is a company's business: of the platform's, or of its own. Only a company's id names a company; whatever
+/// else a change says is everybody's business.
+pub(crate) fn concerns_connectors(changed: &str, company: &CompanyId) -> bool {
+    CompanyId::parse(changed).map_or(true, |changed| changed == *company)
 }
 
 /// The price now, and how long that is known to be so.
@@ -268,9 +275,7 @@ pub async fn speaks(
     let connection = connections::get(db, company, connection)
         .await?
         .ok_or(Refusal::NotFound)?;
-    let engine = app
-        .sandbox
-        .engine(company.as_str(), &connection.engine)
+    let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
         .ok_or_else(|| Refusal::NoConnector(connection.engine.clone()))?;
     Ok(Speaks {
         engine: engine.slug.clone(),

@@ -46,6 +46,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "charge log",
         include_str!("../migrations/0010_charge_log.sql"),
     ),
+    (
+        15,
+        "connectors",
+        include_str!("../migrations/0015_connectors.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "
