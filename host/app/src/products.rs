@@ -90,15 +90,15 @@ fn concerns(change: &Change, topic: Topic, product: &str, owner: &CompanyId) -> 
         // Whoever changes a price touches its product.
         Topic::Price => id == product,
         // The dialect is the connector's word.
-        Topic::Connector => concerns_connectors(id, owner),
+        Topic::Connector => concerns_connectors(id, owner.as_str()),
         changed => *changed == topic && id == product,
     }
 }
 
-/// Whether a change of connectors is a company's business: of the platform's, or of its own. Only a company's id names a company; whatever
-/// else a change says is everybody's business.
-pub(crate) fn concerns_connectors(changed: &str, company: &CompanyId) -> bool {
-    CompanyId::parse(changed).map_or(true, |changed| changed == *company)
+/// Whether a change of connectors is a company's business: of the platform's, or of its own. What does not look like a company's id is
+/// everybody's business; an older host names the connector, which has no underscore.
+pub(crate) fn concerns_connectors(changed: &str, company: &str) -> bool {
+    changed == company || !changed.starts_with("cmp_")
 }
 
 /// The price now, and how long that is known to be so.

@@ -36,8 +36,7 @@ pub fn sources(db: &Db) -> Sources {
             Change::One {
                 topic: Topic::Connector,
                 id: changed,
-            } => CompanyId::parse(&source.company)
-                .map_or(true, |owner| concerns_connectors(changed, &owner)),
+            } => concerns_connectors(changed, &source.company),
             _ => false,
         },
     )
