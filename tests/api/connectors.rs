@@ -532,8 +532,8 @@ async fn a_start_loads_what_is_at_work() {
     assert_eq!(back.expect(200).at("/data/version"), "1.0.0");
     assert_eq!(label(&seller, &asset).await, "row");
     for version in ["2.0.0", "3.0.0"] {
-        let gone = seller.client.delete(&format!("{path}/versions/{version}"));
-        gone.await.expect(204);
+        let version = format!("{path}/versions/{version}");
+        seller.client.delete(&version).await.expect(204);
     }
     assert_eq!(
         versions(&seller.client, "fixed-rows").await,

@@ -15,7 +15,6 @@ async fn host() -> &'static TestHost {
             .arg("--company-connections", "3")
             .arg("--company-connector-mib", "1")
             .arg("--company-connector-versions", "2")
-            .arg("--company-compile-seconds", "1")
             .start()
             .await
     })
@@ -63,8 +62,8 @@ async fn connections_are_bounded() {
     assert_eq!(refusal.at("/error/details/limit"), 3, "{}", refusal.body);
 
     let other = host().await.company(&unique("others")).await;
-    let theirs = other.client.post(&other.path("/connections"), body.clone());
-    theirs.await.expect(201);
+    let theirs = other.path("/connections");
+    other.client.post(&theirs, body.clone()).await.expect(201);
     let gone = company.client.delete(&format!("{path}/{first}")).await;
     gone.expect(204);
     company.client.post(&path, body).await.expect(201);
@@ -96,7 +95,11 @@ async fn stored_connectors_are_bounded() {
 /// Whoever has used up the time for compiling waits for the next hour, and is told so; others compile on.
 #[tokio::test]
 async fn compiling_is_bounded() {
-    let company = host().await.company(&unique("compiler")).await;
+    let host = TestHost::builder()
+        .arg("--company-compile-seconds", "1")
+        .start()
+        .await;
+    let company = host.company("compiler").await;
     let mut refused = None;
     // Each is another component, and takes some time, so the second is over soon; the version stays the same, so one is stored.
     for bytes in 0..500 {
@@ -118,7 +121,7 @@ async fn compiling_is_bounded() {
     let refused = refused.expect_error(429, "COMPILE_TIME_EXCEEDED");
     let seconds: u64 = refused.header("retry-after").parse().expect("seconds");
     assert!((3000..=3600).contains(&seconds), "{seconds}");
-    let other = host().await.company(&unique("others")).await;
+    let other = host.company("other").await;
     upload(&other, &padded(guests::FIXED_ROWS, 1_000))
         .await
         .expect(201);
