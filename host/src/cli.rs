@@ -263,6 +263,50 @@ pub struct Options {
         help_heading = "Bounds"
     )]
     pub kept_answers_mb: Option<u32>,
+    /// Data connections that a company may have [default: 100].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_CONNECTIONS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_connections: Option<u32>,
+
+    /// What a company's uploaded connectors may have together, in MiB [default: 256].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_CONNECTOR_MIB",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub company_connector_mib: Option<u32>,
+
+    /// Versions of uploaded connectors that a company may keep [default: 20].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_CONNECTOR_VERSIONS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_connector_versions: Option<u32>,
+
+    /// Seconds of each hour that compiling one company's uploads may take on this host [default: 600].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_COMPILE_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Bounds"
+    )]
+    pub company_compile_seconds: Option<u32>,
+
+    /// Deliveries to one company's webhooks in flight at once [default: 8].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_DELIVERIES",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_deliveries: Option<u32>,
 
     /// Serve Prometheus metrics at /metrics on this address, without a key [default: not at all].
     #[arg(
@@ -337,6 +381,15 @@ impl Options {
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
             ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
             kept_answers_mb: self.kept_answers_mb.or(next.kept_answers_mb),
+            company_connections: self.company_connections.or(next.company_connections),
+            company_connector_mib: self.company_connector_mib.or(next.company_connector_mib),
+            company_connector_versions: self
+                .company_connector_versions
+                .or(next.company_connector_versions),
+            company_compile_seconds: self
+                .company_compile_seconds
+                .or(next.company_compile_seconds),
+            company_deliveries: self.company_deliveries.or(next.company_deliveries),
             metrics_listen: self.metrics_listen.or(next.metrics_listen),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
@@ -391,6 +444,8 @@ mod tests {
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
             payable_after_seconds = 6\n busy_poll_us = 7\n kept_answers_mb = 8
+            company_connections = 8\n company_connector_mib = 9\n company_connector_versions = 10\n company_compile_seconds = 11
+            company_deliveries = 12
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

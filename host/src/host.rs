@@ -71,6 +71,7 @@ impl Host {
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
             payments: payments(&settings)?,
+            bounds: settings.company,
         });
         souk_app::connectors::start(&app, souk_plugins::bundle())
             .await

@@ -6,6 +6,7 @@ mod cli;
 mod demo;
 mod descriptors;
 mod host;
+mod interfaces;
 mod listener;
 mod logs;
 mod metrics;

@@ -1,15 +1,17 @@
 //! `souk serve`.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use ipnet::IpNet;
 use souk_sandbox::EgressPolicy;
 
 use crate::host::Host;
+use crate::interfaces;
 use crate::ready::{Ready, write_json};
 use crate::settings::Settings;
 
 pub async fn run(settings: Settings) -> Result<()> {
     let ready_file = settings.ready_file.clone();
-    let egress = egress(&settings);
+    let egress = egress(&settings)?;
     let host = Host::start(settings, egress).await?;
     let ready = Ready {
         base_url: host.base_url.clone(),
@@ -30,12 +32,10 @@ pub async fn run(settings: Settings) -> Result<()> {
     host.serve().await
 }
 
-/// Public addresses, and what the operator vouches for.
-pub fn egress(settings: &Settings) -> EgressPolicy {
-    settings
-        .allow_network
-        .iter()
-        .fold(EgressPolicy::public_only(), |policy, network| {
-            policy.allow_network(*network)
-        })
+/// Public addresses but for this machine's own, and what the operator vouches for.
+pub fn egress(settings: &Settings) -> Result<EgressPolicy> {
+    let own = interfaces::addresses().context("this machine's addresses cannot be read")?;
+    let policy = EgressPolicy::public_only().refuse_own(own);
+    let allow = |policy: EgressPolicy, network: &IpNet| policy.allow_network(*network);
+    Ok(settings.allow_network.iter().fold(policy, allow))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
+use souk_app::CompanyBounds;
 use souk_domain::payments::MATURE_AFTER;
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
@@ -63,6 +64,7 @@ pub struct Settings {
     pub ip_rate_limit: u32,
     /// Of a company.
     pub kept_answer_bytes_max: i64,
+    pub company: CompanyBounds,
     pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_format: LogFormat,
@@ -88,6 +90,8 @@ const WORKERS_MAX: usize = 1024;
 /// A small query of a database nearby, with room: one that takes longer is not much slowed by being woken.
 const BUSY_POLL: Duration = Duration::from_micros(100);
 const BUSY_POLL_MAX: Duration = Duration::from_millis(1);
+/// More than this is no bound but a typing error.
+const COMPANY_BOUND_MAX: u32 = 1_000_000;
 
 impl Settings {
     /// Flags and environment first, then the file that they name, then `defaults`.
@@ -169,6 +173,34 @@ impl Settings {
             PAYABLE_AFTER_MAX.as_secs()
         );
 
+        let company = CompanyBounds {
+            connections: of_company(
+                "--company-connections",
+                options.company_connections,
+                CompanyBounds::CONNECTIONS,
+            )?,
+            connector_mib: of_company(
+                "--company-connector-mib",
+                options.company_connector_mib,
+                CompanyBounds::CONNECTOR_MIB,
+            )?,
+            connector_versions: of_company(
+                "--company-connector-versions",
+                options.company_connector_versions,
+                CompanyBounds::CONNECTOR_VERSIONS,
+            )?,
+            compile_seconds: of_company(
+                "--company-compile-seconds",
+                options.company_compile_seconds,
+                CompanyBounds::COMPILE_SECONDS,
+            )?,
+            deliveries: of_company(
+                "--company-deliveries",
+                options.company_deliveries,
+                CompanyBounds::DELIVERIES,
+            )?,
+        };
+
         Ok(Settings {
             listen: options.listen.unwrap_or(LISTEN),
             database_url,
@@ -195,6 +227,7 @@ impl Settings {
             connections_max,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
+            company,
             ip_rate_limit: options.ip_rate_limit.unwrap_or(IP_RATE_LIMIT),
             kept_answer_bytes_max: i64::from(kept_answers_mb) << 20,
             metrics_listen: options.metrics_listen,
@@ -202,6 +235,16 @@ impl Settings {
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
         })
     }
+}
+
+/// A bound of what one company may use.
+fn of_company(flag: &str, given: Option<u32>, default: u32) -> Result<u32> {
+    let bound = given.unwrap_or(default);
+    ensure!(
+        (1..=COMPANY_BOUND_MAX).contains(&bound),
+        "{flag} must be 1 to {COMPANY_BOUND_MAX}, not {bound}"
+    );
+    Ok(bound)
 }
 
 fn stripe_account(
@@ -312,6 +355,8 @@ mod tests {
             ("kept_answers_mb = 0", "--kept-answers-mb"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
             ("base_url = 'example.com'", "--base-url"),
+            ("company_connections = 0", "--company-connections"),
+            ("company_connector_mib = 1000001", "--company-connector-mib"),
         ] {
             let error = Settings::resolve(toml::from_str(file).unwrap(), &SERVE).unwrap_err();
             assert!(error.to_string().contains(flag), "{error}");

@@ -453,3 +453,65 @@ async fn a_connection_goes_when_nothing_runs_on_it() {
         .await
         .expect_error(404, "CONNECTION_NOT_FOUND");
 }
+
+/// Stored credentials go to the server that they were given for and to no other: another address needs them again.
+#[tokio::test]
+async fn stored_credentials_stay_with_their_server() {
+    let seller = host().await.company(&unique("moving")).await;
+    let password = json!({"username": "u", "password": "p"}).to_string();
+    let database = seller
+        .connection(
+            "postgres",
+            json!({"credential_type": "PASSWORD", "credentials": password, "host": "127.0.0.1", "port": 1, "database": "d"}),
+        )
+        .await;
+    let api = seller.seller_api("http://127.0.0.1:1/v1", "secret").await;
+    // Somebody else's server: whatever is sent there is learned there.
+    let spy = souk_tests::Receiver::start().await;
+    let (spied, port) = (format!("http://{}/v1", spy.address), spy.address.port());
+    let key = json!({"api_key": "secret"}).to_string();
+    for (id, change, credentials) in [
+        (&database, json!({"host": "localhost"}), &password),
+        (&database, json!({"port": port}), &password),
+        (&api, json!({"base_url": spied}), &key),
+        (&api, json!({"base_url": "http://127.0.0.1:1/v2"}), &key),
+    ] {
+        let path = seller.path(&format!("/connections/{id}"));
+        let heard = spy.received().len();
+        let refusal = seller.client.patch(&path, change.clone()).await;
+        let refusal = refusal.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(
+            refusal.at("/error/details/errors/0/field"),
+            "credentials",
+            "{}",
+            refusal.body
+        );
+        let unchanged = seller.client.get(&path).await.expect(200);
+        for (member, value) in change.as_object().expect("an object") {
+            assert_ne!(&unchanged.body["data"][member], value);
+        }
+        assert_eq!(spy.received().len(), heard, "{:?}", spy.received());
+        // Whoever knows them may say where they go. The same address, and all that is no address, needs nothing.
+        let mut whole = change;
+        whole["credentials"] = json!(credentials);
+        seller.client.patch(&path, whole.clone()).await.expect(200);
+        whole
+            .as_object_mut()
+            .expect("an object")
+            .remove("credentials");
+        whole["statement_timeout_ms"] = json!(5_000);
+        seller.client.patch(&path, whole).await.expect(200);
+    }
+}
+
+/// Where there are no credentials there is nothing to give again.
+#[tokio::test]
+async fn a_connection_without_credentials_moves_freely() {
+    let seller = host().await.company(&unique("mover")).await;
+    seller.connector(souk_tests::guests::SILENT).await;
+    let id = seller.nowhere("silent").await;
+    let path = seller.path(&format!("/connections/{id}"));
+    let elsewhere = json!({"base_url": "http://127.0.0.1:2"});
+    let moved = seller.client.patch(&path, elsewhere).await.expect(200);
+    assert_eq!(moved.at("/data/base_url"), "http://127.0.0.1:2");
+}

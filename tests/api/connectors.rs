@@ -376,3 +376,167 @@ async fn hosts_of_one_store_share_connectors() {
             .expect(201);
     }
 }
+
+/// An engine that the platform serves is no company's to serve: a connector that claims it would be handed what was saved for the
+/// platform's, passwords included.
+#[tokio::test]
+async fn a_company_cannot_claim_an_engine_of_the_platform() {
+    let host = own_host().await;
+    upload(&host.platform(), guests::FIXED_ROWS, "?activate=true")
+        .await
+        .expect(201);
+    let (seller, asset) = labels(&host, "claimant").await;
+    assert_eq!(label(&seller, &asset).await, "row");
+    for query in ["", "?activate=true"] {
+        let path = seller.path(&format!("/connectors{query}"));
+        let claim = seller
+            .client
+            .post_wasm(&path, guests::FIXED_ROWS_NEXT.to_vec())
+            .await;
+        let claim = claim.expect_error(409, "ENGINE_RESERVED");
+        assert_eq!(claim.at("/error/details/engine"), "fixed");
+        let message = claim.text("/error/message");
+        assert!(message.contains("acme-fixed"), "{message}");
+    }
+    // Nothing of it was kept.
+    assert_eq!(
+        versions(&seller.client, "fixed-rows").await,
+        ["1.0.0: active"]
+    );
+    assert_eq!(label(&seller, &asset).await, "row");
+}
+
+/// An engine that the platform brings under a slug which a company has: what was saved for one of them is never handed to the other, now
+/// and after a restart; the company goes on under the platform's by saving another connection.
+#[tokio::test]
+async fn connections_never_change_engines() {
+    let mut host = own_host().await;
+    let seller = host.company("first").await;
+    seller.connector(guests::FIXED_ROWS).await;
+    let connection = seller.nowhere("fixed").await;
+    let sql = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let own = seller.asset(&connection, sql.clone()).await;
+    assert_eq!(label(&seller, &own).await, "row");
+
+    upload(&host.platform(), guests::FIXED_ROWS_NEXT, "?activate=true")
+        .await
+        .expect(201);
+    let refused = seller.execute(&own, json!({})).await;
+    refused.expect_error(503, "CONNECTOR_UNAVAILABLE");
+    let engines = seller.client.get("/storage-engines").await.expect(200);
+    let usable: Vec<(bool, bool)> = engines
+        .at("/data")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|engine| engine["slug"] == "fixed")
+        .map(|engine| (engine["usable"] == true, engine["id"].as_i64() > Some(1000)))
+        .collect();
+    assert_eq!(usable, [(false, false), (true, true)], "{}", engines.body);
+
+    host.stop().await;
+    host.start_again().await;
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    let refused = seller.execute(&own, json!({})).await;
+    refused.expect_error(503, "CONNECTOR_UNAVAILABLE");
+    let ids = seller.client.get("/storage-engines").await.expect(200);
+    let id = ids
+        .at("/data")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|engine| engine["usable"] == true)
+        .find(|engine| engine["slug"] == "fixed")
+        .map(|engine| engine["id"].clone());
+    let body = json!({"engine_id": id, "name": "anew", "credential_type": "NONE", "credentials": "{}", "base_url": "http://127.0.0.1:1"});
+    let anew = seller
+        .client
+        .post(&seller.path("/connections"), body)
+        .await
+        .expect(201)
+        .text("/data/id");
+    let other = seller.asset(&anew, sql).await;
+    assert_eq!(label(&seller, &other).await, "next");
+}
+
+/// Of a company's connectors a start loads the versions at work and no other; the others are listed as they were, and loaded when they are
+/// asked for.
+#[tokio::test]
+async fn a_start_loads_what_is_at_work() {
+    let mut host = own_host().await;
+    let seller = host.company("hoarder").await;
+    seller.connector(guests::FIXED_ROWS).await;
+    let staged = [guests::FIXED_ROWS_NEXT, guests::FIXED_ROWS_BROKEN];
+    for wasm in staged {
+        let path = seller.path("/connectors");
+        let uploaded = seller.client.post_wasm(&path, wasm.to_vec()).await;
+        assert_eq!(uploaded.expect(201).at("/data/status"), "staged");
+    }
+    let all = ["1.0.0: active", "2.0.0: staged", "3.0.0: staged"];
+    assert_eq!(versions(&seller.client, "fixed-rows").await, all);
+    let connection = seller.nowhere("fixed").await;
+    let sql = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, sql).await;
+
+    host.stop().await;
+    let before = host.log().len();
+    host.start_again().await;
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    let log = host.log();
+    let loaded: Vec<&str> = log[before..]
+        .lines()
+        .filter(|line| line.contains("stored connector loaded"))
+        .collect();
+    assert_eq!(loaded.len(), 1, "{loaded:#?}");
+    assert_eq!(versions(&seller.client, "fixed-rows").await, all);
+    let listed = seller
+        .client
+        .get("/connectors/fixed-rows")
+        .await
+        .expect(200);
+    let (active, other) = (listed.at("/data/versions/0"), listed.at("/data/versions/1"));
+    for member in [
+        "engines",
+        "engine_ids",
+        "needs",
+        "exports",
+        "settings_schema",
+        "wit_version",
+    ] {
+        assert_eq!(active[member], other[member], "{member}");
+    }
+    assert_eq!(label(&seller, &asset).await, "row");
+
+    let path = seller.path("/connectors/fixed-rows");
+    let next = json!({"version": "2.0.0"});
+    let next = seller.client.post(&format!("{path}/activate"), next).await;
+    assert_eq!(next.expect(200).at("/data/status"), "active");
+    assert_eq!(label(&seller, &asset).await, "next");
+    host.stop().await;
+    host.start_again().await;
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    // The version before is in the store only.
+    let back = seller
+        .client
+        .post(&format!("{path}/rollback"), json!({}))
+        .await;
+    assert_eq!(back.expect(200).at("/data/version"), "1.0.0");
+    assert_eq!(label(&seller, &asset).await, "row");
+    for version in ["2.0.0", "3.0.0"] {
+        let version = format!("{path}/versions/{version}");
+        seller.client.delete(&version).await.expect(204);
+    }
+    assert_eq!(
+        versions(&seller.client, "fixed-rows").await,
+        ["1.0.0: active"]
+    );
+}

@@ -24,6 +24,7 @@ mod previews;
 mod seller_functions;
 mod seller_tls;
 mod sql;
+mod shares;
 mod sqlite_source;
 mod voids;
 mod webhooks;

@@ -519,3 +519,35 @@ async fn five_days_of_failure_disable() {
     hook.delivery(&company, |delivery| delivery["status"] == "failed")
         .await;
 }
+
+/// After this long without an answer an attempt has failed.
+const ATTEMPT_SECONDS: u64 = 15;
+
+/// A company whose receivers take requests and never answer keeps its own places busy; what another company is to be told arrives meanwhile.
+#[tokio::test]
+async fn receivers_that_hang_hold_up_their_own_company_only() {
+    // Of its own, because the places are the host's.
+    let host = TestHost::builder()
+        .arg("--company-deliveries", "3")
+        .start()
+        .await;
+    let (hung, silent) = (host.company("hung").await, Receiver::start().await);
+    silent.always(Reply::Silence);
+    // With four to each this is more than a host delivers at once.
+    for _ in 0..17 {
+        Hook::new(&hung, &silent, &["api_key.revoked"]).await;
+    }
+    let began = Instant::now();
+    for _ in 0..4 {
+        revoke_a_key(&hung).await;
+    }
+    silent.wait_for(3).await;
+    let (other, receiver) = (host.company("other").await, Receiver::start().await);
+    Hook::new(&other, &receiver, &["api_key.revoked"]).await;
+    revoke_a_key(&other).await;
+    receiver.wait_for(1).await;
+    // Three at once, and each of them for as long as an attempt may take.
+    let rounds = 1 + began.elapsed().as_secs() / ATTEMPT_SECONDS;
+    let attempts = silent.received().len() as u64;
+    assert!(attempts <= 3 * rounds, "{attempts} in {rounds} rounds");
+}

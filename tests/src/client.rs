@@ -4,6 +4,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::contract::{self, Seen};
+
 #[derive(Clone)]
 pub struct Client {
     pub base_url: String,
@@ -107,10 +109,24 @@ impl Client {
 }
 
 impl Answer {
+    /// Sends, and holds the answer against `openapi.json`.
     pub async fn of(request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.expect("the host answers");
+        let (client, request) = request.build_split();
+        let request = request.expect("a request");
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let response = client.execute(request).await.expect("the host answers");
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = response.bytes().await.expect("a whole body");
+        contract::check(&Seen {
+            method: method.as_str(),
+            path: url.path(),
+            status: status.as_u16(),
+            content_type: headers
+                .get("content-type")
+                .and_then(|kind| kind.to_str().ok())
+                .unwrap_or_default(),
+            body: &bytes,
+        });
         let body = match bytes.is_empty() {
             true => Value::Null,
             false => serde_json::from_slice(&bytes)

@@ -5,6 +5,7 @@
 
 pub mod breaking_api;
 pub mod client;
+pub mod contract;
 pub mod guests;
 pub mod host;
 pub mod postgres;

@@ -27,6 +27,11 @@ pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
+/// A list of a type without paging: `.returns(200, Shape::One(list::<RouteOut>))`.
+pub fn list<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    json!({"type": "array", "items": schema::<T>(schemas)})
+}
+
 /// For bodies whose shape is open: results of a seller's query, JSON Schemas.
 pub fn any_object(_: &mut Schemas) -> Value {
     json!({"type": "object"})
@@ -97,6 +102,8 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
                 "details": {
                     "type": "object",
                     "required": ["request_id"],
+                    "additionalProperties": true,
+                    "description": "What the code calls for: `limit`, `retry_after`, `required_role`, …",
                     "properties": {
                         "request_id": {"type": "string"},
                         "errors": {"type": "array", "items": {
@@ -125,15 +132,19 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
 }
 
 fn describe(operation: &Operation, path: &str, id: &str, schemas: &mut Schemas) -> Value {
+    let mut responses = json!({
+        operation.success.to_string(): success(operation, schemas),
+        "default": {"$ref": "#/components/responses/Problem"},
+    });
+    if let Some(status) = operation.success_also {
+        responses[status.to_string()] = success(operation, schemas);
+    }
     let mut described = json!({
         "operationId": id,
         "summary": operation.summary,
         "tags": [operation.tag],
         "parameters": parameters(operation, path),
-        "responses": {
-            operation.success.to_string(): success(operation, schemas),
-            "default": {"$ref": "#/components/responses/Problem"},
-        },
+        "responses": responses,
     });
     let Some(members) = described.as_object_mut() else {
         return described;

@@ -141,6 +141,8 @@ pub struct Operation {
     pub body_optional: bool,
     pub body_type: &'static str,
     pub success: u16,
+    /// Another status of an answer with the same shape.
+    pub success_also: Option<u16>,
     pub shape: Shape,
     /// Another content type in which the answer can be had.
     pub also: Option<&'static str>,
@@ -191,6 +193,7 @@ impl Operation {
                 Verb::Delete => 204,
                 _ => 200,
             },
+            success_also: None,
             shape: Shape::Empty,
             also: None,
         }
@@ -319,6 +322,12 @@ impl Operation {
     pub const fn returns(mut self, success: u16, shape: Shape) -> Operation {
         self.success = success;
         self.shape = shape;
+        self
+    }
+
+    /// An answer of the same shape may have this status as well: 200 for what is there already, 201 for what was made just now.
+    pub const fn or(mut self, success: u16) -> Operation {
+        self.success_also = Some(success);
         self
     }
 

@@ -11,6 +11,7 @@ use souk_store::Db;
 use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 
+use crate::bounds::CompanyBounds;
 use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
 use crate::payments::Payments;
@@ -32,6 +33,8 @@ pub struct Parts {
     pub files_dir: PathBuf,
     /// Who collects the money of top-ups.
     pub payments: Payments,
+    /// What one company may use.
+    pub bounds: CompanyBounds,
 }
 
 pub struct Inner {
@@ -41,6 +44,7 @@ pub struct Inner {
     pub sealer: Sealer,
     pub files_dir: PathBuf,
     pub payments: Payments,
+    pub bounds: CompanyBounds,
     pub clock: Clock,
     pub sources: Sources,
     pub connectors: Registry,
@@ -61,6 +65,7 @@ impl App {
             sandbox: parts.sandbox,
             files_dir: parts.files_dir,
             payments: parts.payments,
+            bounds: parts.bounds,
             clock: Clock,
         }))
     }

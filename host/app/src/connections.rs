@@ -26,6 +26,7 @@ use souk_store::sealing::SealError;
 use souk_store::{StoreError, Topic, Write, connections, files, reference, users};
 
 use crate::App;
+use crate::connectors;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
@@ -40,6 +41,8 @@ pub enum ConnectionError {
     },
     #[error("{assets} assets and {endpoints} endpoints run on this connection")]
     InUse { assets: i64, endpoints: i64 },
+    #[error("the company has {0} connections, which is as many as it may have: delete one first")]
+    TooMany(u32),
     #[error("the connection was changed at the same time; read it again and repeat the change")]
     Lost,
     #[error("no connector for engine \"{0}\" is active")]
@@ -89,6 +92,10 @@ pub async fn create(
     // Platform staff may act in another company under their own name.
     if !is_caller {
         require_user(&mut tx, company, user).await?;
+    }
+    let connections_max = app.bounds.connections;
+    if connections::count_to_insert(&mut tx, company).await? >= i64::from(connections_max) {
+        return Err(ConnectionError::TooMany(connections_max));
     }
     require_file(&mut tx, company, &draft.checked.target).await?;
     let written = draft.written(&sealed);
@@ -231,6 +238,9 @@ impl Prepared {
         };
         let checked = rules::check(&domain_engine, &draft).map_err(ConnectionError::Invalid)?;
         check_egress(app, &checked.target).await?;
+        if let (None, Some(before)) = (&credentials, before) {
+            keep_credentials(app, before, &checked.target)?;
+        }
         let stored_provider = before.and_then(|before| before.cloud_provider_id);
         Ok(Prepared {
             engine_id,
@@ -279,15 +289,13 @@ async fn engine(app: &App, company: &CompanyId, id: i64) -> Result<EngineInfo, C
             format!("there is no storage engine {id}: see GET /storage-engines"),
         ));
     };
-    app.sandbox
-        .engine(company.as_str(), &known.slug)
-        .ok_or_else(|| {
-            let message = format!(
-                "no connector for {} is active on this service: see GET /storage-engines",
-                known.name
-            );
-            invalid("engine_id", "unavailable", message)
-        })
+    connectors::serving(app, company, &known.scope, &known.slug).ok_or_else(|| {
+        let message = format!(
+            "no connector for {} is active on this service: see GET /storage-engines",
+            known.name
+        );
+        invalid("engine_id", "unavailable", message)
+    })
 }
 
 pub(crate) fn need(engine: &EngineInfo) -> Need {
@@ -296,6 +304,30 @@ pub(crate) fn need(engine: &EngineInfo) -> Need {
         souk_sandbox::Need::Http => Need::Http,
         souk_sandbox::Need::Directory => Need::Directory,
     }
+}
+
+/// Stored credentials stay with the server that they were given for: whoever may change a connection but was never told its password could
+/// otherwise have it sent to a server of their own. Where none are stored there is nothing to learn.
+fn keep_credentials(app: &App, before: &Connection, after: &Target) -> Result<(), ConnectionError> {
+    let field = match (before.target()?, after) {
+        (Target::Tcp { host, .. }, Target::Tcp { host: now, .. }) if host != *now => "host",
+        (Target::Tcp { port, .. }, Target::Tcp { port: now, .. }) if port != *now => "port",
+        (Target::Http { base_url, .. }, Target::Http { base_url: now, .. }) if base_url != *now => {
+            "base_url"
+        }
+        (Target::Tcp { .. }, Target::Tcp { .. })
+        | (Target::Http { .. }, Target::Http { .. })
+        | (Target::File { .. }, Target::File { .. }) => return Ok(()),
+        // The engine's connector speaks over another wire than when the connection was saved.
+        _ => "kind of address",
+    };
+    if source::credentials(app, before)?.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "a new {field} needs the credentials again: the stored ones were given for the server of before"
+    );
+    Err(invalid("credentials", "required", message))
 }
 
 /// A member of the body wins over the same member of new credentials, which wins over what is stored.

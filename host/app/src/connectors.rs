@@ -4,8 +4,10 @@
 //! and whenever this or another host changes the store ([`reconcile`]). A version that fails is left
 //! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 
+mod compile_time;
 mod engines;
 mod health;
+mod shelf;
 mod upload;
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,10 +17,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{LoadError, Status};
-use souk_store::connectors::{self, Choice, PLATFORM, StoredConnector};
+use souk_store::connectors::{self, Choice, PLATFORM};
 use souk_store::{Change, Db, StoreError, Topic};
 use tokio::sync::{Notify, Semaphore};
 
+pub(crate) use engines::serving;
 pub use engines::{Engines, engines};
 pub use souk_sandbox::{ConnectorInfo, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
@@ -40,6 +43,19 @@ pub enum ConnectorError {
     Conflict(String),
     #[error("{0}")]
     Unhealthy(String),
+    #[error(
+        "engine \"{0}\" is the platform's: give the engine of your connector a slug of its own, such as \"acme-{0}\""
+    )]
+    EngineReserved(String),
+    #[error("{0}")]
+    NoRoom(String),
+    #[error(
+        "compiling your connectors has taken {spent_seconds} seconds of this hour, which is what it may take: try again in {wait_seconds} seconds"
+    )]
+    CompileTime {
+        spent_seconds: u32,
+        wait_seconds: u64,
+    },
     #[error("there is no such connector or version")]
     NotFound,
     #[error("a component may have at most {} bytes", COMPONENT_BYTES_MAX)]
@@ -75,6 +91,7 @@ pub struct Registry {
     bundled: Mutex<BTreeMap<String, String>>,
     /// The choices that were carried out, by scope and name.
     applied: Mutex<BTreeMap<(String, String), Choice>>,
+    compile_time: compile_time::CompileTime,
     changed: Arc<Notify>,
     uploads: Semaphore,
     /// One at a time changes what runs.
@@ -103,6 +120,7 @@ impl Registry {
             stored: Mutex::default(),
             bundled: Mutex::default(),
             applied: Mutex::default(),
+            compile_time: compile_time::CompileTime::default(),
             changed,
             uploads: Semaphore::new(UPLOADS_MAX),
             changing: tokio::sync::Mutex::default(),
@@ -137,16 +155,29 @@ pub async fn activate(
     version: &str,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
-    let candidate = find(app, scope, name, version).ok_or(ConnectorError::NotFound)?;
+    let candidate = shelf::fetch(app, scope, name, version).await?;
     let before = active(app, scope, name);
-    if before.as_deref() != Some(version) {
-        health::check(app, scope, &candidate, before.as_deref()).await?;
+    if before.as_deref() == Some(version) {
+        return Ok(candidate);
     }
-    let info = app.sandbox.activate(scope, name, version).await?;
-    if before.as_deref() != Some(version) {
-        remember(app, scope, name, version, before).await?;
-    }
+    let activated = switch(app, scope, &candidate, before.as_deref()).await;
+    // Also after a failure: a version that was loaded for this need not stay.
+    shelf::put_back(app, scope, name, before.as_deref());
+    let info = activated?;
+    remember(app, scope, name, version, before).await?;
     Ok(info)
+}
+
+async fn switch(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+) -> Result<ConnectorInfo, ConnectorError> {
+    engines::claim(app, scope, &candidate.engine_ids).await?;
+    health::check(app, scope, candidate, before).await?;
+    let (name, version) = (&candidate.name, &candidate.version);
+    Ok(app.sandbox.activate(scope, name, version).await?)
 }
 
 /// Activates the version that was active before; a second rollback returns.
@@ -158,16 +189,19 @@ pub async fn rollback(
     let _changing = app.connectors.changing.lock().await;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
     let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    let none = || LoadError::NoEarlier {
+        name: name.to_owned(),
+    };
     let previous = choice
         .and_then(|choice| choice.previous_version)
-        .filter(|version| find(app, scope, name, version).is_some());
-    let Some(previous) = previous else {
-        return Err(LoadError::NoEarlier {
-            name: name.to_owned(),
-        }
-        .into());
+        .ok_or_else(none)?;
+    let candidate = match shelf::fetch(app, scope, name, &previous).await {
+        Err(ConnectorError::NotFound) => return Err(none().into()),
+        fetched => fetched?,
     };
+    engines::claim(app, scope, &candidate.engine_ids).await?;
     let info = app.sandbox.activate(scope, name, &previous).await?;
+    shelf::put_back(app, scope, name, Some(&current));
     remember(app, scope, name, &previous, Some(current)).await?;
     Ok(info)
 }
@@ -180,15 +214,19 @@ pub async fn remove(
     version: &str,
 ) -> Result<(), ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
-    let info = find(app, scope, name, version).ok_or(ConnectorError::NotFound)?;
-    if info.status == Status::Active {
+    let text = scope_text(scope);
+    let loaded = find(app, scope, name, version);
+    let stored = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
+    if loaded.is_none() && stored.is_none() {
+        return Err(ConnectorError::NotFound);
+    }
+    if loaded.is_some_and(|info| info.status == Status::Active) {
         return Err(LoadError::Active {
             name: name.to_owned(),
             version: version.to_owned(),
         }
         .into());
     }
-    let text = scope_text(scope);
     let mut tx = app.db.write().await?;
     let chosen = connectors::choice_of(&mut tx, text, name).await?;
     if chosen.is_some_and(|choice| choice.version == version) {
@@ -204,14 +242,20 @@ pub async fn remove(
         )));
     }
     connectors::forget_previous(&mut tx, text, name, version).await?;
-    tx.touch(Topic::Connector, name);
+    tx.touch(Topic::Connector, text);
     tx.commit().await?;
     app.connectors
         .stored
         .lock()
         .remove(&key(text, name, version));
-    app.sandbox.remove(scope, name, version)?;
-    Ok(())
+    match app.sandbox.remove(scope, name, version) {
+        Ok(()) | Err(LoadError::Unknown { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match stored {
+        Some(stored) => shelf::forget_bytes(app, &stored.digest, stored.size_bytes).await,
+        None => Ok(()),
+    }
 }
 
 /// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
@@ -223,35 +267,28 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
             connectors::choices(&mut db).await?,
         )
     };
-    for row in &rows {
+    // A company's versions stay where they are until one is chosen, or asked for.
+    for row in rows.iter().filter(|row| row.scope == PLATFORM) {
         let key = key(&row.scope, &row.name, &row.version);
         if app.connectors.stored.lock().contains(&key) {
             continue;
         }
-        match load_stored(app, row).await {
-            Ok(()) => drop(app.connectors.stored.lock().insert(key)),
-            Err(error) => {
-                tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector")
-            }
+        if let Err(error) = shelf::load(app, row, &Scope::Platform).await {
+            tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
         }
     }
     for choice in &chosen {
-        let scope = scope_from(&choice.scope);
         // A choice is carried out once: what the operator's connector directory activates later stays.
         let place = (choice.scope.clone(), choice.name.clone());
-        let before = app.connectors.applied.lock().insert(place, choice.clone());
-        let is_active = active(app, &scope, &choice.name).as_deref() == Some(&choice.version);
-        if is_active || before.as_ref() == Some(choice) {
+        if app.connectors.applied.lock().get(&place) == Some(choice) {
             continue;
         }
-        match app
-            .sandbox
-            .activate(&scope, &choice.name, &choice.version)
-            .await
-        {
-            Ok(_) => {}
+        match carry_out(app, choice).await {
+            Ok(()) => {}
+            // The store is away, and says so again when it is back.
+            Err(ConnectorError::Store(error)) => return Err(error.into()),
             // A bundled version that an older host brought along: the one of this host takes its place.
-            Err(LoadError::Unknown { .. }) => tracing::info!(
+            Err(ConnectorError::NotFound) => tracing::info!(
                 scope = choice.scope,
                 name = choice.name,
                 version = choice.version,
@@ -261,6 +298,7 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
                 tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error, "cannot activate the chosen version")
             }
         }
+        app.connectors.applied.lock().insert(place, choice.clone());
     }
     let wanted: HashSet<Key> = rows
         .iter()
@@ -286,6 +324,24 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     Ok(())
 }
 
+async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
+    let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
+    if active(app, &scope, name).as_deref() == Some(&choice.version) {
+        return Ok(());
+    }
+    let candidate = shelf::fetch(app, &scope, name, &choice.version).await?;
+    let activated = match engines::claim(app, &scope, &candidate.engine_ids).await {
+        Ok(()) => app
+            .sandbox
+            .activate(&scope, name, &choice.version)
+            .await
+            .map_err(ConnectorError::from),
+        Err(error) => Err(error),
+    };
+    shelf::put_back(app, &scope, name, choice.previous_version.as_deref());
+    activated.map(drop)
+}
+
 async fn follow(app: App) {
     loop {
         app.connectors.changed.notified().await;
@@ -295,20 +351,6 @@ async fn follow(app: App) {
             tokio::time::sleep(RETRY_AFTER).await;
             app.connectors.changed.notify_one();
         }
-    }
-}
-
-async fn load_stored(app: &App, row: &StoredConnector) -> Result<(), ConnectorError> {
-    let wasm = connectors::bytes(&mut *app.db.read().await?, &row.digest, row.size_bytes).await?;
-    let wasm = wasm.ok_or_else(|| {
-        ConnectorError::Internal("a piece of it is missing in the store".to_owned())
-    })?;
-    let info = app.sandbox.load(&wasm, scope_from(&row.scope)).await?;
-    match info.digest == row.digest && info.name == row.name && info.version == row.version {
-        true => Ok(()),
-        false => Err(ConnectorError::Internal(
-            "its bytes in the store are not those that were uploaded".to_owned(),
-        )),
     }
 }
 
@@ -338,14 +380,19 @@ async fn remember(
     };
     let mut tx = app.db.write().await?;
     connectors::choose(&mut tx, &choice).await?;
-    tx.touch(Topic::Connector, name);
+    tx.touch(Topic::Connector, scope_text(scope));
     tx.commit().await?;
     Ok(())
 }
 
 /// What a company sees of the connectors: the platform's and its own. Files of the operator's
 /// directory that were refused are the operator's business.
-pub fn visible(app: &App, company: &CompanyId, is_staff: bool) -> Vec<ConnectorInfo> {
+pub async fn visible(
+    app: &App,
+    company: &CompanyId,
+    is_staff: bool,
+) -> Result<Vec<ConnectorInfo>, ConnectorError> {
+    let stored = connectors::of_scope(&mut *app.db.read().await?, company.as_str()).await?;
     let visible = |info: &ConnectorInfo| {
         let own = info
             .company_id
@@ -353,11 +400,23 @@ pub fn visible(app: &App, company: &CompanyId, is_staff: bool) -> Vec<ConnectorI
             .is_none_or(|owner| owner == company.as_str());
         own && (is_staff || info.status != Status::Rejected)
     };
-    app.sandbox
+    let mut seen: Vec<ConnectorInfo> = app
+        .sandbox
         .connectors()
         .into_iter()
         .filter(visible)
-        .collect()
+        .collect();
+    for row in stored {
+        let is_row = |info: &ConnectorInfo| {
+            info.company_id.as_deref() == Some(company.as_str())
+                && info.name == row.name
+                && info.version == row.version
+        };
+        if !seen.iter().any(is_row) {
+            seen.push(shelf::unloaded(row));
+        }
+    }
+    Ok(seen)
 }
 
 fn versions(app: &App, scope: &Scope) -> HashSet<(String, String)> {

@@ -5,6 +5,7 @@
 //! runs). No transaction is ever open across a connector's call. Start reading at [`App`].
 
 mod app;
+pub mod bounds;
 pub mod connections;
 pub mod connectors;
 pub mod definition;
@@ -24,3 +25,4 @@ pub mod settle;
 pub mod webhooks;
 
 pub use app::{App, Clock, Parts};
+pub use bounds::CompanyBounds;

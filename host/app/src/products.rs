@@ -19,6 +19,7 @@ use souk_store::{
 };
 
 use crate::App;
+use crate::connectors;
 use crate::failure::Refusal;
 pub use asset::{Action, AssetSnapshot};
 pub(crate) use endpoint::kind_of;
@@ -89,9 +90,15 @@ fn concerns(change: &Change, topic: Topic, product: &str, owner: &CompanyId) -> 
         // Whoever changes a price touches its product.
         Topic::Price => id == product,
         // The dialect is the connector's word.
-        Topic::Connector => true,
+        Topic::Connector => concerns_connectors(id, owner.as_str()),
         changed => *changed == topic && id == product,
     }
+}
+
+/// Whether a change of connectors is a company's business: of the platform's, or of its own. What does not look like a company's id is
+/// everybody's business; an older host names the connector, which has no underscore.
+pub(crate) fn concerns_connectors(changed: &str, company: &str) -> bool {
+    changed == company || !changed.starts_with("cmp_")
 }
 
 /// The price now, and how long that is known to be so.
@@ -270,9 +277,7 @@ pub async fn speaks(
     let connection = connections::get(db, company, connection)
         .await?
         .ok_or(Refusal::NotFound)?;
-    let engine = app
-        .sandbox
-        .engine(company.as_str(), &connection.engine)
+    let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
         .ok_or_else(|| Refusal::NoConnector(connection.engine.clone()))?;
     Ok(Speaks {
         engine: engine.slug.clone(),

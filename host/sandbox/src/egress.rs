@@ -10,6 +10,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     sockets: Vec<SocketAddr>,
+    /// Addresses of this machine's interfaces, public ones among them.
+    own: Vec<IpAddr>,
     /// Not even public addresses, only what was added.
     named_only: bool,
 }
@@ -94,6 +96,14 @@ impl EgressPolicy {
         self
     }
 
+    /// Refuses these addresses too, unless the operator names them: this machine's own. What listens here for this machine alone is often
+    /// guarded by nothing but the address that it is called at.
+    pub fn refuse_own(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> EgressPolicy {
+        self.own
+            .extend(addresses.into_iter().map(|ip| ip.to_canonical()));
+        self
+    }
+
     /// Adds exactly one address and port, as for the demo's sample API.
     pub fn allow_socket(mut self, socket: SocketAddr) -> EgressPolicy {
         self.sockets.push(socket);
@@ -118,6 +128,7 @@ impl EgressPolicy {
         }
         let refused = match ip {
             _ if self.named_only => Some("an address that the operator has not named"),
+            _ if self.own.contains(&ip) => Some("an address of this host"),
             IpAddr::V4(v4) => refused_v4(v4),
             IpAddr::V6(v6) => self.refused_v6(v6, address.port()),
         };
@@ -259,5 +270,24 @@ mod tests {
         let policy = EgressPolicy::public_only().allow_socket("127.0.0.1:5432".parse().unwrap());
         assert!(!refused(&policy, "127.0.0.1"));
         assert!(policy.check("127.0.0.1:5433".parse().unwrap()).is_err());
+    }
+
+    /// Every interface is this machine, whatever its address looks like from elsewhere, unless the operator names it.
+    #[test]
+    fn this_machines_addresses_are_refused() {
+        let own = ["1.1.1.1", "2606:4700::1111"].map(|ip| ip.parse().unwrap());
+        let policy = EgressPolicy::public_only().refuse_own(own);
+        for ip in [
+            "1.1.1.1",
+            "::ffff:1.1.1.1",
+            "64:ff9b::101:101",
+            "2002:101:101::1",
+            "2606:4700::1111",
+        ] {
+            assert!(refused(&policy, ip), "{ip} is this host");
+        }
+        assert!(!refused(&policy, "1.1.1.2"));
+        let named = policy.allow_network("1.1.1.0/30".parse().unwrap());
+        assert!(!refused(&named, "1.1.1.1") && refused(&named, "2606:4700::1111"));
     }
 }

@@ -2,7 +2,7 @@
 //! sessions: `Sandbox` retires pools after each change.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -32,6 +32,24 @@ pub(crate) struct Registry {
 struct State {
     families: BTreeMap<(Scope, String), Family>,
     rejected: BTreeMap<String, ConnectorInfo>,
+}
+
+impl State {
+    /// The engines that are the platform's: those of every version of its connectors that was ever at work here. One that it stops to
+    /// serve stays its own, since connections were saved for it.
+    fn of_platform(&self) -> HashSet<String> {
+        self.families
+            .iter()
+            .filter(|((scope, _), _)| *scope == Scope::Platform)
+            .flat_map(|(_, family)| {
+                family
+                    .versions
+                    .iter()
+                    .filter(|connector| family.history.contains(&connector.version))
+            })
+            .flat_map(|connector| connector.engines.iter().map(|engine| engine.slug.clone()))
+            .collect()
+    }
 }
 
 /// All versions of one name in one scope, in load order.
@@ -141,6 +159,20 @@ impl Registry {
     pub fn activate(&self, connector: &Arc<Connector>, back: bool) -> Result<(), LoadError> {
         let mut state = self.state.lock();
         let key = (connector.scope.clone(), connector.name.clone());
+        // What was saved for an engine of the platform must not reach a company's code.
+        if connector.scope != Scope::Platform {
+            let taken = state.of_platform();
+            if let Some(engine) = connector
+                .engines
+                .iter()
+                .find(|engine| taken.contains(&engine.slug))
+            {
+                return Err(LoadError::Invalid(format!(
+                    "engine \"{}\" is the platform's: a company's connector cannot serve it",
+                    engine.slug
+                )));
+            }
+        }
         // Two active connectors of one scope cannot serve one engine.
         for engine in &connector.engines {
             let taken = state.families.iter().any(|(other, family)| {
@@ -213,22 +245,23 @@ impl Registry {
         Ok(())
     }
 
-    /// The connector that serves an engine for a company: its own first, then the platform's.
+    /// The connector that serves an engine for a company: the platform's, and its own where the platform has none.
+    /// No company at all (`""`): the platform's.
     pub fn resolve(&self, company: &str, slug: &str) -> Option<Arc<Connector>> {
         let active = self.active.load();
-        let own = if active.len() > usize::from(active.contains_key(&Scope::Platform)) {
-            active
-                .get(&Scope::Company(company.to_owned()))
-                .and_then(|engines| engines.get(slug))
-        } else {
-            None
-        };
-        own.or_else(|| {
-            active
-                .get(&Scope::Platform)
-                .and_then(|engines| engines.get(slug))
-        })
-        .cloned()
+        if let Some(connector) = active
+            .get(&Scope::Platform)
+            .and_then(|engines| engines.get(slug))
+        {
+            return Some(connector.clone());
+        }
+        if active.len() <= usize::from(active.contains_key(&Scope::Platform)) {
+            return None;
+        }
+        active
+            .get(&Scope::Company(company.to_owned()))
+            .and_then(|engines| engines.get(slug))
+            .cloned()
     }
 
     /// Every engine that a company can use, by slug.
@@ -236,10 +269,11 @@ impl Registry {
         let active = self.active.load();
         let mut engines = active.get(&Scope::Platform).cloned().unwrap_or_default();
         if let Some(own) = active.get(&Scope::Company(company.to_owned())) {
-            engines.extend(
-                own.iter()
-                    .map(|(slug, connector)| (slug.clone(), connector.clone())),
-            );
+            for (slug, connector) in own {
+                engines
+                    .entry(slug.clone())
+                    .or_insert_with(|| connector.clone());
+            }
         }
         engines
     }
@@ -275,6 +309,7 @@ impl Registry {
 
     fn publish(&self, state: &State) {
         let mut active: HashMap<Scope, BTreeMap<String, Arc<Connector>>> = HashMap::new();
+        let taken = state.of_platform();
         for ((scope, _), family) in &state.families {
             if let Some(connector) = family.active() {
                 let engines = active.entry(scope.clone()).or_default();
@@ -282,6 +317,7 @@ impl Registry {
                     connector
                         .engines
                         .iter()
+                        .filter(|engine| *scope == Scope::Platform || !taken.contains(&engine.slug))
                         .map(|engine| (engine.slug.clone(), connector.clone())),
                 );
             }

@@ -6,7 +6,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::*;
-use souk_sandbox::{Blame, FaultKind, Limits, PoolLimits, Query, Request, Scope, Status};
+use souk_sandbox::{
+    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Scope, Status,
+};
 use souk_tests::guests;
 
 /// The way through: bytes to connector to session to columns to JSON.
@@ -368,6 +370,39 @@ async fn a_private_connector_is_private() {
         .await
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Unsupported);
+}
+
+/// An engine that the platform serves is the platform's: a company's connector that had it before loses it, and another cannot take it.
+#[tokio::test]
+async fn the_platforms_engine_is_nobody_elses() {
+    let sandbox = sandbox();
+    let scope = Scope::Company("com_1".into());
+    let load = async |wasm: &[u8], scope: &Scope| {
+        let info = sandbox.load(wasm, scope.clone()).await.unwrap();
+        (info.name, info.version)
+    };
+    let serves = || sandbox.engine("com_1", "fixed").unwrap().version;
+    let (name, own) = load(guests::FIXED_ROWS, &scope).await;
+    sandbox.activate(&scope, &name, &own).await.unwrap();
+    let (_, platforms) = load(guests::FIXED_ROWS_NEXT, &Scope::Platform).await;
+    assert_eq!(serves(), own, "a staged version takes nothing");
+    sandbox
+        .activate(&Scope::Platform, &name, &platforms)
+        .await
+        .unwrap();
+    assert_eq!(serves(), platforms);
+    let seen: Vec<String> = sandbox
+        .engines("com_1")
+        .into_iter()
+        .map(|engine| engine.version)
+        .collect();
+    assert_eq!(seen, [platforms]);
+    let (_, another) = load(guests::FIXED_ROWS_BROKEN, &scope).await;
+    let refused = sandbox.activate(&scope, &name, &another).await;
+    assert!(
+        matches!(&refused, Err(LoadError::Invalid(reason)) if reason.contains("the platform's")),
+        "{refused:?}"
+    );
 }
 
 /// A file in the watched directory is served within seconds; a bad one changes nothing.

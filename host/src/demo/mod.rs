@@ -54,7 +54,7 @@ pub async fn run(settings: Settings) -> Result<()> {
 
     let seller_api = start_seller_api(kept.as_ref().map(|kept| &kept.seller_api)).await?;
     // Exactly this address and port; nothing else on loopback.
-    let egress = egress(&settings).allow_socket(seller_api.address);
+    let egress = egress(&settings)?.allow_socket(seller_api.address);
     let host = Host::start(settings, egress).await?;
     let kept = match (kept, host.platform.clone()) {
         (Some(kept), None) => kept,

@@ -6,7 +6,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Write};
+use crate::{Fields, StoreError, Write, companies};
 
 /// A connection with what its engine adds to it.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct Connection {
     pub user_id: UserId,
     pub engine_id: i64,
     pub engine: String,
+    /// Whose engine it is: `platform`, or a company's id.
+    pub engine_scope: String,
     pub need: Need,
     pub name: String,
     pub credential_type: String,
@@ -85,10 +87,23 @@ pub struct Filter<'a> {
     pub status: Option<&'a str>,
 }
 
-const COLUMNS: &str = "c.id, c.company_id, c.user_id, c.engine_id, e.slug, e.need, c.name, c.credential_type, c.credentials, c.host, c.port, \
+const COLUMNS: &str = "c.id, c.company_id, c.user_id, c.engine_id, e.slug, e.scope, e.need, c.name, c.credential_type, c.credentials, c.host, c.port, \
      c.database_name, c.ssl_mode, c.base_url, c.ca_pem, c.cloud_provider_id, c.verified_usage_ability, \
      c.statement_timeout_ms, c.revision, c.status, c.last_tested_at, c.last_error, c.created_at, c.updated_at \
      FROM connections c JOIN storage_engines e ON e.id = c.engine_id";
+
+/// How many connections a company has, for whoever is about to insert one: nobody else can until `tx` ends.
+pub async fn count_to_insert(tx: &mut Write, company: &CompanyId) -> Result<i64, StoreError> {
+    companies::lock(tx, company).await?;
+    let row = sqlx::query(
+        "SELECT CAST(COUNT(*) AS BIGINT) AS total FROM connections \
+         WHERE company_id = $1 AND deleted_at IS NULL",
+    )
+    .bind(company.as_str())
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(row.try_get("total")?)
+}
 
 pub async fn insert(
     tx: &mut Write,
@@ -181,21 +196,20 @@ pub async fn list(
     ))
 }
 
-/// Connections of an engine that worked when they were tested last, the latest first. `company`: of
-/// that company only.
+/// Connections of an engine of `scope` that worked when they were tested last, the latest first.
 pub async fn proven(
     db: &mut AnyConnection,
+    scope: &str,
     engine: &str,
-    company: Option<&str>,
     limit: i64,
 ) -> Result<Vec<Connection>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} WHERE e.slug = $1 AND (CAST($2 AS TEXT) IS NULL OR c.company_id = $2) \
+        "SELECT {COLUMNS} WHERE e.scope = $1 AND e.slug = $2 \
          AND c.status = 'active' AND c.deleted_at IS NULL ORDER BY c.last_tested_at DESC LIMIT $3"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(scope)
         .bind(engine)
-        .bind(company)
         .bind(limit)
         .fetch_all(db)
         .await?;
@@ -450,6 +464,7 @@ fn connection(row: &AnyRow) -> Result<Connection, StoreError> {
         user_id: row.id("user_id")?,
         engine_id: row.try_get("engine_id")?,
         engine: row.try_get("slug")?,
+        engine_scope: row.try_get("scope")?,
         need: Need::parse(&need)
             .ok_or_else(|| StoreError::Corrupt(format!("storage_engines.need is \"{need}\"")))?,
         name: row.try_get("name")?,

@@ -3,11 +3,12 @@
 //! The bytes are in the store, not beside it, so that every host that shares the store can load them
 //! and one backup holds all that a restart needs. Bundled connectors have no row here.
 
+use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Write};
+use crate::{Fields, StoreError, Write, companies};
 
 /// `scope` of connectors that every company may use; any other scope is a company's id.
 pub const PLATFORM: &str = "platform";
@@ -25,6 +26,8 @@ pub struct StoredConnector {
     pub size_bytes: i64,
     pub uploaded_by: String,
     pub created_at: Timestamp,
+    /// JSON, of whoever wrote it: what the component says about itself.
+    pub described: Option<String>,
 }
 
 /// The version that a scope runs, and the one that a rollback returns to.
@@ -37,16 +40,62 @@ pub struct Choice {
     pub activated_at: Timestamp,
 }
 
-/// Oldest first.
+/// What a company's connectors have together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    pub versions: i64,
+    pub bytes: i64,
+}
+
+/// Oldest first. Without what they say about themselves.
 pub async fn list(db: &mut AnyConnection) -> Result<Vec<StoredConnector>, StoreError> {
     let rows = sqlx::query(
-        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at \
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, CAST(NULL AS TEXT) AS described \
          FROM connectors \
          ORDER BY created_at, scope, name, version",
     )
     .fetch_all(db)
     .await?;
     rows.iter().map(connector).collect()
+}
+
+/// The versions of one scope, oldest first.
+pub async fn of_scope(
+    db: &mut AnyConnection,
+    scope: &str,
+) -> Result<Vec<StoredConnector>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described \
+         FROM connectors \
+         WHERE scope = $1 \
+         ORDER BY created_at, name, version",
+    )
+    .bind(scope)
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(connector).collect()
+}
+
+/// What a scope has stored. Versions with the same bytes count each: deleting one of them need not make room.
+pub async fn stored(db: &mut AnyConnection, scope: &str) -> Result<Stored, StoreError> {
+    let row = sqlx::query(
+        "SELECT CAST(COUNT(*) AS BIGINT) AS versions, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes \
+         FROM connectors \
+         WHERE scope = $1",
+    )
+    .bind(scope)
+    .fetch_one(db)
+    .await?;
+    Ok(Stored {
+        versions: row.try_get("versions")?,
+        bytes: row.try_get("bytes")?,
+    })
+}
+
+/// The same for whoever is about to insert one: nobody else can until `tx` ends.
+pub async fn stored_to_insert(tx: &mut Write, company: &CompanyId) -> Result<Stored, StoreError> {
+    companies::lock(tx, company).await?;
+    stored(tx, company.as_str()).await
 }
 
 pub async fn get(
@@ -56,7 +105,7 @@ pub async fn get(
     version: &str,
 ) -> Result<Option<StoredConnector>, StoreError> {
     let row = sqlx::query(
-        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at \
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described \
          FROM connectors \
          WHERE scope = $1 AND name = $2 AND version = $3",
     )
@@ -69,8 +118,8 @@ pub async fn get(
 }
 
 pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreError> {
-    sqlx::query("INSERT INTO connectors (scope, name, version, digest, size_bytes, uploaded_by, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sqlx::query("INSERT INTO connectors (scope, name, version, digest, size_bytes, uploaded_by, created_at, described) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .bind(new.scope.as_str())
         .bind(new.name.as_str())
         .bind(new.version.as_str())
@@ -78,6 +127,7 @@ pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreEr
         .bind(new.size_bytes)
         .bind(new.uploaded_by.as_str())
         .bind(new.created_at.micros())
+        .bind(new.described.as_deref())
         .execute(&mut **tx)
         .await?;
     Ok(())
@@ -140,6 +190,43 @@ pub async fn bytes(
         whole.extend_from_slice(row.try_get::<&[u8], _>("bytes")?);
     }
     Ok((whole.len() == size).then_some(whole))
+}
+
+/// Whether all pieces of a component are there.
+pub async fn is_whole(
+    db: &mut AnyConnection,
+    digest: &str,
+    size_bytes: i64,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "SELECT CAST(COUNT(*) AS BIGINT) AS pieces FROM connector_chunks WHERE digest = $1",
+    )
+    .bind(digest)
+    .fetch_one(db)
+    .await?;
+    let pieces: i64 = row.try_get("pieces")?;
+    Ok(usize::try_from(size_bytes).is_ok_and(|size| pieces as usize == size.div_ceil(CHUNK_BYTES)))
+}
+
+/// Deletes one piece of a component that no connector names any more, unless it was written after `before`: somebody may be uploading the
+/// same bytes again.
+pub async fn drop_chunk(
+    tx: &mut Write,
+    digest: &str,
+    piece: i64,
+    before: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "DELETE FROM connector_chunks \
+         WHERE digest = $1 AND piece = $2 AND created_at <= $3 \
+         AND NOT EXISTS (SELECT 1 FROM connectors WHERE digest = $1)",
+    )
+    .bind(digest)
+    .bind(piece)
+    .bind(before.micros())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Deletes pieces that no connector names, if they are older than `before`: an upload writes its
@@ -230,6 +317,7 @@ fn connector(row: &AnyRow) -> Result<StoredConnector, StoreError> {
         size_bytes: row.try_get("size_bytes")?,
         uploaded_by: row.try_get("uploaded_by")?,
         created_at: row.time("created_at")?,
+        described: row.try_get("described")?,
     })
 }
 

@@ -6,7 +6,7 @@
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
-use souk_domain::ids::{DeliveryId, WebhookId};
+use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
@@ -79,30 +79,54 @@ macro_rules! columns {
     };
 }
 
-/// What may be attempted now, the most overdue first, of each webhook at most so many: one that has much waiting does not keep
-/// others away.
+/// A delivery that may be attempted now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub id: DeliveryId,
+    pub webhook: WebhookId,
+    /// Nobody's: the webhook was deleted.
+    pub company: Option<CompanyId>,
+}
+
+/// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one webhook and of one company.
+/// Whoever has much waiting does not keep others away.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
     per_webhook: i64,
+    per_company: i64,
     limit: i64,
-) -> Result<Vec<(DeliveryId, WebhookId)>, StoreError> {
+) -> Result<Vec<Due>, StoreError> {
     let rows = sqlx::query(
-        "SELECT id, webhook_id
-         FROM (SELECT id, webhook_id, next_attempt_at, ROW_NUMBER() OVER (PARTITION BY webhook_id ORDER BY next_attempt_at, id) AS place
-               FROM webhook_deliveries
-               WHERE status = 'pending' AND next_attempt_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)) AS waiting
-         WHERE place <= $2
-         ORDER BY next_attempt_at, id
-         LIMIT $3",
+        "SELECT id, webhook_id, company_id
+         FROM (SELECT id, webhook_id, company_id, next_attempt_at,
+                      ROW_NUMBER() OVER (PARTITION BY COALESCE(company_id, webhook_id) ORDER BY next_attempt_at, id) AS turn
+               FROM (SELECT deliveries.id, deliveries.webhook_id, webhooks.company_id, deliveries.next_attempt_at,
+                            ROW_NUMBER() OVER (PARTITION BY deliveries.webhook_id
+                                               ORDER BY deliveries.next_attempt_at, deliveries.id) AS place
+                     FROM webhook_deliveries AS deliveries
+                     LEFT JOIN webhooks ON webhooks.id = deliveries.webhook_id
+                     WHERE deliveries.status = 'pending' AND deliveries.next_attempt_at <= $1
+                       AND (deliveries.lease_until IS NULL OR deliveries.lease_until <= $1)) AS waiting
+               WHERE place <= $2) AS in_turn
+         WHERE turn <= $3
+         ORDER BY turn, next_attempt_at, id
+         LIMIT $4",
     )
     .bind(now.micros())
     .bind(per_webhook)
+    .bind(per_company)
     .bind(limit)
     .fetch_all(db)
     .await?;
     rows.iter()
-        .map(|row| Ok((row.id("id")?, row.id("webhook_id")?)))
+        .map(|row| {
+            Ok(Due {
+                id: row.id("id")?,
+                webhook: row.id("webhook_id")?,
+                company: row.id_opt("company_id")?,
+            })
+        })
         .collect()
 }
 

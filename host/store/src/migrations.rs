@@ -56,6 +56,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "samples",
         include_str!("../migrations/0013_samples.sql"),
     ),
+    (
+        15,
+        "connectors",
+        include_str!("../migrations/0015_connectors.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -55,6 +55,15 @@ pub async fn engine_by_id(
     row.as_ref().map(engine).transpose()
 }
 
+/// Whether the platform has an engine with this slug, served at the moment or not.
+pub async fn is_platforms(db: &mut AnyConnection, slug: &str) -> Result<bool, StoreError> {
+    let row = sqlx::query("SELECT id FROM storage_engines WHERE scope = 'platform' AND slug = $1")
+        .bind(slug)
+        .fetch_optional(db)
+        .await?;
+    Ok(row.is_some())
+}
+
 /// Gives an engine of an uploaded connector the next id, unless the platform or the same scope has
 /// that slug already. `new.id` is ignored. Two hosts that do so at once: one of them gets
 /// `StoreError::Conflict` and finds the id there when it tries again.

@@ -311,6 +311,7 @@ async fn connectors_keep_their_bytes() {
         tx.commit().await.unwrap();
     }
     let stored = StoredConnector {
+        described: None,
         scope: company.to_string(),
         name: "x".into(),
         version: "1.0.0".into(),

@@ -279,12 +279,12 @@ async fn a_delivery_has_one_claimant_at_a_time() {
         let now = support::later(db::now(), 1);
         let due = async |now: Timestamp| {
             let mut read = store.db.read().await.unwrap();
-            deliveries::due(&mut read, now, 4, 10).await.unwrap()
+            deliveries::due(&mut read, now, 4, 8, 10).await.unwrap()
         };
         let found = due(now).await;
         assert_eq!(found.len(), 1);
-        let delivery = found[0].0.clone();
-        assert_eq!(found[0].1, hook);
+        let delivery = found[0].id.clone();
+        assert_eq!(found[0].webhook, hook);
         let claim = async |by: &str, now: Timestamp| {
             let mut write = store.db.write().await.unwrap();
             let claimed = deliveries::claim(&mut write, &delivery, by, now, now.after(LEASE))
@@ -354,9 +354,63 @@ async fn what_is_due_is_shared_between_webhooks() {
         write.commit().await.unwrap();
         let mut read = store.db.read().await.unwrap();
         let now = support::later(db::now(), 1);
-        let due = deliveries::due(&mut read, now, 4, 100).await.unwrap();
-        let to = |hook: &WebhookId| due.iter().filter(|(_, to)| to == hook).count();
+        let due = deliveries::due(&mut read, now, 4, 8, 100).await.unwrap();
+        let to = |hook: &WebhookId| due.iter().filter(|due| due.webhook == *hook).count();
         assert_eq!((to(&busy), to(&quiet)), (4, 1), "{}", store.name);
+    }
+}
+
+/// Companies are served by turns: one with much waiting, and for longer, takes its share of what is looked at and no more.
+#[tokio::test]
+async fn what_is_due_is_shared_between_companies() {
+    for store in stores().await {
+        let (market, first) = market(&store, 0, &[]).await;
+        let mut busy = vec![first];
+        for _ in 0..4 {
+            busy.push(webhook(&store.db, &market.buyer, &[]).await);
+        }
+        let settle = async |market: &Market| {
+            let id = top_up(&store.db, market).await;
+            let mut write = store.db.write().await.unwrap();
+            top_ups::settle(&mut write, &id, "r", None, db::now())
+                .await
+                .unwrap();
+            write.commit().await.unwrap();
+        };
+        for _ in 0..4 {
+            settle(&market).await;
+        }
+        let quiet = Market {
+            buyer: company(&store.db, "quiet").await.company.id,
+            seller: market.seller.clone(),
+            product: market.product.clone(),
+            key: market.key.clone(),
+        };
+        let hook = webhook(&store.db, &quiet.buyer, &[]).await;
+        settle(&quiet).await;
+
+        let mut read = store.db.read().await.unwrap();
+        let now = support::later(db::now(), 1);
+        // Twenty deliveries of the busy company are older, and four places are given out.
+        let due = deliveries::due(&mut read, now, 4, 8, 4).await.unwrap();
+        let of = |company: &CompanyId| {
+            due.iter()
+                .filter(|due| due.company.as_ref() == Some(company))
+                .count()
+        };
+        assert_eq!(
+            (of(&market.buyer), of(&quiet.buyer)),
+            (3, 1),
+            "{}",
+            store.name
+        );
+        let due = deliveries::due(&mut read, now, 4, 8, 100).await.unwrap();
+        let to = |hooks: &[WebhookId]| {
+            due.iter()
+                .filter(|due| hooks.contains(&due.webhook))
+                .count()
+        };
+        assert_eq!((to(&busy), to(&[hook])), (8, 1), "{}", store.name);
     }
 }
 

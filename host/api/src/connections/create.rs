@@ -10,7 +10,8 @@ pub const OPERATION: Operation =
         .about("Connections", "Save a connection to a source")
         .notes(
             "Nothing is dialled yet: test it with `POST …/{connection_id}/test`. \
-             A written address that the operator does not allow is 400 `UNSAFE_URL`.",
+             A written address that the operator does not allow is 400 `UNSAFE_URL`. \
+             409 `CONNECTION_LIMIT_REACHED` when the company has as many connections as it may have.",
         )
         .needs(Role::DataEngineer, Permission::Write)
         .body(schema::<ConnectionIn>)

@@ -53,6 +53,9 @@ fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
                 .detail("assets", assets)
                 .detail("endpoints", endpoints)
         }
+        error @ ConnectionError::TooMany(max) => {
+            Problem::conflict("CONNECTION_LIMIT_REACHED", error.to_string()).detail("limit", max)
+        }
         error @ ConnectionError::Lost => Problem::conflict("CONFLICT", error.to_string()),
         error @ ConnectionError::NoConnector(_) => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,

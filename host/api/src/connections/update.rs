@@ -12,7 +12,8 @@ pub const OPERATION: Operation = Operation::patch(
 )
 .about("Connections", "Change a connection")
 .notes(
-    "Absent members keep their value, null clears. A change that sessions depend on (credentials, \
+    "Absent members keep their value, null clears. Another `host`, `port` or `base_url` needs the `credentials` again: \
+     stored ones are never sent to a server that they were not given for. A change that sessions depend on (credentials, \
      address, database, TLS, time limit) is tested at once; `status` and `last_error` say what was found.",
 )
 .needs(Role::DataEngineer, Permission::Write)

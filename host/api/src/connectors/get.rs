@@ -28,6 +28,8 @@ pub async fn get_connector(
         .map_err(refusal(&name))?;
     let mut versions: Vec<ConnectorOut> =
         connectors::visible(api.app(), caller.company(), caller.is_staff())
+            .await
+            .map_err(refusal(&name))?
             .into_iter()
             .filter(|info| info.name == name)
             .map(|info| ConnectorOut::new(info, &engines))

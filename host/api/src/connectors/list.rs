@@ -27,7 +27,10 @@ pub async fn list_connectors(
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(""))?;
-    let rows = connectors::visible(api.app(), caller.company(), caller.is_staff())
+    let visible = connectors::visible(api.app(), caller.company(), caller.is_staff())
+        .await
+        .map_err(refusal(""))?;
+    let rows = visible
         .into_iter()
         .map(|info| ConnectorOut::new(info, &engines));
     let rows: Vec<ConnectorOut> = match query.text("status") {

@@ -50,6 +50,16 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
                 Problem::new(StatusCode::CONFLICT, "CONNECTOR_UNHEALTHY", text)
             }
             ConnectorError::Conflict(_) => Problem::conflict("CONFLICT", text),
+            ConnectorError::EngineReserved(slug) => {
+                Problem::conflict("ENGINE_RESERVED", text).detail("engine", slug)
+            }
+            ConnectorError::NoRoom(_) => Problem::conflict("CONNECTOR_QUOTA_EXCEEDED", text),
+            ConnectorError::CompileTime { wait_seconds, .. } => {
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                Problem::new(status, "COMPILE_TIME_EXCEEDED", text)
+                    .retry_after(wait_seconds)
+                    .detail("retry_after", wait_seconds)
+            }
             ConnectorError::NotFound => Problem::not_found("connector", name),
             ConnectorError::TooLarge => {
                 Problem::too_large(souk_app::connectors::COMPONENT_BYTES_MAX as u64)

@@ -52,7 +52,7 @@ impl ConnectorOut {
             engine_ids: info
                 .engine_ids
                 .iter()
-                .filter_map(|slug| engines.id(slug))
+                .filter_map(|slug| engines.id(info.company_id.as_deref(), slug))
                 .collect(),
             engines: info.engine_ids,
             needs: serde_json::to_value(&info.needs).unwrap_or_default(),

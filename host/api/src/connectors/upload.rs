@@ -17,6 +17,11 @@ const WASM: &str = "application/wasm";
 const NOTES: &str = "The body is a WebAssembly component, at most 64 MiB, `application/wasm`. It is compiled and checked before \
 anything else: 400 `CONNECTOR_INVALID` says what is wrong with it, 409 `CONFLICT` that this version exists with another digest, 409 \
 `CONNECTOR_UNHEALTHY` that it is stored but could not be activated. The version that ran before goes on in each case.";
+const COMPANY_NOTES: &str = "As for the platform's, within what a company may use: 409 `ENGINE_RESERVED` names an engine that is the platform's and \
+needs a slug of your own, 409 `CONNECTOR_QUOTA_EXCEEDED` says that versions must be deleted first, 429 `COMPILE_TIME_EXCEEDED` that compiling \
+has taken its share of the hour. The body is a WebAssembly component, at most 64 MiB, `application/wasm`; 400 `CONNECTOR_INVALID` says what is \
+wrong with it, 409 `CONFLICT` that this version exists with another digest, 409 `CONNECTOR_UNHEALTHY` that it is stored but could not be \
+activated. The version that ran before goes on in each case.";
 
 pub const PLATFORM: Operation = Operation::post("upload_connector", "/connectors")
     .about("Connectors", "Upload a connector for all companies")
@@ -34,7 +39,7 @@ pub const COMPANY: Operation = Operation::post(
     "Connectors",
     "Upload a connector that is private to the company",
 )
-.notes(NOTES)
+.notes(COMPANY_NOTES)
 .needs(Role::DataEngineer, Permission::Write)
 .query(&[ACTIVATE])
 .streams(WASM)

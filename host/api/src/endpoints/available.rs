@@ -1,5 +1,6 @@
 use crate::data::url;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::openapi::list;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -11,7 +12,7 @@ pub const OPERATION: Operation = Operation::get(
     "/companies/{company_id}/endpoints/{endpoint_id}/available-endpoints",
 )
 .about("Endpoints", "The callable routes of an endpoint")
-.returns(200, Shape::One(schema::<AvailableEndpoint>));
+.returns(200, Shape::One(list::<AvailableEndpoint>));
 
 #[derive(Serialize, ToSchema)]
 pub struct AvailableEndpoint {

@@ -18,7 +18,8 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
     )
     .needs(Role::DataEngineer, Permission::Write)
     .streams("application/octet-stream")
-    .returns(201, Shape::One(schema::<FileOut>));
+    .returns(201, Shape::One(schema::<FileOut>))
+    .or(200);
 
 /// Streams the body to disk; the file is there whole or not at all.
 pub async fn put_file(

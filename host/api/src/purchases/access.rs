@@ -21,7 +21,8 @@ pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/
     .notes("200 with the endpoint key masked while it works; 201 with a new one, in full this once, when it was deactivated or has expired.")
     .needs(Role::DataScientist, Permission::Write)
     .optional_body(schema::<AccessIn>)
-    .returns(200, Shape::One(schema::<PurchaseOut>));
+    .returns(200, Shape::One(schema::<PurchaseOut>))
+    .or(201);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct AccessIn {}

@@ -23,7 +23,8 @@ pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/
     )
     .needs(Role::DataScientist, Permission::Write)
     .body(schema::<PurchaseIn>)
-    .returns(201, Shape::One(schema::<PurchaseOut>));
+    .returns(201, Shape::One(schema::<PurchaseOut>))
+    .or(200);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PurchaseIn {

@@ -39,8 +39,8 @@ pub struct EngineOut {
 pub struct ConnectionField {
     pub name: &'static str,
     pub required: bool,
-    /// What holds when the member is absent.
-    #[schema(value_type = Object)]
+    /// What holds when the member is absent: a text, a number, or null.
+    #[schema(value_type = Value)]
     pub default: serde_json::Value,
 }
 

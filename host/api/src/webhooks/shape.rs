@@ -96,7 +96,7 @@ pub struct DeliveryOut {
     #[schema(value_type = Option<String>, format = DateTime)]
     delivered_at: Option<Timestamp>,
     /// The body that is sent: `{type, timestamp, data}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     payload: Option<Box<RawValue>>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,

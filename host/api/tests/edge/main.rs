@@ -2,6 +2,9 @@
 //!
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
+mod connectors;
+#[path = "../../../../tests/src/contract.rs"]
+mod contract;
 mod envelope;
 mod gate;
 mod idempotency;

@@ -1,5 +1,6 @@
 //! A host without a listener: store, state and router; and clients that look at answers as clients do.
 
+use crate::contract::{self, Seen};
 use axum::Router;
 use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use souk_api::{ApiState, Settings};
 use souk_app::payments::Payments;
 use souk_app::payments::manual::Manual;
-use souk_app::{App, Parts};
+use souk_app::{App, CompanyBounds, Parts};
 use souk_domain::ids::{
     AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
 };
@@ -113,6 +114,7 @@ impl World {
             sealer,
             files_dir: path("files"),
             payments,
+            bounds: CompanyBounds::default(),
         });
         let settings = Settings {
             base_url: "http://souk.example".into(),
@@ -149,7 +151,9 @@ impl World {
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        Answer::of(self.router.clone().oneshot(request).await.unwrap()).await
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        Answer::checked(&method, &path, response).await
     }
 
     pub async fn get(&self, key: &str, path: &str) -> Answer {
@@ -444,13 +448,33 @@ pub fn request(method: Method, key: &str, path: &str) -> http::request::Builder 
 }
 
 impl Answer {
+    /// Of a router that is not the host's.
     pub async fn of(response: axum::response::Response) -> Answer {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
+        Answer::read(parts, &bytes)
+    }
+
+    /// Held against `openapi.json`.
+    async fn checked(method: &Method, path: &str, response: axum::response::Response) -> Answer {
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let kind = parts.headers.get("content-type");
+        contract::check(&Seen {
+            method: method.as_str(),
+            path,
+            status: parts.status.as_u16(),
+            content_type: kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default(),
+            body: &bytes,
+        });
+        Answer::read(parts, &bytes)
+    }
+
+    fn read(parts: http::response::Parts, bytes: &[u8]) -> Answer {
         let body = if bytes.is_empty() {
             Value::Null
         } else {
-            serde_json::from_slice(&bytes).unwrap()
+            serde_json::from_slice(bytes).unwrap()
         };
         Answer {
             status: parts.status,

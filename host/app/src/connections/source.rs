@@ -12,20 +12,22 @@ use souk_store::{Cache, Change, Db, Topic, files};
 
 use super::{ConnectionError, Prepared};
 use crate::App;
+use crate::connectors;
+use crate::products::concerns_connectors;
 
 /// Connections in use at once, of all sellers; a source is about 2 kB.
 const SOURCES_MAX: usize = 10_000;
 /// The header of a seller's API key (specification 4.7).
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// The sources in use, dropped when their connection, its file or any connector changes.
+/// The sources in use, dropped when their connection, its file or a connector that their company may use changes.
 pub type Sources = Cache<ConnectionId, Source>;
 
 pub fn sources(db: &Db) -> Sources {
     Cache::new(
         db,
         SOURCES_MAX,
-        |change, id: &ConnectionId, _| match change {
+        |change, id: &ConnectionId, source: &Source| match change {
             Change::One {
                 topic: Topic::Connection,
                 id: changed,
@@ -33,8 +35,8 @@ pub fn sources(db: &Db) -> Sources {
             // Which settings a connector asks for is in its schema.
             Change::One {
                 topic: Topic::Connector,
-                ..
-            } => true,
+                id: changed,
+            } => concerns_connectors(changed, &source.company),
             _ => false,
         },
     )
@@ -71,9 +73,7 @@ async fn load(
     id: &ConnectionId,
 ) -> Result<Source, ConnectionError> {
     let connection = super::get(app, company, id).await?;
-    let engine = app
-        .sandbox
-        .engine(company.as_str(), &connection.engine)
+    let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
         .ok_or_else(|| ConnectionError::NoConnector(connection.engine.clone()))?;
     of_stored(app, &connection, &engine).await
 }
@@ -85,12 +85,7 @@ pub(crate) async fn of_stored(
     engine: &EngineInfo,
 ) -> Result<Source, ConnectionError> {
     let (company, id) = (&connection.company_id, &connection.id);
-    let plain = app
-        .sealer
-        .unseal(owner(company, id), &connection.credentials)?;
-    let Ok(Value::Object(credentials)) = serde_json::from_slice(&plain) else {
-        return Err(SealError::Damaged.into());
-    };
+    let credentials = credentials(app, connection)?;
     let plan = Plan {
         company,
         id,
@@ -100,6 +95,19 @@ pub(crate) async fn of_stored(
         statement_timeout_ms: connection.statement_timeout_ms,
     };
     build(app, &plan, &credentials).await
+}
+
+/// The credentials of a stored connection, unsealed.
+pub(super) fn credentials(
+    app: &App,
+    connection: &Connection,
+) -> Result<Map<String, Value>, ConnectionError> {
+    let owner = owner(&connection.company_id, &connection.id);
+    let plain = app.sealer.unseal(owner, &connection.credentials)?;
+    match serde_json::from_slice(&plain) {
+        Ok(Value::Object(credentials)) => Ok(credentials),
+        _ => Err(SealError::Damaged.into()),
+    }
 }
 
 /// The source of a connection that is not saved.

@@ -1,7 +1,7 @@
 //! The engines that connectors bring, and the ids that the API knows them by.
 
 use souk_domain::ids::CompanyId;
-use souk_sandbox::{ConnectorInfo, EngineInfo};
+use souk_sandbox::{EngineInfo, Scope};
 use souk_store::StoreError;
 use souk_store::connectors::PLATFORM;
 use souk_store::reference::{self, StorageEngine};
@@ -21,21 +21,66 @@ pub async fn engines(
 ) -> Result<Vec<(StorageEngine, Option<EngineInfo>)>, ConnectorError> {
     let active = app.sandbox.engines(company.as_str());
     let mut known = reference::engines(&mut *app.db.read().await?, company.as_str()).await?;
-    let new: Vec<&EngineInfo> = active
+    let is_new = |engine: &StorageEngine| {
+        !known
+            .iter()
+            .any(|one| one.slug == engine.slug && one.scope == engine.scope)
+    };
+    let new: Vec<StorageEngine> = active
         .iter()
-        .filter(|info| known.iter().all(|engine| engine.slug != info.slug))
+        .map(|info| described(app, company, info))
+        .filter(is_new)
         .collect();
     if !new.is_empty() {
-        for info in new {
-            ensure_engine(app, &described(app, company, info)).await?;
+        for engine in &new {
+            ensure_engine(app, engine).await?;
         }
         known = reference::engines(&mut *app.db.read().await?, company.as_str()).await?;
     }
     let with_info = |engine: StorageEngine| {
-        let info = active.iter().find(|info| info.slug == engine.slug).cloned();
+        let info = serving(app, company, &engine.scope, &engine.slug);
         (engine, info)
     };
     Ok(known.into_iter().map(with_info).collect())
+}
+
+/// What serves the engine `slug` of `scope` for a company now. An engine of the platform is never served by a company's connector, nor the
+/// other way round: what was saved for one of them must not reach the other's code. A slug that both have is the platform's.
+pub(crate) fn serving(
+    app: &App,
+    company: &CompanyId,
+    scope: &str,
+    slug: &str,
+) -> Option<EngineInfo> {
+    let of_platform = app.sandbox.engine(NOBODY, slug);
+    match (scope, of_platform) {
+        (PLATFORM, of_platform) => of_platform,
+        (_, Some(_)) => None,
+        (_, None) => app.sandbox.engine(company.as_str(), slug),
+    }
+}
+
+/// A company that has no connectors sees the platform's.
+const NOBODY: &str = "";
+
+/// Refuses to let a company's connector serve what is the platform's.
+pub(super) async fn claim(
+    app: &App,
+    scope: &Scope,
+    slugs: &[String],
+) -> Result<(), ConnectorError> {
+    if *scope == Scope::Platform {
+        return Ok(());
+    }
+    let mut db = app.db.read().await?;
+    for slug in slugs {
+        if app.sandbox.engine(NOBODY, slug).is_some()
+            || reference::is_platforms(&mut db, slug).await?
+        {
+            return Err(ConnectorError::EngineReserved(slug.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// The ids of the engines that a company can see, by slug.
@@ -46,10 +91,12 @@ impl Engines {
         Ok(Engines(engines(app, company).await?))
     }
 
-    pub fn id(&self, slug: &str) -> Option<i64> {
+    /// The engine's id. `company`: whose private connector names it, if one does.
+    pub fn id(&self, company: Option<&str>, slug: &str) -> Option<i64> {
+        let scope = company.unwrap_or(PLATFORM);
         self.0
             .iter()
-            .find(|(engine, _)| engine.slug == slug)
+            .find(|(engine, _)| engine.slug == slug && engine.scope == scope)
             .map(|(engine, _)| engine.id)
     }
 }
@@ -68,10 +115,7 @@ async fn ensure_engine(app: &App, engine: &StorageEngine) -> Result<(), Connecto
 
 /// An engine as a reference row, without its id.
 fn described(app: &App, company: &CompanyId, info: &EngineInfo) -> StorageEngine {
-    let mine = |connector: &ConnectorInfo| {
-        connector.company_id.as_deref() == Some(company.as_str()) && connector.digest == info.digest
-    };
-    let private = app.sandbox.connectors().iter().any(mine);
+    let private = app.sandbox.engine(NOBODY, &info.slug).is_none();
     StorageEngine {
         id: 0,
         scope: if private {

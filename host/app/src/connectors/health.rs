@@ -15,7 +15,7 @@ use souk_sandbox::{
 };
 use souk_store::connections::{self, Connection};
 
-use super::ConnectorError;
+use super::{ConnectorError, scope_text};
 use crate::App;
 use crate::connections::source;
 
@@ -36,14 +36,10 @@ pub(super) async fn check(
     before: Option<&str>,
 ) -> Result<(), ConnectorError> {
     check_empty(app, scope, candidate).await?;
-    let company = match scope {
-        Scope::Platform => None,
-        Scope::Company(company) => Some(company.as_str()),
-    };
     for slug in &candidate.engine_ids {
         let proven = {
             let mut db = app.db.read().await?;
-            connections::proven(&mut db, slug, company, TRIED_MAX).await?
+            connections::proven(&mut db, scope_text(scope), slug, TRIED_MAX).await?
         };
         let tries = proven
             .iter()

@@ -1,22 +1,23 @@
 //! Taking in a component: received, checked by the sandbox, kept in the store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use souk_domain::ids::KeyId;
+use sha2::{Digest, Sha256};
+use souk_domain::ids::{CompanyId, KeyId};
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
-use souk_store::Topic;
-use souk_store::connectors::{self, CHUNK_BYTES, StoredConnector};
+use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
+use souk_store::{Topic, Write};
 
-use super::{ConnectorError, key, scope_text, versions};
-use crate::App;
+use super::{ConnectorError, engines, key, scope_text, shelf, versions};
+use crate::{App, CompanyBounds};
 
 /// Components with a language runtime and a database library inside stay below 20 MiB.
 pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Versions that one scope may keep of all its connectors: each is compiled and held by every host.
+/// Versions that the platform may keep of all its connectors: each is compiled and held by every host. A company's share is a setting.
 const VERSIONS_MAX: usize = 50;
 
 /// Receives, checks, stores and stages a component; with `activate` it is put to work as well.
@@ -39,9 +40,9 @@ where
         .map_err(|error| ConnectorError::Internal(error.to_string()))?;
     let wasm = receive(body).await?;
     let before = versions(app, scope);
-    let info = app.sandbox.load(&wasm, scope.clone()).await?;
+    let info = compile(app, scope, &wasm).await?;
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
-    let kept = match is_new && before.len() >= VERSIONS_MAX {
+    let kept = match is_new && *scope == Scope::Platform && before.len() >= VERSIONS_MAX {
         true => Err(ConnectorError::Conflict(format!(
             "there are {VERSIONS_MAX} connector versions already: delete some first"
         ))),
@@ -53,10 +54,66 @@ where
         }
         return Err(error);
     }
-    match activate {
-        true => super::activate(app, scope, &info.name, &info.version).await,
-        false => Ok(info),
+    if activate {
+        return super::activate(app, scope, &info.name, &info.version).await;
     }
+    if is_new {
+        // Nobody is about to activate it just now.
+        let _changing = app.connectors.changing.lock().await;
+        shelf::put_away(app, scope, &info);
+    }
+    Ok(info)
+}
+
+/// Compiles and stages a component, within what its company may use.
+async fn compile(app: &App, scope: &Scope, wasm: &[u8]) -> Result<ConnectorInfo, ConnectorError> {
+    let Scope::Company(company) = scope else {
+        return Ok(app.sandbox.load(wasm, scope.clone()).await?);
+    };
+    // Before the work: whoever has no room would have it done for nothing.
+    let stored = connectors::of_scope(&mut *app.db.read().await?, company).await?;
+    let digest = hex::encode(Sha256::digest(wasm));
+    if stored.iter().all(|version| version.digest != digest) {
+        let bytes = stored.iter().map(|version| version.size_bytes).sum();
+        let versions = stored.len() as i64;
+        check_room(&app.bounds, Stored { versions, bytes }, wasm)?;
+    }
+    let seconds = app.bounds.compile_seconds;
+    let max = Duration::from_secs(seconds.into());
+    let began = Instant::now();
+    if let Some(wait) = app.connectors.compile_time.wait(company, max, began) {
+        return Err(ConnectorError::CompileTime {
+            spent_seconds: seconds,
+            wait_seconds: wait.as_secs() + 1,
+        });
+    }
+    let loaded = app.sandbox.load(wasm, scope.clone()).await;
+    let took = match &loaded {
+        Ok(info) => Duration::from_millis(info.compile_ms).min(began.elapsed()),
+        Err(_) => began.elapsed(),
+    };
+    app.connectors.compile_time.spend(company, took, began);
+    Ok(loaded?)
+}
+
+/// Whether one more version has its place beside those that a company has stored.
+fn check_room(bounds: &CompanyBounds, stored: Stored, wasm: &[u8]) -> Result<(), ConnectorError> {
+    let versions_max = bounds.connector_versions;
+    if stored.versions >= i64::from(versions_max) {
+        return Err(ConnectorError::NoRoom(format!(
+            "the company has {} connector versions, and may have {versions_max}: delete some first",
+            stored.versions
+        )));
+    }
+    if stored.bytes.saturating_add(wasm.len() as i64) > bounds.connector_bytes() {
+        return Err(ConnectorError::NoRoom(format!(
+            "with these {} bytes the company's connectors would have {}, and may have {} MiB together: delete some versions first",
+            wasm.len(),
+            stored.bytes.saturating_add(wasm.len() as i64),
+            bounds.connector_mib
+        )));
+    }
+    Ok(())
 }
 
 async fn receive<S, E>(mut body: S) -> Result<Vec<u8>, ConnectorError>
@@ -88,6 +145,7 @@ async fn keep(
     wasm: &[u8],
 ) -> Result<(), ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
+    engines::claim(app, scope, &info.engine_ids).await?;
     let bundled = *scope == Scope::Platform
         && app.connectors.bundled.lock().get(&info.name) == Some(&info.version);
     let text = scope_text(scope);
@@ -112,7 +170,6 @@ async fn keep(
         connectors::put_chunk(&mut tx, &info.digest, piece as i64, bytes, app.clock.now()).await?;
         tx.commit().await?;
     }
-    let mut tx = app.db.write().await?;
     let row = StoredConnector {
         scope: text.to_owned(),
         name: info.name.clone(),
@@ -121,9 +178,16 @@ async fn keep(
         size_bytes: wasm.len() as i64,
         uploaded_by: by.to_string(),
         created_at: app.clock.now(),
+        described: Some(shelf::described(info)),
     };
+    let mut tx = app.db.write().await?;
+    if let Err(error) = admit(&app.bounds, &mut tx, scope, &row, wasm).await {
+        drop(tx);
+        shelf::forget_bytes(app, &row.digest, row.size_bytes).await?;
+        return Err(error);
+    }
     connectors::insert(&mut tx, &row).await?;
-    tx.touch(Topic::Connector, &info.name);
+    tx.touch(Topic::Connector, text);
     // Before the commit: its announcement must find the version known.
     app.connectors
         .stored
@@ -136,4 +200,27 @@ async fn keep(
             .remove(&key(text, &info.name, &info.version));
     })?;
     Ok(())
+}
+
+/// The last look before a version's row is written, in the same transaction.
+async fn admit(
+    bounds: &CompanyBounds,
+    tx: &mut Write,
+    scope: &Scope,
+    row: &StoredConnector,
+    wasm: &[u8],
+) -> Result<(), ConnectorError> {
+    if let Scope::Company(company) = scope {
+        let company = CompanyId::parse(company)
+            .map_err(|error| ConnectorError::Internal(error.to_string()))?;
+        let stored = connectors::stored_to_insert(tx, &company).await?;
+        check_room(bounds, stored, wasm)?;
+    }
+    // Another host may have deleted a version with the same bytes a moment ago.
+    match connectors::is_whole(tx, &row.digest, row.size_bytes).await? {
+        true => Ok(()),
+        false => Err(ConnectorError::Conflict(
+            "the same bytes were deleted at the same time: upload them again".to_owned(),
+        )),
+    }
 }

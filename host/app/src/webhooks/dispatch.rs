@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use souk_domain::ids::{DeliveryId, WebhookId};
+use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{FAILING_MAX, retry_pause};
 use souk_store::deliveries::{self, Delivery, Outcome};
@@ -24,9 +24,11 @@ use crate::https::ClientError;
 
 /// Attempts in flight on this host: each costs a socket, and some memory for TLS.
 const IN_FLIGHT_MAX: usize = 64;
-/// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over.
+/// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
+/// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
 const IN_FLIGHT_PER_WEBHOOK: usize = 4;
-/// Deliveries looked at in one turn: those of webhooks that are busy to their bound may come first, so there is room for as many others.
+/// Deliveries looked at in one turn: those of companies and webhooks that are busy to their bound may come first, so there is room for as
+/// many others.
 const LOOKED_AT_MAX: i64 = 2 * IN_FLIGHT_MAX as i64;
 /// How long a claim holds: the attempt, the writing down, and a generous difference between the clocks of two hosts.
 const LEASE: Duration = Duration::from_secs(60);
@@ -106,14 +108,20 @@ struct Finished {
     result: Result<http::StatusCode, ClientError>,
 }
 
+/// Whose room an attempt takes.
+struct Receiver {
+    webhook: WebhookId,
+    company: CompanyId,
+}
+
 struct Loop {
     app: App,
     client: Arc<Client>,
     /// The name under which this process claims.
     claimant: String,
     attempts: JoinSet<Finished>,
-    /// To which webhook each attempt goes.
-    in_flight: HashMap<Id, WebhookId>,
+    /// To whom each attempt goes.
+    in_flight: HashMap<Id, Receiver>,
     /// Not written down yet: at most [`IN_FLIGHT_MAX`] and what an unavailable store has held up, which counts as in flight.
     finished: Vec<Finished>,
 }
@@ -204,19 +212,36 @@ impl Loop {
             return Ok(Vec::new());
         }
         let mut busy: HashMap<&WebhookId, usize> = HashMap::new();
-        for webhook in self.in_flight.values() {
-            *busy.entry(webhook).or_default() += 1;
+        let mut busy_companies: HashMap<&CompanyId, usize> = HashMap::new();
+        for receiver in self.in_flight.values() {
+            *busy.entry(&receiver.webhook).or_default() += 1;
+            *busy_companies.entry(&receiver.company).or_default() += 1;
         }
+        let per_company = self.app.bounds.deliveries as usize;
         let mut read = self.app.db.read().await?;
         let per_webhook = IN_FLIGHT_PER_WEBHOOK as i64;
-        let found = deliveries::due(&mut read, now, per_webhook, LOOKED_AT_MAX).await?;
+        let found = deliveries::due(
+            &mut read,
+            now,
+            per_webhook,
+            per_company as i64,
+            LOOKED_AT_MAX,
+        )
+        .await?;
         let mut due = Vec::new();
-        for (delivery, webhook) in &found {
-            let to_it = busy.entry(webhook).or_default();
-            if room > 0 && *to_it < IN_FLIGHT_PER_WEBHOOK {
+        for delivery in &found {
+            let to_it = busy.entry(&delivery.webhook).or_default();
+            let mut nobodys = 0;
+            let to_them = match &delivery.company {
+                Some(company) => busy_companies.entry(company).or_default(),
+                // Its webhook was deleted: it is only swept away, not sent.
+                None => &mut nobodys,
+            };
+            if room > 0 && *to_it < IN_FLIGHT_PER_WEBHOOK && *to_them < per_company {
                 *to_it += 1;
+                *to_them += 1;
                 room -= 1;
-                due.push(delivery.clone());
+                due.push(delivery.id.clone());
             }
         }
         Ok(due)
@@ -224,7 +249,11 @@ impl Loop {
 
     fn send(&mut self, delivery: Delivery, webhook: Webhook) {
         let message = self.message(&delivery, &webhook);
-        let (client, id) = (self.client.clone(), webhook.id.clone());
+        let client = self.client.clone();
+        let receiver = Receiver {
+            webhook: webhook.id.clone(),
+            company: webhook.company_id.clone(),
+        };
         let task = self.attempts.spawn(async move {
             let result = match message {
                 Ok(message) => client.post(message).await,
@@ -237,7 +266,7 @@ impl Loop {
                 result,
             }
         });
-        self.in_flight.insert(task.id(), id);
+        self.in_flight.insert(task.id(), receiver);
     }
 
     fn message(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Message, ClientError> {

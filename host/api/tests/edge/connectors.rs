@@ -1,0 +1,39 @@
+//! Whose business a change of connectors is.
+
+use crate::world::World;
+use souk_domain::ids::ConnectionId;
+use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_store::Topic;
+use std::sync::Arc;
+
+/// What is kept of one company's connections outlives another company's change of connectors, and neither its own nor the platform's.
+#[tokio::test]
+async fn a_companys_connectors_are_its_own_business() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let sources = &world.state.app().sources;
+    let id = ConnectionId::generate();
+    let source = Arc::new(Source {
+        company: acme.id.clone(),
+        connection: id.to_string(),
+        revision: 1,
+        engine: "fixed".into(),
+        settings_json: "{}".into(),
+        grant: Grant::Directory("/nonexistent".into()),
+        limits: PoolLimits::default(),
+    });
+    for (changed, stays) in [
+        (other.id.as_str(), true),
+        (acme.id.as_str(), false),
+        ("platform", false),
+        // What an older host says.
+        ("fixed-rows", false),
+    ] {
+        sources.keep(id.clone(), &source, sources.epoch());
+        assert!(sources.get(&id).is_some());
+        let mut write = world.db.write().await.unwrap();
+        write.touch(Topic::Connector, changed);
+        write.commit().await.unwrap();
+        assert_eq!(sources.get(&id).is_some(), stays, "{changed}");
+    }
+}

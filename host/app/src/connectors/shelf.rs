@@ -1,0 +1,174 @@
+//! Versions of companies' connectors that are in the store and not in memory.
+//!
+//! A company's versions are many and mostly unused: only the one at work and the one before it are kept loaded, and only the first of
+//! them at a start. The others are listed from what was written down when they were uploaded, and loaded when somebody asks for them.
+
+use serde::{Deserialize, Serialize};
+use souk_sandbox::{ConnectorInfo, Need, Scope, SessionCount, Status};
+use souk_store::connectors::{self, CHUNK_BYTES, StoredConnector};
+
+use super::{ConnectorError, find, key, scope_of, scope_text};
+use crate::App;
+
+/// What a component says about itself, as it is kept in the store.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Described {
+    engines: Vec<String>,
+    needs: Vec<String>,
+    wit_version: String,
+    settings_schema: String,
+    imports: Vec<String>,
+    exports: Vec<String>,
+    compile_ms: u64,
+}
+
+pub(super) fn described(info: &ConnectorInfo) -> String {
+    let word = |need: &Need| match need {
+        Need::Tcp => "tcp".to_owned(),
+        Need::Http => "http".to_owned(),
+        Need::Directory => "directory".to_owned(),
+    };
+    let described = Described {
+        engines: info.engine_ids.clone(),
+        needs: info.needs.iter().map(word).collect(),
+        wit_version: info.wit_version.clone(),
+        settings_schema: info.settings_schema.clone(),
+        imports: info.imports.clone(),
+        exports: info.exports.clone(),
+        compile_ms: info.compile_ms,
+    };
+    serde_json::to_string(&described).unwrap_or_default()
+}
+
+/// A version as it is listed while nobody has loaded it.
+pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
+    let described = row.described.as_deref();
+    let described: Described = described
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let need = |word: &String| match word.as_str() {
+        "tcp" => Some(Need::Tcp),
+        "http" => Some(Need::Http),
+        "directory" => Some(Need::Directory),
+        _ => None,
+    };
+    ConnectorInfo {
+        name: row.name,
+        version: row.version,
+        digest: row.digest,
+        scope: "company",
+        company_id: Some(row.scope),
+        engine_ids: described.engines,
+        needs: described.needs.iter().filter_map(need).collect(),
+        wit_version: described.wit_version,
+        settings_schema: described.settings_schema,
+        imports: described.imports,
+        exports: described.exports,
+        size_bytes: u64::try_from(row.size_bytes).unwrap_or_default(),
+        compile_ms: described.compile_ms,
+        status: Status::Staged,
+        error: None,
+        loaded_at: row.created_at.micros(),
+        active_since: None,
+        sessions: SessionCount::default(),
+        calls_total: 0,
+        traps_total: 0,
+        p50_ms: 0.0,
+        p95_ms: 0.0,
+    }
+}
+
+/// A version that is loaded, or that the store has and is loaded now. The caller holds `changing`.
+pub(super) async fn fetch(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+) -> Result<ConnectorInfo, ConnectorError> {
+    if let Some(info) = find(app, scope, name, version) {
+        return Ok(info);
+    }
+    let text = scope_text(scope);
+    let row = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
+    let row = row.ok_or(ConnectorError::NotFound)?;
+    load(app, &row, scope).await
+}
+
+/// Loads what the store has.
+pub(super) async fn load(
+    app: &App,
+    row: &StoredConnector,
+    scope: &Scope,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let wasm = connectors::bytes(&mut *app.db.read().await?, &row.digest, row.size_bytes).await?;
+    let wasm = wasm.ok_or_else(|| {
+        ConnectorError::Internal("a piece of it is missing in the store".to_owned())
+    })?;
+    let info = app.sandbox.load(&wasm, scope.clone()).await?;
+    if info.digest != row.digest || info.name != row.name || info.version != row.version {
+        return Err(ConnectorError::Internal(
+            "its bytes in the store are not those that were uploaded".to_owned(),
+        ));
+    }
+    app.connectors
+        .stored
+        .lock()
+        .insert(key(&row.scope, &row.name, &row.version));
+    tracing::info!(
+        scope = row.scope,
+        name = row.name,
+        version = row.version,
+        "stored connector loaded"
+    );
+    Ok(info)
+}
+
+/// Lets go of a company's versions of a connector in memory, but for the one at work and `kept`. The calls that they have end first.
+pub(super) fn put_back(app: &App, scope: &Scope, name: &str, kept: Option<&str>) {
+    if *scope == Scope::Platform {
+        return;
+    }
+    for info in app.sandbox.connectors() {
+        let stays = scope_of(&info) != *scope
+            || info.name != name
+            || info.status == Status::Active
+            || kept == Some(info.version.as_str());
+        if !stays && app.sandbox.remove(scope, &info.name, &info.version).is_ok() {
+            app.connectors
+                .stored
+                .lock()
+                .remove(&key(scope_text(scope), &info.name, &info.version));
+        }
+    }
+}
+
+/// Lets go of a version that was staged and is not at work.
+pub(super) fn put_away(app: &App, scope: &Scope, info: &ConnectorInfo) {
+    // Another request may have put it to work meanwhile: the registry then keeps it.
+    if *scope != Scope::Platform
+        && info.status == Status::Staged
+        && app.sandbox.remove(scope, &info.name, &info.version).is_ok()
+    {
+        let key = key(scope_text(scope), &info.name, &info.version);
+        app.connectors.stored.lock().remove(&key);
+    }
+}
+
+/// Deletes the pieces of a component that no connector names any more, a few in each transaction, so that charges never wait long.
+pub(super) async fn forget_bytes(
+    app: &App,
+    digest: &str,
+    size_bytes: i64,
+) -> Result<(), ConnectorError> {
+    let now = app.clock.now();
+    let pieces = usize::try_from(size_bytes)
+        .unwrap_or_default()
+        .div_ceil(CHUNK_BYTES);
+    for piece in 0..pieces {
+        let mut tx = app.db.write().await?;
+        connectors::drop_chunk(&mut tx, digest, piece as i64, now).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}

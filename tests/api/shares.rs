@@ -1,0 +1,128 @@
+//! What one company may use of a host, told clearly when it is used up, and no other company's loss.
+
+use serde_json::json;
+use souk_tests::{Answer, Company, TestHost, guests};
+use tokio::sync::OnceCell;
+
+use crate::unique;
+
+/// A host that gives each company little.
+async fn host() -> &'static TestHost {
+    static HOST: OnceCell<TestHost> = OnceCell::const_new();
+    HOST.get_or_init(|| async {
+        TestHost::builder()
+            .env("SOUK_IP_RATE_LIMIT", "1000000")
+            .arg("--company-connections", "3")
+            .arg("--company-connector-mib", "1")
+            .arg("--company-connector-versions", "2")
+            .start()
+            .await
+    })
+    .await
+}
+
+async fn upload(company: &Company, wasm: &[u8]) -> Answer {
+    let path = company.path("/connectors");
+    company.client.post_wasm(&path, wasm.to_vec()).await
+}
+
+/// The same component with so many more bytes, which do nothing.
+fn padded(wasm: &[u8], bytes: usize) -> Vec<u8> {
+    let mut size = bytes + 2;
+    let mut padded = wasm.to_vec();
+    padded.push(0);
+    while size >= 0x80 {
+        padded.push((size & 0x7f) as u8 | 0x80);
+        size >>= 7;
+    }
+    padded.extend([size as u8, 1, b'x']);
+    padded.extend(std::iter::repeat_n(0, bytes));
+    padded
+}
+
+/// Connections are counted when they are saved, also when many are saved at once; a deleted one makes room.
+#[tokio::test]
+async fn connections_are_bounded() {
+    let company = host().await.company(&unique("sources")).await;
+    let engine = souk_tests::world::engine_id(&company.client, "seller-api").await;
+    let body = json!({"engine_id": engine, "name": "one of many", "credential_type": "API_KEY",
+        "credentials": json!({"api_key": "k"}).to_string(), "base_url": "http://127.0.0.1:1"});
+    let path = company.path("/connections");
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (client, path, body) = (company.client.clone(), path.clone(), body.clone());
+        tasks.spawn(async move { client.post(&path, body).await });
+    }
+    let answers = tasks.join_all().await;
+    let made: Vec<&Answer> = answers.iter().filter(|one| one.status == 201).collect();
+    assert_eq!(made.len(), 3, "{answers:?}");
+    let first = made[0].text("/data/id");
+    let refusal = company.client.post(&path, body.clone()).await;
+    let refusal = refusal.expect_error(409, "CONNECTION_LIMIT_REACHED");
+    assert_eq!(refusal.at("/error/details/limit"), 3, "{}", refusal.body);
+
+    let other = host().await.company(&unique("others")).await;
+    let theirs = other.path("/connections");
+    other.client.post(&theirs, body.clone()).await.expect(201);
+    let gone = company.client.delete(&format!("{path}/{first}")).await;
+    gone.expect(204);
+    company.client.post(&path, body).await.expect(201);
+}
+
+/// Versions and bytes of a company's connectors are counted; deleting makes room; the same version again needs none.
+#[tokio::test]
+async fn stored_connectors_are_bounded() {
+    let company = host().await.company(&unique("stock")).await;
+    let large = upload(&company, &padded(guests::FIXED_ROWS, 1 << 20)).await;
+    let large = large.expect_error(409, "CONNECTOR_QUOTA_EXCEEDED");
+    assert!(
+        large.text("/error/message").contains("1 MiB"),
+        "{}",
+        large.body
+    );
+    upload(&company, guests::FIXED_ROWS).await.expect(201);
+    upload(&company, guests::FIXED_ROWS_NEXT).await.expect(201);
+    upload(&company, guests::FIXED_ROWS_NEXT).await.expect(201);
+    let third = upload(&company, guests::FIXED_ROWS_BROKEN).await;
+    third.expect_error(409, "CONNECTOR_QUOTA_EXCEEDED");
+    let version = company.path("/connectors/fixed-rows/versions/1.0.0");
+    company.client.delete(&version).await.expect(204);
+    upload(&company, guests::FIXED_ROWS_BROKEN)
+        .await
+        .expect(201);
+}
+
+/// Whoever has used up the time for compiling waits for the next hour, and is told so; others compile on.
+#[tokio::test]
+async fn compiling_is_bounded() {
+    let host = TestHost::builder()
+        .arg("--company-compile-seconds", "1")
+        .start()
+        .await;
+    let company = host.company("compiler").await;
+    let mut refused = None;
+    // Each is another component, and takes some time, so the second is over soon; the version stays the same, so one is stored.
+    for bytes in 0..500 {
+        let answer = upload(&company, &padded(guests::FIXED_ROWS, bytes)).await;
+        match answer.status.as_u16() {
+            429 => {
+                refused = Some(answer);
+                break;
+            }
+            status => assert_eq!(
+                status,
+                if bytes == 0 { 201 } else { 409 },
+                "{}",
+                answer.body
+            ),
+        }
+    }
+    let refused = refused.expect("a refusal");
+    let refused = refused.expect_error(429, "COMPILE_TIME_EXCEEDED");
+    let seconds: u64 = refused.header("retry-after").parse().expect("seconds");
+    assert!((3000..=3600).contains(&seconds), "{seconds}");
+    let other = host.company("other").await;
+    upload(&other, &padded(guests::FIXED_ROWS, 1_000))
+        .await
+        .expect(201);
+}
