@@ -17,7 +17,7 @@ use souk_domain::ids::CompanyId;
 use souk_sandbox::{LoadError, Status};
 use souk_store::connectors::{self, Choice, PLATFORM, StoredConnector};
 use souk_store::{Change, Db, StoreError, Topic};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 pub use engines::{Engines, engines};
 pub use souk_sandbox::{ConnectorInfo, Scope};
@@ -25,8 +25,6 @@ pub use upload::{COMPONENT_BYTES_MAX, upload};
 
 use crate::App;
 
-/// Uploads held in memory at once; one more waits.
-const UPLOADS_MAX: usize = 2;
 /// Pieces of an upload that was broken off, once it is certain that it was.
 const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The store may be away for a moment; what a change asks for is tried again.
@@ -76,7 +74,7 @@ pub struct Registry {
     /// The choices that were carried out, by scope and name.
     applied: Mutex<BTreeMap<(String, String), Choice>>,
     changed: Arc<Notify>,
-    uploads: Semaphore,
+    turns: upload::Turns,
     /// One at a time changes what runs.
     changing: tokio::sync::Mutex<()>,
 }
@@ -104,7 +102,7 @@ impl Registry {
             bundled: Mutex::default(),
             applied: Mutex::default(),
             changed,
-            uploads: Semaphore::new(UPLOADS_MAX),
+            turns: upload::Turns::default(),
             changing: tokio::sync::Mutex::default(),
         }
     }

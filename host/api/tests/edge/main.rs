@@ -3,6 +3,7 @@
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
 mod envelope;
+mod files;
 mod gate;
 mod idempotency;
 mod keys;
@@ -16,5 +17,7 @@ mod purchases;
 mod statements;
 mod stripe;
 mod top_ups;
+mod unread;
+mod uploads;
 mod wire;
 mod world;

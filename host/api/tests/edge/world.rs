@@ -101,6 +101,7 @@ impl World {
             sandbox,
             sealer,
             files_dir: path("files"),
+            company_file_bytes_max: 4 << 20,
             payments,
         });
         let settings = Settings {
@@ -108,6 +109,9 @@ impl World {
             endpoint_base_url: "http://souk.example".into(),
             address_rate_limit,
             trust_proxy: Vec::new(),
+            unread_bytes_max: 1 << 20,
+            company_upload_bytes_max: 4 << 20,
+            upload_bytes_max: 8 << 20,
         };
         let state = ApiState::new(app, settings);
         World {
