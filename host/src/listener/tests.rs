@@ -235,29 +235,47 @@ fn pace(grace: Duration, bytes_per_second: u64) -> Pace {
     }
 }
 
-/// A client that takes nothing of its answer, or too little, is cut; then its page is gone.
+/// A server whose clients may take their time for a moment, and then must be this quick.
+fn start_pressing(bytes_per_second: u64) -> Server {
+    let paces = Paces {
+        answer: pace(Duration::from_millis(300), bytes_per_second),
+        ..Paces::default()
+    };
+    let options = Options {
+        idle: PATIENCE,
+        paces,
+        ..options()
+    };
+    start_with(large(), &options)
+}
+
+/// A client that takes nothing of its answer is cut; then its page is gone.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut() {
-    let grace = Duration::from_millis(300);
-    for (reads, bytes_per_second) in [(false, 1), (true, 1 << 40)] {
-        let paces = Paces {
-            answer: pace(grace, bytes_per_second),
-            ..Paces::default()
-        };
-        let server = start_with(large(), &Options { paces, ..options() });
-        let mut stream = TcpStream::connect(server.address()).await.unwrap();
-        send(&mut stream, GET).await;
-        stream.read_exact(&mut [0; 100]).await.unwrap();
-        let connections = server.connections();
-        until(async || {
-            if reads {
-                let _ = stream.read(&mut [0; 100]).await;
-            }
-            connections.open() == 0
-        })
-        .await;
-        server.stop();
+    let server = start_pressing(1);
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    send(&mut stream, GET).await;
+    stream.read_exact(&mut [0; 100]).await.unwrap();
+    until(async || server.connections().open() == 0).await;
+    server.stop();
+}
+
+/// So is one that takes it all the time, but too slowly.
+#[tokio::test]
+async fn a_client_that_reads_too_slowly_is_cut() {
+    let server = start_pressing(1 << 40);
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    send(&mut stream, GET).await;
+    let (mut taken, mut buffer) = (0, vec![0; 256 << 10]);
+    while taken < LARGE
+        && let Ok(read @ 1..) = stream.read(&mut buffer).await
+    {
+        taken += read;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    assert!(taken < LARGE, "all of it was sent");
+    until(async || server.connections().open() == 0).await;
+    server.stop();
 }
 
 /// A client that is slow, but takes what it must, gets all of it; so does one that stops for a moment.

@@ -229,6 +229,9 @@ mod tests {
             endpoint_base_url: endpoint_base_url.to_owned(),
             address_rate_limit: 6_000,
             trust_proxy: Vec::new(),
+            unread_bytes_max: 1,
+            company_upload_bytes_max: 1,
+            upload_bytes_max: 1,
         }
     }
 
