@@ -218,7 +218,7 @@ pub struct Options {
     )]
     pub busy_poll_us: Option<u64>,
 
-    /// Client connections open at once; more wait to be accepted [default: 10000].
+    /// Client connections open at once; more are answered 503 [default: 10000].
     #[arg(
         long,
         env = "SOUK_CONNECTIONS_MAX",
@@ -226,6 +226,52 @@ pub struct Options {
         help_heading = "Bounds"
     )]
     pub connections_max: Option<usize>,
+
+    /// Client connections of one address (IPv6: of one /64 network) open at once; more are answered 429. Addresses in
+    /// --trust-proxy may have all [default: a quarter of --connections-max, at least 64].
+    #[arg(
+        long,
+        env = "SOUK_CONNECTIONS_PER_ADDRESS_MAX",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub connections_per_address_max: Option<usize>,
+
+    /// MiB of answers that one company's clients may leave unread before it gets no new ones [default: 256].
+    #[arg(
+        long,
+        env = "SOUK_UNREAD_MIB_MAX",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub unread_mib_max: Option<u64>,
+
+    /// MiB of memory that uploads under way may take, all together [default: 512].
+    #[arg(
+        long,
+        env = "SOUK_UPLOAD_MIB_MAX",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub upload_mib_max: Option<u64>,
+
+    /// MiB of memory that the uploads of one company may take; one alone always may [default: 80].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_UPLOAD_MIB_MAX",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub company_upload_mib_max: Option<u64>,
+
+    /// MiB of disk that one company's files may take together [default: 16384].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_FILES_MIB_MAX",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub company_files_mib_max: Option<u64>,
 
     /// A client connection without a complete request head for this long is closed [default: 75].
     #[arg(
@@ -377,6 +423,13 @@ impl Options {
             workers: self.workers.or(next.workers),
             busy_poll_us: self.busy_poll_us.or(next.busy_poll_us),
             connections_max: self.connections_max.or(next.connections_max),
+            connections_per_address_max: self
+                .connections_per_address_max
+                .or(next.connections_per_address_max),
+            unread_mib_max: self.unread_mib_max.or(next.unread_mib_max),
+            upload_mib_max: self.upload_mib_max.or(next.upload_mib_max),
+            company_upload_mib_max: self.company_upload_mib_max.or(next.company_upload_mib_max),
+            company_files_mib_max: self.company_files_mib_max.or(next.company_files_mib_max),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
             ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
@@ -446,6 +499,8 @@ mod tests {
             payable_after_seconds = 6\n busy_poll_us = 7\n kept_answers_mb = 8
             company_connections = 8\n company_connector_mib = 9\n company_connector_versions = 10\n company_compile_seconds = 11
             company_deliveries = 12
+            connections_per_address_max = 8\n unread_mib_max = 9\n upload_mib_max = 10\n company_upload_mib_max = 11
+            company_files_mib_max = 12
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

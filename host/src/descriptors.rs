@@ -1,18 +1,72 @@
 //! Open files: a client connection is one, and many systems start a process with 1,024 although they
 //! would allow it far more.
 
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
 /// For the store, sessions at sources, files in flight and logs.
 const RESERVED: u64 = 2_048;
+/// The last descriptors, or a quarter of few: no client connection takes them, whatever else is open.
+const KEPT: u64 = 256;
+/// Descriptors held for nothing, to be given up when there is no other: with each a client can be refused.
+const SPARES: usize = 4;
+
+/// What client connections may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub connections_max: usize,
+    /// The kernel hands out the lowest free descriptor, so that a connection with this one or a higher says that so many are open.
+    pub descriptors_max: i32,
+    /// Clients that are being refused at once, out of what is kept.
+    pub refusing_max: usize,
+}
 
 /// Raises the soft limit as far as the hard one, up to what `connections_max` and the rest need.
 /// Returns how many client connections there is room for.
-pub fn make_room(connections_max: usize) -> usize {
+pub fn make_room(connections_max: usize) -> Room {
     let wanted = connections_max as u64 + RESERVED;
     let allowed = raise(wanted);
     let room = allowed.saturating_sub(RESERVED.min(allowed / 2));
-    usize::try_from(room)
-        .unwrap_or(usize::MAX)
-        .clamp(1, connections_max)
+    let kept = KEPT.min(allowed / 4);
+    Room {
+        connections_max: usize::try_from(room)
+            .unwrap_or(usize::MAX)
+            .clamp(1, connections_max),
+        descriptors_max: i32::try_from(allowed - kept).unwrap_or(i32::MAX),
+        refusing_max: kept as usize / 2,
+    }
+}
+
+/// Some descriptors in reserve. Cheap to clone.
+#[derive(Clone)]
+pub struct Spares(Arc<Mutex<Vec<File>>>);
+
+impl Spares {
+    pub fn new() -> Spares {
+        let spares = Spares(Arc::default());
+        spares.refill();
+        spares
+    }
+
+    /// Gives one up, if there is one: the next descriptor that this process opens takes its place.
+    pub fn lend(&self) -> bool {
+        self.with(|files| files.pop().is_some())
+    }
+
+    /// Takes back as many as were given up, as far as there are any.
+    pub fn refill(&self) {
+        self.with(|files| {
+            while files.len() < SPARES
+                && let Ok(file) = File::open("/dev/null")
+            {
+                files.push(file);
+            }
+        });
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<File>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// The soft limit that holds from now on.
@@ -50,7 +104,20 @@ mod tests {
 
     #[test]
     fn there_is_room_for_some_connections_and_never_for_more_than_asked() {
-        assert_eq!(make_room(10), 10);
-        assert!((1..=usize::MAX).contains(&make_room(1_000_000)));
+        assert_eq!(make_room(10).connections_max, 10);
+        let room = make_room(1_000_000);
+        assert!((1..=1_000_000).contains(&room.connections_max));
+        assert!(room.descriptors_max > 0);
+    }
+
+    #[test]
+    fn spares_are_given_up_and_taken_back() {
+        let spares = Spares::new();
+        for _ in 0..SPARES {
+            assert!(spares.lend());
+        }
+        assert!(!spares.lend());
+        spares.refill();
+        assert!(spares.lend());
     }
 }

@@ -23,7 +23,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::PaymentProvider;
 use crate::descriptors;
-use crate::listener::{self, Server};
+use crate::listener::{self, Paces, Server};
 use crate::metrics;
 use crate::ready::Platform;
 use crate::settings::Settings;
@@ -70,6 +70,7 @@ impl Host {
             sandbox: sandbox(&settings, egress)?,
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
+            company_file_bytes_max: settings.company_file_bytes_max,
             payments: payments(&settings)?,
             bounds: settings.company,
         });
@@ -104,12 +105,16 @@ impl Host {
                 address_rate_limit: settings.ip_rate_limit,
                 kept_answer_bytes_max: settings.kept_answer_bytes_max,
                 trust_proxy: settings.trust_proxy.clone(),
+                unread_bytes_max: settings.unread_bytes_max,
+                company_upload_bytes_max: settings.company_upload_bytes_max,
+                upload_bytes_max: settings.upload_bytes_max,
             },
         );
         api.start().await?;
         // From here on a signal waits for `serve`, which stops in order.
         let signals = Signals::new()?;
-        let connections_max = descriptors::make_room(settings.connections_max);
+        let room = descriptors::make_room(settings.connections_max);
+        let connections_max = room.connections_max;
         if connections_max < settings.connections_max {
             tracing::warn!(
                 connections_max,
@@ -119,6 +124,13 @@ impl Host {
         let options = listener::Options {
             workers: settings.workers,
             connections_max,
+            connections_per_address_max: settings
+                .connections_per_address_max
+                .unwrap_or_else(|| listener::share_of_one_address(connections_max)),
+            proxies: settings.trust_proxy.clone(),
+            descriptors_max: room.descriptors_max,
+            refusing_max: room.refusing_max,
+            paces: Paces::default(),
             idle: settings.idle,
             busy_poll: settings.busy_poll,
         };

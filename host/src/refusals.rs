@@ -10,10 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use hyper::{Response, StatusCode};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Makes the answer to a client whose request could not be read.
+use crate::listener::Taking;
+
+/// Makes the answer to a client whose request could not be read, or whose connection is refused.
 pub type Refuse = Arc<dyn Fn(StatusCode, SocketAddr) -> Response<Vec<u8>> + Send + Sync>;
 
 /// What hyper says by itself is a status line and three headers, about 110 bytes. Whatever the router answers has more headers than fit.
@@ -26,6 +30,8 @@ pub struct Wire {
     pub refuse: Refuse,
     /// What goes out in place of hyper's own answer, as far as it has not gone yet.
     pub dressed: Vec<u8>,
+    /// Whether the client takes what it is sent.
+    pub taking: Taking,
 }
 
 impl AsyncWrite for Wire {
@@ -34,10 +40,11 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Some((status, bare)) = bare_refusal(bytes) else {
-            return Pin::new(&mut self.stream).poll_write(context, bytes);
-        };
         let wire = &mut *self;
+        let Some((status, bare)) = bare_refusal(bytes) else {
+            let attempt = Pin::new(&mut wire.stream).poll_write(context, bytes);
+            return wire.taking.watch(context, &wire.stream, attempt);
+        };
         if wire.dressed.is_empty() {
             wire.dressed = dress(bare, (wire.refuse)(status, wire.peer));
         }
@@ -55,17 +62,21 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match slices {
-            [one] => self.poll_write(context, one),
-            many => Pin::new(&mut self.stream).poll_write_vectored(context, many),
+        if let [one] = slices {
+            return self.poll_write(context, one);
         }
+        let wire = &mut *self;
+        let attempt = Pin::new(&mut wire.stream).poll_write_vectored(context, slices);
+        wire.taking.watch(context, &wire.stream, attempt)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
     }
 
+    /// Asked for when everything is written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.taking.done();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -93,6 +104,19 @@ fn bare_refusal(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let status = bare.strip_prefix("HTTP/1.1 ")?.get(..3)?;
     let status = StatusCode::from_bytes(status.as_bytes()).ok()?;
     Some((status, bare)).filter(|(status, _)| status.is_client_error())
+}
+
+/// The answer to a client of whom nothing was read.
+pub fn whole(answer: Response<Vec<u8>>) -> Vec<u8> {
+    let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now());
+    let date = date.map_or_else(|_| String::new(), |date| format!("date: {date}\r\n"));
+    dress(
+        &format!(
+            "HTTP/1.1 {}\r\nconnection: close\r\n{date}\r\n",
+            answer.status()
+        ),
+        answer,
+    )
 }
 
 /// `answer` on the wire, with the date and the word to close from `bare`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
 use souk_app::CompanyBounds;
+use souk_app::files::COMPANY_BYTES_MAX;
 use souk_domain::payments::MATURE_AFTER;
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
@@ -59,6 +60,12 @@ pub struct Settings {
     pub workers: usize,
     pub busy_poll: Duration,
     pub connections_max: usize,
+    /// Of the connections that there turn out to be room for, a quarter unless the operator says otherwise.
+    pub connections_per_address_max: Option<usize>,
+    pub unread_bytes_max: u64,
+    pub upload_bytes_max: u64,
+    pub company_upload_bytes_max: u64,
+    pub company_file_bytes_max: u64,
     pub idle: Duration,
     pub drain: Duration,
     pub ip_rate_limit: u32,
@@ -74,6 +81,14 @@ const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 /// Each costs a descriptor and about 20 KiB.
 const CONNECTIONS_MAX: usize = 10_000;
+/// Sixteen of the largest pages: more than any company's clients have on the way at once unless they do not read.
+const UNREAD_MIB_MAX: u64 = 256;
+/// Six companies with as much as each may have, and eight of the largest connectors.
+const UPLOAD_MIB_MAX: u64 = 512;
+/// The largest connector, and eight files beside it.
+const COMPANY_UPLOAD_MIB_MAX: u64 = 80;
+/// 16 PiB: who asks for more has mistyped.
+const MIB_MAX: u64 = 1 << 34;
 /// Longer than the 60 s after which most clients and balancers drop a pooled connection themselves.
 const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
@@ -135,6 +150,10 @@ impl Settings {
         ensure!(
             (1..=1_000_000).contains(&connections_max),
             "--connections-max must be 1 to 1000000, not {connections_max}"
+        );
+        ensure!(
+            options.connections_per_address_max != Some(0),
+            "--connections-per-address-max must be at least 1"
         );
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
@@ -225,6 +244,27 @@ impl Settings {
             workers,
             busy_poll,
             connections_max,
+            connections_per_address_max: options.connections_per_address_max,
+            unread_bytes_max: mebibytes(
+                "--unread-mib-max",
+                options.unread_mib_max.unwrap_or(UNREAD_MIB_MAX),
+            )?,
+            upload_bytes_max: mebibytes(
+                "--upload-mib-max",
+                options.upload_mib_max.unwrap_or(UPLOAD_MIB_MAX),
+            )?,
+            company_upload_bytes_max: mebibytes(
+                "--company-upload-mib-max",
+                options
+                    .company_upload_mib_max
+                    .unwrap_or(COMPANY_UPLOAD_MIB_MAX),
+            )?,
+            company_file_bytes_max: mebibytes(
+                "--company-files-mib-max",
+                options
+                    .company_files_mib_max
+                    .unwrap_or(COMPANY_BYTES_MAX >> 20),
+            )?,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
             company,
@@ -245,6 +285,15 @@ fn of_company(flag: &str, given: Option<u32>, default: u32) -> Result<u32> {
         "{flag} must be 1 to {COMPANY_BOUND_MAX}, not {bound}"
     );
     Ok(bound)
+}
+
+/// As bytes.
+fn mebibytes(flag: &str, mib: u64) -> Result<u64> {
+    ensure!(
+        (1..=MIB_MAX).contains(&mib),
+        "{flag} must be 1 to {MIB_MAX}, not {mib}"
+    );
+    Ok(mib << 20)
 }
 
 fn stripe_account(
@@ -354,6 +403,11 @@ mod tests {
             ("busy_poll_us = 1001", "--busy-poll-us"),
             ("kept_answers_mb = 0", "--kept-answers-mb"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
+            ("upload_mib_max = 0", "--upload-mib-max"),
+            (
+                "connections_per_address_max = 0",
+                "--connections-per-address-max",
+            ),
             ("base_url = 'example.com'", "--base-url"),
             ("company_connections = 0", "--company-connections"),
             ("company_connector_mib = 1000001", "--company-connector-mib"),

@@ -1,6 +1,7 @@
 //! The binary as an operator meets it: starting, stopping, starting again, and what it says when it cannot.
 
 use std::fs::Permissions;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -53,9 +54,23 @@ impl Souk {
     }
 
     fn start(command: &str, directory: &Path, arguments: &[&str]) -> Souk {
+        Souk::run(souk(&[command]), directory, arguments)
+    }
+
+    /// `souk serve`, by a command that runs what follows it.
+    fn serve_by(wrapper: &[&str], directory: &Path, arguments: &[&str]) -> Souk {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).stdin(Stdio::null());
+        command.args([env!("CARGO_BIN_EXE_souk"), "serve"]);
+        command.process_group(0);
+        Souk::run(command, directory, arguments)
+    }
+
+    fn run(mut command: Command, directory: &Path, arguments: &[&str]) -> Souk {
         let ready_file = directory.join("ready.json");
         let _ = std::fs::remove_file(&ready_file);
-        let mut process = souk(&[command, "--listen", "127.0.0.1:0", "--data-dir"])
+        let mut process = command
+            .args(["--listen", "127.0.0.1:0", "--data-dir"])
             .arg(directory.join("data"))
             .arg("--ready-file")
             .arg(&ready_file)
@@ -369,4 +384,120 @@ fn a_wrong_setting_is_named() {
         let said = errors(&run(arguments));
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+/// As many clients as a test may open, and more than a host with few descriptors has room for.
+const IDLE_CLIENTS: usize = 300;
+
+/// What a new client that asks for its health is told; nothing when the host says nothing.
+fn ask(souk: &Souk) -> String {
+    let address = souk.base_url().trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // Whoever refuses may have closed already; what it said can be read.
+    let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+fn is_served(answer: &str) -> bool {
+    answer.starts_with("HTTP/1.1 200 ")
+}
+
+fn is_refused(answer: &str) -> bool {
+    answer.starts_with("HTTP/1.1 503 ")
+        && answer.contains("\r\nretry-after: 1\r\n")
+        && answer.contains(r#""code":"TOO_MANY_CONNECTIONS""#)
+        && answer.contains(r#""request_id":"req_"#)
+}
+
+fn idle_clients(souk: &Souk) -> Vec<std::net::TcpStream> {
+    let address = souk.base_url().trim_start_matches("http://");
+    let connect = |_| std::net::TcpStream::connect(address).unwrap();
+    (0..IDLE_CLIENTS).map(connect).collect()
+}
+
+fn is_served_again(souk: &Souk) {
+    let began = Instant::now();
+    while !is_served(&ask(souk)) {
+        assert!(began.elapsed() < PATIENCE, "souk serves nobody any more");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Clients that want nothing do not keep one out that does: it is served, or told that there is no room. When they are gone, all is as
+/// before.
+#[test]
+fn few_descriptors_are_enough_to_say_no() {
+    let directory = directory();
+    let souk = Souk::serve_by(
+        &["sh", "-c", "ulimit -n 256; exec \"$0\" \"$@\""],
+        directory.path(),
+        &[
+            "--idle-seconds",
+            "3600",
+            "--connections-per-address-max",
+            "100000",
+        ],
+    );
+    let idle = idle_clients(&souk);
+    for _ in 0..3 {
+        let answer = ask(&souk);
+        assert!(is_served(&answer) || is_refused(&answer), "{answer}");
+    }
+    drop(idle);
+    is_served_again(&souk);
+    let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+    assert!(!log.contains("could not be accepted"), "{log}");
+}
+
+/// Descriptors that others took: a spare one is enough to say no, again and again.
+#[test]
+fn no_descriptor_at_all_is_enough_to_say_no() {
+    let directory = directory();
+    let souk = Souk::serve(directory.path(), &["--idle-seconds", "3600"]);
+    let pid = souk.process.id().to_string();
+    let limit = |files: &str| {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &pid, &format!("--nofile={files}:")]);
+        assert!(command.status().unwrap().success());
+    };
+    // They take every gap, so that what is open after them is everything up to the limit.
+    let idle = idle_clients(&souk);
+    assert!(is_served(&ask(&souk)));
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let numbers = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<u32>());
+    let highest = numbers.map(Result::unwrap).max().unwrap();
+    limit(&(highest + 1).to_string());
+    for _ in 0..10 {
+        let answer = ask(&souk);
+        assert!(is_served(&answer) || is_refused(&answer), "{answer}");
+    }
+    drop(idle);
+    is_served_again(&souk);
+}
+
+/// One address does not take every connection, and is told that it is its own doing.
+#[test]
+fn one_address_has_its_share_of_connections() {
+    let directory = directory();
+    let souk = Souk::serve(
+        directory.path(),
+        &[
+            "--idle-seconds",
+            "3600",
+            "--connections-per-address-max",
+            "100",
+        ],
+    );
+    let idle = idle_clients(&souk);
+    let answer = ask(&souk);
+    assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+    assert!(
+        answer.contains(r#""code":"TOO_MANY_CONNECTIONS""#),
+        "{answer}"
+    );
+    drop(idle);
+    is_served_again(&souk);
 }

@@ -189,6 +189,34 @@ async fn a_retry_with_the_same_key_charges_once() {
     assert_eq!(buyer.balance().await, 8);
 }
 
+/// A body that is no JSON is not executed and costs nothing, also when what is wrong with it stands where nobody looks.
+#[tokio::test]
+async fn a_body_that_is_no_text_costs_nothing() {
+    let league = league().await;
+    let asset = league.total_goals(3).await;
+    let buyer = host().await.buyer(&unique("garbled"), 10).await;
+    for ignored in [&b"\xff"[..], br"\ud800", br"\udc00x"] {
+        let body = [
+            br#"{"params": {"team": "Benfica"}, "note": ""#,
+            ignored,
+            br#""}"#,
+        ]
+        .concat();
+        let request = buyer
+            .client
+            .request(
+                reqwest::Method::POST,
+                &buyer.path(&format!("/assets/{asset}/execute")),
+            )
+            .header("content-type", "application/json")
+            .body(body);
+        souk_tests::Answer::of(request)
+            .await
+            .expect_error(400, "INVALID_REQUEST");
+    }
+    assert_eq!(buyer.balance().await, 10);
+}
+
 /// Parameters are bound: a value is never SQL.
 #[tokio::test]
 async fn parameters_are_bound_never_pasted() {

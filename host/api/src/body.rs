@@ -91,8 +91,9 @@ pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
             .unwrap_or(BUFFERED_BYTES_MAX),
         None => BODY_BYTES_MAX,
     };
+    let expected = body.size_hint().lower().min(limit) as usize;
     let mut first = Bytes::new();
-    let mut rest = Vec::new();
+    let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             Problem::bad_request("INVALID_REQUEST", format!("the body ended early: {error}"))
@@ -100,22 +101,26 @@ pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if (first.len() + rest.len() + data.len()) as u64 > limit {
+        if (first.len() + whole.len() + data.len()) as u64 > limit {
             discard(body).await;
             return Err(Problem::too_large(limit));
         }
         // Nearly every body is one frame, which is then not copied.
-        if first.is_empty() {
+        if first.is_empty() && whole.is_empty() {
             first = data;
-        } else {
-            rest.extend_from_slice(&data);
+            continue;
         }
+        if whole.is_empty() {
+            // What was promised is touched only as it comes.
+            whole.reserve_exact(expected);
+            whole.extend_from_slice(&std::mem::take(&mut first));
+        }
+        whole.extend_from_slice(&data);
     }
-    if rest.is_empty() {
-        return Ok((parts, first));
+    match whole.is_empty() {
+        true => Ok((parts, first)),
+        false => Ok((parts, Bytes::from(whole))),
     }
-    rest.splice(0..0, first);
-    Ok((parts, Bytes::from(rest)))
 }
 
 /// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
@@ -161,6 +166,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Parses a JSON object, naming the field that does not fit.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    check_text(bytes)?;
     if bytes
         .iter()
         .find(|byte| !byte.is_ascii_whitespace())
@@ -185,6 +191,37 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
     Ok(value)
+}
+
+/// The parser does not look into members that nobody asks for, but what is no text is no JSON either: a body that one reader refuses
+/// and another executes is charged to somebody who meant something else.
+fn check_text(bytes: &[u8]) -> Result<(), Problem> {
+    let refuse = |what: &str, place: usize| {
+        let message = format!("the body is not valid JSON: {what} at byte {place}");
+        Err(Problem::bad_request("INVALID_REQUEST", message))
+    };
+    if let Err(error) = std::str::from_utf8(bytes) {
+        return refuse("it is not UTF-8", error.valid_up_to());
+    }
+    let mut place = 0;
+    // Outside of a string a backslash is the parser's to refuse.
+    while let Some(found) = bytes[place..].iter().position(|byte| *byte == b'\\') {
+        place += found;
+        place += match (unit(&bytes[place..]), bytes.get(place + 6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => return refuse("half a surrogate pair", place),
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+        place = place.min(bytes.len());
+    }
+    Ok(())
+}
+
+/// The UTF-16 unit of the escape that `bytes` begin with, if it is `\uXXXX`.
+fn unit(bytes: &[u8]) -> Option<u16> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
@@ -333,6 +370,31 @@ mod tests {
             refusal(r#"{"name":"x","count":"1"}"#),
             named("VALIDATION_ERROR", "count")
         );
+    }
+
+    /// Also in a member that nobody reads: what is no text is refused, what merely looks odd is not.
+    #[test]
+    fn what_is_no_text_is_refused_wherever_it_stands() {
+        let with = |ignored: &[u8]| [br#"{"name":"x","more":[""#, ignored, br#""]}"#].concat();
+        let broken: [&[u8]; 6] = [
+            b"\xff",
+            b"\xed\xa0\x80",
+            br"\ud800",
+            br"\uDC00 \ud800",
+            br"\ud83d\u0041",
+            br"\\\ud83d\n",
+        ];
+        for ignored in broken {
+            let problem = parse::<Example>(&with(ignored)).unwrap_err();
+            assert_eq!(
+                (problem.status().as_u16(), problem.code()),
+                (400, "INVALID_REQUEST")
+            );
+        }
+        for sound in [r"\ud83d\ude00", r"\\ud800", r"\u0041", "\u{1f600}", r"\\"] {
+            assert!(parse::<Example>(&with(sound.as_bytes())).is_ok(), "{sound}");
+        }
+        assert!(parse::<Example>(br#"{"name":"x\"#).is_err());
     }
 
     /// Unknown members pass; an absent field differs from null.

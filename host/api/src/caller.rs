@@ -5,6 +5,8 @@ use crate::finish::Call;
 use crate::limiter::KeyBuckets;
 use crate::problem::Problem;
 use crate::routes::Mounted;
+use crate::unread::Tally;
+use crate::uploads::Place;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, RequestId, UserId};
@@ -16,15 +18,20 @@ use souk_store::keys::{Key, KnownKey};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A key as the cache keeps it: what the store knows of it, and its buckets.
+/// A key as the cache keeps it: what the store knows of it, its buckets, and its company's unread answers.
 pub struct Principal {
     known: KnownKey,
     buckets: Arc<KeyBuckets>,
+    unread: Arc<Tally>,
 }
 
 impl Principal {
-    pub fn new(known: KnownKey, buckets: Arc<KeyBuckets>) -> Principal {
-        Principal { known, buckets }
+    pub(crate) fn new(known: KnownKey, buckets: Arc<KeyBuckets>, unread: Arc<Tally>) -> Principal {
+        Principal {
+            known,
+            buckets,
+            unread,
+        }
     }
 
     pub fn key(&self) -> &Key {
@@ -37,6 +44,11 @@ impl Principal {
 
     pub fn buckets(&self) -> &Arc<KeyBuckets> {
         &self.buckets
+    }
+
+    /// What its company's clients have not read yet.
+    pub(crate) fn unread(&self) -> &Arc<Tally> {
+        &self.unread
     }
 
     pub fn company(&self) -> &CompanyId {
@@ -93,6 +105,8 @@ struct Inner {
     request_id: RequestId,
     now: Timestamp,
     peer: IpAddr,
+    /// Of an upload: held until the handler, which holds the caller, has ended, whether or not its client waits for that.
+    _place: Option<Place>,
 }
 
 impl Caller {
@@ -101,6 +115,7 @@ impl Caller {
         foreign: Option<CompanyId>,
         operation: Arc<Mounted>,
         call: &Call,
+        place: Option<Place>,
     ) -> Caller {
         Caller(Arc::new(Inner {
             principal,
@@ -109,6 +124,7 @@ impl Caller {
             request_id: call.request_id.clone(),
             now: call.now,
             peer: call.peer,
+            _place: place,
         }))
     }
 

@@ -3,9 +3,11 @@
 use crate::ApiState;
 use crate::caller::Principal;
 use crate::limiter::{Limits, Scope, Standing};
+use crate::operation::{Access, Verb};
 use crate::problem::Problem;
 use crate::routes::Mounted;
 use crate::state::peer;
+use crate::unread;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -120,6 +122,17 @@ impl Call {
         }
     }
 
+    /// Undoes a [`Call::spend_address`]: somebody answers for the request after all.
+    pub fn give_back_address(&mut self, state: &ApiState) {
+        state.limiter().give_back_address(self.peer, self.seconds());
+        self.shown = None;
+    }
+
+    /// Whether a key may be looked up although the address has spent its hour.
+    pub fn may_look_up(&self, state: &ApiState) -> bool {
+        state.limiter().may_look_up(self.peer, self.seconds())
+    }
+
     fn exceeded(&self, standing: Standing, scope: Scope) -> Problem {
         let retry_after = standing.reset.saturating_sub(self.seconds()).max(1);
         let message = format!(
@@ -148,6 +161,8 @@ impl Call {
     pub fn finish(mut self, state: &ApiState, response: &mut Response) {
         if response.status().is_client_error() || response.status().is_server_error() {
             self.render_problem(response);
+        } else if self.is_signed() {
+            self.give_back_address(state);
         }
         let seconds = self.seconds();
         let (standing, scope) = match (self.shown, &self.caller) {
@@ -157,6 +172,17 @@ impl Call {
         };
         self.write_headers(standing, scope, response);
         self.count_use(state, response);
+        if let Some((principal, _)) = &self.caller {
+            unread::count(response, principal.unread());
+        }
+    }
+
+    /// Whether what was answered well came from somebody who signs what he sends.
+    fn is_signed(&self) -> bool {
+        let mounted = self.operation.as_ref();
+        mounted.is_some_and(|mounted| {
+            mounted.operation.access == Access::Public && mounted.operation.verb == Verb::Post
+        })
     }
 
     /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.
@@ -229,10 +255,13 @@ impl Call {
 }
 
 /// The answer to a request whose head could not be read, `status` being what is wrong with it. It counts against its address: no key
-/// can be seen in it.
+/// can be seen in it. Of a connection that is refused (429, 503) nothing was read.
 pub fn unreadable(state: &ApiState, status: StatusCode, peer: IpAddr) -> Response<Vec<u8>> {
     let mut call = Call::of(peer);
-    let refused = call.spend_address(state).err();
+    let refused = match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => None,
+        _ => call.spend_address(state).err(),
+    };
     let problem = refused.unwrap_or_else(|| Problem::for_status(status));
     let (status, headers, body) = problem.into_parts(call.request_id.as_str());
     let mut response = Response::new(Body::empty());

@@ -6,18 +6,18 @@
 use crate::caller::{Caller, Principal};
 use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
-use crate::operation::{Access, CompanyRule};
+use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::routes::{Mounted, path_company};
+use crate::uploads::Place;
 use crate::{ApiState, HEADER_KEY};
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request};
-use http::{HeaderMap, header};
+use http::{HeaderMap, StatusCode, header};
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, KeyType, check_format};
 use souk_domain::roles::{Permission, Role};
-use souk_domain::time::Timestamp;
 use std::sync::Arc;
 
 /// What a call holds until its answer is ready.
@@ -37,6 +37,9 @@ pub async fn pass(
     let size = check_size(operation.body_bytes_max, request.headers());
     let (role, permission) = match operation.access {
         Access::Public => {
+            if !is_probe(operation.id) {
+                call.spend_address(state)?;
+            }
             size?;
             read_query(mounted, request)?;
             return Ok(Passed { in_flight: None });
@@ -47,12 +50,12 @@ pub async fn pass(
     if let Err(problem) = size {
         return Err(call.spend_address(state).err().unwrap_or(problem));
     }
-    let principal = match authenticate(state, request.headers(), call.now).await {
+    let principal = match authenticate(state, request.headers(), call).await {
         Ok(principal) => principal,
         Err(Refused::Key(problem)) => {
             return Err(call.spend_address(state).err().unwrap_or(problem));
         }
-        Err(Refused::Store(problem)) => return Err(problem),
+        Err(Refused::Spent(problem) | Refused::Store(problem)) => return Err(problem),
     };
     let mut limits = Limits {
         key: principal.rate_limit(),
@@ -77,6 +80,8 @@ pub async fn pass(
     }
     let foreign = check_company(mounted, &principal, request.uri().path())?;
     check_grant(&principal, role, permission)?;
+    check_unread(state, operation, &principal)?;
+    let place = place(state, operation, &principal, request.headers())?;
     let in_flight = match operation.runs_connector {
         true => Some(
             state
@@ -98,9 +103,13 @@ pub async fn pass(
     if let Some(company) = &foreign {
         check_exists(state, company).await?;
     }
-    request
-        .extensions_mut()
-        .insert(Caller::new(principal, foreign, mounted.clone(), call));
+    request.extensions_mut().insert(Caller::new(
+        principal,
+        foreign,
+        mounted.clone(),
+        call,
+        place,
+    ));
     read_query(mounted, request)?;
     Ok(Passed { in_flight })
 }
@@ -111,7 +120,7 @@ pub async fn pass_unrouted(
     headers: &HeaderMap,
     call: &mut Call,
 ) -> Result<(), Problem> {
-    match authenticate(state, headers, call.now).await {
+    match authenticate(state, headers, call).await {
         Ok(principal) => {
             let limits = Limits {
                 key: principal.rate_limit(),
@@ -121,12 +130,17 @@ pub async fn pass_unrouted(
             call.spend(limits)
         }
         Err(Refused::Key(_)) => call.spend_address(state),
-        Err(Refused::Store(_)) => Ok(()),
+        Err(Refused::Spent(problem)) if problem.status() == StatusCode::TOO_MANY_REQUESTS => {
+            Err(problem)
+        }
+        Err(Refused::Spent(_) | Refused::Store(_)) => Ok(()),
     }
 }
 
 enum Refused {
     Key(Problem),
+    /// The same, and the address has paid for it.
+    Spent(Problem),
     Store(Problem),
 }
 
@@ -134,7 +148,7 @@ enum Refused {
 async fn authenticate(
     state: &ApiState,
     headers: &HeaderMap,
-    now: Timestamp,
+    call: &mut Call,
 ) -> Result<Arc<Principal>, Refused> {
     let mut sent = headers.get_all(HEADER_KEY).iter();
     let text = match (sent.next(), sent.next()) {
@@ -151,21 +165,77 @@ async fn authenticate(
     };
     let text = text.ok_or_else(malformed)?;
     check_format(text).map_err(|_| malformed())?;
-    let principal = state
-        .principal(KeyDigest::of(text), now)
-        .await
-        .map_err(Refused::Store)?;
-    let principal = principal.ok_or_else(|| {
-        Refused::Key(Problem::invalid_key(
-            "this API key is not known here",
-            None,
-            None,
-        ))
-    })?;
-    match principal.refusal(now) {
+    let digest = KeyDigest::of(text);
+    let principal = match state.known_principal(&digest) {
+        Some(principal) => principal,
+        None => look_up(state, digest, call).await?,
+    };
+    match principal.refusal(call.now) {
         Some(problem) => Err(Refused::Key(problem)),
         None => Ok(principal),
     }
+}
+
+/// A key that was not seen lately. Its address pays before the store is asked, and gets that back for a key that exists.
+async fn look_up(
+    state: &ApiState,
+    digest: KeyDigest,
+    call: &mut Call,
+) -> Result<Arc<Principal>, Refused> {
+    let spent = call.spend_address(state);
+    if let Err(exceeded) = &spent
+        && !call.may_look_up(state)
+    {
+        return Err(Refused::Spent(exceeded.clone()));
+    }
+    let found = state.principal(digest, call.now).await;
+    if spent.is_ok() && !matches!(found, Ok(None)) {
+        call.give_back_address(state);
+    }
+    match found {
+        Ok(Some(principal)) => Ok(principal),
+        Ok(None) => Err(Refused::Spent(spent.err().unwrap_or_else(|| {
+            Problem::invalid_key("this API key is not known here", None, None)
+        }))),
+        Err(problem) => Err(Refused::Store(problem)),
+    }
+}
+
+/// What supervisors and balancers ask, often and from one address: always answered, and cheap.
+fn is_probe(id: &str) -> bool {
+    matches!(id, "healthz" | "readyz")
+}
+
+/// A company whose clients leave too much unread gets no new answers that may be large. What changes something answers little.
+fn check_unread(
+    state: &ApiState,
+    operation: &Operation,
+    principal: &Principal,
+) -> Result<(), Problem> {
+    let (bytes, bytes_max) = (
+        principal.unread().bytes(),
+        state.settings().unread_bytes_max,
+    );
+    match bytes > bytes_max && (operation.runs_connector || operation.verb == Verb::Get) {
+        true => Err(Problem::unread(bytes, bytes_max)),
+        false => Ok(()),
+    }
+}
+
+/// An upload's place, for as many bytes as it says that it has: before any of them is read.
+fn place(
+    state: &ApiState,
+    operation: &Operation,
+    principal: &Principal,
+    headers: &HeaderMap,
+) -> Result<Option<Place>, Problem> {
+    if operation.upload_bytes_max == 0 {
+        return Ok(None);
+    }
+    let bytes = declared(headers).unwrap_or(u64::MAX);
+    let bytes = bytes.min(operation.upload_bytes_max);
+    let place = state.uploads().enter(principal.company(), bytes);
+    place.map(Some).map_err(Problem::no_place)
 }
 
 /// (d), the company: by comparison only, so that companies that exist and those that do not answer alike.
@@ -229,14 +299,15 @@ async fn check_exists(state: &ApiState, company: &CompanyId) -> Result<(), Probl
 
 /// (0): a body that says itself that it is too large is not waited for.
 fn check_size(limit: Option<u64>, headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(limit) = limit else { return Ok(()) };
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    match length {
-        Some(length) if length > limit => Err(Problem::too_large(limit)),
+    match (limit, declared(headers)) {
+        (Some(limit), Some(length)) if length > limit => Err(Problem::too_large(limit)),
         _ => Ok(()),
     }
+}
+
+fn declared(headers: &HeaderMap) -> Option<u64> {
+    let length = headers.get(header::CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
 }
 
 fn read_query(mounted: &Mounted, request: &mut Request) -> Result<(), Problem> {

@@ -37,7 +37,7 @@
 //!
 //! Lists: `.query(PAGING)` (or `&[PAGE, PER_PAGE, STATUS]` with consts), take `query: Query`, `Page::of(&query)`, answer [`List`].
 //! What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]).
-//! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype")`
+//! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype", bytes_max)`
 //! and take `axum::body::Body`. A body that is JSON already is answered as [`Prepared`].
 
 pub mod analyze;
@@ -74,6 +74,8 @@ mod state;
 pub mod storage_engines;
 pub mod system;
 pub mod top_ups;
+mod unread;
+mod uploads;
 pub mod webhooks;
 
 pub use answer::{

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const WINDOW_SECONDS: u32 = 3600;
+/// Keys that an address whose hour is used up may still have looked up in the store, a second: a valid key that is not in the cache
+/// gets through, and a flood of made-up ones costs the store next to nothing.
+const LOOKUPS_A_SECOND: u32 = 10;
 const SHARDS: usize = 32;
 /// Keys with live windows kept per shard before those that are over are swept: about 1 KB each.
 const KEYS_PER_SHARD: usize = 2_000;
@@ -54,48 +57,48 @@ impl Scope {
 
 /// One window: the second it began in the upper half, calls so far in the lower.
 #[derive(Default)]
-pub struct Window(AtomicU64);
+pub struct Window<const SECONDS: u32 = WINDOW_SECONDS>(AtomicU64);
 
-impl Window {
+impl<const SECONDS: u32> Window<SECONDS> {
     fn take(&self, limit: u32, now: u32) -> Result<Standing, Standing> {
         let mut current = self.0.load(Relaxed);
         loop {
-            let (started, used) = live(current, now);
+            let (started, used) = live(current, now, SECONDS);
             if used >= limit {
-                return Err(standing(limit, started, used));
+                return Err(standing(limit, started + SECONDS, used));
             }
             match self
                 .0
                 .compare_exchange_weak(current, pack(started, used + 1), Relaxed, Relaxed)
             {
-                Ok(_) => return Ok(standing(limit, started, used + 1)),
+                Ok(_) => return Ok(standing(limit, started + SECONDS, used + 1)),
                 Err(other) => current = other,
             }
         }
     }
 
     fn peek(&self, limit: u32, now: u32) -> Standing {
-        let (started, used) = live(self.0.load(Relaxed), now);
-        standing(limit, started, used)
+        let (started, used) = live(self.0.load(Relaxed), now, SECONDS);
+        standing(limit, started + SECONDS, used)
     }
 
     /// Undoes a [`Window::take`], if its window still runs.
     fn give_back(&self, now: u32) {
         let _ = self.0.fetch_update(Relaxed, Relaxed, |current| {
-            let (started, used) = live(current, now);
+            let (started, used) = live(current, now, SECONDS);
             (used > 0).then(|| pack(started, used - 1))
         });
     }
 
     fn is_over(&self, now: u32) -> bool {
-        live(self.0.load(Relaxed), now).1 == 0
+        live(self.0.load(Relaxed), now, SECONDS).1 == 0
     }
 }
 
 /// Start and count at `now`: a window that is over is a new one.
-fn live(packed: u64, now: u32) -> (u32, u32) {
+fn live(packed: u64, now: u32, seconds: u32) -> (u32, u32) {
     let (started, used) = ((packed >> 32) as u32, packed as u32);
-    if used == 0 || now.wrapping_sub(started) >= WINDOW_SECONDS {
+    if used == 0 || now.wrapping_sub(started) >= seconds {
         (now, 0)
     } else {
         (started, used)
@@ -106,11 +109,11 @@ fn pack(started: u32, used: u32) -> u64 {
     u64::from(started) << 32 | u64::from(used)
 }
 
-fn standing(limit: u32, started: u32, used: u32) -> Standing {
+fn standing(limit: u32, reset: u32, used: u32) -> Standing {
     Standing {
         limit,
         remaining: limit.saturating_sub(used),
-        reset: started + WINDOW_SECONDS,
+        reset,
     }
 }
 
@@ -219,13 +222,21 @@ impl Drop for InFlight {
     }
 }
 
+/// What is counted of an address.
+#[derive(Default)]
+struct Address {
+    requests: Window,
+    /// Beyond what its hour allows.
+    lookups: Window<1>,
+}
+
 /// Parts with a lock each, so that threads seldom meet.
 type Shards<K, V> = Box<[Mutex<HashMap<K, V>>]>;
 
 pub struct Limiter {
     keys: Shards<KeyId, Arc<KeyBuckets>>,
-    addresses: Shards<IpAddr, Window>,
-    overflow: Window,
+    addresses: Shards<IpAddr, Address>,
+    overflow: Address,
     hasher: RandomState,
     operations: usize,
     address_limit: u32,
@@ -238,7 +249,7 @@ impl Limiter {
         Limiter {
             keys: (0..SHARDS).map(|_| Mutex::default()).collect(),
             addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            overflow: Window::default(),
+            overflow: Address::default(),
             hasher: RandomState::new(),
             operations,
             address_limit,
@@ -260,7 +271,21 @@ impl Limiter {
 
     /// Spends one call of an address.
     pub fn take_address(&self, address: IpAddr, now: u32) -> Result<Standing, Standing> {
-        self.address(address, now, |window| window.take(self.address_limit, now))
+        self.address(address, now, |counted| {
+            counted.requests.take(self.address_limit, now)
+        })
+    }
+
+    /// Undoes a [`Limiter::take_address`].
+    pub fn give_back_address(&self, address: IpAddr, now: u32) {
+        self.address(address, now, |counted| counted.requests.give_back(now));
+    }
+
+    /// Whether an address whose hour is used up may have one more key looked up.
+    pub fn may_look_up(&self, address: IpAddr, now: u32) -> bool {
+        self.address(address, now, |counted| {
+            counted.lookups.take(LOOKUPS_A_SECOND, now).is_ok()
+        })
     }
 
     pub fn peek_address(&self, address: IpAddr, now: u32) -> Standing {
@@ -268,15 +293,16 @@ impl Limiter {
         let shard = self.addresses[self.shard(&address)].lock();
         shard
             .get(&address)
-            .unwrap_or(&Window::default())
+            .unwrap_or(&Address::default())
+            .requests
             .peek(self.address_limit, now)
     }
 
-    fn address<T>(&self, address: IpAddr, now: u32, act: impl FnOnce(&Window) -> T) -> T {
+    fn address<T>(&self, address: IpAddr, now: u32, act: impl FnOnce(&Address) -> T) -> T {
         let address = network(address);
         let mut shard = self.addresses[self.shard(&address)].lock();
         if shard.len() >= ADDRESSES_PER_SHARD && !shard.contains_key(&address) {
-            shard.retain(|_, window| !window.is_over(now));
+            shard.retain(|_, counted| !counted.requests.is_over(now));
             if shard.len() >= ADDRESSES_PER_SHARD {
                 return act(&self.overflow);
             }
@@ -312,7 +338,7 @@ impl Limiter {
 }
 
 /// IPv6 callers own whole /64 networks: one bucket each.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let mut octets = address.octets();
@@ -336,7 +362,7 @@ mod tests {
     /// The window opens with the first request, counts down and opens anew an hour later.
     #[test]
     fn a_window_is_anchored_at_its_first_request() {
-        let window = Window::default();
+        let window = Window::<WINDOW_SECONDS>::default();
         assert_eq!(
             window.take(2, NOW),
             Ok(Standing {
@@ -501,6 +527,23 @@ mod tests {
             limiter.peek_address(of("::ffff:192.0.2.1"), NOW).remaining,
             1
         );
+    }
+
+    /// An address whose hour is used up still has a few keys a second looked up, and gets back what a known key cost it.
+    #[test]
+    fn lookups_beyond_the_hour_are_few() {
+        let limiter = Limiter::new(0, 1);
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        assert!(limiter.take_address(address, NOW).is_ok());
+        assert!(limiter.take_address(address, NOW).is_err());
+        for second in [NOW, NOW + 1] {
+            for _ in 0..LOOKUPS_A_SECOND {
+                assert!(limiter.may_look_up(address, second));
+            }
+            assert!(!limiter.may_look_up(address, second));
+        }
+        limiter.give_back_address(address, NOW + 1);
+        assert!(limiter.take_address(address, NOW + 1).is_ok());
     }
 
     /// The 129th call in flight is refused until one ends.

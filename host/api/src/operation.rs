@@ -134,6 +134,8 @@ pub struct Operation {
     pub runs_connector: bool,
     /// `None`: the handler reads the body as a stream and bounds it.
     pub body_bytes_max: Option<u64>,
+    /// The most memory that a streamed body may come to hold; 0 when the body is not streamed.
+    pub upload_bytes_max: u64,
     pub query: &'static [Param],
     /// Further query parameters are handed to the handler (filters, parameters of an asset).
     pub open_query: bool,
@@ -184,6 +186,7 @@ impl Operation {
             key_required: false,
             runs_connector: false,
             body_bytes_max: Some(BODY_BYTES_MAX),
+            upload_bytes_max: 0,
             query: &[],
             open_query: false,
             body: None,
@@ -280,8 +283,11 @@ impl Operation {
         self
     }
 
-    pub const fn streams(mut self, content_type: &'static str) -> Operation {
+    /// An upload: the handler reads the body as a stream and holds at most `bytes_max` of it in memory, for which it has a place
+    /// before a byte is read ([`crate::uploads`]).
+    pub const fn streams(mut self, content_type: &'static str, bytes_max: u64) -> Operation {
         self.body_bytes_max = None;
+        self.upload_bytes_max = bytes_max;
         self.body_type = content_type;
         self
     }

@@ -3,6 +3,7 @@
 //! A [`Problem`] knows status, code, message and details; the request id and the rate-limit numbers are added when the answer
 //! leaves ([`crate::finish`]). Public text says what to do next; what happened inside goes to the log.
 
+use crate::uploads::Full;
 use axum::response::{IntoResponse, Response};
 use http::header::{HeaderName, HeaderValue};
 use http::{StatusCode, header};
@@ -238,6 +239,51 @@ impl Problem {
         .detail("retry_after", retry_after_seconds)
     }
 
+    /// The company's clients do not read what they asked for.
+    pub(crate) fn unread(bytes: u64, bytes_max: u64) -> Problem {
+        let message = format!(
+            "{bytes} bytes of answers wait for this company's clients to read them, more than {bytes_max}; read them, or close those connections"
+        );
+        Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TOO_MANY_UNREAD_ANSWERS",
+            message,
+        )
+        .retry_after(1)
+        .detail("unread_bytes", bytes)
+        .detail("unread_bytes_max", bytes_max)
+    }
+
+    /// No place for an upload: the company's own others take it (429), or everybody's (503).
+    pub(crate) fn no_place(full: Full) -> Problem {
+        let (status, bytes_max, message) = match full {
+            Full::Company { bytes_max } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                bytes_max,
+                "other uploads of this company are under way; send this one when one of them has ended",
+            ),
+            Full::Host { bytes_max } => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                bytes_max,
+                "this host is busy with the uploads of others; try again shortly",
+            ),
+        };
+        Problem::new(status, "TOO_MANY_UPLOADS", message)
+            .retry_after(1)
+            .detail("upload_bytes_max", bytes_max)
+    }
+
+    /// A client connection that was refused: its own address has too many of them (429), or everybody together (503).
+    fn no_connection(status: StatusCode) -> Problem {
+        let message = match status {
+            StatusCode::TOO_MANY_REQUESTS => {
+                "this address has too many connections open; use those, or close some"
+            }
+            _ => "this host has no room for another connection; try again shortly",
+        };
+        Problem::new(status, "TOO_MANY_CONNECTIONS", message).retry_after(1)
+    }
+
     pub fn retry_after(self, seconds: u64) -> Problem {
         self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
@@ -302,6 +348,9 @@ impl Problem {
                 "HEADERS_TOO_LARGE",
                 "the request line and headers are too large; send at most 100 headers of 32 KiB together",
             ),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                Problem::no_connection(status)
+            }
             status if status.is_client_error() => {
                 Problem::new(status, "INVALID_REQUEST", "the request cannot be read")
             }

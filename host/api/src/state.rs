@@ -3,6 +3,8 @@
 use crate::caller::Principal;
 use crate::limiter::Limiter;
 use crate::problem::Problem;
+use crate::unread::Unread;
+use crate::uploads::Uploads;
 use axum::extract::ConnectInfo;
 use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
@@ -13,13 +15,16 @@ use souk_store::idempotency;
 use souk_store::{Cache, Change, Db, StoreError, Topic};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Keys kept in memory: about 2 KB each with their buckets.
 const KEYS_CACHED: usize = 20_000;
 
 /// Kept answers live for a day, so a few minutes more do not matter.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+/// Long enough that a flood of questions costs the store nothing, short enough for a balancer.
+const ANSWER_HOLDS: Duration = Duration::from_secs(1);
 
 /// How often a stopping host looks.
 const DETACHED_POLL: Duration = Duration::from_millis(10);
@@ -37,6 +42,11 @@ pub struct Settings {
     pub kept_answer_bytes_max: i64,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Host` are believed.
     pub trust_proxy: Vec<IpNet>,
+    /// Bytes of answers that one company's clients may leave unread before it gets no new ones.
+    pub unread_bytes_max: u64,
+    /// Bytes that the uploads of one company may hold in memory, and those of all.
+    pub company_upload_bytes_max: u64,
+    pub upload_bytes_max: u64,
 }
 
 impl Settings {
@@ -46,25 +56,23 @@ impl Settings {
             .any(|network| network.contains(&peer))
     }
 
-    /// The address of the client: the nearest one that is not a proxy of ours.
+    /// The address of the client: the nearest one that is not a proxy of ours. An entry that cannot be read ends the walk at the proxy
+    /// that wrote it: what stands before it was claimed by whoever is behind that.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if self.trust_proxy.is_empty() || !self.trusts(peer) {
             return peer;
         }
-        let forwarded = headers
-            .get_all("x-forwarded-for")
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','));
-        let addresses: Vec<IpAddr> = forwarded
-            .filter_map(|text| text.trim().parse().ok())
-            .collect();
-        addresses
-            .iter()
-            .rev()
-            .copied()
-            .find(|address| !self.trusts(*address))
-            .unwrap_or(peer)
+        let values = headers.get_all("x-forwarded-for").iter().rev();
+        let entries = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+        let mut nearest = peer;
+        for entry in entries {
+            match forwarded(entry) {
+                Some(address) if self.trusts(address) => nearest = address,
+                Some(address) => return address,
+                None => return nearest,
+            }
+        }
+        nearest
     }
 
     /// The host that the client called: `Host`, or what the proxy in front of us says that it was. A proxy that appends to what its
@@ -77,6 +85,13 @@ impl Settings {
         };
         sent?.to_str().ok()?.rsplit(',').next().map(str::trim)
     }
+}
+
+/// An address as proxies write it: some add the port.
+fn forwarded(entry: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(entry).ok()?.trim();
+    let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
+    text.parse().or_else(|_| with_port()).ok()
 }
 
 /// Who sent a request: the other end of its connection.
@@ -95,6 +110,10 @@ struct Shared {
     settings: Settings,
     limiter: Arc<Limiter>,
     principals: Cache<KeyDigest, Principal>,
+    unread: Unread,
+    uploads: Arc<Uploads>,
+    /// When the store answered last: however many ask, it is asked once a second.
+    answered: tokio::sync::Mutex<Option<Instant>>,
     /// One clone for each run that goes on without its client.
     detached: Arc<()>,
 }
@@ -120,11 +139,18 @@ impl ApiState {
                 _ => false,
             },
         );
+        let uploads = Arc::new(Uploads::new(
+            settings.company_upload_bytes_max,
+            settings.upload_bytes_max,
+        ));
         ApiState(Arc::new(Shared {
             app,
             settings,
             limiter,
             principals,
+            unread: Unread::default(),
+            uploads,
+            answered: tokio::sync::Mutex::default(),
             detached: Arc::default(),
         }))
     }
@@ -176,7 +202,38 @@ impl ApiState {
         &self.0.limiter
     }
 
-    /// The key with this digest. A transaction that changes it takes it out of the cache before its commit returns.
+    pub(crate) fn uploads(&self) -> &Arc<Uploads> {
+        &self.0.uploads
+    }
+
+    /// Bytes of large answers that clients have not taken yet.
+    pub fn unread_bytes(&self) -> u64 {
+        self.0.unread.bytes()
+    }
+
+    /// Bytes that uploads under way may come to hold.
+    pub fn upload_bytes(&self) -> u64 {
+        self.0.uploads.bytes()
+    }
+
+    /// Whether the store answers, as of a moment ago.
+    pub(crate) async fn store_answers(&self) -> Result<(), StoreError> {
+        let mut answered = self.0.answered.lock().await;
+        if answered.is_some_and(|at| at.elapsed() < ANSWER_HOLDS) {
+            return Ok(());
+        }
+        *answered = None;
+        self.db().ping().await?;
+        *answered = Some(Instant::now());
+        Ok(())
+    }
+
+    /// The key with this digest, if it was seen lately. A transaction that changes it takes it out of the cache before its commit returns.
+    pub(crate) fn known_principal(&self, digest: &KeyDigest) -> Option<Arc<Principal>> {
+        self.0.principals.get(digest)
+    }
+
+    /// The key with this digest, from the store if need be.
     pub(crate) async fn principal(
         &self,
         digest: KeyDigest,
@@ -191,7 +248,8 @@ impl ApiState {
                 &known.key.id,
                 u32::try_from(now.seconds()).unwrap_or(u32::MAX),
             );
-            Ok(Principal::new(known, buckets))
+            let unread = self.0.unread.company(&known.key.company_id);
+            Ok(Principal::new(known, buckets, unread))
         };
         match self.0.principals.get_or_load(digest, load).await {
             Ok(principal) => Ok(Some(principal)),
@@ -211,5 +269,54 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
         if !has_more {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(forwarded: &[&[u8]]) -> String {
+        let settings = Settings {
+            base_url: String::new(),
+            endpoint_base_url: String::new(),
+            address_rate_limit: 1,
+            trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
+            unread_bytes_max: 1,
+            company_upload_bytes_max: 1,
+            upload_bytes_max: 1,
+        };
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            let value = http::HeaderValue::from_bytes(value).unwrap();
+            headers.append("x-forwarded-for", value);
+        }
+        let peer = "10.0.0.1".parse().unwrap();
+        settings.client(peer, &headers).to_string()
+    }
+
+    /// The nearest address that is no proxy of ours, over all lines of the header; what its client claims to have forwarded is not asked.
+    #[test]
+    fn a_client_is_the_nearest_stranger() {
+        assert_eq!(client(&[]), "10.0.0.1");
+        assert_eq!(
+            client(&[b"192.0.2.1, 198.51.100.7, 10.0.0.2"]),
+            "198.51.100.7"
+        );
+        assert_eq!(
+            client(&[b"192.0.2.1", b"198.51.100.7:4711"]),
+            "198.51.100.7"
+        );
+        assert_eq!(client(&[b"10.0.0.9, 10.0.0.2"]), "10.0.0.9");
+        assert_eq!(client(&[b"[2001:db8::1]:80"]), "2001:db8::1");
+    }
+
+    /// An entry that a proxy of ours could not write as an address is no reason to believe the one before it.
+    #[test]
+    fn an_unreadable_entry_ends_the_walk() {
+        assert_eq!(client(&[b"192.0.2.1, unknown"]), "10.0.0.1");
+        assert_eq!(client(&[b"192.0.2.1, _hidden, 10.0.0.2"]), "10.0.0.2");
+        assert_eq!(client(&[b"192.0.2.1", b"\xff"]), "10.0.0.1");
+        assert_eq!(client(&[b"192.0.2.1,"]), "10.0.0.1");
     }
 }

@@ -14,6 +14,7 @@ use souk_store::teller::Teller;
 use crate::bounds::CompanyBounds;
 use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
+use crate::files::Quota;
 use crate::payments::Payments;
 use crate::products::Products;
 use crate::settle::{self, Standings};
@@ -31,6 +32,8 @@ pub struct Parts {
     pub sealer: Sealer,
     /// Where the companies' files are kept.
     pub files_dir: PathBuf,
+    /// What the files of one company may have together.
+    pub company_file_bytes_max: u64,
     /// Who collects the money of top-ups.
     pub payments: Payments,
     /// What one company may use.
@@ -43,6 +46,7 @@ pub struct Inner {
     pub sandbox: Sandbox,
     pub sealer: Sealer,
     pub files_dir: PathBuf,
+    pub files: Quota,
     pub payments: Payments,
     pub bounds: CompanyBounds,
     pub clock: Clock,
@@ -64,6 +68,7 @@ impl App {
             db: parts.db,
             sandbox: parts.sandbox,
             files_dir: parts.files_dir,
+            files: Quota::new(parts.company_file_bytes_max),
             payments: parts.payments,
             bounds: parts.bounds,
             clock: Clock,

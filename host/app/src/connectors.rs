@@ -19,7 +19,7 @@ use souk_domain::ids::CompanyId;
 use souk_sandbox::{LoadError, Status};
 use souk_store::connectors::{self, Choice, PLATFORM};
 use souk_store::{Change, Db, StoreError, Topic};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 pub(crate) use engines::serving;
 pub use engines::{Engines, engines};
@@ -28,8 +28,6 @@ pub use upload::{COMPONENT_BYTES_MAX, upload};
 
 use crate::App;
 
-/// Uploads held in memory at once; one more waits.
-const UPLOADS_MAX: usize = 2;
 /// Pieces of an upload that was broken off, once it is certain that it was.
 const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The store may be away for a moment; what a change asks for is tried again.
@@ -93,7 +91,7 @@ pub struct Registry {
     applied: Mutex<BTreeMap<(String, String), Choice>>,
     compile_time: compile_time::CompileTime,
     changed: Arc<Notify>,
-    uploads: Semaphore,
+    turns: upload::Turns,
     /// One at a time changes what runs.
     changing: tokio::sync::Mutex<()>,
 }
@@ -122,7 +120,7 @@ impl Registry {
             applied: Mutex::default(),
             compile_time: compile_time::CompileTime::default(),
             changed,
-            uploads: Semaphore::new(UPLOADS_MAX),
+            turns: upload::Turns::default(),
             changing: tokio::sync::Mutex::default(),
         }
     }

@@ -5,12 +5,14 @@
 //! part of either, and a connector is granted the one file that its connection names.
 //! Refuses to know: what is in a file. An engine says so when it reads it.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
@@ -21,12 +23,14 @@ use crate::App;
 
 /// Large enough for the datasets of an analytics seller, small enough to copy in a minute.
 pub const FILE_BYTES_MAX: u64 = 1 << 30;
-/// All files of one company together: what one company may take of a disk that all share.
+/// All files of one company together: what one company may take of a disk that all share. The operator may say otherwise.
 pub const COMPANY_BYTES_MAX: u64 = 16 << 30;
 /// All files of one company: a list of them stays readable.
 pub const COMPANY_FILES_MAX: i64 = 1_000;
 /// Bytes held in memory per upload before they are written.
 const BLOCK_BYTES: usize = 1 << 20;
+/// One block that is being written and one that is being received.
+pub const UPLOAD_MEMORY_MAX: u64 = 2 * BLOCK_BYTES as u64;
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Requests that still name a replaced file have opened it, or failed, long before this.
@@ -43,10 +47,9 @@ pub enum FileError {
     #[error("a file may have at most {max} bytes")]
     TooLarge { max: u64 },
     #[error(
-        "the company's files may have at most {} bytes together; delete some first",
-        COMPANY_BYTES_MAX
+        "the company's files, with those that are being uploaded, may have at most {max} bytes together; delete some first"
     )]
-    CompanyFull,
+    CompanyFull { max: u64 },
     #[error(
         "a company may have at most {} files; delete some first",
         COMPANY_FILES_MAX
@@ -54,6 +57,8 @@ pub enum FileError {
     TooManyFiles,
     #[error("the upload broke off: {0}")]
     Aborted(String),
+    #[error("the body is the file, and it is empty; nothing was changed")]
+    Empty,
     #[error("the file is read by {}", list(.0))]
     InUse(Vec<ConnectionId>),
     #[error("there is no such file")]
@@ -64,11 +69,12 @@ pub enum FileError {
     Store(#[from] StoreError),
 }
 
-/// Streams `body` to disk and makes it the company's file of that name. True: the name is new.
+/// Streams `body`, which says that it has `declared` bytes, to disk and makes it the company's file of that name. True: the name is new.
 pub async fn put<S, E>(
     app: &App,
     company: &CompanyId,
     name: &str,
+    declared: Option<u64>,
     body: S,
 ) -> Result<(File, bool), FileError>
 where
@@ -78,11 +84,13 @@ where
     if !is_file_name(name) {
         return Err(FileError::Name);
     }
-    let room = room(app, company, name).await?;
+    let others = others(app, company, name).await?;
+    let mut room = app.files.room(company, others);
+    room.grow(declared.unwrap_or(0))?;
     let upload = FileId::generate();
     let directory = directory(&app.files_dir, company, upload.as_str());
     let guard = Leftover(Some(directory.clone()));
-    let (size_bytes, sha256) = receive(&directory, name, body, room).await?;
+    let (size_bytes, sha256) = receive(&directory, name, body, &mut room).await?;
     let now = app.clock.now();
     let file = File {
         name: name.to_owned(),
@@ -94,18 +102,26 @@ where
     };
 
     let mut tx = app.db.write().await?;
+    files::lock_company(&mut tx, company).await?;
     let before = files::get(&mut tx, company, name).await?;
     let file = File {
         created_at: before.as_ref().map_or(now, |before| before.created_at),
         ..file
     };
     files::put(&mut tx, company, &file).await?;
+    // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
+    let (count, bytes) = files::totals(&mut tx, company).await?;
+    app.files.check(bytes.max(0) as u64)?;
+    if before.is_none() && count > COMPANY_FILES_MAX {
+        return Err(FileError::TooManyFiles);
+    }
     let users = connections::using_file(&mut tx, company, name).await?;
     connections::bump(&mut tx, company, &users).await?;
     for id in &users {
         tx.touch(Topic::Connection, id.as_str());
     }
     tx.commit().await?;
+    drop(room);
     guard.keep();
 
     for id in &users {
@@ -170,8 +186,8 @@ pub async fn sweep(app: &App) -> Result<usize, FileError> {
     .await
 }
 
-/// How many bytes a new version of `name` may have.
-async fn room(app: &App, company: &CompanyId, name: &str) -> Result<Room, FileError> {
+/// The bytes of the company's files but `name`, if there may be a file of that name.
+async fn others(app: &App, company: &CompanyId, name: &str) -> Result<u64, FileError> {
     let mut db = app.db.read().await?;
     let (count, bytes) = files::totals(&mut db, company).await?;
     let replaced = files::get(&mut db, company, name).await?;
@@ -179,26 +195,80 @@ async fn room(app: &App, company: &CompanyId, name: &str) -> Result<Room, FileEr
         return Err(FileError::TooManyFiles);
     }
     let others = bytes - replaced.map_or(0, |file| file.size_bytes);
-    Ok(Room {
-        company: COMPANY_BYTES_MAX.saturating_sub(others.max(0) as u64),
-    })
+    Ok(others.max(0) as u64)
 }
 
-struct Room {
-    company: u64,
+/// How much of the disk each company may take, and what its uploads under way have been promised of that.
+pub struct Quota {
+    company_max: u64,
+    promised: Mutex<HashMap<CompanyId, u64>>,
 }
 
-impl Room {
+impl Quota {
+    pub fn new(company_max: u64) -> Quota {
+        Quota {
+            company_max,
+            promised: Mutex::default(),
+        }
+    }
+
+    /// Room for one upload, beside `others` bytes of files. Nothing is promised yet.
+    fn room(&self, company: &CompanyId, others: u64) -> Room<'_> {
+        Room {
+            quota: self,
+            company: company.clone(),
+            others,
+            promised: 0,
+        }
+    }
+
     fn check(&self, bytes: u64) -> Result<(), FileError> {
+        match bytes > self.company_max {
+            true => Err(FileError::CompanyFull {
+                max: self.company_max,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What is promised to one upload; dropping it takes the promise back.
+struct Room<'a> {
+    quota: &'a Quota,
+    company: CompanyId,
+    others: u64,
+    promised: u64,
+}
+
+impl Room<'_> {
+    /// Sees to it that `bytes` in all are promised, or refuses.
+    fn grow(&mut self, bytes: u64) -> Result<(), FileError> {
         if bytes > FILE_BYTES_MAX {
             return Err(FileError::TooLarge {
                 max: FILE_BYTES_MAX,
             });
         }
-        if bytes > self.company {
-            return Err(FileError::CompanyFull);
-        }
+        let Some(more) = bytes.checked_sub(self.promised).filter(|more| *more > 0) else {
+            return Ok(());
+        };
+        let mut promised = self.quota.promised.lock();
+        let together = promised.get(&self.company).copied().unwrap_or_default() + more;
+        self.quota.check(self.others + together)?;
+        promised.insert(self.company.clone(), together);
+        self.promised = bytes;
         Ok(())
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut promised = self.quota.promised.lock();
+        if let Some(together) = promised.get_mut(&self.company) {
+            *together -= self.promised;
+            if *together == 0 {
+                promised.remove(&self.company);
+            }
+        }
     }
 }
 
@@ -207,7 +277,7 @@ async fn receive<S, E>(
     directory: &Path,
     name: &str,
     mut body: S,
-    room: Room,
+    room: &mut Room<'_>,
 ) -> Result<(u64, String), FileError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
@@ -225,7 +295,7 @@ where
         let Some(bytes) = next else { break };
         let bytes = bytes.map_err(|error| FileError::Aborted(error.to_string()))?;
         size += bytes.len() as u64;
-        room.check(size)?;
+        room.grow(size)?;
         pending += bytes.len();
         block.push(bytes);
         if pending >= BLOCK_BYTES {
@@ -233,6 +303,9 @@ where
             pending = 0;
             sink = blocking(move || sink.write(full)).await?;
         }
+    }
+    if size == 0 {
+        return Err(FileError::Empty);
     }
     let sha256 = blocking(move || sink.write(block)?.finish()).await?;
     Ok((size, sha256))

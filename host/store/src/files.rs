@@ -105,6 +105,15 @@ pub async fn lock(tx: &mut Write, company: &CompanyId, name: &str) -> Result<boo
     Ok(done.rows_affected() == 1)
 }
 
+/// Until the transaction ends nobody else holds this lock: what is counted of the company's files meanwhile stays true.
+pub async fn lock_company(tx: &mut Write, company: &CompanyId) -> Result<(), StoreError> {
+    sqlx::query("UPDATE companies SET updated_at = updated_at WHERE id = $1")
+        .bind(company.as_str())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
 /// False: there was none.
 pub async fn delete(tx: &mut Write, company: &CompanyId, name: &str) -> Result<bool, StoreError> {
     let done = sqlx::query("DELETE FROM files WHERE company_id = $1 AND name = $2")

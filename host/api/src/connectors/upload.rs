@@ -5,7 +5,7 @@ use crate::{
 use axum::body::Body;
 use axum::extract::State;
 use http::{HeaderMap, header};
-use souk_app::connectors::{self, Scope};
+use souk_app::connectors::{self, COMPONENT_BYTES_MAX, Scope};
 use souk_domain::roles::{Permission, Role};
 
 const ACTIVATE: Param = Param {
@@ -28,7 +28,7 @@ pub const PLATFORM: Operation = Operation::post("upload_connector", "/connectors
     .notes(NOTES)
     .needs(Role::SuperAdmin, Permission::Write)
     .query(&[ACTIVATE])
-    .streams(WASM)
+    .streams(WASM, COMPONENT_BYTES_MAX as u64)
     .returns(201, Shape::One(schema::<ConnectorOut>));
 
 pub const COMPANY: Operation = Operation::post(
@@ -42,7 +42,7 @@ pub const COMPANY: Operation = Operation::post(
 .notes(COMPANY_NOTES)
 .needs(Role::DataEngineer, Permission::Write)
 .query(&[ACTIVATE])
-.streams(WASM)
+.streams(WASM, COMPONENT_BYTES_MAX as u64)
 .returns(201, Shape::One(schema::<ConnectorOut>));
 
 /// Checks, keeps and stages a component, and puts it to work if asked to.

@@ -238,6 +238,9 @@ mod tests {
             address_rate_limit: 6_000,
             kept_answer_bytes_max: 1 << 20,
             trust_proxy: Vec::new(),
+            unread_bytes_max: 1,
+            company_upload_bytes_max: 1,
+            upload_bytes_max: 1,
         }
     }
 

@@ -53,10 +53,12 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
             Problem::fields("INVALID_PATH_PARAMETER", vec![error])
         }
         FileError::TooLarge { max } => Problem::too_large(max),
-        error @ (FileError::CompanyFull | FileError::TooManyFiles) => {
+        error @ (FileError::CompanyFull { .. } | FileError::TooManyFiles) => {
             Problem::conflict("CONFLICT", error.to_string())
         }
-        error @ FileError::Aborted(_) => Problem::bad_request("INVALID_REQUEST", error.to_string()),
+        error @ (FileError::Aborted(_) | FileError::Empty) => {
+            Problem::bad_request("INVALID_REQUEST", error.to_string())
+        }
         FileError::InUse(ids) => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             let message = format!(

@@ -5,19 +5,19 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
-use souk_app::files::{self, FILE_BYTES_MAX};
+use souk_app::files::{self, FILE_BYTES_MAX, UPLOAD_MEMORY_MAX};
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 
 pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company_id}/files/{name}")
     .about("Files", "Upload a file, or replace it")
     .notes(
-        "The body is the file, at most 1 GiB, with any content type. 201 for a new name, 200 for a \
+        "The body is the file, 1 byte to 1 GiB, with any content type. 201 for a new name, 200 for a \
          replaced file, which is seen from the next request on. A name is one path segment: letters, \
          digits, `_`, `.` and `-`, not beginning with `.` or `-`.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .streams("application/octet-stream")
+    .streams("application/octet-stream", UPLOAD_MEMORY_MAX)
     .returns(201, Shape::One(schema::<FileOut>))
     .or(200);
 
@@ -31,15 +31,13 @@ pub async fn put_file(
 ) -> Result<Response, Problem> {
     let declared = headers
         .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    if declared
-        .and_then(|text| text.parse::<u64>().ok())
-        .is_some_and(|size| size > FILE_BYTES_MAX)
-    {
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|size| size > FILE_BYTES_MAX) {
         return Err(Problem::too_large(FILE_BYTES_MAX));
     }
     let company = caller.company();
-    let (file, is_new) = files::put(api.app(), company, &name, body.into_data_stream())
+    let body = body.into_data_stream();
+    let (file, is_new) = files::put(api.app(), company, &name, declared, body)
         .await
         .map_err(refusal(&name))?;
     Ok(match is_new {

@@ -37,7 +37,7 @@ pub async fn healthz() -> Data<Health> {
 }
 
 pub async fn readyz(State(api): State<ApiState>) -> Result<Data<Health>, Problem> {
-    match tokio::time::timeout(STORE_ANSWERS_WITHIN, api.db().ping()).await {
+    match tokio::time::timeout(STORE_ANSWERS_WITHIN, api.store_answers()).await {
         Ok(Ok(())) => Ok(Data(OK)),
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");

@@ -2,10 +2,16 @@
 
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::Method;
 use serde_json::json;
 use souk_api::{Access, Operation, Problem, Routes};
+use souk_domain::keys::{KeySecret, KeyType};
+use std::time::Duration;
 use tower::ServiceExt;
+
+/// Long enough for a reader that is free.
+const SHORT: Duration = Duration::from_millis(300);
 
 async fn key_with(world: &World, company: &Company, rate_limit: i64) -> String {
     let body = json!({"name": "limited", "role_id": 2, "rate_limit": rate_limit});
@@ -178,6 +184,61 @@ async fn strangers_are_limited_by_address() {
         .get(&world.platform, "/companies/me")
         .await
         .expect(200);
+}
+
+/// What needs no key counts against its address too, but for what balancers ask.
+#[tokio::test]
+async fn public_operations_are_limited_by_address() {
+    let world = World::with_address_limit(2).await;
+    world.get("", "/openapi.json").await.expect(200);
+    let answer = world.get("", "/openapi.json").await.expect(200);
+    assert_eq!(answer.header("x-ratelimit-remaining"), "0");
+    world
+        .get("", "/openapi.json")
+        .await
+        .expect_error(429, "RATE_LIMIT_EXCEEDED");
+    for _ in 0..3 {
+        world.get("", "/healthz").await.expect(200);
+        world.get("", "/readyz").await.expect(200);
+    }
+}
+
+/// A made-up key is paid for before the store is asked: an address that has spent its hour has a few a second looked up and no more,
+/// however many it sends. Here nobody can ask the store at all.
+#[tokio::test]
+async fn made_up_keys_of_a_spent_address_are_refused_without_the_store() {
+    const SENT: usize = 300;
+    let world = World::with_address_limit(1).await;
+    let acme = world.company("acme").await;
+    world
+        .get("", "/companies/me")
+        .await
+        .expect_error(401, "MISSING_API_KEY");
+    let mut readers = Vec::new();
+    while let Ok(reader) = tokio::time::timeout(SHORT, world.db.read()).await {
+        readers.push(reader.unwrap());
+    }
+    let mut answers: FuturesUnordered<_> = (0..SENT)
+        .map(|_| async {
+            let key = KeySecret::generate(KeyType::Analytics);
+            world.get(key.expose(), "/companies/me").await
+        })
+        .collect();
+    // Most are answered while no reader of the store is free, whichever seconds they fall into.
+    for _ in 0..SENT / 2 {
+        let answer = answers.next().await.unwrap();
+        let refused = answer.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        assert_eq!(refused.text("/error/details/scope"), "ip");
+    }
+    drop(answers);
+    drop(readers);
+    // A key that exists is one of the few, and costs its address nothing.
+    let answered = async {
+        while world.get(&acme.key, "/companies/me").await.status != 200 {
+            tokio::time::sleep(SHORT).await;
+        }
+    };
+    answered.await;
 }
 
 /// A call that found no room in flight spends nothing.

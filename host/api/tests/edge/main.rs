@@ -6,6 +6,7 @@ mod connectors;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;
 mod envelope;
+mod files;
 mod gate;
 mod idempotency;
 mod keys;
@@ -19,5 +20,7 @@ mod purchases;
 mod statements;
 mod stripe;
 mod top_ups;
+mod unread;
+mod uploads;
 mod wire;
 mod world;

@@ -113,6 +113,7 @@ impl World {
             sandbox,
             sealer,
             files_dir: path("files"),
+            company_file_bytes_max: 4 << 20,
             payments,
             bounds: CompanyBounds::default(),
         });
@@ -122,6 +123,9 @@ impl World {
             address_rate_limit,
             kept_answer_bytes_max,
             trust_proxy: Vec::new(),
+            unread_bytes_max: 1 << 20,
+            company_upload_bytes_max: 4 << 20,
+            upload_bytes_max: 8 << 20,
         };
         let state = ApiState::new(app, settings);
         World {

@@ -1,14 +1,18 @@
 //! Taking in a component: received, checked by the sandbox, kept in the store.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 use souk_store::{Topic, Write};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 use super::{ConnectorError, engines, key, scope_text, shelf, versions};
 use crate::{App, CompanyBounds};
@@ -17,6 +21,8 @@ use crate::{App, CompanyBounds};
 pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Components that are checked and compiled at once, each in a child process; one more waits.
+const TURNS_MAX: usize = 2;
 /// Versions that the platform may keep of all its connectors: each is compiled and held by every host. A company's share is a setting.
 const VERSIONS_MAX: usize = 50;
 
@@ -32,13 +38,9 @@ where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
     E: std::fmt::Display,
 {
-    let _turn = app
-        .connectors
-        .uploads
-        .acquire()
-        .await
-        .map_err(|error| ConnectorError::Internal(error.to_string()))?;
+    // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
+    let _turn = app.connectors.turns.take(scope).await?;
     let before = versions(app, scope);
     let info = compile(app, scope, &wasm).await?;
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
@@ -116,23 +118,72 @@ fn check_room(bounds: &CompanyBounds, stored: Stored, wasm: &[u8]) -> Result<(),
     Ok(())
 }
 
-async fn receive<S, E>(mut body: S) -> Result<Vec<u8>, ConnectorError>
+async fn receive<S, E>(mut body: S) -> Result<Bytes, ConnectorError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
     E: std::fmt::Display,
 {
-    let mut wasm = Vec::new();
+    let mut first = Bytes::new();
+    let mut whole = Vec::new();
     loop {
         let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
         let next = next.map_err(|_| {
             ConnectorError::Aborted(format!("no byte for {} seconds", IDLE_MAX.as_secs()))
         })?;
-        let Some(bytes) = next else { return Ok(wasm) };
+        let Some(bytes) = next else { break };
         let bytes = bytes.map_err(|error| ConnectorError::Aborted(error.to_string()))?;
-        if wasm.len() + bytes.len() > COMPONENT_BYTES_MAX {
+        if first.len() + whole.len() + bytes.len() > COMPONENT_BYTES_MAX {
             return Err(ConnectorError::TooLarge);
         }
-        wasm.extend_from_slice(&bytes);
+        // One that was read whole already, because of its Idempotency-Key, is not copied.
+        if first.is_empty() && whole.is_empty() {
+            first = bytes;
+            continue;
+        }
+        whole.extend_from_slice(&std::mem::take(&mut first));
+        whole.extend_from_slice(&bytes);
+    }
+    match whole.is_empty() {
+        true => Ok(first),
+        false => Ok(Bytes::from(whole)),
+    }
+}
+
+/// Who checks and compiles now. A scope has one turn at a time and waits for the next in line with the others, so that one with many
+/// uploads does not push those of others back.
+pub struct Turns {
+    all: Semaphore,
+    scopes: Mutex<HashMap<Scope, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+struct Turn<'a> {
+    _turn: SemaphorePermit<'a>,
+    _own: OwnedMutexGuard<()>,
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns {
+            all: Semaphore::new(TURNS_MAX),
+            scopes: Mutex::default(),
+        }
+    }
+}
+
+impl Turns {
+    async fn take(&self, scope: &Scope) -> Result<Turn<'_>, ConnectorError> {
+        let own = {
+            let mut scopes = self.scopes.lock();
+            scopes.retain(|_, line| Arc::strong_count(line) > 1);
+            scopes.entry(scope.clone()).or_default().clone()
+        };
+        let own = own.lock_owned().await;
+        let turn = self.all.acquire().await;
+        let turn = turn.map_err(|error| ConnectorError::Internal(error.to_string()))?;
+        Ok(Turn {
+            _turn: turn,
+            _own: own,
+        })
     }
 }
 

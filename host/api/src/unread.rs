@@ -1,0 +1,202 @@
+//! Answers that are on their way: how many bytes of them each company's clients have not taken yet.
+//!
+//! A large answer stays in memory until its last byte is on the wire, and who reads slowly keeps it there. So each is counted with its
+//! company from the moment it is ready until the listener lets go of its bytes, and a company with too many of them gets no new ones.
+//! Knows no HTTP but bodies. Start reading at [`count`].
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
+use souk_domain::ids::CompanyId;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+/// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
+const COUNTED_BYTES_MIN: u64 = 64 << 10;
+/// Companies in the table before those that no cached key belongs to are swept: about 100 bytes each.
+const COMPANIES_MAX: usize = 10_000;
+
+/// What all companies have not read.
+#[derive(Default)]
+pub struct Unread {
+    companies: Mutex<HashMap<CompanyId, Arc<Tally>>>,
+    all: Arc<AtomicU64>,
+}
+
+/// What one company has not read.
+pub struct Tally {
+    bytes: AtomicU64,
+    all: Arc<AtomicU64>,
+}
+
+impl Unread {
+    /// The tally of a company, for the cached records of its keys.
+    pub fn company(&self, id: &CompanyId) -> Arc<Tally> {
+        let mut companies = self.companies.lock();
+        if companies.len() >= COMPANIES_MAX {
+            companies.retain(|_, tally| Arc::strong_count(tally) > 1);
+        }
+        let tally = || {
+            Arc::new(Tally {
+                bytes: AtomicU64::new(0),
+                all: self.all.clone(),
+            })
+        };
+        companies.entry(id.clone()).or_insert_with(tally).clone()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.all.load(Relaxed)
+    }
+}
+
+impl Tally {
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+}
+
+/// Counts an answer with its company until its bytes are gone, if it is large.
+pub fn count(response: &mut Response, tally: &Arc<Tally>) {
+    let bytes = response.body().size_hint().lower();
+    if bytes < COUNTED_BYTES_MIN {
+        return;
+    }
+    let charge = Charge::new(tally.clone(), bytes);
+    let body = std::mem::take(response.body_mut());
+    *response.body_mut() = Body::new(Counted { body, charge });
+}
+
+struct Counted {
+    body: Body,
+    charge: Charge,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    /// The charge leaves with the bytes: whoever sends them drops them once they are sent.
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| {
+                    let charge = self.charge.split(bytes.len() as u64);
+                    Bytes::from_owner(Charged {
+                        bytes,
+                        _charge: charge,
+                    })
+                })
+            })
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+struct Charged {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Bytes on a tally; dropping it takes them off.
+struct Charge {
+    tally: Arc<Tally>,
+    bytes: u64,
+}
+
+impl Charge {
+    fn new(tally: Arc<Tally>, bytes: u64) -> Charge {
+        tally.bytes.fetch_add(bytes, Relaxed);
+        tally.all.fetch_add(bytes, Relaxed);
+        Charge { tally, bytes }
+    }
+
+    /// A part of it. What nobody counted beforehand is counted from here on.
+    fn split(&mut self, bytes: u64) -> Charge {
+        if bytes > self.bytes {
+            return Charge::new(self.tally.clone(), bytes);
+        }
+        self.bytes -= bytes;
+        Charge {
+            tally: self.tally.clone(),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.tally.bytes.fetch_sub(self.bytes, Relaxed);
+        self.tally.all.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    const LARGE: usize = COUNTED_BYTES_MIN as usize;
+
+    /// From the moment an answer is ready until whoever sends it has dropped its last byte, also of a copy.
+    #[tokio::test]
+    async fn an_answer_counts_until_its_bytes_are_gone() {
+        let unread = Unread::default();
+        let (acme, other) = (CompanyId::generate(), CompanyId::generate());
+        let tally = unread.company(&acme);
+        let mut response = Response::new(Body::from(vec![b'x'; LARGE]));
+        count(&mut response, &tally);
+        assert_eq!(response.body().size_hint().exact(), Some(LARGE as u64));
+        assert_eq!(
+            (unread.bytes(), tally.bytes()),
+            (LARGE as u64, LARGE as u64)
+        );
+        assert_eq!(unread.company(&other).bytes(), 0);
+
+        let frame = response.body_mut().frame().await.unwrap().unwrap();
+        let mut bytes = frame.into_data().unwrap();
+        assert!(response.body().is_end_stream());
+        drop(response);
+        let end = bytes.split_off(LARGE - 1);
+        drop(bytes);
+        assert_eq!(unread.company(&acme).bytes(), LARGE as u64);
+        drop(end);
+        assert_eq!((unread.bytes(), tally.bytes()), (0, 0));
+    }
+
+    /// A client that hangs up takes its answers off the tally; small ones were never on it.
+    #[tokio::test]
+    async fn what_is_not_sent_and_what_is_small_does_not_count() {
+        let unread = Unread::default();
+        let tally = unread.company(&CompanyId::generate());
+        for (size, counted) in [(LARGE, LARGE), (LARGE - 1, 0)] {
+            let mut response = Response::new(Body::from(vec![b'x'; size]));
+            count(&mut response, &tally);
+            assert_eq!(tally.bytes(), counted as u64);
+            drop(response);
+            assert_eq!(tally.bytes(), 0);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A company's files: what may not become one.
+
+use crate::world::{Answer, Company, World, now, request};
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Method, Request};
+use souk_domain::ids::{CompanyId, FileId};
+use souk_store::files::{self, File};
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+use tower::ServiceExt;
+
+/// The world's companies may have four of these.
+const MIB: usize = 1 << 20;
+
+fn put(company: &Company, name: &str) -> http::request::Builder {
+    request(
+        Method::PUT,
+        &company.key,
+        &company.path(&format!("/files/{name}")),
+    )
+}
+
+/// A body that comes as it is sent, and ends when the sender is dropped.
+fn streamed(request: http::request::Builder) -> (mpsc::Sender<Bytes>, Request<Body>) {
+    let (sender, receiver) = mpsc::channel(1);
+    let frames = stream::unfold(receiver, |mut receiver| async {
+        let bytes: Bytes = receiver.recv().await?;
+        Some((Ok::<_, Infallible>(bytes), receiver))
+    });
+    (sender, request.body(Body::from_stream(frames)).unwrap())
+}
+
+async fn size(world: &World, company: &Company, name: &str) -> Option<i64> {
+    let path = company.path(&format!("/files/{name}"));
+    let answer = world.get(&company.key, &path).await;
+    answer.at("/data/size_bytes").as_i64()
+}
+
+/// A request that carries nothing does not empty a file, however it says so.
+#[tokio::test]
+async fn an_empty_body_changes_nothing() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let whole = put(&acme, "a.db").body(Body::from("whole")).unwrap();
+    world.send(whole).await.expect(201);
+    let (sender, chunked) = streamed(put(&acme, "a.db"));
+    drop(sender);
+    let empty = [
+        put(&acme, "a.db").body(Body::empty()).unwrap(),
+        put(&acme, "a.db")
+            .header("content-length", "0")
+            .body(Body::empty())
+            .unwrap(),
+        chunked,
+    ];
+    for request in empty {
+        let refused = world
+            .send(request)
+            .await
+            .expect_error(400, "INVALID_REQUEST");
+        assert!(refused.text("/error/message").contains("empty"));
+        assert_eq!(size(&world, &acme, "a.db").await, Some(5));
+    }
+    let new = put(&acme, "new.db").body(Body::empty()).unwrap();
+    world.send(new).await.expect_error(400, "INVALID_REQUEST");
+    assert_eq!(size(&world, &acme, "new.db").await, None);
+}
+
+/// Two uploads at once do not share the room that there is for one of them.
+#[tokio::test]
+async fn uploads_at_once_stay_within_the_companys_bytes() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let mut uploads = Vec::new();
+    for name in ["a.db", "b.db"] {
+        let (sender, request) = streamed(put(&acme, name));
+        let answer = tokio::spawn(world.router.clone().oneshot(request));
+        uploads.push((sender, answer));
+    }
+    // Both have read how much room there is before either has ended: each takes its first bytes after that.
+    for _ in 0..3 {
+        for (sender, _) in &uploads {
+            // The second one may have been refused by now.
+            let _ = sender.send(Bytes::from(vec![b'x'; MIB])).await;
+        }
+    }
+    let mut statuses = Vec::new();
+    for (sender, answer) in uploads {
+        drop(sender);
+        let answer = Answer::of(answer.await.unwrap().unwrap()).await;
+        statuses.push(answer.status.as_u16());
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409]);
+}
+
+/// What another host committed meanwhile counts: it is looked at again by the transaction that makes the file.
+#[tokio::test]
+async fn an_upload_that_was_overtaken_is_refused() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let (sender, request) = streamed(put(&acme, "a.db"));
+    let answer = tokio::spawn(world.router.clone().oneshot(request));
+    sender.send(Bytes::from(vec![b'x'; MIB])).await.unwrap();
+    sender.send(Bytes::from(vec![b'x'; MIB])).await.unwrap();
+    let other = File {
+        name: "b.db".into(),
+        upload_id: FileId::generate().to_string(),
+        size_bytes: 3 * MIB as i64,
+        sha256: String::new(),
+        created_at: now(),
+        updated_at: now(),
+    };
+    let mut write = world.db.write().await.unwrap();
+    let company = CompanyId::parse(&acme.id).unwrap();
+    files::put(&mut write, &company, &other).await.unwrap();
+    write.commit().await.unwrap();
+    drop(sender);
+    let answer = Answer::of(answer.await.unwrap().unwrap()).await;
+    let refused = answer.expect_error(409, "CONFLICT");
+    assert!(refused.text("/error/message").contains("together"));
+    assert_eq!(size(&world, &acme, "a.db").await, None);
+}

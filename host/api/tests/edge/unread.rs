@@ -1,0 +1,66 @@
+//! Answers that clients do not read.
+
+use crate::world::{Answer, Company, World, request};
+use axum::body::Body;
+use http::Method;
+use serde_json::json;
+use tower::ServiceExt;
+
+/// More than the world's companies may leave unread.
+async fn large_list(world: &World, company: &Company) -> String {
+    for _ in 0..12 {
+        let description = "x".repeat(100 << 10);
+        world
+            .asset_with(company, |asset| asset.description = description)
+            .await;
+    }
+    company.path("/assets")
+}
+
+/// A company whose clients leave too much unread gets no new answers that may be large, until they have read; others do not notice.
+#[tokio::test]
+async fn unread_answers_are_bounded_per_company() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let list = large_list(&world, &acme).await;
+    let get = request(Method::GET, &acme.key, &list);
+    let unread = world
+        .router
+        .clone()
+        .oneshot(get.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(unread.status(), 200);
+    assert!(world.state.unread_bytes() > 1 << 20);
+
+    let refused = world
+        .get(&acme.key, &acme.path("/credits"))
+        .await
+        .expect_error(429, "TOO_MANY_UNREAD_ANSWERS");
+    assert_eq!(refused.header("retry-after"), "1");
+    assert_eq!(refused.at("/error/details/unread_bytes_max"), 1 << 20);
+    // Nothing was spent, what changes something goes on, and so do others.
+    assert_eq!(
+        refused.header("x-ratelimit-remaining"),
+        refused
+            .header("x-ratelimit-limit")
+            .parse::<u32>()
+            .map(|limit| (limit - 1).to_string())
+            .unwrap()
+    );
+    world
+        .post(&acme.key, &acme.path("/api-keys"), json!({"name": "x"}))
+        .await
+        .expect(201);
+    world
+        .get(&other.key, &other.path("/credits"))
+        .await
+        .expect(200);
+
+    drop(Answer::of(unread).await);
+    assert_eq!(world.state.unread_bytes(), 0);
+    world
+        .get(&acme.key, &acme.path("/credits"))
+        .await
+        .expect(200);
+}
