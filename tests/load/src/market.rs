@@ -27,7 +27,7 @@ pub struct Market {
     database: Products,
     file: Products,
     label: String,
-    _host: TestHost,
+    pub host: TestHost,
 }
 
 /// What is published of one source: an aggregate and a feed.
@@ -98,7 +98,7 @@ impl Market {
             database: of_database,
             file: of_file,
             label,
-            _host: host,
+            host,
         }
     }
 
@@ -145,7 +145,7 @@ impl Market {
 }
 
 /// A key's default limit is 1,000 requests an hour.
-async fn unlimit(company: &Company, key: &str) {
+pub async fn unlimit(company: &Company, key: &str) {
     let path = company.path(&format!("/api-keys/{key}"));
     let limit = json!({"rate_limit": 1_000_000_000});
     company.client.patch(&path, limit).await.expect(200);
