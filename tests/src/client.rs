@@ -1,8 +1,8 @@
 //! A REST client as a user would write it: a base URL, a key, JSON in and out.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::Method;
 use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 #[derive(Clone)]

@@ -155,6 +155,27 @@ pub fn all() -> Vec<Scenario> {
     all
 }
 
+/// What the command measures unless it is told more: the guests, the work, and the lies that never end.
+pub fn is_measured(scenario: &Scenario) -> bool {
+    match scenario.source {
+        Source::Guest(..) | Source::Work(_) => true,
+        Source::Postgres(Lie::Tcp(lie)) => lie == TcpLie::GarbageForEver,
+        Source::Postgres(Lie::Postgres(lie)) => matches!(
+            lie,
+            PostgresLie::ParameterStatusForEver
+                | PostgresLie::ParameterStatusInsteadOfRows
+                | PostgresLie::RowsForEver
+                | PostgresLie::HugeErrorForEver
+        ),
+        Source::SellerApi(Lie::Http(lie)) => matches!(
+            lie,
+            HttpLie::HeadersForEver | HttpLie::TinyChunksForEver | HttpLie::HugeBody
+        ),
+        Source::File(damage) => matches!(damage, Damage::ViewBomb | Damage::LargeValue),
+        Source::Postgres(_) | Source::SellerApi(_) => false,
+    }
+}
+
 /// Honest work keeps its processors: the bounds of the issue differ for it.
 pub fn is_honest(scenario: &Scenario) -> bool {
     match scenario.source {
@@ -207,7 +228,8 @@ fn of_guest(guest: Guest) -> Scenario {
         Guest::FloodsEvents | Guest::UnknownIds | Guest::ReadyTwice => (Http, API, BROKEN),
         // The first end is the answer; the second one ends the session.
         Guest::DoneTwice => (Http, API, BOUNDED),
-        Guest::ClosesAtOnce => (Tcp, ECHO, TOO_MUCH),
+        // The host tries again on another wire, for as long as the caller waits.
+        Guest::ClosesAtOnce => (Tcp, ECHO, &[SOURCE, CONNECTOR, LATE][..]),
         Guest::StartsTlsLate => (Tcp, ECHO, BROKEN),
         Guest::LargeErrors | Guest::RetriesInACentury => (Http, API, &[SOURCE][..]),
         Guest::LargeSessionErrors | Guest::GrowsResources => (Http, API, BROKEN),
@@ -223,6 +245,7 @@ fn of_guest(guest: Guest) -> Scenario {
             | Guest::RequestsForEver
             | Guest::FloodsSends
             | Guest::LoopsInQuery
+            | Guest::ClosesAtOnce
     );
     Scenario {
         name: guest.name().to_owned(),

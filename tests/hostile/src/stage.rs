@@ -230,9 +230,9 @@ impl Stage {
                 String::new(),
             ),
             (Ask::Catalogue, _) => {
-                let path = self
-                    .company
-                    .path(&format!("/connections/{connection}/schema?refresh=true"));
+                let path = self.company.path(&format!(
+                    "/connections/{connection}/schema?include_fields=true"
+                ));
                 ("GET", path, String::new())
             }
             (Ask::Itself, Source::Work(Work::LargeBodies)) => (
@@ -240,7 +240,11 @@ impl Stage {
                 self.company.path("/assets"),
                 format!("{{\"name\": \"{}\"}}", "n".repeat(900 << 10)),
             ),
-            (Ask::Itself, _) => ("GET", self.company.path("/assets?limit=20"), String::new()),
+            (Ask::Itself, _) => (
+                "GET",
+                self.company.path("/assets?per_page=20"),
+                String::new(),
+            ),
         }
     }
 

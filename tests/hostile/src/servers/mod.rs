@@ -123,9 +123,9 @@ impl Elsewhere for Runtime {
 async fn serve(mut stream: TcpStream, lie: Lie) {
     let _ = stream.set_nodelay(true);
     let _ = match lie {
-        Lie::Tcp(lie) => tcp::serve(&mut stream, lie).await,
-        Lie::Postgres(lie) => postgres::serve(&mut stream, lie).await,
-        Lie::Http(lie) => http::serve(&mut stream, lie).await,
+        Lie::Tcp(lie) => Box::pin(tcp::serve(&mut stream, lie)).await,
+        Lie::Postgres(lie) => Box::pin(postgres::serve(&mut stream, lie)).await,
+        Lie::Http(lie) => Box::pin(http::serve(&mut stream, lie)).await,
     };
 }
 
@@ -144,3 +144,25 @@ macro_rules! lies {
     };
 }
 use lies;
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// Proves that every server serves, and ends with its owner: nobody else looks after them.
+    #[test]
+    fn servers_say_something_or_close() {
+        for lie in Lie::all() {
+            let server = Server::start(lie);
+            let mut client = std::net::TcpStream::connect(server.address).expect("a connection");
+            let timeout = Some(Duration::from_millis(20));
+            client.set_read_timeout(timeout).expect("a timeout");
+            client.set_write_timeout(timeout).expect("a timeout");
+            // A startup message of PostgreSQL, and a line of HTTP for the others.
+            let _ = client.write_all(b"\0\0\0\x10\0\x03\0\0user\0a\0\0");
+            let _ = client.read(&mut [0; 1 << 10]);
+        }
+    }
+}

@@ -217,7 +217,7 @@ async fn execute(stream: &mut TcpStream, lie: PostgresLie) -> io::Result<()> {
         }
         NegativeLength => tell(stream, &header(b'D', -5)).await,
         ShortMessage => tell(stream, b"D\0\0\0\x03").await,
-        MoreFieldsThanColumns => tell(stream, &data_row(&[&[0; 8][..]; 30_000])).await,
+        MoreFieldsThanColumns => tell(stream, &data_row(&vec![&[0; 8][..]; 30_000])).await,
         FieldBeyondTheMessage => {
             let field = [&1u16.to_be_bytes()[..], &i32::MAX.to_be_bytes(), b"abc"].concat();
             tell(stream, &message(b'D', &field)).await

@@ -21,9 +21,10 @@ const SESSIONS_MORE_MAX: u64 = 4;
 const SETTLES_WITHIN: Duration = Duration::from_secs(60);
 
 pub struct Trial {
+    // Goes first.
+    neighbour: Neighbour,
     pub watched: Watched,
     before: Usage,
-    neighbour: Neighbour,
 }
 
 struct Neighbour {
@@ -67,10 +68,11 @@ impl Trial {
     }
 
     /// The neighbour was served all the time, and the host is as it was.
-    pub async fn end(self) {
-        let Neighbour { stop, served, task } = self.neighbour;
-        stop.store(true, SeqCst);
-        if let Err(failure) = task.await.expect("the neighbour ends") {
+    pub async fn end(mut self) {
+        let neighbour = &mut self.neighbour;
+        let served = neighbour.served.clone();
+        neighbour.stop.store(true, SeqCst);
+        if let Err(failure) = (&mut neighbour.task).await.expect("the neighbour ends") {
             panic!("the neighbour was not served: {failure}");
         }
         assert!(served.load(SeqCst) > 0, "the neighbour never asked");
@@ -96,6 +98,13 @@ impl Trial {
         let log = self.watched.host.log();
         let panic = log.lines().find(|line| line.contains("panicked at"));
         assert_eq!(panic, None, "the host panicked");
+    }
+}
+
+/// Of a test that has failed: it must not ask a host that is gone.
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
