@@ -264,6 +264,7 @@ fn of_guest(guest: Guest) -> Scenario {
 fn of_lie(lie: Lie) -> Vec<Scenario> {
     const MAY_BE_READ: &[Outcome] = &[FINE, SOURCE, LATE];
     const MAY_BE_TAKEN: &[Outcome] = &[FINE, SELLER, LATE];
+    const MORE_THAN_GIVEN: &[Outcome] = &[SOURCE, outcome(400, "INVALID_PARAMETER", "caller")];
     let scenario = |source: Source, right| Scenario {
         name: format!("{source:?}"),
         source,
@@ -281,10 +282,11 @@ fn of_lie(lie: Lie) -> Vec<Scenario> {
         Lie::Tcp(_) => vec![postgres(&[SOURCE, LATE]), seller(&[SELLER, LATE])],
         Lie::Postgres(told) => vec![postgres(match told {
             PostgresLie::Honest => HARMLESS,
-            PostgresLie::NullBytesInText
-            | PostgresLie::UnknownTypes
-            | PostgresLie::ParametersByTheThousand
-            | PostgresLie::LongColumnNames => MAY_BE_READ,
+            // The connector passes texts on as they are, and the host finds that they are none.
+            PostgresLie::NullBytesInText => &[SOURCE, CONNECTOR],
+            // More than were given, whoever asked.
+            PostgresLie::ParametersByTheThousand => MORE_THAN_GIVEN,
+            PostgresLie::UnknownTypes | PostgresLie::LongColumnNames => MAY_BE_READ,
             _ => &[SOURCE, LATE],
         })],
         Lie::Http(told) => vec![seller(match told {

@@ -121,7 +121,7 @@ impl Stage {
             true => "https",
             false => "http",
         };
-        let credentials = json!({"api_key": "a secret"}).to_string();
+        let credentials = json!({"api_key": "a-secret"}).to_string();
         let fields = json!({"credential_type": "API_KEY", "credentials": credentials, "name": unique("lies"),
                             "base_url": format!("{scheme}://{address}")});
         let connection = self.company.connection("seller-api", fields).await;

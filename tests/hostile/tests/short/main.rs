@@ -1,7 +1,7 @@
 //! The short form of the proof: every guest, every lie and every damaged file once, with a neighbour that must not notice. Nothing here
 //! asserts times (but that a deadline ends things at all); statuses, blame, money, memory, descriptors and sessions are asserted.
 //!
-//! `SOUK_HOSTILE_ONLY=word` runs only the scenarios whose name contains the word.
+//! `SOUK_HOSTILE_ONLY=word` runs only the scenarios whose name contains the word, `SOUK_HOSTILE_EXCEPT=one,other` leaves some out.
 
 mod deeds;
 mod trial;
@@ -16,7 +16,13 @@ use trial::Trial;
 fn scenarios(wanted: impl Fn(&Source) -> bool) -> Vec<Scenario> {
     let only = std::env::var("SOUK_HOSTILE_ONLY").unwrap_or_default();
     let mut all = scenarios::all();
+    let except = std::env::var("SOUK_HOSTILE_EXCEPT").unwrap_or_default();
+    let is_excepted = |name: &str| {
+        let mut words = except.split(',').filter(|word| !word.is_empty());
+        words.any(|word| name.contains(word))
+    };
     all.retain(|scenario| wanted(&scenario.source) && scenario.name.contains(&only));
+    all.retain(|scenario| !is_excepted(&scenario.name));
     all
 }
 
