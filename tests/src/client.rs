@@ -1,7 +1,8 @@
 //! A REST client as a user would write it: a base URL, a key, JSON in and out.
 
+pub use reqwest::Method;
+use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::contract::{self, Seen};

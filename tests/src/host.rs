@@ -95,6 +95,11 @@ impl TestHost {
         )
     }
 
+    /// The process, for those who watch it.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("a running host").id()
+    }
+
     /// What the host wrote to standard error and output so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.data_dir.join("test.log")).unwrap_or_default()

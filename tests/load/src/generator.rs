@@ -10,9 +10,13 @@ use tokio::net::TcpStream;
 /// Larger than any answer of the benchmark.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
+/// How long a client waits after a failure.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(1);
+
 pub struct Run {
     pub requests_per_second: f64,
     pub median_us: f64,
+    pub p99_us: f64,
 }
 
 /// Bytes of one HTTP/1.1 request, keep-alive.
@@ -90,13 +94,60 @@ fn content_length(head: &[u8]) -> anyhow::Result<usize> {
     bail!("the answer has no Content-Length: {head}")
 }
 
-/// Runs `requests` in a closed loop for `length` after a warm-up of a fifth of it.
+/// Runs `requests` in a closed loop for `length` after a warm-up of a fifth of it. An answer that is no 200 ends it.
 pub fn run(
     address: &str,
     requests: &[Vec<u8>],
     clients: usize,
     length: Duration,
 ) -> anyhow::Result<Run> {
+    let measured = measure(address, requests, clients, length)?;
+    if let Some(failure) = measured.first_failure {
+        bail!("{failure}");
+    }
+    ensure!(
+        !measured.latencies_us.is_empty(),
+        "no request ended in time"
+    );
+    Ok(measured.run())
+}
+
+/// What a closed loop saw.
+#[derive(Default)]
+pub struct Measured {
+    /// Of answers with 200, ascending.
+    pub latencies_us: Vec<u32>,
+    /// Answers with another status, and connections that broke.
+    pub failed: u64,
+    pub first_failure: Option<String>,
+    /// Without the warm-up.
+    pub length: Duration,
+}
+
+impl Measured {
+    pub fn run(&self) -> Run {
+        Run {
+            requests_per_second: self.latencies_us.len() as f64 / self.length.as_secs_f64(),
+            median_us: self.quantile_us(0.5),
+            p99_us: self.quantile_us(0.99),
+        }
+    }
+
+    /// 0 when there is none.
+    fn quantile_us(&self, quantile: f64) -> f64 {
+        let last = self.latencies_us.len().saturating_sub(1);
+        let at = (last as f64 * quantile).ceil() as usize;
+        self.latencies_us.get(at).copied().map_or(0.0, f64::from)
+    }
+}
+
+/// As [`run`]; what fails is counted, and its client goes on.
+pub fn measure(
+    address: &str,
+    requests: &[Vec<u8>],
+    clients: usize,
+    length: Duration,
+) -> anyhow::Result<Measured> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -106,38 +157,66 @@ pub fn run(
         let start = Instant::now() + warm_up;
         let end = Instant::now() + length;
         for client in 0..clients {
-            let mut connection = Connection::open(address).await?;
+            let connection = Connection::open(address).await?;
             let requests = requests.to_vec();
+            let address = address.to_owned();
             tasks.push(tokio::spawn(async move {
-                let mut latencies: Vec<u32> = Vec::with_capacity(1 << 16);
-                let mut next = client * 7919;
-                loop {
-                    let request = &requests[next % requests.len()];
-                    next += 1;
-                    let sent = Instant::now();
-                    let (status, body) = connection.exchange(request).await?;
-                    if status != 200 {
-                        bail!("answer {status}: {}", String::from_utf8_lossy(body));
-                    }
-                    let now = Instant::now();
-                    if now > end {
-                        return Ok(latencies);
-                    }
-                    if sent >= start {
-                        latencies.push((now - sent).as_micros().min(u32::MAX as u128) as u32);
-                    }
-                }
+                closed_loop(&address, connection, &requests, client, start..end).await
             }));
         }
-        let mut latencies = Vec::new();
+        let mut all = Measured {
+            length: length - warm_up,
+            ..Measured::default()
+        };
         for task in tasks {
-            latencies.extend(task.await??);
+            let one = task.await?;
+            all.latencies_us.extend(one.latencies_us);
+            all.failed += one.failed;
+            all.first_failure = all.first_failure.or(one.first_failure);
         }
-        ensure!(!latencies.is_empty(), "no request ended in time");
-        latencies.sort_unstable();
-        Ok(Run {
-            requests_per_second: latencies.len() as f64 / (length - warm_up).as_secs_f64(),
-            median_us: f64::from(latencies[latencies.len() / 2]),
-        })
+        all.latencies_us.sort_unstable();
+        Ok(all)
     })
+}
+
+/// One client. What is in flight when its time is over does not count, however long it takes.
+async fn closed_loop(
+    address: &str,
+    mut connection: Connection,
+    requests: &[Vec<u8>],
+    client: usize,
+    time: std::ops::Range<Instant>,
+) -> Measured {
+    let mut seen = Measured::default();
+    seen.latencies_us.reserve(1 << 16);
+    let mut next = client * 7919;
+    loop {
+        let request = &requests[next % requests.len()];
+        next += 1;
+        let sent = Instant::now();
+        let exchange = connection.exchange(request);
+        let failure = match tokio::time::timeout_at(time.end.into(), exchange).await {
+            Err(_) => return seen,
+            Ok(Ok((200, _))) => {
+                if sent >= time.start {
+                    let micros = sent.elapsed().as_micros();
+                    seen.latencies_us.push(micros.min(u32::MAX as u128) as u32);
+                }
+                continue;
+            }
+            Ok(Ok((status, body))) => {
+                format!("answer {status}: {}", String::from_utf8_lossy(body))
+            }
+            Ok(Err(error)) => {
+                if let Ok(again) = Connection::open(address).await {
+                    connection = again;
+                }
+                format!("{error:#}")
+            }
+        };
+        seen.failed += 1;
+        seen.first_failure.get_or_insert(failure);
+        // A host that refuses at once must not make this a loop without a pause.
+        tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+    }
 }

@@ -1,11 +1,8 @@
 //! One command, `tests/load/run`, measures souk against native handlers on this machine and prints
 //! ratios of one interleaved run. See README.md beside this crate for figures that were reached.
 
-mod generator;
-mod market;
 mod native;
 mod native_sqlite;
-mod queries;
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -14,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use market::Market;
+use souk_load::market::{self, Market};
+use souk_load::{generator, queries};
 use souk_tests::{PgCluster, host};
 
 #[derive(Parser)]

@@ -27,7 +27,8 @@ pub struct Market {
     database: Products,
     file: Products,
     label: String,
-    _host: TestHost,
+    /// The host, where nobody else keeps it running.
+    _host: Option<TestHost>,
 }
 
 /// What is published of one source: an aggregate and a feed.
@@ -41,8 +42,16 @@ struct Products {
 }
 
 impl Market {
+    /// On a host of its own.
     pub async fn open(binary: PathBuf, cluster: &PgCluster, database: &str, file: &Path) -> Market {
         let host = TestHost::builder().binary(binary).start().await;
+        let mut market = Market::on(&host, cluster, database, file).await;
+        market._host = Some(host);
+        market
+    }
+
+    /// On a host that runs for as long as it is measured.
+    pub async fn on(host: &TestHost, cluster: &PgCluster, database: &str, file: &Path) -> Market {
         let seller = host.company("bench-seller").await;
         let buyer = host.buyer("bench-buyer", 100_000_000).await;
         for company in [&seller, &buyer] {
@@ -98,7 +107,7 @@ impl Market {
             database: of_database,
             file: of_file,
             label,
-            _host: host,
+            _host: None,
         }
     }
 
@@ -145,7 +154,7 @@ impl Market {
 }
 
 /// A key's default limit is 1,000 requests an hour.
-async fn unlimit(company: &Company, key: &str) {
+pub async fn unlimit(company: &Company, key: &str) {
     let path = company.path(&format!("/api-keys/{key}"));
     let limit = json!({"rate_limit": 1_000_000_000});
     company.client.patch(&path, limit).await.expect(200);

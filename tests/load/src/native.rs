@@ -15,7 +15,7 @@ use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use crate::queries;
+use souk_load::queries;
 
 /// As many connections as the pooled host would be given.
 const POOL_SIZE: usize = 16;

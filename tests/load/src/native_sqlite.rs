@@ -11,7 +11,7 @@ use axum::routing::get;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::native::{ById, ByLimit, Player, failed, number, page, serve};
-use crate::queries;
+use souk_load::queries;
 
 thread_local! {
     static CONNECTION: RefCell<Option<Connection>> = const { RefCell::new(None) };

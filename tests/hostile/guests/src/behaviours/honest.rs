@@ -1,0 +1,8 @@
+//! Does what it should, at once.
+
+use crate::Behaviour;
+
+#[derive(Default)]
+pub struct Guest;
+
+impl Behaviour for Guest {}

@@ -1,0 +1,76 @@
+//! What a host takes from its machine, as the machine and the host's own metrics say.
+
+use std::time::{Duration, Instant};
+
+use souk_tests::{Client, TestHost, process};
+
+pub const MIB: u64 = 1 << 20;
+
+/// A host that tells its metrics.
+pub struct Watched {
+    pub host: TestHost,
+    metrics: Client,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub resident_bytes: u64,
+    pub descriptors: usize,
+    pub sessions: u64,
+    pub in_flight: u64,
+}
+
+impl Watched {
+    /// Starts a host whose limits of requests are out of the way.
+    pub async fn start(binary: Option<std::path::PathBuf>) -> Watched {
+        let listen = format!("127.0.0.1:{}", process::free_port());
+        let mut builder = TestHost::builder()
+            .env("SOUK_IP_RATE_LIMIT", "1000000000")
+            .arg("--metrics-listen", &listen);
+        if let Some(binary) = binary {
+            builder = builder.binary(binary);
+        }
+        Watched {
+            host: builder.start().await,
+            metrics: Client::new(&format!("http://{listen}"), None),
+        }
+    }
+
+    pub async fn usage(&self) -> Usage {
+        let text = self.metrics.get("/metrics").await.expect(200);
+        let text = text.body.as_str().unwrap_or_default().to_owned();
+        let metric = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name));
+            value
+                .and_then(|value| value.trim().parse().ok())
+                .unwrap_or_else(|| panic!("no {name} in {text}"))
+        };
+        let pid = self.host.pid();
+        Usage {
+            resident_bytes: resident_bytes(pid),
+            descriptors: std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count),
+            sessions: metric("souk_sandbox_sessions_open "),
+            in_flight: metric("souk_sandbox_requests_in_flight ")
+                + metric("souk_sandbox_requests_queued "),
+        }
+    }
+
+    /// Waits until `enough` says so; the last look, whatever it says, when `within` is over.
+    pub async fn until(&self, within: Duration, enough: impl Fn(&Usage) -> bool) -> Usage {
+        let deadline = Instant::now() + within;
+        loop {
+            let usage = self.usage().await;
+            if enough(&usage) || Instant::now() > deadline {
+                return usage;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
+fn resident_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or_default() << 10
+}

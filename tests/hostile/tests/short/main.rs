@@ -1,0 +1,87 @@
+//! The short form of the proof: every guest, every lie and every damaged file once, with a neighbour that must not notice. Nothing here
+//! asserts times (but that a deadline ends things at all); statuses, blame, money, memory, descriptors and sessions are asserted.
+//!
+//! `SOUK_HOSTILE_ONLY=word` runs only the scenarios whose name contains the word, `SOUK_HOSTILE_EXCEPT=one,other` leaves some out.
+
+mod deeds;
+mod trial;
+
+use souk_hostile::components::{DESCRIBES, marked, with_instances};
+use souk_hostile::guests;
+use souk_hostile::scenarios::{self, Scenario, Source};
+
+use trial::Trial;
+
+/// The scenarios of one kind.
+fn scenarios(wanted: impl Fn(&Source) -> bool) -> Vec<Scenario> {
+    let only = std::env::var("SOUK_HOSTILE_ONLY").unwrap_or_default();
+    let mut all = scenarios::all();
+    let except = std::env::var("SOUK_HOSTILE_EXCEPT").unwrap_or_default();
+    let is_excepted = |name: &str| {
+        let mut words = except.split(',').filter(|word| !word.is_empty());
+        words.any(|word| name.contains(word))
+    };
+    all.retain(|scenario| wanted(&scenario.source) && scenario.name.contains(&only));
+    all.retain(|scenario| !is_excepted(&scenario.name));
+    all
+}
+
+/// Whatever a guest does, it is told apart, costs nobody anything, and its neighbour is served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_guest_hurts_its_neighbour() {
+    let trial = Trial::start().await;
+    for component in [
+        guests::HOSTILE_TCP,
+        guests::HOSTILE_HTTP,
+        guests::HOSTILE_FILES,
+    ] {
+        trial.platform_connector(component).await;
+    }
+    let guests = scenarios(|source| matches!(source, Source::Guest(..)));
+    let work = scenarios(|source| matches!(source, Source::Work(_)));
+    deeds::all_in_turn(&trial, guests).await;
+    deeds::all_in_turn(&trial, work).await;
+    trial.end().await;
+}
+
+/// Whatever a source says to a bundled connector, it is the source's fault and no wait outlives its deadline.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_source_breaks_a_bundled_connector() {
+    let trial = Trial::start().await;
+    let lies = scenarios(|source| matches!(source, Source::Postgres(_) | Source::SellerApi(_)));
+    deeds::all_in_turn(&trial, lies).await;
+    trial.end().await;
+}
+
+/// The same for what stands in an uploaded file, or becomes of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_file_breaks_the_file_connector() {
+    let trial = Trial::start().await;
+    let files = scenarios(|source| matches!(source, Source::File(_)));
+    deeds::all_in_turn(&trial, files).await;
+    trial.end().await;
+}
+
+/// A component that cannot say what it is never becomes a connector; one made of many instances hurts nobody but itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_component_hurts_while_it_is_loaded() {
+    let trial = Trial::start().await;
+    let company = trial.watched.host.company("uploader").await;
+    let path = company.path("/connectors?activate=true");
+    for (number, describes) in DESCRIBES.iter().enumerate() {
+        let wasm = marked(guests::HOSTILE_HTTP, describes, number as u32 + 1);
+        let refusal = company.client.post_wasm(&path, wasm).await;
+        assert!(refusal.status.is_client_error(), "{describes}: {refusal:?}");
+    }
+    for instances in [4, 12, 200] {
+        let wasm = marked(guests::HOSTILE_HTTP, "well", 100 + instances);
+        let wasm = with_instances(&wasm, instances as usize);
+        let answer = company.client.post_wasm(&path, wasm).await;
+        if answer.status.is_success() {
+            deeds::crowd(&company).await;
+        } else {
+            assert!(answer.status.is_client_error(), "{instances}: {answer:?}");
+        }
+    }
+    trial.end().await;
+}

@@ -1,0 +1,6 @@
+//! What the other commands that load a host (`tests/hostile`, `tests/soak`) share with the benchmark: the generator, the marketplace that is
+//! measured, the dataset.
+
+pub mod generator;
+pub mod market;
+pub mod queries;

@@ -1,0 +1,80 @@
+//! Long runs, which are no tests of every day: `tests/soak/run` and `tests/soak/run swaps`. Each ends with an error if what it proves does
+//! not hold.
+
+mod companies;
+mod swaps;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use souk_tests::host;
+
+#[derive(Parser)]
+#[command(
+    about = "Runs twenty companies, five of them hostile, for minutes, and balances the books."
+)]
+struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The build of souk that is run [default: the one beside this command].
+    #[arg(long, global = true)]
+    host: Option<PathBuf>,
+    /// How long companies are served.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    #[arg(long, default_value_t = 20)]
+    companies: usize,
+    /// How many of them are hostile.
+    #[arg(long, default_value_t = 5)]
+    hostile: usize,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Loads, activates, rolls back and unloads a connector again and again, then swaps versions under load.
+    Swaps {
+        #[arg(long, default_value_t = 1_000)]
+        loads: u32,
+        /// Memory is compared with what it was after so many.
+        #[arg(long, default_value_t = 50)]
+        settled_after: u32,
+        /// Different components; the later loads of one find it compiled.
+        #[arg(long, default_value_t = 25)]
+        components: u32,
+        #[arg(long, default_value_t = 200)]
+        swaps: u32,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let binary = options.host.clone().unwrap_or_else(host::binary);
+    let runtime = tokio::runtime::Runtime::new()?;
+    let run = async move {
+        match options.command {
+            Some(Command::Swaps {
+                loads,
+                settled_after,
+                components,
+                swaps,
+            }) => {
+                let plan = swaps::Plan {
+                    loads,
+                    settled_after,
+                    components,
+                    swaps,
+                };
+                swaps::run(binary, &plan).await
+            }
+            None => {
+                let plan = companies::Plan {
+                    minutes: options.minutes,
+                    companies: options.companies,
+                    hostile: options.hostile,
+                };
+                companies::run(binary, &plan).await
+            }
+        }
+    };
+    runtime.block_on(run)
+}
