@@ -282,6 +282,7 @@ mod tests {
             endpoint_base_url: String::new(),
             address_rate_limit: 1,
             trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
+            kept_answer_bytes_max: 1,
             unread_bytes_max: 1,
             company_upload_bytes_max: 1,
             upload_bytes_max: 1,
