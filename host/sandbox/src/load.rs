@@ -179,7 +179,12 @@ fn component(
     // and they are loaded from the memory in which they were authenticated.
     #[allow(unsafe_code)]
     let component = unsafe { Component::deserialize(engine, &code) }
-        .map_err(|error| LoadError::Internal(format!("cannot load native code: {error:#}")))?;
+        // What was compiled a moment ago, or authenticated, fails for want of room for what it declares.
+        .map_err(|error| {
+            LoadError::Invalid(format!(
+                "the component needs more than this host gives one: {error:#}"
+            ))
+        })?;
     Ok((component, compile_ms))
 }
 

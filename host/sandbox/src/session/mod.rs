@@ -38,14 +38,7 @@ pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     let limit = pool.shared.options.limits.open_timeout;
     let opened = tokio::time::timeout(limit, open::open(&pool))
         .await
-        .unwrap_or_else(|_| {
-            Err(Fault::new(
-                Blame::Source,
-                FaultKind::Unreachable,
-                "the source did not take a session in time",
-            )
-            .code("open_timeout"))
-        });
+        .unwrap_or_else(|_| Err(open_timeout(&pool)));
     match opened {
         Err(fault) => {
             log_failure(&pool, &fault);
@@ -63,6 +56,23 @@ pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
             lease.finish(end);
         }
     }
+}
+
+/// A directory is there at once: whoever takes long over it is the connector.
+fn open_timeout(pool: &Pool) -> Fault {
+    let fault = match pool.is_on_files() {
+        true => Fault::new(
+            Blame::Connector,
+            FaultKind::Timeout,
+            "the connector did not open the files in time",
+        ),
+        false => Fault::new(
+            Blame::Source,
+            FaultKind::Unreachable,
+            "the source did not take a session in time",
+        ),
+    };
+    fault.code("open_timeout")
 }
 
 /// A session that is being opened: the pool counts on it.

@@ -155,6 +155,7 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
     if pool.connector.directory.is_none() {
         return Err(broken("it was not linked for directories"));
     }
+    no_devices(path)?;
     let budget = budget(pool);
     let state = DirectoryState::new(budget.memory.clone(), Some(path)).map_err(|error| {
         Fault::new(
@@ -187,6 +188,31 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
         ));
     }
     Ok(guest)
+}
+
+/// Files of a directory that are looked at.
+const FILES_MAX: usize = 1_024;
+
+/// Opening a pipe or a device may hold a thread for ever. The host puts nothing but files there; this notices if somebody
+/// else has put something else. (Links lead nowhere outside: the directory is all that the guest can open.)
+fn no_devices(path: &std::path::Path) -> Result<(), Fault> {
+    let unfit = |reason: String| {
+        Fault::new(
+            Blame::Host,
+            FaultKind::Internal,
+            "the connection's directory cannot be opened",
+        )
+        .detail(reason)
+    };
+    let entries = std::fs::read_dir(path).map_err(|error| unfit(error.to_string()))?;
+    for entry in entries.take(FILES_MAX) {
+        let kind = entry.and_then(|entry| entry.file_type());
+        let kind = kind.map_err(|error| unfit(error.to_string()))?;
+        if !kind.is_file() && !kind.is_dir() && !kind.is_symlink() {
+            return Err(unfit("it holds a pipe, a socket or a device".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 async fn guest(pool: &Arc<Pool>) -> Result<Box<WireGuest>, Fault> {
