@@ -9,7 +9,7 @@ use souk_hostile::servers::{HttpLie, Lie};
 use souk_hostile::stage::{Stage, is_held_off, is_right, unique};
 use souk_hostile::watch::Watched;
 use souk_tests::world::engine_id;
-use souk_tests::{Answer, Company};
+use souk_tests::{Answer, Client, Company};
 
 use crate::trial::Trial;
 
@@ -110,7 +110,7 @@ fn look_at(stage: &Stage, answer: &Answer, time: usize) -> Result<(), String> {
 pub async fn crowd(watched: &Watched, company: &Company) {
     // Each session has 15 core instances, and an engine has so many for all companies together.
     const CONNECTIONS: usize = 50;
-    const SESSIONS: usize = 3;
+    const SESSIONS: usize = 8;
     // Until the bystander has been answered, and no longer.
     const TIMEOUT_MS: u32 = 15_000;
     const OPENS_WITHIN: Duration = Duration::from_secs(8);
@@ -137,9 +137,14 @@ pub async fn crowd(watched: &Watched, company: &Company) {
         .into_iter()
         .find(|scenario| scenario.source == Source::SellerApi(Lie::Http(HttpLie::Honest)));
     let stage = Stage::set(&watched.host, other, bystander.expect("an honest source")).await;
-    let asked = assets.into_iter().flat_map(|asset| {
+    let keys = keys(company).await;
+    let asked = assets.into_iter().enumerate().flat_map(|(number, asset)| {
+        let asks = Company {
+            client: keys[number % keys.len()].clone(),
+            ..company.clone()
+        };
         let ask = move |_| {
-            let (company, asset) = (company.clone(), asset.clone());
+            let (company, asset) = (asks.clone(), asset.clone());
             tokio::spawn(async move { company.execute(&asset, json!({})).await })
         };
         (0..SESSIONS).map(ask)
@@ -168,6 +173,19 @@ pub async fn crowd(watched: &Watched, company: &Company) {
             "{answer:?}"
         );
     }
-    println!("{refused} of its requests found no session");
+    println!("{refused} of its requests were refused a session");
     stage.strike().await;
+}
+
+/// A key alone has no more than 128 requests in flight: a company takes another one.
+async fn keys(company: &Company) -> Vec<Client> {
+    const KEYS: usize = 4;
+    let mut clients = Vec::new();
+    for _ in 0..KEYS {
+        let key = json!({"name": unique("key"), "role": 3, "user_id": company.user_id});
+        let made = company.client.post(&company.path("/api-keys"), key).await;
+        let made = made.expect(201);
+        clients.push(company.client.with_key(&made.text("/data/key")));
+    }
+    clients
 }
