@@ -131,8 +131,8 @@ pub fn head(options: &Options) {
 pub fn line(build: &str, scenario: &Scenario, rounds: &[Round], usage: &(Usage, Usage)) -> usize {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     let rate = |measured: &Measured| measured.run().requests_per_second;
-    let p50 = |measured: &Measured| measured.run().median_us;
-    let p99 = |measured: &Measured| measured.run().p99_us;
+    let p50 = |measured: &Measured| or_for_ever(measured, measured.run().median_us);
+    let p99 = |measured: &Measured| or_for_ever(measured, measured.run().p99_us);
     let throughput = of(&|round| ratio(rate(&round.with.0), rate(&round.alone.0)));
     let p99_ratio = of(&|round| ratio(p99(&round.with.0), p99(&round.alone.0)));
     let health = of(&|round| round.with.1.p99_us());
@@ -190,6 +190,14 @@ pub fn shares(build: &str, shares: &Shares) {
         shares.one,
         shares.one as f64 / all * 100.0
     );
+}
+
+/// Who got no answer at all has waited for ever.
+fn or_for_ever(measured: &Measured, latency_us: f64) -> f64 {
+    match measured.latencies_us.is_empty() {
+        true => f64::INFINITY,
+        false => latency_us,
+    }
 }
 
 /// An alone that was 0 makes no ratio.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use souk_load::generator;
-use souk_tests::{Answer, Company, TestHost, guests as well_behaved};
+use souk_tests::{Answer, Company, TestHost};
 
 use crate::components;
 use crate::files::{self, Damage};
-use crate::guests::Guest;
+use crate::guests::{self, Guest};
 use crate::scenarios::{Ask, Component, Outcome, Scenario, Source, Work};
 use crate::servers::{Lie, Server};
 
@@ -149,7 +149,7 @@ impl Stage {
                 })
                 .collect(),
             Work::Uploads => {
-                let base = components::with_functions(well_behaved_guest(), 4_000);
+                let base = components::with_functions(guests::HOSTILE_HTTP, 4_000);
                 let marks = 0..UPLOADS;
                 self.uploads = marks
                     .map(|mark| components::marked(&base, "well", mark))
@@ -358,11 +358,6 @@ pub fn is_held_off(answer: &Answer) -> bool {
 
 fn reqwest_method(method: &str) -> souk_tests::client::Method {
     method.parse().expect("a method")
-}
-
-fn well_behaved_guest() -> &'static [u8] {
-    debug_assert!(!well_behaved::FIXED_ROWS.is_empty());
-    crate::guests::HOSTILE_HTTP
 }
 
 /// A file of this name anywhere below `directory`.

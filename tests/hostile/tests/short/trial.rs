@@ -60,6 +60,15 @@ impl Trial {
         }
     }
 
+    /// A company that may ask as often as it wants.
+    pub async fn company_without_limit(&self, name: &str) -> Company {
+        let company = self.watched.host.company(name).await;
+        let keys = company.client.get(&company.path("/api-keys")).await;
+        let key = keys.expect(200).text("/data/0/id");
+        souk_load::market::unlimit(&company, &key).await;
+        company
+    }
+
     /// A connector for every company.
     pub async fn platform_connector(&self, wasm: &[u8]) {
         let platform = self.watched.host.platform();
