@@ -370,9 +370,10 @@ async fn a_statement_that_nests_is_answered_at_once() {
     let path = league.seller.path("/assets");
     let mut waits = Vec::new();
     for (open, middle, close) in [
+        ("POSITION(", "1", ")"),
+        ("POSITION(", "", ""),
         ("POSITION('1' IN ", "'1'", ")::text"),
         ("(", "'1'", ")"),
-        ("POSITION(", "", ""),
     ] {
         for depth in [46, 2_500] {
             let sql = format!(
@@ -418,10 +419,10 @@ async fn names_that_the_source_does_not_have_are_not_published() {
     let sales = json!({"source": {"table": "sales"}});
     let shops = json!({"sql_logic": "SELECT id, shop, amount FROM sales"});
     for (connection, source, known) in [
-        (&league.connection, &table, "team"),
-        (&league.connection, &statement, "team"),
         (&file, &sales, "shop"),
         (&file, &shops, "shop"),
+        (&league.connection, &table, "team"),
+        (&league.connection, &statement, "team"),
     ] {
         for (order, filters, told) in [
             (json!(["nope"]), json!([]), "\"nope\" in order_by"),

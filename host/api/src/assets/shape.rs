@@ -75,7 +75,7 @@ pub struct AssetIn {
     pub industry_ids: Option<Vec<i64>>,
     pub use_case_ids: Option<Vec<i64>>,
     pub tags: Option<Vec<String>>,
-    /// One SELECT or WITH statement, with parameters as `:name`.
+    /// One statement that begins with SELECT, WITH, VALUES or TABLE, with parameters as `:name`.
     pub sql_logic: Option<String>,
     /// A function of a seller's API.
     pub function_id: Option<String>,

@@ -70,7 +70,7 @@ pub struct EndpointIn {
     pub tags: Option<Vec<String>>,
     /// Exactly one of `source` and `sql_logic` is required on create.
     pub source: Option<TableSource>,
-    /// One SELECT or WITH statement without parameters.
+    /// One statement that begins with SELECT, WITH, VALUES or TABLE, without parameters.
     pub sql_logic: Option<String>,
     /// Required on create: the published columns, `[{name, alias?, description?}]`.
     #[schema(value_type = Option<Vec<Object>>)]
