@@ -8,7 +8,7 @@ use souk_store::connections::{self, Filter, Written};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
 use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
-use souk_store::{Db, OpenOptions};
+use souk_store::{Db, OpenOptions, Write};
 
 struct World {
     db: Db,
@@ -394,16 +394,34 @@ async fn connectors_keep_their_bytes() {
             .previous_version,
         None
     );
+    let counted = connectors::stored_to_insert(&mut tx, &company).await.unwrap();
+    assert_eq!((counted.versions, counted.bytes), (1, stored.size_bytes));
+    // Neither what a connector names nor what was written since is dropped.
+    let whole = async |tx: &mut Write| {
+        connectors::is_whole(tx, &digest, stored.size_bytes)
+            .await
+            .unwrap()
+    };
+    let drop_first = async |tx: &mut Write, before: i64| {
+        let before = Timestamp::from_micros(before);
+        connectors::drop_chunk(tx, &digest, 0, before).await.unwrap();
+    };
+    drop_first(&mut tx, NOW.micros()).await;
+    assert!(whole(&mut tx).await);
     assert!(
         connectors::delete(&mut tx, company.as_str(), "x", "1.0.0")
             .await
             .unwrap()
     );
+    drop_first(&mut tx, NOW.micros() - 1).await;
+    assert!(whole(&mut tx).await);
+    drop_first(&mut tx, NOW.micros()).await;
+    assert!(!whole(&mut tx).await);
     assert!(
         connectors::sweep_chunks(&mut tx, Timestamp::from_micros(i64::MAX))
             .await
             .unwrap()
-            >= 3
+            >= 2
     );
     tx.commit().await.unwrap();
 }

@@ -22,8 +22,8 @@ pub struct ConnectorOut {
     #[schema(value_type = Vec<String>)]
     pub needs: serde_json::Value,
     pub wit_version: String,
-    /// JSON Schema of the settings.
-    #[schema(value_type = Object)]
+    /// JSON Schema of the settings; null of a file that was rejected.
+    #[schema(value_type = Option<Object>)]
     pub settings_schema: serde_json::Value,
     pub imports: Vec<String>,
     pub exports: Vec<String>,
