@@ -2,7 +2,7 @@
 
 use super::*;
 use axum::routing::{get, post};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn options() -> Options {
@@ -275,6 +275,37 @@ async fn a_client_that_reads_too_slowly_is_cut() {
     }
     assert!(taken < LARGE, "all of it was sent");
     until(async || server.connections().open() == 0).await;
+    server.stop();
+}
+
+/// What the API counts as unread is what has not been sent: the bytes of an answer are let go of with the last of them, not before.
+#[tokio::test]
+async fn an_answer_is_held_until_it_is_sent() {
+    struct Held(Vec<u8>, Arc<AtomicBool>);
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.1.store(true, Relaxed);
+        }
+    }
+    let gone = Arc::new(AtomicBool::new(false));
+    let flag = gone.clone();
+    let answer = move || {
+        let held = Held(vec![b'x'; LARGE], flag.clone());
+        async { hyper::body::Bytes::from_owner(held) }
+    };
+    let server = start(Router::new().route("/", get(answer)));
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let request = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    send(&mut stream, request).await;
+    stream.read_exact(&mut [0; 100]).await.unwrap();
+    assert!(!gone.load(Relaxed));
+    assert!(read_to_end(stream).await.len() > LARGE - 100);
+    until(async || gone.load(Relaxed)).await;
     server.stop();
 }
 
