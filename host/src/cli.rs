@@ -240,38 +240,38 @@ pub struct Options {
     /// MiB of answers that one company's clients may leave unread before it gets no new ones [default: 256].
     #[arg(
         long,
-        env = "SOUK_UNREAD_MIB_MAX",
+        env = "SOUK_COMPANY_UNREAD_MIB",
         value_name = "MIB",
         help_heading = "Bounds"
     )]
-    pub unread_mib_max: Option<u64>,
+    pub company_unread_mib: Option<u64>,
 
     /// MiB of memory that uploads under way may take, all together [default: 512].
     #[arg(
         long,
-        env = "SOUK_UPLOAD_MIB_MAX",
+        env = "SOUK_UPLOADS_MIB",
         value_name = "MIB",
         help_heading = "Bounds"
     )]
-    pub upload_mib_max: Option<u64>,
+    pub uploads_mib: Option<u64>,
 
     /// MiB of memory that the uploads of one company may take; one alone always may [default: 80].
     #[arg(
         long,
-        env = "SOUK_COMPANY_UPLOAD_MIB_MAX",
+        env = "SOUK_COMPANY_UPLOADS_MIB",
         value_name = "MIB",
         help_heading = "Bounds"
     )]
-    pub company_upload_mib_max: Option<u64>,
+    pub company_uploads_mib: Option<u64>,
 
     /// MiB of disk that one company's files may take together [default: 16384].
     #[arg(
         long,
-        env = "SOUK_COMPANY_FILES_MIB_MAX",
+        env = "SOUK_COMPANY_FILES_MIB",
         value_name = "MIB",
         help_heading = "Bounds"
     )]
-    pub company_files_mib_max: Option<u64>,
+    pub company_files_mib: Option<u64>,
 
     /// A client connection without a complete request head for this long is closed [default: 75].
     #[arg(
@@ -304,11 +304,66 @@ pub struct Options {
     /// a key are refused with 429 [default: 128].
     #[arg(
         long,
-        env = "SOUK_KEPT_ANSWERS_MB",
+        env = "SOUK_COMPANY_KEPT_ANSWERS_MIB",
         value_name = "MIB",
         help_heading = "Bounds"
     )]
-    pub kept_answers_mb: Option<u32>,
+    pub company_kept_answers_mib: Option<u32>,
+
+    /// Sessions that the sources of one company may have open together [default: 64].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_SESSIONS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_sessions: Option<u32>,
+
+    /// Requests to one company's sources in flight at once, waiting ones included [default: 512].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_CALLS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_calls: Option<u32>,
+
+    /// Connections to one company's seller APIs, beyond one for each session [default: 256].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_SOCKETS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_sockets: Option<u32>,
+
+    /// Memory of one company's connectors, in MiB [default: 2048].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_MEMORY_MIB",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub company_memory_mib: Option<u32>,
+
+    /// Seconds of each minute that one company's connectors may compute [default: 60 for each core].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_PROCESSOR_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Bounds"
+    )]
+    pub company_processor_seconds: Option<u32>,
+
+    /// Memory of all connectors together, in MiB [default: 8192].
+    #[arg(
+        long,
+        env = "SOUK_GUEST_MEMORY_MIB",
+        value_name = "MIB",
+        help_heading = "Bounds"
+    )]
+    pub guest_memory_mib: Option<u32>,
+
     /// Data connections that a company may have [default: 100].
     #[arg(
         long,
@@ -426,14 +481,24 @@ impl Options {
             connections_per_address_max: self
                 .connections_per_address_max
                 .or(next.connections_per_address_max),
-            unread_mib_max: self.unread_mib_max.or(next.unread_mib_max),
-            upload_mib_max: self.upload_mib_max.or(next.upload_mib_max),
-            company_upload_mib_max: self.company_upload_mib_max.or(next.company_upload_mib_max),
-            company_files_mib_max: self.company_files_mib_max.or(next.company_files_mib_max),
+            company_unread_mib: self.company_unread_mib.or(next.company_unread_mib),
+            uploads_mib: self.uploads_mib.or(next.uploads_mib),
+            company_uploads_mib: self.company_uploads_mib.or(next.company_uploads_mib),
+            company_files_mib: self.company_files_mib.or(next.company_files_mib),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
             ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
-            kept_answers_mb: self.kept_answers_mb.or(next.kept_answers_mb),
+            company_kept_answers_mib: self
+                .company_kept_answers_mib
+                .or(next.company_kept_answers_mib),
+            company_sessions: self.company_sessions.or(next.company_sessions),
+            company_calls: self.company_calls.or(next.company_calls),
+            company_sockets: self.company_sockets.or(next.company_sockets),
+            company_memory_mib: self.company_memory_mib.or(next.company_memory_mib),
+            company_processor_seconds: self
+                .company_processor_seconds
+                .or(next.company_processor_seconds),
+            guest_memory_mib: self.guest_memory_mib.or(next.guest_memory_mib),
             company_connections: self.company_connections.or(next.company_connections),
             company_connector_mib: self.company_connector_mib.or(next.company_connector_mib),
             company_connector_versions: self
@@ -496,11 +561,12 @@ mod tests {
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
             idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
-            payable_after_seconds = 6\n busy_poll_us = 7\n kept_answers_mb = 8
+            payable_after_seconds = 6\n busy_poll_us = 7\n company_kept_answers_mib = 8
             company_connections = 8\n company_connector_mib = 9\n company_connector_versions = 10\n company_compile_seconds = 11
-            company_deliveries = 12
-            connections_per_address_max = 8\n unread_mib_max = 9\n upload_mib_max = 10\n company_upload_mib_max = 11
-            company_files_mib_max = 12
+            company_deliveries = 12\n company_sessions = 13\n company_calls = 14\n company_sockets = 15\n company_memory_mib = 16
+            company_processor_seconds = 17\n guest_memory_mib = 18
+            connections_per_address_max = 8\n company_unread_mib = 9\n uploads_mib = 10\n company_uploads_mib = 11
+            company_files_mib = 12
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -270,7 +270,10 @@ fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
         program: std::env::current_exe().context("the path of this program is unknown")?,
         args: vec!["compile".to_owned()],
     };
-    let options = souk_sandbox::Options::new(settings.data_dir.join("compiled"), egress, compiler);
+    let mut options =
+        souk_sandbox::Options::new(settings.data_dir.join("compiled"), egress, compiler);
+    options.limits.quota = settings.quota;
+    options.limits.guest_memory_bytes = settings.guest_memory_bytes;
     Sandbox::new(options).context("the sandbox cannot start")
 }
 

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use souk_app::CompanyBounds;
 use souk_app::files::COMPANY_BYTES_MAX;
 use souk_domain::payments::MATURE_AFTER;
+use souk_sandbox::{Quota, SandboxLimits};
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
 
@@ -72,6 +73,9 @@ pub struct Settings {
     /// Of a company.
     pub kept_answer_bytes_max: i64,
     pub company: CompanyBounds,
+    /// What one company's connectors may use.
+    pub quota: Quota,
+    pub guest_memory_bytes: usize,
     pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_format: LogFormat,
@@ -82,11 +86,11 @@ const LISTEN: SocketAddr =
 /// Each costs a descriptor and about 20 KiB.
 const CONNECTIONS_MAX: usize = 10_000;
 /// Sixteen of the largest pages: more than any company's clients have on the way at once unless they do not read.
-const UNREAD_MIB_MAX: u64 = 256;
+const COMPANY_UNREAD_MIB: u64 = 256;
 /// Six companies with as much as each may have, and eight of the largest connectors.
-const UPLOAD_MIB_MAX: u64 = 512;
+const UPLOADS_MIB: u64 = 512;
 /// The largest connector, and eight files beside it.
-const COMPANY_UPLOAD_MIB_MAX: u64 = 80;
+const COMPANY_UPLOADS_MIB: u64 = 80;
 /// 16 PiB: who asks for more has mistyped.
 const MIB_MAX: u64 = 1 << 34;
 /// Longer than the 60 s after which most clients and balancers drop a pooled connection themselves.
@@ -95,9 +99,9 @@ const IDLE_SECONDS: u64 = 75;
 const DRAIN_SECONDS: u64 = 20;
 const IP_RATE_LIMIT: u32 = 6000;
 const SECOND: Duration = Duration::from_secs(1);
-const KEPT_ANSWERS_MB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
+const COMPANY_KEPT_ANSWERS_MIB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
 /// A tebibyte: more is a typing error.
-const KEPT_ANSWERS_MB_MAX: u32 = 1 << 20;
+const COMPANY_KEPT_ANSWERS_MIB_MAX: u32 = 1 << 20;
 /// A year: whoever waits longer for what was earned has mistyped.
 const PAYABLE_AFTER_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// More threads than this is a typing error.
@@ -158,10 +162,12 @@ impl Settings {
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
 
-        let kept_answers_mb = options.kept_answers_mb.unwrap_or(KEPT_ANSWERS_MB);
+        let company_kept_answers_mib = options
+            .company_kept_answers_mib
+            .unwrap_or(COMPANY_KEPT_ANSWERS_MIB);
         ensure!(
-            (1..=KEPT_ANSWERS_MB_MAX).contains(&kept_answers_mb),
-            "--kept-answers-mb must be 1 to {KEPT_ANSWERS_MB_MAX}, not {kept_answers_mb}"
+            (1..=COMPANY_KEPT_ANSWERS_MIB_MAX).contains(&company_kept_answers_mib),
+            "--company-kept-answers-mib must be 1 to {COMPANY_KEPT_ANSWERS_MIB_MAX}, not {company_kept_answers_mib}"
         );
 
         let payment_provider = options
@@ -192,6 +198,34 @@ impl Settings {
             PAYABLE_AFTER_MAX.as_secs()
         );
 
+        let shares = Quota::default();
+        let bound = |flag, given, default: usize| {
+            of_company(flag, given, default as u32).map(|bound| bound as usize)
+        };
+        let quota = Quota {
+            sessions: bound(
+                "--company-sessions",
+                options.company_sessions,
+                shares.sessions,
+            )?,
+            calls: bound("--company-calls", options.company_calls, shares.calls)?,
+            sockets: bound("--company-sockets", options.company_sockets, shares.sockets)?,
+            memory_bytes: bound(
+                "--company-memory-mib",
+                options.company_memory_mib,
+                shares.memory_bytes >> 20,
+            )? << 20,
+            processor: Duration::from_secs(u64::from(of_company(
+                "--company-processor-seconds",
+                options.company_processor_seconds,
+                60 * u32::try_from(cores).unwrap_or(u32::MAX / 60),
+            )?)),
+        };
+        let guest_memory_mib = bound(
+            "--guest-memory-mib",
+            options.guest_memory_mib,
+            SandboxLimits::default().guest_memory_bytes >> 20,
+        )?;
         let company = CompanyBounds {
             connections: of_company(
                 "--company-connections",
@@ -246,30 +280,28 @@ impl Settings {
             connections_max,
             connections_per_address_max: options.connections_per_address_max,
             unread_bytes_max: mebibytes(
-                "--unread-mib-max",
-                options.unread_mib_max.unwrap_or(UNREAD_MIB_MAX),
+                "--company-unread-mib",
+                options.company_unread_mib.unwrap_or(COMPANY_UNREAD_MIB),
             )?,
             upload_bytes_max: mebibytes(
-                "--upload-mib-max",
-                options.upload_mib_max.unwrap_or(UPLOAD_MIB_MAX),
+                "--uploads-mib",
+                options.uploads_mib.unwrap_or(UPLOADS_MIB),
             )?,
             company_upload_bytes_max: mebibytes(
-                "--company-upload-mib-max",
-                options
-                    .company_upload_mib_max
-                    .unwrap_or(COMPANY_UPLOAD_MIB_MAX),
+                "--company-uploads-mib",
+                options.company_uploads_mib.unwrap_or(COMPANY_UPLOADS_MIB),
             )?,
             company_file_bytes_max: mebibytes(
-                "--company-files-mib-max",
-                options
-                    .company_files_mib_max
-                    .unwrap_or(COMPANY_BYTES_MAX >> 20),
+                "--company-files-mib",
+                options.company_files_mib.unwrap_or(COMPANY_BYTES_MAX >> 20),
             )?,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
             company,
+            quota,
+            guest_memory_bytes: guest_memory_mib << 20,
             ip_rate_limit: options.ip_rate_limit.unwrap_or(IP_RATE_LIMIT),
-            kept_answer_bytes_max: i64::from(kept_answers_mb) << 20,
+            kept_answer_bytes_max: i64::from(company_kept_answers_mib) << 20,
             metrics_listen: options.metrics_listen,
             log: options.log.unwrap_or_else(|| "info".to_owned()),
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
@@ -401,14 +433,16 @@ mod tests {
         for (file, flag) in [
             ("workers = 0", "--workers"),
             ("busy_poll_us = 1001", "--busy-poll-us"),
-            ("kept_answers_mb = 0", "--kept-answers-mb"),
+            ("company_kept_answers_mib = 0", "--company-kept-answers-mib"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
-            ("upload_mib_max = 0", "--upload-mib-max"),
+            ("uploads_mib = 0", "--uploads-mib"),
             (
                 "connections_per_address_max = 0",
                 "--connections-per-address-max",
             ),
             ("base_url = 'example.com'", "--base-url"),
+            ("company_sessions = 0", "--company-sessions"),
+            ("guest_memory_mib = 0", "--guest-memory-mib"),
             ("company_connections = 0", "--company-connections"),
             ("company_connector_mib = 1000001", "--company-connector-mib"),
         ] {

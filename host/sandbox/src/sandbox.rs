@@ -393,7 +393,10 @@ impl Sandbox {
             .tenant
             .take_call(self.shared.options.limits.quota.calls)?;
         supports(&pool.connector, &request)?;
-        pool.breaker.admit(self.shared.micros(now))?;
+        let now_us = self.shared.micros(now);
+        pool.breaker.admit(now_us)?;
+        let processor = self.shared.options.limits.quota.processor;
+        pool.tenant.check_processor(processor, now_us)?;
         let ticket = Arc::<Ticket>::default();
         let job = Job {
             request,

@@ -39,6 +39,8 @@ pub struct Quota {
     pub memory_bytes: usize,
     /// Sockets to its sources beyond one for each session: of seller APIs and cancel requests.
     pub sockets: usize,
+    /// Processor time of its guests in a minute.
+    pub processor: Duration,
 }
 
 impl Default for Quota {
@@ -50,6 +52,8 @@ impl Default for Quota {
             // A file engine keeps 160 MiB of a large file: a dozen sessions.
             memory_bytes: 2 << 30,
             sockets: 256,
+            // Two cores: alone, a company may have the whole of a small machine.
+            processor: Duration::from_secs(120),
         }
     }
 }
@@ -65,6 +69,9 @@ pub(crate) struct Tenant {
     memory: AtomicUsize,
     sockets: AtomicUsize,
     lookups: Arc<Semaphore>,
+    /// Which minute it is, and what had been computed when it began.
+    minute: AtomicU64,
+    minute_began_us: AtomicU64,
     /// Requests that were refused because the company has used up one of its shares.
     refused: AtomicU64,
     /// When the next failure may be told, in microseconds since `born`.
@@ -114,6 +121,8 @@ impl Tenant {
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            minute: AtomicU64::new(0),
+            minute_began_us: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             failure_us: AtomicU64::new(0),
             born: Instant::now(),
@@ -171,6 +180,28 @@ impl Tenant {
         }
         let what = format!("{max} requests to this company's data connections are in flight");
         Err(self.exhausted("calls_exhausted", what))
+    }
+
+    /// Whether the company's guests may compute any more in this minute. `now_us` is any clock of microseconds.
+    #[inline]
+    pub fn check_processor(&self, max: Duration, now_us: u64) -> Result<(), Fault> {
+        const MINUTE_US: u64 = 60_000_000;
+        let (minute, used_us) = (now_us / MINUTE_US, self.computed_us());
+        if self.minute.load(Ordering::Relaxed) != minute {
+            self.minute.store(minute, Ordering::Relaxed);
+            self.minute_began_us.store(used_us, Ordering::Relaxed);
+        }
+        let began_us = self.minute_began_us.load(Ordering::Relaxed);
+        if used_us.saturating_sub(began_us) < max.as_micros() as u64 {
+            return Ok(());
+        }
+        let what = format!(
+            "this company's connectors have computed for {} s in this minute",
+            max.as_secs()
+        );
+        let mut fault = self.exhausted("processor_exhausted", what);
+        fault.retry_after_ms = Some((MINUTE_US - now_us % MINUTE_US).div_ceil(1_000));
+        Err(fault)
     }
 
     /// Whether the company's guests may have this much more memory.
@@ -287,6 +318,21 @@ mod tests {
         one.give_memory(10);
         assert!(one.take_memory(1, 10) && !one.take_memory(usize::MAX, 10));
         assert!(Arc::ptr_eq(&one, &tenants.of("one")));
+    }
+
+    /// Who has used up its minute waits for the next one.
+    #[test]
+    fn processor_time_is_counted_by_the_minute() {
+        let tenant = Tenants::default().of("company");
+        let max = Duration::from_secs(2);
+        assert!(tenant.check_processor(max, 59_000_000).is_ok());
+        tenant.computed(2_000_000);
+        let fault = tenant.check_processor(max, 59_000_000).err().unwrap();
+        assert_eq!(fault.code, "processor_exhausted");
+        assert_eq!(fault.retry_after_ms, Some(1_000));
+        assert!(tenant.check_processor(max, 60_000_000).is_ok());
+        tenant.computed(1_000_000);
+        assert!(tenant.check_processor(max, 61_000_000).is_ok());
     }
 
     /// The first failures are told at once, then at a pace; no failure waits for longer than the bound, and

@@ -394,7 +394,9 @@ async fn connectors_keep_their_bytes() {
             .previous_version,
         None
     );
-    let counted = connectors::stored_to_insert(&mut tx, &company).await.unwrap();
+    let counted = connectors::stored_to_insert(&mut tx, &company)
+        .await
+        .unwrap();
     assert_eq!((counted.versions, counted.bytes), (1, stored.size_bytes));
     // Neither what a connector names nor what was written since is dropped.
     let whole = async |tx: &mut Write| {
@@ -404,7 +406,9 @@ async fn connectors_keep_their_bytes() {
     };
     let drop_first = async |tx: &mut Write, before: i64| {
         let before = Timestamp::from_micros(before);
-        connectors::drop_chunk(tx, &digest, 0, before).await.unwrap();
+        connectors::drop_chunk(tx, &digest, 0, before)
+            .await
+            .unwrap();
     };
     drop_first(&mut tx, NOW.micros()).await;
     assert!(whole(&mut tx).await);
