@@ -22,6 +22,9 @@ const POLL: Duration = Duration::from_millis(5);
 const THREADS_MAX: usize = 4;
 /// A child is held to its processor time; on a machine that is busy with requests it may take longer than that.
 const WALL_FACTOR: u32 = 5;
+/// What a company uploads is compiled behind everything else, also behind the lanes. (At the kernel's idle priority it would
+/// wait for ever while another company's guests loop there.)
+const COMPANY_NICE: i32 = 15;
 /// What is kept of the child's complaints.
 const REASON_BYTES_MAX: u64 = 16 << 10;
 
@@ -66,6 +69,10 @@ fn in_child(
     let threads = std::thread::available_parallelism()
         .map_or(1, |count| count.get())
         .min(THREADS_MAX);
+    let nice = match scope {
+        Scope::Platform => 0,
+        Scope::Company(_) => COMPANY_NICE,
+    };
     // The host's environment holds its master key: the child gets none of it.
     let child = Command::new(program)
         .args(args)
@@ -79,11 +86,7 @@ fn in_child(
             (limits.compile_timeout.as_secs().max(1) * threads as u64).to_string(),
         )
         .env("RAYON_NUM_THREADS", threads.to_string())
-        // What a company uploads is compiled when nobody else wants the processor.
-        .env(
-            compile_child::IDLE_VARIABLE,
-            u8::from(*scope != Scope::Platform).to_string(),
-        )
+        .env(compile_child::NICE_VARIABLE, nice.to_string())
         // Each arena of the allocator reserves address space, which is what is limited.
         .env("MALLOC_ARENA_MAX", "2")
         .stdin(Stdio::from(input.file.try_clone().map_err(failed)?))

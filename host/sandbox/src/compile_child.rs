@@ -7,15 +7,15 @@ use std::{
     process::ExitCode,
 };
 
-use crate::engine;
+use crate::{engine, lanes::lower_priority};
 
 /// Tells the child how much address space it may use, in bytes.
 pub(crate) const MEMORY_VARIABLE: &str = "SOUK_COMPILE_MEMORY_BYTES";
 /// Tells the child how much CPU time it may use, in seconds.
 pub(crate) const CPU_VARIABLE: &str = "SOUK_COMPILE_CPU_SECONDS";
 
-/// Tells the child to compile at idle priority.
-pub(crate) const IDLE_VARIABLE: &str = "SOUK_COMPILE_IDLE";
+/// Tells the child by how much to lower its priority.
+pub(crate) const NICE_VARIABLE: &str = "SOUK_COMPILE_NICE";
 
 /// Exit codes: 0 compiled, 1 refused (the reason is on standard error). Anything else: a limit.
 pub fn main() -> ExitCode {
@@ -36,8 +36,8 @@ fn run() -> Result<(), String> {
     if let Some(seconds) = variable(CPU_VARIABLE) {
         limit(libc::RLIMIT_CPU, seconds)?;
     }
-    if variable(IDLE_VARIABLE) == Some(1) {
-        make_idle();
+    if let Some(nice) = variable(NICE_VARIABLE) {
+        lower_priority(i32::try_from(nice).unwrap_or(0));
     }
     let mut wasm = Vec::new();
     io::stdin()
@@ -60,14 +60,6 @@ pub(crate) fn compile(wasm: &[u8]) -> Result<Vec<u8>, String> {
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
-}
-
-/// Runs when no other process wants the core. A refusal leaves the priority as it is.
-#[allow(unsafe_code)]
-fn make_idle() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` is a valid struct for the duration of the call; 0 is this process.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) };
 }
 
 #[allow(unsafe_code)]

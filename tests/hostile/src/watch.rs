@@ -17,6 +17,8 @@ pub struct Usage {
     pub resident_bytes: u64,
     pub descriptors: usize,
     pub sessions: u64,
+    /// Of these, those that nobody uses: they are closed after two minutes, or sooner if somebody needs the room.
+    pub idle: u64,
     pub in_flight: u64,
 }
 
@@ -50,6 +52,7 @@ impl Watched {
             resident_bytes: resident_bytes(pid),
             descriptors: std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count),
             sessions: metric("souk_sandbox_sessions_open "),
+            idle: metric("souk_sandbox_sessions_idle "),
             in_flight: metric("souk_sandbox_requests_in_flight ")
                 + metric("souk_sandbox_requests_queued "),
         }

@@ -107,7 +107,14 @@ async fn tcp(
             return Err(closed_early());
         }
     }
-    Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
+    // Its connector has listened all the while.
+    Err(Fault::new(
+        Blame::Source,
+        FaultKind::BadAnswer,
+        "the source did not come to the end of its greeting",
+    )
+    .code("bad_answer")
+    .detail(format!("no session after {STEPS_MAX} messages")))
 }
 
 async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, Fault> {
@@ -198,9 +205,9 @@ const FILES_MAX: usize = 1_024;
 fn no_devices(path: &std::path::Path) -> Result<(), Fault> {
     let unfit = |reason: String| {
         Fault::new(
-            Blame::Host,
-            FaultKind::Internal,
-            "the connection's directory cannot be opened",
+            Blame::Source,
+            FaultKind::SourceError,
+            "the connection's files cannot be opened",
         )
         .detail(reason)
     };

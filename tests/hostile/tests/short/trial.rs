@@ -88,7 +88,7 @@ impl Trial {
         let before = self.before;
         let settled = |usage: &Usage| {
             usage.in_flight == 0
-                && usage.sessions <= before.sessions + SESSIONS_MORE_MAX
+                && usage.sessions.saturating_sub(usage.idle) <= before.sessions + SESSIONS_MORE_MAX
                 && usage.descriptors <= before.descriptors + DESCRIPTORS_MORE_MAX
                 && usage.resident_bytes <= before.resident_bytes + GROWTH_MAX
         };
