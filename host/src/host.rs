@@ -140,7 +140,7 @@ impl Host {
         };
         let server = Server::start(listener, &options, souk_api::router(api.clone()), refuse)?;
         if let Some(address) = settings.metrics_listen {
-            let address = metrics::start(address, app.clone(), server.connections()).await?;
+            let address = metrics::start(address, api.clone(), server.connections()).await?;
             tracing::info!(%address, "serving metrics");
         }
         tracing::info!(address = %server.address(), %base_url, workers = settings.workers, "accepting requests");

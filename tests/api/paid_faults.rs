@@ -174,7 +174,10 @@ async fn a_sources_fault_costs_the_buyer_nothing() {
             json!({"credential_type": "PASSWORD", "credentials": wrong}),
             "authentication",
         ),
-        (json!({"port": 1}), "refused"),
+        (
+            json!({"credential_type": "PASSWORD", "credentials": good, "port": 1}),
+            "refused",
+        ),
         (
             json!({"credential_type": "PASSWORD", "credentials": elsewhere, "port": plaintext.port, "database": without_tls, "ssl_mode": "require"}),
             "configuration",

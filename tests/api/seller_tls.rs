@@ -10,9 +10,12 @@ use crate::{host, unique};
 
 /// A connection to an API whose authority nobody else knows.
 async fn connection(seller: &Company, base_url: &str, ca_pem: &str) -> String {
-    let fields = json!({"credential_type": "API_KEY", "credentials": json!({"api_key": API_KEY}).to_string(),
-        "base_url": base_url, "ca_pem": ca_pem});
+    let fields = json!({"credential_type": "API_KEY", "credentials": credentials(), "base_url": base_url, "ca_pem": ca_pem});
     seller.connection("seller-api", fields).await
+}
+
+fn credentials() -> String {
+    json!({"api_key": API_KEY}).to_string()
 }
 
 fn function() -> Value {
@@ -52,16 +55,16 @@ async fn an_api_that_cannot_prove_itself_costs_the_buyer_nothing() {
     let misnamed = SellerApi::start_tls(&ca.server(&["api.example.com", "127.0.0.2"])).await;
     let plain = SellerApi::start().await;
     let stranger = TestCa::new("somebody else").pem();
-    let back = json!({"base_url": api.base_url(), "ca_pem": ca.pem()});
+    // To another server a key goes only if it is given again.
+    let at = |base_url: String| json!({"credential_type": "API_KEY", "credentials": credentials(), "base_url": base_url});
+    let mut back = at(api.base_url());
+    back["ca_pem"] = ca.pem().into();
     for (change, what) in [
         (json!({"ca_pem": null}), "UnknownIssuer"),
         (json!({"ca_pem": stranger}), "UnknownIssuer"),
+        (at(misnamed.base_url()), "not valid for name"),
         (
-            json!({"base_url": misnamed.base_url()}),
-            "not valid for name",
-        ),
-        (
-            json!({"base_url": format!("https://{}", plain.address)}),
+            at(format!("https://{}", plain.address)),
             "InvalidContentType",
         ),
     ] {

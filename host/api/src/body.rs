@@ -28,8 +28,8 @@ pub struct Body<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &ApiState) -> Result<Body<T>, Problem> {
-        let (parts, bytes) = read(request).await?;
+    async fn from_request(request: Request, state: &ApiState) -> Result<Body<T>, Problem> {
+        let (parts, bytes) = read(request, state).await?;
         require_json(&parts.headers)?;
         parse(&bytes).map(Body)
     }
@@ -41,8 +41,8 @@ pub struct OptionalBody<T>(pub T);
 impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalBody<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &ApiState) -> Result<OptionalBody<T>, Problem> {
-        let (parts, bytes) = read(request).await?;
+    async fn from_request(request: Request, state: &ApiState) -> Result<OptionalBody<T>, Problem> {
+        let (parts, bytes) = read(request, state).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(OptionalBody(T::default()));
         }
@@ -60,8 +60,8 @@ pub struct RawBody {
 impl FromRequest<ApiState> for RawBody {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &ApiState) -> Result<RawBody, Problem> {
-        let (parts, bytes) = read(request).await?;
+    async fn from_request(request: Request, state: &ApiState) -> Result<RawBody, Problem> {
+        let (parts, bytes) = read(request, state).await?;
         Ok(RawBody { parts, bytes })
     }
 }
@@ -77,8 +77,13 @@ impl RawBody {
     }
 }
 
+/// Bodies that take a worker more than a moment to read: statements, descriptions and parameters of people are smaller.
+const LARGE_BYTES: usize = 32 << 10;
+/// What a company's large bodies are paced by: several times what reading one takes, so that they take a fraction of a worker.
+const COST_PER_MIB: Duration = Duration::from_millis(60);
+
 /// Reads a whole body, bounded by its operation.
-pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
+pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, Bytes), Problem> {
     let (parts, mut body) = request.into_parts();
     if body.is_end_stream() {
         return Ok((parts, Bytes::new()));
@@ -117,10 +122,24 @@ pub(crate) async fn read(request: Request) -> Result<(Parts, Bytes), Problem> {
         }
         whole.extend_from_slice(&data);
     }
-    match whole.is_empty() {
-        true => Ok((parts, first)),
-        false => Ok((parts, Bytes::from(whole))),
+    let whole = match whole.is_empty() {
+        true => first,
+        false => Bytes::from(whole),
+    };
+    if whole.len() > LARGE_BYTES
+        && let Some(caller) = parts.extensions.get::<Caller>()
+    {
+        // It is read on this worker: a company's large bodies come one after the other.
+        let cost = COST_PER_MIB * whole.len() as u32 / (1 << 20);
+        let delay = state
+            .app()
+            .sandbox
+            .work_delay(caller.payer().as_str(), cost);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
     }
+    Ok((parts, whole))
 }
 
 /// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.

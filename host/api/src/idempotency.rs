@@ -215,7 +215,7 @@ where
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return handler.call(request, state).await;
     };
-    let (parts, bytes) = match body::read(request).await {
+    let (parts, bytes) = match body::read(request, &state).await {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };

@@ -151,6 +151,12 @@ impl Fault {
     pub(crate) fn is_connectors(&self) -> bool {
         self.blame == Blame::Connector || self.code == TOO_LARGE || self.code == MEMORY_EXHAUSTED
     }
+
+    /// Whether it is told at the company's pace: all but what a caller may have done wrong, and what a host that
+    /// stops says.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.blame != Blame::Caller && self.kind != FaultKind::ShuttingDown
+    }
 }
 
 const TOO_LARGE: &str = "result_too_large";

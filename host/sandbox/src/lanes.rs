@@ -78,6 +78,7 @@ impl Lanes {
                 .name(format!("{}-{number}", lane.name))
                 .spawn(move || {
                     lower_priority(lane.nice);
+                    shorten_slice();
                     let _context = runtime.as_ref().map(|runtime| runtime.enter());
                     inner.work();
                 })?;
@@ -240,6 +241,39 @@ pub(crate) fn lower_priority(by: i32) {
     unsafe {
         let now = libc::getpriority(libc::PRIO_PROCESS, 0);
         libc::setpriority(libc::PRIO_PROCESS, 0, now + by);
+    }
+}
+
+/// The shortest time that the kernel lets this thread run on when somebody else wants the core: a worker that wakes up need
+/// not wait for the 3 ms that are usual. Kernels before 6.12 do not listen.
+#[allow(unsafe_code)]
+fn shorten_slice() {
+    /// As `sched_setattr(2)` has it; nice and policy are kept.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    const SLICE_NS: u64 = 100_000;
+    // SAFETY: `attributes` is a valid struct of the size that it names for the duration of the call.
+    unsafe {
+        let attributes = Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: libc::SCHED_OTHER as u32,
+            flags: 0,
+            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
+            priority: 0,
+            runtime_ns: SLICE_NS,
+            deadline_ns: 0,
+            period_ns: 0,
+        };
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
 }
 

@@ -359,7 +359,7 @@ impl Sandbox {
         let pool = shared.pools.get(shared, source)?;
         let answer = self.run_in(&pool, request, now, deadline).await;
         match &answer {
-            Err(fault) if fault.is_connectors() => {
+            Err(fault) if fault.is_paced() => {
                 let delay = pool.tenant.failure_delay();
                 if !delay.is_zero() {
                     tokio::time::sleep(delay).await;
@@ -368,6 +368,12 @@ impl Sandbox {
             _ => {}
         }
         answer
+    }
+
+    /// How long a company has to wait before a worker does work of this cost for it: so that many pieces which are each
+    /// too short for [`Sandbox::compute`] do not take the workers from others either.
+    pub fn work_delay(&self, company: &str, cost: Duration) -> Duration {
+        self.shared.tenants.of(company).work_delay(cost)
     }
 
     /// Computes something for a company that would hold a worker for more than a moment: on threads of lower priority

@@ -20,8 +20,10 @@ use crate::fault::{Blame, Fault, FaultKind};
 const FAILURES_AT_ONCE: u32 = 20;
 /// A failed call costs little, thousands a second cost a lot: this is how often one company's are told.
 const FAILURE_PACE: Duration = Duration::from_millis(10);
-/// A failure is never held back for longer.
-const FAILURE_DELAY_MAX: Duration = Duration::from_secs(1);
+/// Nothing is held back for longer.
+const DELAY_MAX: Duration = Duration::from_secs(1);
+/// Work on a worker that is done at once; what comes after it waits until as much time has passed.
+const WORK_AT_ONCE: Duration = Duration::from_millis(250);
 /// Companies remembered before those that use nothing are forgotten, with their counters.
 const IDLE_TENANTS_MAX: usize = 10_000;
 
@@ -76,6 +78,8 @@ pub(crate) struct Tenant {
     refused: AtomicU64,
     /// When the next failure may be told, in microseconds since `born`.
     failure_us: AtomicU64,
+    /// When the next piece of work may be done, likewise.
+    work_us: AtomicU64,
     born: Instant,
 }
 
@@ -125,6 +129,7 @@ impl Tenant {
             minute_began_us: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             failure_us: AtomicU64::new(0),
+            work_us: AtomicU64::new(0),
             born: Instant::now(),
         }
     }
@@ -240,21 +245,34 @@ impl Tenant {
         }
     }
 
-    /// How long a failure of one of its connectors is held back before it is told. A client that asks again at
+    /// How long a failure of one of its connectors or sources is held back before it is told. A client that asks again at
     /// once would otherwise fail thousands of times a second, at everybody's cost.
     pub fn failure_delay(&self) -> Duration {
-        let now_us = self.born.elapsed().as_micros() as u64;
-        let pace_us = FAILURE_PACE.as_micros() as u64;
-        let latest_us = now_us + FAILURE_DELAY_MAX.as_micros() as u64;
-        let told_us = |next_us: u64| (next_us.max(now_us) + pace_us).min(latest_us);
-        let next_us = self
-            .failure_us
+        self.delay(
+            &self.failure_us,
+            FAILURE_PACE,
+            FAILURES_AT_ONCE * FAILURE_PACE,
+        )
+    }
+
+    /// How long work of this cost is held back that a worker does for the company without a lane.
+    pub fn work_delay(&self, cost: Duration) -> Duration {
+        self.delay(&self.work_us, cost, WORK_AT_ONCE)
+    }
+
+    /// A place in a queue that moves at its own pace, whose next free place is at `next_us`: at once within the
+    /// first `at_once`, then when its time has come, never later than [`DELAY_MAX`].
+    fn delay(&self, next_us: &AtomicU64, cost: Duration, at_once: Duration) -> Duration {
+        let micros = |time: Duration| time.as_micros() as u64;
+        let now_us = micros(self.born.elapsed());
+        let latest_us = now_us + micros(at_once) + micros(DELAY_MAX);
+        let told_us = |next_us: u64| (next_us.max(now_us) + micros(cost)).min(latest_us);
+        let before_us = next_us
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_us| {
                 Some(told_us(next_us))
             })
             .unwrap_or(now_us);
-        let at_once_us = u64::from(FAILURES_AT_ONCE) * pace_us;
-        Duration::from_micros(told_us(next_us).saturating_sub(now_us + at_once_us))
+        Duration::from_micros(told_us(before_us).saturating_sub(now_us + micros(at_once)))
     }
 }
 
@@ -348,10 +366,7 @@ mod tests {
         for _ in 0..1_000 {
             last = tenant.failure_delay();
         }
-        assert!(
-            last > FAILURE_DELAY_MAX / 2 && last <= FAILURE_DELAY_MAX,
-            "{last:?}"
-        );
+        assert!(last > DELAY_MAX / 2 && last <= DELAY_MAX, "{last:?}");
         assert_eq!(tenants.of("other").failure_delay(), Duration::ZERO);
     }
 }

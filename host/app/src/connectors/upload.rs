@@ -68,13 +68,19 @@ where
 }
 
 /// Compiles and stages a component, within what its company may use.
-async fn compile(app: &App, scope: &Scope, wasm: &[u8]) -> Result<ConnectorInfo, ConnectorError> {
+async fn compile(app: &App, scope: &Scope, wasm: &Bytes) -> Result<ConnectorInfo, ConnectorError> {
     let Scope::Company(company) = scope else {
         return Ok(app.sandbox.load(wasm, scope.clone()).await?);
     };
     // Before the work: whoever has no room would have it done for nothing.
     let stored = connectors::of_scope(&mut *app.db.read().await?, company).await?;
-    let digest = hex::encode(Sha256::digest(wasm));
+    let hashed = wasm.clone();
+    let digest = app
+        .sandbox
+        .compute(company, move || hex::encode(Sha256::digest(hashed)));
+    let digest = digest
+        .await
+        .ok_or_else(|| ConnectorError::Internal("this host is shutting down".to_owned()))?;
     if stored.iter().all(|version| version.digest != digest) {
         let bytes = stored.iter().map(|version| version.size_bytes).sum();
         let versions = stored.len() as i64;

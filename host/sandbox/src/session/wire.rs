@@ -81,6 +81,8 @@ pub(crate) struct WireSession {
     nudged: bool,
     /// Requests that the guest is still to be told to give up.
     cancels: Vec<u32>,
+    /// Second wires that the guest may ask for.
+    asides: usize,
     sampled: Sampled,
     /// Bytes that came since something was asked of an idle session, or since it became idle.
     streamed: usize,
@@ -156,6 +158,7 @@ impl WireSession {
             closing: false,
             nudged: false,
             cancels: Vec::new(),
+            asides: 0,
             sampled: Sampled::default(),
             streamed: 0,
             read: 0,
@@ -414,6 +417,7 @@ impl WireSession {
     /// Tells the guest which requests to give up.
     async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
         while let Some(id) = self.cancels.pop() {
+            self.asides += 1;
             let result = match &mut self.guest {
                 Some(guest) if !lease.pool.pressure.is_laned(|| 0) => guest.cancel(id),
                 _ => self.call_in_lane(lease, Call::Cancel(id)).await?,
@@ -521,7 +525,16 @@ impl WireSession {
                     )));
                 }
             }
-            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => aside(dialer.clone(), bytes)?,
+            // A second wire is for telling the source to stop: one for each request that is given up.
+            (Command::Aside(_), Wire::Tcp { .. }) if self.asides == 0 => {
+                return Err(broken(
+                    "it sent something aside, and no request was given up",
+                ));
+            }
+            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
+                self.asides -= 1;
+                aside(dialer.clone(), bytes)?;
+            }
             // Else a session could go on calling the seller for ever, and nobody would see it.
             (Command::Request(_), Wire::Http { .. }) if !asked => {
                 return Err(broken("it made an HTTP request that nobody asked for"));
