@@ -20,6 +20,9 @@ use crate::fault::{Blame, Fault, FaultKind};
 const FAILURES_AT_ONCE: u32 = 20;
 /// A failed call costs little, thousands a second cost a lot: this is how often one company's are told.
 const FAILURE_PACE: Duration = Duration::from_millis(10);
+/// Cancel requests of a company that are sent at once, and how often one may follow.
+const ASIDES_AT_ONCE: u32 = 64;
+const ASIDE_PACE: Duration = Duration::from_millis(20);
 /// Nothing is held back for longer.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 /// Work on a worker that is done at once; what comes after it waits until as much time has passed.
@@ -80,6 +83,8 @@ pub(crate) struct Tenant {
     failure_us: AtomicU64,
     /// When the next piece of work may be done, likewise.
     work_us: AtomicU64,
+    /// When the next cancel request may be sent, likewise.
+    aside_us: AtomicU64,
     born: Instant,
 }
 
@@ -130,6 +135,7 @@ impl Tenant {
             refused: AtomicU64::new(0),
             failure_us: AtomicU64::new(0),
             work_us: AtomicU64::new(0),
+            aside_us: AtomicU64::new(0),
             born: Instant::now(),
         }
     }
@@ -258,6 +264,12 @@ impl Tenant {
     /// How long work of this cost is held back that a worker does for the company without a lane.
     pub fn work_delay(&self, cost: Duration) -> Duration {
         self.delay(&self.work_us, cost, WORK_AT_ONCE)
+    }
+
+    /// Whether a cancel request may be sent now: each is a connection that the source has to take.
+    pub fn may_send_aside(&self) -> bool {
+        self.delay(&self.aside_us, ASIDE_PACE, ASIDES_AT_ONCE * ASIDE_PACE)
+            .is_zero()
     }
 
     /// A place in a queue that moves at its own pace, whose next free place is at `next_us`: at once within the

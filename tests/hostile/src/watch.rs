@@ -50,7 +50,10 @@ impl Watched {
         let pid = self.host.pid();
         Usage {
             resident_bytes: resident_bytes(pid),
-            descriptors: std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count),
+            // Without those of clients, which keep theirs as long as they like.
+            descriptors: std::fs::read_dir(format!("/proc/{pid}/fd"))
+                .map_or(0, Iterator::count)
+                .saturating_sub(metric("souk_client_connections ") as usize),
             sessions: metric("souk_sandbox_sessions_open "),
             idle: metric("souk_sandbox_sessions_idle "),
             in_flight: metric("souk_sandbox_requests_in_flight ")

@@ -386,6 +386,7 @@ impl WireSession {
             self.streamed = 0;
         }
         self.next_id = self.next_id.wrapping_add(1);
+        self.asides += 1;
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
@@ -525,11 +526,9 @@ impl WireSession {
                     )));
                 }
             }
-            // A second wire is for telling the source to stop: one for each request that is given up.
+            // A second wire is for telling the source to stop: one for each request, and one more if it is given up.
             (Command::Aside(_), Wire::Tcp { .. }) if self.asides == 0 => {
-                return Err(broken(
-                    "it sent something aside, and no request was given up",
-                ));
+                return Err(broken("it sent more aside than it had requests to stop"));
             }
             (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
                 self.asides -= 1;
@@ -727,15 +726,15 @@ fn exchange(origin: &HttpOrigin, request: HttpRequest) -> Result<Exchange, Fault
     }))
 }
 
-/// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company has no socket
-/// left for it, the source is not told.
+/// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company may not have it
+/// now, the source is not told.
 fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
     if bytes.len() > ASIDE_BYTES_MAX {
         return Err(broken(format!(
             "it sent more than {ASIDE_BYTES_MAX} bytes aside"
         )));
     }
-    let Ok(socket) = dialer.socket() else {
+    let Some(socket) = dialer.aside() else {
         return Ok(());
     };
     tokio::spawn(async move {

@@ -71,6 +71,16 @@ impl Dialer {
         }
     }
 
+    /// As [`socket`](Dialer::socket), for a wire that carries one cancel request. `None`: the company has sent as many as
+    /// it may lately, or has no socket left for it.
+    pub fn aside(&self) -> Option<Option<Held>> {
+        let may = |account: &Account| account.tenant.may_send_aside();
+        match self.account.as_ref().is_none_or(may) {
+            true => self.socket().ok(),
+            false => None,
+        }
+    }
+
     fn lookups(&self) -> Arc<Semaphore> {
         match &self.account {
             Some(account) => account.tenant.lookups(),
