@@ -155,52 +155,13 @@ async fn a_connector_that_fails_again_and_again_is_left_alone() {
 
     let other = host().await.company(&unique("honest")).await;
     other.connector(guests::FIXED_ROWS).await;
-    let connection = other.nowhere("fixed-rows").await;
+    let connection = other.nowhere("fixed").await;
     let asset = json!({"sql_logic": "SELECT id FROM t LIMIT 1", "slug": unique("rows")});
     let asset = other.asset(&connection, asset).await;
     let answer = other.execute(&asset, json!({})).await;
-    assert_ne!(answer.status, 503, "{}", answer.body);
-}
-
-/// A company whose sessions are all in use is told so, and whose share it is; another one has its own.
-#[tokio::test]
-async fn sessions_are_bounded_for_each_company() {
-    let host = TestHost::builder()
-        .arg("--company-sessions", "1")
-        .start()
-        .await;
-    let mut companies = Vec::new();
-    for name in ["one", "other"] {
-        let company = host.company(name).await;
-        company.connector(guests::SILENT).await;
-        let mut assets = Vec::new();
-        for number in 0..2 {
-            let connection = company.nowhere("silent").await;
-            let asset = json!({"sql_logic": "SELECT id FROM t", "slug": format!("silent-{number}"), "timeout_ms": 3_000});
-            assets.push(company.asset(&connection, asset).await);
-        }
-        companies.push((company, assets));
-    }
-    for (company, assets) in companies {
-        let [first, second] = &assets[..] else {
-            panic!("two assets")
-        };
-        let (first, second) = tokio::join!(
-            company.execute(first, json!({})),
-            company.execute(second, json!({}))
-        );
-        let (refused, late) = match first.status == 429 {
-            true => (first, second),
-            false => (second, first),
-        };
-        late.expect_error(504, "EXECUTION_TIMEOUT");
-        let refused = refused.expect_error(429, "CONCURRENCY_LIMIT_EXCEEDED");
-        assert_eq!(
-            refused.at("/error/details/exhausted"),
-            "sessions_exhausted",
-            "{}",
-            refused.body
-        );
-        assert!(!refused.header("retry-after").is_empty());
-    }
+    assert!(
+        answer.status != 503 && answer.status != 429,
+        "{}",
+        answer.body
+    );
 }
