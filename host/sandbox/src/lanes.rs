@@ -350,8 +350,10 @@ mod tests {
     /// A company that was idle has not saved up turns.
     #[test]
     fn nobody_saves_up_turns() {
-        let mut state = State::default();
-        state.floor = 1_000_000;
+        let state = State {
+            floor: 1_000_000,
+            ..State::default()
+        };
         let inner = Inner {
             state: Mutex::new(state),
             ready: Condvar::new(),
