@@ -298,7 +298,7 @@ impl Sandbox {
         connector.info(idle)
     }
 
-    /// The engine `slug` as `company` sees it: its own connector first, then the platform's.
+    /// The engine `slug` as `company` sees it: the platform's connector first, then its own.
     pub fn engine(&self, company: &str, slug: &str) -> Option<EngineInfo> {
         self.shared
             .registry
