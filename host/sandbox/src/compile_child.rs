@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{engine, lanes::lower_priority};
+use crate::{engine, threads::lower_priority};
 
 /// Tells the child how much address space it may use, in bytes.
 pub(crate) const MEMORY_VARIABLE: &str = "SOUK_COMPILE_MEMORY_BYTES";

@@ -13,7 +13,7 @@ use crate::{options::SandboxLimits, v1};
 
 /// Granularity of every time limit inside a guest. A file engine that computes for long lets others
 /// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
-pub(crate) const TICK: Duration = Duration::from_millis(2);
+pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Memories that are not sessions: describing and health checks.
 const SPARE_INSTANCES: u32 = 16;

@@ -9,17 +9,27 @@ use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use async_task::{FallibleTask, Runnable};
 use parking_lot::{Condvar, Mutex};
 
-use crate::tenants::Tenant;
+use crate::{
+    engine::TICK,
+    tenants::Tenant,
+    threads::{self, thread_time},
+};
 
 /// A turn, before it is measured: what is charged in advance, so that a second thread sees it.
-const TURN_US: u64 = 2_000;
+const TURN_US: u64 = TICK.as_micros() as u64;
+/// What a task may use before another one of the same company has its turn. Long enough that an ordinary query ends, so
+/// that sixteen of them end one after the other and not all at the end; and a loop costs its own company no more.
+const STRETCH_US: u64 = 20_000;
 /// How long a thread without work sleeps before it looks whether the lanes are gone.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -62,7 +72,16 @@ struct Queue {
     running: usize,
 }
 
-type Turn = Runnable<Arc<Tenant>>;
+/// Whose task it is, and how it is doing.
+pub(crate) struct Tag {
+    tenant: Arc<Tenant>,
+    /// What it has used since others of its company had their turn.
+    stretch_us: AtomicU64,
+}
+
+type Turn = Runnable<Arc<Tag>>;
+/// What waits for a task. Dropping it ends the task.
+pub(crate) type Task<T> = FallibleTask<T, Arc<Tag>>;
 
 impl Lanes {
     /// `runtime` drives what a guest on a directory may wait for, its clock.
@@ -77,8 +96,8 @@ impl Lanes {
             std::thread::Builder::new()
                 .name(format!("{}-{number}", lane.name))
                 .spawn(move || {
-                    lower_priority(lane.nice);
-                    shorten_slice();
+                    threads::lower_priority(lane.nice);
+                    threads::set_slice(threads::PATIENT);
                     let _context = runtime.as_ref().map(|runtime| runtime.enter());
                     inner.work();
                 })?;
@@ -89,19 +108,18 @@ impl Lanes {
     /// Runs a future for a company, its first turn here and now if `inline`: what is done within it costs
     /// no change of threads. `None`: the lanes are gone, or it panicked. Dropping the returned task drops the
     /// future, at its next turn at the latest.
-    pub fn call<F>(
-        &self,
-        tenant: &Arc<Tenant>,
-        inline: bool,
-        future: F,
-    ) -> FallibleTask<F::Output, Arc<Tenant>>
+    pub fn call<F>(&self, tenant: &Arc<Tenant>, inline: bool, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let inner = Arc::downgrade(&self.inner);
+        let tag = Tag {
+            tenant: tenant.clone(),
+            stretch_us: AtomicU64::new(0),
+        };
         let (turn, task) = async_task::Builder::new()
-            .metadata(tenant.clone())
+            .metadata(Arc::new(tag))
             .spawn(move |_| future, move |turn| schedule(&inner, turn));
         if inline {
             turn.run();
@@ -144,7 +162,9 @@ fn schedule(inner: &Weak<Inner>, turn: Turn) {
 
 impl Inner {
     fn push(&self, turn: Turn) {
-        let id = turn.metadata().id;
+        let tag = turn.metadata();
+        let id = tag.tenant.id;
+        let goes_on = tag.goes_on();
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
@@ -155,7 +175,10 @@ impl Inner {
         if queue.ready.is_empty() && queue.running == 0 {
             queue.served_us = queue.served_us.max(floor);
         }
-        queue.ready.push_back(turn);
+        match goes_on {
+            true => queue.ready.push_front(turn),
+            false => queue.ready.push_back(turn),
+        }
         if queue.running < self.per_company {
             let key = (queue.served_us, id);
             state.order.insert(key);
@@ -177,15 +200,42 @@ impl Inner {
                 continue;
             };
             drop(state);
-            let tenant = turn.metadata().clone();
+            let tag = turn.metadata().clone();
+            tag.begin();
             let begun = thread_time();
             // A panic is a bug of this host: it ends one call, never the lane.
             let _ = catch_unwind(AssertUnwindSafe(|| turn.run()));
             let used_us = (thread_time().saturating_sub(begun)).as_micros() as u64;
-            tenant.computed(used_us);
+            tag.used(used_us);
+            // Whoever waits for this core need not wait for the kernel's next look (4 ms) as well.
+            std::thread::yield_now();
             state = self.state.lock();
             state.end(id, used_us, self.per_company);
         }
+    }
+}
+
+impl Tag {
+    /// Whether the task, which has run and is ready again, is the next of its company.
+    fn goes_on(&self) -> bool {
+        match self.stretch_us.load(Ordering::Relaxed) {
+            0 => false,
+            STRETCH_US.. => {
+                self.stretch_us.store(0, Ordering::Relaxed);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// From its first turn in a lane on it goes on.
+    fn begin(&self) {
+        self.stretch_us.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn used(&self, micros: u64) {
+        self.stretch_us.fetch_add(micros, Ordering::Relaxed);
+        self.tenant.computed(micros);
     }
 }
 
@@ -222,68 +272,12 @@ impl State {
     }
 }
 
-/// Processor time of this thread.
-#[allow(unsafe_code)]
-pub(crate) fn thread_time() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is a valid struct for the duration of the call, which cannot fail for this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Of this thread: on Linux the "process" 0 is the calling thread.
-#[allow(unsafe_code)]
-pub(crate) fn lower_priority(by: i32) {
-    // SAFETY: plain system calls about the calling thread. A refusal leaves the priority as it is.
-    unsafe {
-        let now = libc::getpriority(libc::PRIO_PROCESS, 0);
-        libc::setpriority(libc::PRIO_PROCESS, 0, now + by);
-    }
-}
-
-/// The shortest time that the kernel lets this thread run on when somebody else wants the core: a worker that wakes up need
-/// not wait for the 3 ms that are usual. Kernels before 6.12 do not listen.
-#[allow(unsafe_code)]
-fn shorten_slice() {
-    /// As `sched_setattr(2)` has it; nice and policy are kept.
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime_ns: u64,
-        deadline_ns: u64,
-        period_ns: u64,
-    }
-    const SLICE_NS: u64 = 100_000;
-    // SAFETY: `attributes` is a valid struct of the size that it names for the duration of the call.
-    unsafe {
-        let attributes = Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: libc::SCHED_OTHER as u32,
-            flags: 0,
-            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
-            priority: 0,
-            runtime_ns: SLICE_NS,
-            deadline_ns: 0,
-            period_ns: 0,
-        };
-        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tenants::Tenants;
     use std::{
         pin::pin,
-        sync::atomic::{AtomicU64, Ordering},
         task::{Context, Poll, Waker},
         time::Instant,
     };
@@ -347,6 +341,30 @@ mod tests {
         assert!(many.computed_us() > 0 && one.computed_us() > 0);
     }
 
+    /// The tasks of one company end one after the other, but for those that take long.
+    #[test]
+    fn tasks_of_one_company_take_long_turns() {
+        let lanes = lanes(1, usize::MAX);
+        let tenant = Tenants::default().of("company");
+        let turns = Arc::new(AtomicU64::new(0));
+        let task = |count: u64| {
+            let turns = turns.clone();
+            lanes.call(&tenant, false, async move {
+                for _ in 0..count {
+                    burn(Duration::from_millis(2));
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    turn().await;
+                }
+                turns.load(Ordering::Relaxed)
+            })
+        };
+        let tasks = [task(40), task(4), task(4)];
+        let ended = tasks.map(|task| futures_executor(task).unwrap());
+        let [long, first, second] = ended;
+        assert_eq!((long, second - first), (48, 4), "{ended:?}");
+        assert!((first..20).contains(&first), "{ended:?}");
+    }
+
     /// A company that was idle has not saved up turns.
     #[test]
     fn nobody_saves_up_turns() {
@@ -360,8 +378,12 @@ mod tests {
             per_company: 1,
         };
         let tenant = Tenants::default().of("late");
+        let tag = Tag {
+            tenant: tenant.clone(),
+            stretch_us: AtomicU64::new(0),
+        };
         let (turn, _task) = async_task::Builder::new()
-            .metadata(tenant.clone())
+            .metadata(Arc::new(tag))
             .spawn(|_| async {}, |_| ());
         inner.push(turn);
         assert_eq!(inner.state.lock().queues[&tenant.id].served_us, 1_000_000);

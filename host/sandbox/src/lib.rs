@@ -25,6 +25,7 @@ mod sandbox;
 mod session;
 mod source;
 mod tenants;
+pub mod threads;
 mod v1;
 mod validate;
 mod watch;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use souk_sandbox::{
-    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Scope, Status,
+    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Scope, Source, Status,
 };
 use souk_tests::guests;
 
@@ -140,6 +140,42 @@ async fn a_result_is_no_larger_than_allowed() {
             "{fault:?}"
         );
     }
+}
+
+/// A company at its number of sessions closes an idle one for a data connection that has none; where all are busy it is
+/// told so at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_session_makes_room_for_another_data_connection() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut options = options(&directory);
+    options.limits.quota.sessions = 1;
+    let sandbox = souk_sandbox::Sandbox::new(options).unwrap();
+    activate(&sandbox, guests::SILENT).await;
+    let at = |connection: &str| {
+        let mut source = Source::clone(&source("silent"));
+        source.connection = connection.into();
+        std::sync::Arc::new(source)
+    };
+    let sources = [at("con_1"), at("con_2"), at("con_3")];
+    let ping = |source| sandbox.run(source, Request::Ping(Limits::new(10, 1000)), within(20));
+    for round in 0..30 {
+        ping(&sources[round % 3]).await.unwrap();
+    }
+    let busy = {
+        let (sandbox, source) = (sandbox.clone(), sources[0].clone());
+        tokio::spawn(async move { sandbox.run(&source, query("select 1"), within(3)).await })
+    };
+    wait_until(|| {
+        let sessions = &sandbox.connectors()[0].sessions;
+        (sessions.open, sessions.idle) == (1, 0)
+    })
+    .await;
+    let begun = Instant::now();
+    let fault = ping(&sources[1]).await.unwrap_err();
+    assert_eq!(fault.code, "sessions_exhausted", "{fault:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(busy.await.unwrap().unwrap_err().kind, FaultKind::Timeout);
+    ping(&sources[1]).await.unwrap();
 }
 
 /// A connector that never answers costs its caller the deadline and no more.

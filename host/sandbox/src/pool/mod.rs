@@ -108,6 +108,25 @@ enum Place {
     On(Arc<Handle>),
     Open(Permit),
     Wait,
+    /// An idle session elsewhere was asked to make room: who waits is woken when it has.
+    WaitForRoom,
+}
+
+/// What there is none left of for one more session.
+enum Lacks {
+    /// As many sessions as this data connection may have.
+    Own,
+    Memory,
+    Company,
+    Host,
+}
+
+/// Why no session can be opened now.
+enum Refused {
+    /// Nothing can be closed for it.
+    Full,
+    /// An idle session is being closed for it.
+    MakingRoom,
 }
 
 impl Pool {
@@ -166,7 +185,7 @@ impl Pool {
                 if !local
                     && self.pipelining
                     && state.opening == 0
-                    && let Some(permit) = self.permit()
+                    && let Ok(permit) = self.spare_permit()
                 {
                     state.opening += 1;
                     drop(state);
@@ -181,9 +200,10 @@ impl Pool {
                 self.spawn(permit);
                 Ok(false)
             }
-            Place::Wait => {
-                // Nobody here will answer, and nothing of this connection's own will make room.
-                if state.sessions.is_empty()
+            Place::Wait | Place::WaitForRoom => {
+                // Nobody here will answer, and nobody makes room.
+                if matches!(place, Place::Wait)
+                    && state.sessions.is_empty()
                     && state.opening == 0
                     && let Some(short) = self.is_short()
                 {
@@ -206,9 +226,13 @@ impl Pool {
 
     /// Gives queued jobs to sessions that can take them, and opens sessions for the others.
     pub fn kick(self: &Arc<Pool>) {
-        if self.waiting.load(Ordering::Acquire) == 0 {
-            return;
+        if self.has_queue() {
+            self.give_out();
         }
+    }
+
+    /// The same for those too that are being queued at this moment.
+    fn give_out(self: &Arc<Pool>) {
         let now_us = self.shared.micros(Instant::now());
         let home = home();
         loop {
@@ -227,7 +251,7 @@ impl Pool {
                     drop(state);
                     self.spawn(permit);
                 }
-                Place::Wait => return,
+                Place::Wait | Place::WaitForRoom => return,
             }
         }
     }
@@ -481,33 +505,62 @@ impl Pool {
             return Place::Wait;
         }
         match self.permit() {
-            Some(permit) => Place::Open(permit),
-            None => Place::Wait,
+            Ok(permit) => Place::Open(permit),
+            Err(Refused::MakingRoom) => Place::WaitForRoom,
+            Err(Refused::Full) => Place::Wait,
         }
     }
 
-    fn permit(self: &Arc<Pool>) -> Option<Permit> {
-        let permit = self.gauge.acquire(self.source.limits.sessions_max)?;
-        let quota = &self.shared.options.limits.quota;
+    /// The right to open one more session. Where there is none left, an idle session of the same company makes
+    /// room, or else somebody's.
+    fn permit(self: &Arc<Pool>) -> Result<Permit, Refused> {
+        let lacks = match self.spare_permit() {
+            Ok(permit) => return Ok(permit),
+            Err(lacks) => lacks,
+        };
         let pools = &self.shared.pools;
-        // An idle session of the same company makes room for this one, or else somebody's; the keeper tries again.
+        let own = |pool: &Pool| self.is_sibling(pool);
+        // Before anything is closed: its place must not be given back unnoticed.
+        pools.await_room(self);
+        let makes_room = match lacks {
+            Lacks::Own => false,
+            Lacks::Memory => pools.evict_one(|pool| own(pool) && pool.is_on_files()),
+            Lacks::Company => pools.evict_one(own),
+            Lacks::Host => pools.evict_one(own) || pools.evict_one(|_| true),
+        };
+        Err(match makes_room {
+            true => Refused::MakingRoom,
+            false => Refused::Full,
+        })
+    }
+
+    /// The same if nobody has to make room for it.
+    fn spare_permit(self: &Arc<Pool>) -> Result<Permit, Lacks> {
+        let limits = &self.shared.options.limits;
+        let Some(permit) = self.gauge.acquire(self.source.limits.sessions_max) else {
+            return Err(Lacks::Own);
+        };
         if self.is_short_of_memory() {
             permit.forget();
-            pools.evict_one(|pool| self.is_sibling(pool) && pool.is_on_files());
-            return None;
+            return Err(Lacks::Memory);
         }
-        let Some(held) = self.tenant.take_session(quota.sessions) else {
+        let Some(held) = self.tenant.take_session(limits.quota.sessions) else {
             permit.forget();
-            pools.evict_one(|pool| self.is_sibling(pool));
-            return None;
+            return Err(Lacks::Company);
         };
-        match pools.acquire_total(&self.connector) {
-            Some(total) => Some(permit.with(total, held)),
+        match self.shared.pools.acquire_total(&self.connector) {
+            Some(total) => Ok(permit.with(total, held)),
             None => {
                 permit.forget();
-                pools.evict_one(|_| true);
-                None
+                Err(Lacks::Host)
             }
+        }
+    }
+
+    /// A session is over and has given back what it held: who waits for that has another try.
+    pub fn made_room(&self) {
+        for pool in self.shared.pools.awaiting(self.tenant.id) {
+            pool.give_out();
         }
     }
 

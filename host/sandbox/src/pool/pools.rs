@@ -3,13 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::{Endpoint, Gauge, Pool, gauge::Total};
 use crate::{
@@ -26,6 +26,10 @@ pub(crate) struct Pools {
     by_connection: RwLock<HashMap<String, Vec<Arc<Pool>>>>,
     open: Arc<AtomicUsize>,
     sessions_total: usize,
+    /// Pools that found no place for a session, by company: woken when a session of the company ends.
+    awaiting: Mutex<HashMap<u64, Vec<Weak<Pool>>>>,
+    /// Companies in `awaiting`, readable without its lock.
+    companies_awaiting: AtomicUsize,
 }
 
 impl Pools {
@@ -34,6 +38,8 @@ impl Pools {
             by_connection: RwLock::default(),
             open: Arc::default(),
             sessions_total,
+            awaiting: Mutex::default(),
+            companies_awaiting: AtomicUsize::new(0),
         }
     }
 
@@ -151,14 +157,40 @@ impl Pools {
     }
 
     /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Never waits for
-    /// a lock that the caller may hold.
-    pub fn evict_one(&self, of: impl Fn(&Pool) -> bool) {
+    /// a lock that the caller may hold. Returns whether there was one.
+    pub fn evict_one(&self, of: impl Fn(&Pool) -> bool) -> bool {
         let Some(by_connection) = self.by_connection.try_read() else {
-            return;
+            return false;
         };
         let pools = || by_connection.values().flatten().filter(|pool| of(pool));
-        let _ = pools().any(|pool| pool.is_on_files() && pool.try_evict())
-            || pools().any(|pool| pool.try_evict());
+        pools().any(|pool| pool.is_on_files() && pool.try_evict())
+            || pools().any(|pool| pool.try_evict())
+    }
+
+    /// Wakes `pool` when a session of its company has ended. Sessions of others are for the keeper to notice.
+    pub fn await_room(&self, pool: &Arc<Pool>) {
+        let mut awaiting = self.awaiting.lock();
+        let pools = awaiting.entry(pool.tenant.id).or_default();
+        pools.retain(|pool| pool.strong_count() > 0);
+        let this = Arc::downgrade(pool);
+        if !pools.iter().any(|other| other.ptr_eq(&this)) {
+            pools.push(this);
+        }
+        self.companies_awaiting
+            .store(awaiting.len(), Ordering::Release);
+    }
+
+    /// Those of the company that await room, and do not any longer.
+    pub fn awaiting(&self, company: u64) -> Vec<Arc<Pool>> {
+        if self.companies_awaiting.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let mut awaiting = self.awaiting.lock();
+        let pools = awaiting.remove(&company).unwrap_or_default();
+        self.companies_awaiting
+            .store(awaiting.len(), Ordering::Release);
+        drop(awaiting);
+        pools.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub fn open(&self) -> usize {

@@ -11,8 +11,8 @@ use std::{
 const LANED: Duration = Duration::from_secs(10);
 /// After a call that had to be cut off on a worker.
 const LANED_LONG: Duration = Duration::from_secs(60);
-/// With a tick every 2 ms, more than one call in this many that meets one means calls of 125 us and longer.
-const CALLS_PER_TICK: u32 = 16;
+/// With a tick every millisecond, more than one call in this many that meets one means calls of 125 us and longer.
+const CALLS_PER_TICK: u32 = 8;
 /// Fewer ticks than this may be bad luck.
 const TICKS_MIN: u32 = 8;
 /// Calls after which the counts begin anew.
@@ -82,7 +82,7 @@ mod tests {
         assert!(!pressure.is_laned(|| 1));
         let mut slow = Sampled::default();
         for call in 0..200 {
-            slow.call(call % 10 == 0, &pressure, || 1);
+            slow.call(call % 5 == 0, &pressure, || 1);
         }
         assert!(pressure.is_laned(|| 1));
         assert!(!pressure.is_laned(|| LANED.as_micros() as u64 + 2));

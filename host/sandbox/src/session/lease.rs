@@ -160,6 +160,7 @@ impl Lease {
         }
         drop(self.permit.take());
         pool.kick();
+        pool.made_room();
     }
 
     /// Out of the pool, with the jobs that were on their way here.

@@ -9,14 +9,13 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
-use async_task::FallibleTask;
 pub(crate) use lease::{End, Lease};
 
 use crate::{
     connector::Need,
     fault::{Blame, Fault, FaultKind},
+    lanes::Task,
     pool::{Handle, Permit, Pool, shutting_down},
-    tenants::Tenant,
     v1::{
         Budget, Call, CallError, CheckedStep, Guest, GuestError, GuestState, MemoryAccount,
         MemoryGrant, reported,
@@ -86,8 +85,9 @@ impl Opening {
     fn failed(mut self, permit: Permit, fault: &Fault) {
         if let Some(pool) = self.0.take() {
             pool.open_failed(fault);
+            drop(permit);
+            pool.made_room();
         }
-        drop(permit);
     }
 }
 
@@ -165,7 +165,7 @@ fn in_lane<T: GuestState>(
     inline: bool,
     guest: Box<Guest<T>>,
     call: Call,
-) -> FallibleTask<Called<T>, Arc<Tenant>> {
+) -> Task<Called<T>> {
     pool.shared
         .lanes
         .call(&pool.tenant, inline, guest.call(call))

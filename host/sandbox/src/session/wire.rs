@@ -5,12 +5,10 @@ use std::{
     cell::RefCell,
     io,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
-use async_task::FallibleTask;
 use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, Stream as _},
@@ -28,8 +26,8 @@ use super::{
 use crate::{
     engine::TICK,
     fault::{Blame, Fault, FaultKind},
+    lanes::Task,
     pool::{Job, Sampled, shutting_down, timed_out},
-    tenants::Tenant,
     v1::{
         Call, CallError, CheckedStep, Command, Heard, HttpFailure, HttpRequest, HttpResponse,
         Input, Received, WireGuest, WireState, reported,
@@ -457,7 +455,7 @@ impl WireSession {
         &mut self,
         cx: &mut Context<'_>,
         lease: &Lease,
-        task: Pin<&mut FallibleTask<Called<WireState>, Arc<Tenant>>>,
+        task: Pin<&mut Task<Called<WireState>>>,
     ) -> Poll<Waited> {
         if let Poll::Ready(returned) = task.poll(cx) {
             return Poll::Ready(Waited::Returned(returned));

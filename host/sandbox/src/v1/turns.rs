@@ -17,14 +17,14 @@ use std::{
 
 use wasmtime::UpdateDeadline;
 
-use crate::{engine::TICK, lanes::thread_time};
+use crate::{engine::TICK, threads::thread_time};
 
-/// The first turn of a call begins without a look at the clock.
+/// The first turn of a call begins without a look at the clock, which would be a system call: the first tick notes it.
 const NOT_NOTED: u64 = u64::MAX;
 
-/// Processor time of an inline call after the first tick that it met. With the tick (2 ms) before and the one
-/// after it a worker is held for 4 ms at most.
-const INLINE_MAX: Duration = Duration::from_millis(1);
+/// Processor time of an inline call after the first tick that it met. With the tick before and the one
+/// after it a worker is held for three ticks at most.
+const INLINE_MAX: Duration = TICK;
 /// A turn shorter than this was cut short by others on this core: it goes on.
 const TURN_MIN: Duration = Duration::from_micros(500);
 
@@ -72,12 +72,10 @@ impl Turns {
             .store(thread_time().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Processor time since the turn began; that of a tick where nobody looked: short calls are spared two system calls.
+    /// Processor time since the turn was noted to have begun.
     fn since_begun(&self) -> Duration {
-        match self.begun.load(Ordering::Relaxed) {
-            NOT_NOTED => TICK,
-            begun => thread_time().saturating_sub(Duration::from_nanos(begun)),
-        }
+        let begun = Duration::from_nanos(self.begun.load(Ordering::Relaxed));
+        thread_time().saturating_sub(begun)
     }
 
     /// The clock has ticked while the guest computes.
@@ -92,6 +90,11 @@ impl Turns {
                 true => UpdateDeadline::Continue(1),
                 false => UpdateDeadline::Interrupt,
             };
+        }
+        // A short call meets a tick now and then too; it is not worth a change of threads.
+        if self.begun.load(Ordering::Relaxed) == NOT_NOTED {
+            self.begin();
+            return UpdateDeadline::Continue(1);
         }
         let turn = self.since_begun();
         if self.used + turn >= self.budget {
