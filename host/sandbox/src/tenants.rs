@@ -318,13 +318,13 @@ impl Drop for CallHeld<'_> {
     }
 }
 
+/// Never more than `max` even for a moment, in which others would find none.
 #[inline]
 fn take(used: &AtomicUsize, max: usize) -> bool {
-    if used.fetch_add(1, Ordering::AcqRel) < max {
-        return true;
-    }
-    used.fetch_sub(1, Ordering::AcqRel);
-    false
+    used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |used| {
+        (used < max).then_some(used + 1)
+    })
+    .is_ok()
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 /// A slice of a thread that serves others: where it wakes up it takes the core from whoever has a longer one.
 pub const PROMPT: Duration = Duration::from_micros(100);
-/// A slice of a thread that computes: everybody who wakes up takes the core from it.
-pub const PATIENT: Duration = Duration::from_millis(100);
+/// A slice of a thread that computes: as long as a turn in the lanes, after which it offers the core to others. Who offers it
+/// sooner than its slice is over gives up the rest.
+pub const PATIENT: Duration = crate::engine::TICK;
 
 /// Processor time of this thread.
 #[allow(unsafe_code)]

@@ -400,23 +400,21 @@ impl Pool {
         unused && (self.is_retired() || since_used > limits.idle_timeout)
     }
 
-    /// Gives up one idle session, so that another pool can open one. Does not wait for the lock: the
-    /// caller may hold it.
+    /// Gives up one idle session, so that another pool can open one; one that is closing already will do. Does not
+    /// wait for the lock, as the caller holds that of its own pool: who holds this one is about to change what is here, and
+    /// the keeper looks again.
     pub fn try_evict(&self) -> bool {
         let Some(state) = self.state.try_lock() else {
+            return true;
+        };
+        let mut idle = state.sessions.iter().filter(|session| session.is_idle());
+        let Some(session) = idle.next() else {
             return false;
         };
-        match state
-            .sessions
-            .iter()
-            .find(|session| session.is_idle() && !session.is_closing())
-        {
-            Some(session) => {
-                session.close();
-                true
-            }
-            None => false,
+        if !session.is_closing() && !idle.any(|other| other.is_closing()) {
+            session.close();
         }
+        true
     }
 
     /// Fails everything that waits or is in flight, and closes every session.
@@ -519,14 +517,15 @@ impl Pool {
             Err(lacks) => lacks,
         };
         let pools = &self.shared.pools;
-        let own = |pool: &Pool| self.is_sibling(pool);
+        let others = |pool: &Pool| !std::ptr::eq(pool, Arc::as_ptr(self));
+        let own = |pool: &Pool| others(pool) && self.is_sibling(pool);
         // Before anything is closed: its place must not be given back unnoticed.
         pools.await_room(self);
         let makes_room = match lacks {
             Lacks::Own => false,
             Lacks::Memory => pools.evict_one(|pool| own(pool) && pool.is_on_files()),
             Lacks::Company => pools.evict_one(own),
-            Lacks::Host => pools.evict_one(own) || pools.evict_one(|_| true),
+            Lacks::Host => pools.evict_one(own) || pools.evict_one(others),
         };
         Err(match makes_room {
             true => Refused::MakingRoom,

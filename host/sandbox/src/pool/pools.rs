@@ -156,11 +156,11 @@ impl Pools {
         Total::acquire(&self.open, self.sessions_total, connector)
     }
 
-    /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Never waits for
-    /// a lock that the caller may hold. Returns whether there was one.
+    /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Returns whether there
+    /// was one, or may have been: it waits for no lock, since the caller holds that of a pool.
     pub fn evict_one(&self, of: impl Fn(&Pool) -> bool) -> bool {
         let Some(by_connection) = self.by_connection.try_read() else {
-            return false;
+            return true;
         };
         let pools = || by_connection.values().flatten().filter(|pool| of(pool));
         pools().any(|pool| pool.is_on_files() && pool.try_evict())

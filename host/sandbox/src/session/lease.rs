@@ -68,33 +68,43 @@ impl Lease {
             .map_or(flight.submitted, |ended| ended.max(flight.submitted));
         self.ended = Some(now);
         self.pool.pace.learn(&flight.job.request, now - begun);
+        let is_idle = self.release(now);
         if flight.quit.is_none() {
             let answer: Answer = result.map(|()| -> Output { flight.output() });
             self.pool
                 .answer(&flight.job, answer, Some(now - flight.submitted));
         }
-        self.release(now);
+        self.give_on(is_idle);
     }
 
     /// Answers a request that never was in flight.
     pub fn refuse(&mut self, job: &Job, now: Instant, fault: Fault) {
+        let is_idle = self.release(now);
         self.pool.answer(job, Err(fault), None);
-        self.release(now);
+        self.give_on(is_idle);
     }
 
-    /// One request less: others may be given to this session.
-    fn release(&mut self, now: Instant) {
+    /// One request less, before its answer is told: who hears it may find an idle session. Returns whether it is idle.
+    fn release(&mut self, now: Instant) -> bool {
         let handle = &self.handle;
         // Those that wait in the inbox are submitted next.
         let oldest = self.flights.oldest().unwrap_or(now);
         handle
             .oldest_us
             .store(self.pool.shared.micros(oldest), Ordering::Relaxed);
-        if handle.depth.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let is_idle = handle.depth.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_idle {
             handle
                 .idle_us
                 .store(self.pool.shared.micros(now), Ordering::Relaxed);
-            self.pool.settle(handle);
+        }
+        is_idle
+    }
+
+    /// Others may be given to this session.
+    fn give_on(&mut self, is_idle: bool) {
+        if is_idle {
+            self.pool.settle(&self.handle);
         }
         if self.pool.has_queue() {
             self.pool.kick();
@@ -154,11 +164,12 @@ impl Lease {
             pool.close_older(self.handle.opened + FRESH);
         }
         again.append(&mut self.unsubmitted);
+        // Before it leaves the pool: who finds no session there finds a place for one.
+        drop(self.permit.take());
         self.leave(again);
         for (job, fault) in failed {
             pool.answer(&job, Err(fault), None);
         }
-        drop(self.permit.take());
         pool.kick();
         pool.made_room();
     }
