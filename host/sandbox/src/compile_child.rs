@@ -7,7 +7,10 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{engine, threads::lower_priority};
+use crate::{
+    engine,
+    threads::{PATIENT, lower_priority, set_slice},
+};
 
 /// Tells the child how much address space it may use, in bytes.
 pub(crate) const MEMORY_VARIABLE: &str = "SOUK_COMPILE_MEMORY_BYTES";
@@ -39,6 +42,7 @@ fn run() -> Result<(), String> {
     if let Some(nice) = variable(NICE_VARIABLE) {
         lower_priority(i32::try_from(nice).unwrap_or(0));
     }
+    set_slice(PATIENT);
     let mut wasm = Vec::new();
     io::stdin()
         .lock()

@@ -30,7 +30,7 @@ use crate::{
     request::Request,
     source::Source,
     tenants::{Tenant, Tenants},
-    threads, v1, watch,
+    v1, watch,
 };
 
 /// How often idle sessions and stale queues are looked at.
@@ -522,7 +522,6 @@ fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
 
 /// Ticks the engine's clock and sweeps the pools, until the sandbox is gone.
 fn keep(shared: &Weak<Shared>) {
-    threads::set_slice(threads::PROMPT);
     let mut swept = Instant::now();
     loop {
         let Some(shared) = shared.upgrade() else {

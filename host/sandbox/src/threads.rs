@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A slice of a thread that serves others: where it wakes up it takes the core from whoever has a longer one.
+/// A slice of a thread that serves others, as all of the host do but the lanes: where it wakes up it takes the core from
+/// whoever has a longer one.
 pub const PROMPT: Duration = Duration::from_micros(100);
 /// A slice of a thread that computes: as long as a turn in the lanes, after which it offers the core to others. Who offers it
 /// sooner than its slice is over gives up the rest.

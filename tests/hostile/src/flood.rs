@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use souk_load::generator::Connection;
 
 /// Nobody waits longer for one answer: above every deadline of the scenarios.
@@ -62,7 +63,7 @@ impl Flood {
     /// `clients` requests in flight, each followed by the next as soon as it is answered.
     pub fn start<R>(address: &str, clients: usize, request: R) -> Flood
     where
-        R: Fn() -> Vec<u8> + Send + Sync + 'static,
+        R: Fn() -> Bytes + Send + Sync + 'static,
     {
         let (stop, ok) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (stopped, counted) = (stop.clone(), ok.clone());
@@ -115,7 +116,7 @@ impl Drop for Flood {
     }
 }
 
-async fn one<R: Fn() -> Vec<u8>>(
+async fn one<R: Fn() -> Bytes>(
     address: String,
     request: Arc<R>,
     stop: Arc<AtomicBool>,

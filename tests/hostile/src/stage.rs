@@ -1,8 +1,10 @@
 //! Sets a scenario up over REST, as the company would: connector, source, connection, product.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use souk_load::generator;
 use souk_tests::{Answer, Company, TestHost};
@@ -21,6 +23,8 @@ pub struct Stage {
     product: Option<String>,
     /// Components to upload, one after the other.
     uploads: Vec<Vec<u8>>,
+    /// The requests that upload them.
+    upload_requests: OnceLock<Vec<Bytes>>,
     uploaded: AtomicU32,
     _server: Option<Server>,
 }
@@ -44,6 +48,7 @@ impl Stage {
             connection: None,
             product: None,
             uploads: Vec::new(),
+            upload_requests: OnceLock::new(),
             uploaded: AtomicU32::new(0),
             _server: None,
             scenario,
@@ -259,20 +264,30 @@ impl Stage {
     }
 
     /// The next request of a flood, as bytes.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Bytes {
         if !self.uploads.is_empty() {
             let number = self.uploaded.fetch_add(1, Ordering::Relaxed) as usize;
-            let wasm = &self.uploads[number % self.uploads.len()];
-            let path = self.company.path("/connectors");
-            let head = format!(
-                "POST {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {}\r\ncontent-type: application/wasm\r\ncontent-length: {}\r\n\r\n",
-                self.company.key,
-                wasm.len()
-            );
-            return [head.as_bytes(), wasm].concat();
+            // Made once: megabytes that are copied for each request would cost company A as much as sending them.
+            let requests = self.upload_requests.get_or_init(|| {
+                self.uploads
+                    .iter()
+                    .map(|wasm| self.upload_request(wasm))
+                    .collect()
+            });
+            return requests[number % requests.len()].clone();
         }
         let (method, path, body) = self.request();
-        generator::request(method, &path, &[("x-api-key", self.key())], &body)
+        generator::request(method, &path, &[("x-api-key", self.key())], &body).into()
+    }
+
+    fn upload_request(&self, wasm: &[u8]) -> Bytes {
+        let path = self.company.path("/connectors");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {}\r\ncontent-type: application/wasm\r\ncontent-length: {}\r\n\r\n",
+            self.company.key,
+            wasm.len()
+        );
+        [head.as_bytes(), wasm].concat().into()
     }
 
     /// Asks once, by the company's own hand.

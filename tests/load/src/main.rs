@@ -53,6 +53,8 @@ enum Mode {
 /// One way to answer one query.
 struct Competitor {
     name: &'static str,
+    /// The process that answers.
+    process: u32,
     address: String,
     requests: Vec<Vec<u8>>,
 }
@@ -97,7 +99,7 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let prepared = runtime.block_on(prepare(options.other.clone()))?;
     println!(
-        "{:<16} {:>7}  requests a second, median latency, and ratio to the first line of each group (median of rounds)",
+        "{:<16} {:>7}  requests a second, median latency, processor time of the server for a request, and ratios to the first line of each group (median of rounds)",
         "query", "clients"
     );
     for (query, competitors) in &prepared.races {
@@ -139,13 +141,19 @@ fn measure(
     let slice = Duration::from_millis(options.slice_ms);
     let mut rates = vec![Vec::new(); competitors.len()];
     let mut latencies = vec![Vec::new(); competitors.len()];
+    let mut costs = vec![Vec::new(); competitors.len()];
     for round in 0..options.rounds.max(2) {
         for turn in 0..competitors.len() {
             let index = (turn + round) % competitors.len();
             let competitor = competitors[index];
+            let before = processor_time(competitor.process);
             let run = generator::run(&competitor.address, &competitor.requests, clients, slice)
                 .with_context(|| format!("{} on {query}", competitor.name))?;
+            let used = processor_time(competitor.process).saturating_sub(before);
             if round > 0 {
+                // The warm-up is in both.
+                let requests = run.requests_per_second * slice.as_secs_f64();
+                costs[index].push(used.as_secs_f64() * 1e6 / requests);
                 rates[index].push(run.requests_per_second);
                 latencies[index].push(run.median_us);
             }
@@ -162,14 +170,33 @@ fn measure(
             )
         };
         let (rate_ratio, latency_ratio) = (ratio(&rates), ratio(&latencies));
+        let cost_ratio = ratio(&costs);
         println!(
-            "{query:<16} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio:>5.2}x   latency {latency_ratio:>5.2}x",
+            "{query:<16} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio:>5.2}x   latency {latency_ratio:>5.2}x   processor {:>6.1} us {cost_ratio:>5.2}x",
             competitor.name,
             median(&mut rates[index]),
             median(&mut latencies[index]),
+            median(&mut costs[index]),
         );
     }
     Ok(())
+}
+
+/// What a process has used so far on all its threads. Unlike the clock on the wall it does not count what others take of the machine.
+#[allow(unsafe_code)]
+fn processor_time(process: u32) -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: both functions are given valid places to write to; a process that is gone leaves zero.
+    unsafe {
+        let mut clock = 0;
+        if libc::clock_getcpuclockid(process as libc::pid_t, &mut clock) == 0 {
+            libc::clock_gettime(clock, &mut time);
+        }
+    }
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// What runs while it is measured. The cluster ends after those that use it.
@@ -206,6 +233,7 @@ async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
                     .zip(["souk", "other souk"])
                     .map(|(market, name)| Competitor {
                         name,
+                        process: market.process,
                         address: market.address.clone(),
                         requests: market.owner(query),
                     }),
@@ -216,6 +244,7 @@ async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
                     .zip(["souk, charged", "other souk, charged"])
                     .map(|(market, name)| Competitor {
                         name,
+                        process: market.process,
                         address: market.address.clone(),
                         requests: market.charged(query),
                     }),
@@ -248,6 +277,7 @@ fn natives_for(query: &str, [pooled, local, sqlite]: &[Native; 3]) -> Vec<Compet
     };
     let competitor = |(name, native): (&'static str, &Native)| Competitor {
         name,
+        process: native.process.id(),
         address: native.address.clone(),
         requests: requests.clone(),
     };

@@ -21,6 +21,8 @@ pub const QUERIES: [&str; 9] = [
 
 pub struct Market {
     pub address: String,
+    /// The host.
+    pub process: u32,
     seller: String,
     owner_key: String,
     buyer_key: String,
@@ -100,6 +102,7 @@ impl Market {
         let label = seller.asset(&nothing, label).await;
         seller.publish(&label, 1).await;
         Market {
+            process: host.pid(),
             address: host.base_url.trim_start_matches("http://").to_owned(),
             seller: seller.id.clone(),
             owner_key: seller.key.clone(),
