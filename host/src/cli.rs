@@ -319,7 +319,7 @@ pub struct Options {
     )]
     pub company_sessions: Option<u32>,
 
-    /// Requests to one company's sources in flight at once, waiting ones included [default: 512].
+    /// Requests in flight at once to one company's sources, waiting ones included, and of one company's keys [default: 512].
     #[arg(
         long,
         env = "SOUK_COMPANY_CALLS",

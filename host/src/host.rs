@@ -106,6 +106,7 @@ impl Host {
                 kept_answer_bytes_max: settings.kept_answer_bytes_max,
                 trust_proxy: settings.trust_proxy.clone(),
                 unread_bytes_max: settings.unread_bytes_max,
+                company_calls_max: settings.quota.calls as u32,
                 company_upload_bytes_max: settings.company_upload_bytes_max,
                 upload_bytes_max: settings.upload_bytes_max,
             },

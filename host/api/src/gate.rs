@@ -86,7 +86,10 @@ pub async fn pass(
         true => Some(
             state
                 .limiter()
-                .enter(principal.buckets())
+                .enter(
+                    principal.buckets(),
+                    (principal.unread(), state.settings().company_calls_max),
+                )
                 .ok_or_else(|| Problem::busy(1))?,
         ),
         false => None,

@@ -3,6 +3,7 @@
 //! A key's buckets hang on its cached record, so that a call costs a few atomic operations and no map. Knows no HTTP. Windows begin
 //! empty with the host; hosts that share a store count each for itself.
 
+use crate::unread::Tally;
 use parking_lot::Mutex;
 use souk_domain::ids::KeyId;
 use std::collections::HashMap;
@@ -212,12 +213,14 @@ fn binding(key: Standing, operation: Standing) -> (Standing, Scope) {
 /// A place among the calls in flight; dropping it frees it.
 pub struct InFlight {
     buckets: Arc<KeyBuckets>,
+    company: Arc<Tally>,
     limiter: Arc<Limiter>,
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.buckets.in_flight.fetch_sub(1, Relaxed);
+        self.company.end_call();
         self.limiter.load.fetch_sub(1, Relaxed);
     }
 }
@@ -310,15 +313,24 @@ impl Limiter {
         act(shard.entry(address).or_default())
     }
 
-    /// A place among the calls of a key that are in flight.
-    pub fn enter(self: &Arc<Self>, buckets: &Arc<KeyBuckets>) -> Option<InFlight> {
+    /// A place among the calls in flight of a key, and of its company whatever its number of keys.
+    pub fn enter(
+        self: &Arc<Self>,
+        buckets: &Arc<KeyBuckets>,
+        (company, calls_max): (&Arc<Tally>, u32),
+    ) -> Option<InFlight> {
         if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX {
+            buckets.in_flight.fetch_sub(1, Relaxed);
+            return None;
+        }
+        if !company.begin_call(calls_max) {
             buckets.in_flight.fetch_sub(1, Relaxed);
             return None;
         }
         self.load.fetch_add(1, Relaxed);
         Some(InFlight {
             buckets: buckets.clone(),
+            company: company.clone(),
             limiter: self.clone(),
         })
     }
@@ -352,6 +364,8 @@ pub fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unread::Unread;
+    use souk_domain::ids::CompanyId;
 
     const NOW: u32 = 1_700_000_000;
 
@@ -551,11 +565,30 @@ mod tests {
     fn calls_in_flight_are_bounded_per_key() {
         let limiter = Arc::new(Limiter::new(0, 1));
         let buckets = limiter.key(&KeyId::generate(), NOW);
+        let company = Unread::default().company(&CompanyId::generate());
         let mut held: Vec<_> = (0..IN_FLIGHT_MAX)
-            .map(|_| limiter.enter(&buckets).unwrap())
+            .map(|_| limiter.enter(&buckets, (&company, 1_000)).unwrap())
             .collect();
-        assert!(limiter.enter(&buckets).is_none());
+        assert!(limiter.enter(&buckets, (&company, 1_000)).is_none());
         held.pop();
-        assert!(limiter.enter(&buckets).is_some());
+        assert!(limiter.enter(&buckets, (&company, 1_000)).is_some());
+    }
+
+    /// Another key of the same company does not find room that there is not, and leaves none taken when it is refused.
+    #[test]
+    fn calls_in_flight_are_bounded_per_company() {
+        let limiter = Arc::new(Limiter::new(0, 1));
+        let companies = Unread::default();
+        let [one, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
+        let [first, second] = [(); 2].map(|()| limiter.key(&KeyId::generate(), NOW));
+        let mut held: Vec<_> = (0..3)
+            .map(|_| limiter.enter(&first, (&one, 3)).unwrap())
+            .collect();
+        for _ in 0..2 * IN_FLIGHT_MAX {
+            assert!(limiter.enter(&second, (&one, 3)).is_none());
+        }
+        assert!(limiter.enter(&second, (&other, 3)).is_some());
+        held.pop();
+        assert!(limiter.enter(&second, (&one, 3)).is_some());
     }
 }

@@ -44,6 +44,8 @@ pub struct Settings {
     pub trust_proxy: Vec<IpNet>,
     /// Bytes of answers that one company's clients may leave unread before it gets no new ones.
     pub unread_bytes_max: u64,
+    /// Calls of one company's keys in flight that run a connector.
+    pub company_calls_max: u32,
     /// Bytes that the uploads of one company may hold in memory, and those of all.
     pub company_upload_bytes_max: u64,
     pub upload_bytes_max: u64,
@@ -284,6 +286,7 @@ mod tests {
             trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
             kept_answer_bytes_max: 1,
             unread_bytes_max: 1,
+            company_calls_max: 1,
             company_upload_bytes_max: 1,
             upload_bytes_max: 1,
         };

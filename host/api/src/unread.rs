@@ -13,7 +13,7 @@ use souk_domain::ids::CompanyId;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 /// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
@@ -28,9 +28,11 @@ pub struct Unread {
     all: Arc<AtomicU64>,
 }
 
-/// What one company has not read.
+/// What one company has not read, and what it has in flight.
 pub struct Tally {
     bytes: AtomicU64,
+    /// Of all its keys, that run a connector.
+    calls: AtomicU32,
     all: Arc<AtomicU64>,
 }
 
@@ -44,6 +46,7 @@ impl Unread {
         let tally = || {
             Arc::new(Tally {
                 bytes: AtomicU64::new(0),
+                calls: AtomicU32::new(0),
                 all: self.all.clone(),
             })
         };
@@ -58,6 +61,19 @@ impl Unread {
 impl Tally {
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
+    }
+
+    /// Counts one more call in flight, if there are fewer than `calls_max`.
+    pub fn begin_call(&self, calls_max: u32) -> bool {
+        let is_begun = self.calls.fetch_add(1, Relaxed) < calls_max;
+        if !is_begun {
+            self.end_call();
+        }
+        is_begun
+    }
+
+    pub fn end_call(&self) {
+        self.calls.fetch_sub(1, Relaxed);
     }
 }
 

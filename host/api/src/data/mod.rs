@@ -239,6 +239,7 @@ mod tests {
             kept_answer_bytes_max: 1 << 20,
             trust_proxy: Vec::new(),
             unread_bytes_max: 1,
+            company_calls_max: 1,
             company_upload_bytes_max: 1,
             upload_bytes_max: 1,
         }

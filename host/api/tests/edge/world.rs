@@ -124,6 +124,7 @@ impl World {
             kept_answer_bytes_max,
             trust_proxy: Vec::new(),
             unread_bytes_max: 1 << 20,
+            company_calls_max: 512,
             company_upload_bytes_max: 4 << 20,
             upload_bytes_max: 8 << 20,
         };
