@@ -12,7 +12,7 @@ use souk_load::generator::{self, Connection, Measured};
 
 use crate::Options;
 
-/// What the issue asks for while B's work is honest computing, and while its requests fail.
+/// What is asked for while B's requests are answered, by honest computing at the most, and while they fail.
 const HONEST: Bounds = Bounds {
     throughput_min: 0.45,
     p99_max: 3.0,
@@ -136,7 +136,13 @@ pub fn line(build: &str, scenario: &Scenario, rounds: &[Round], usage: &(Usage, 
     let throughput = of(&|round| ratio(rate(&round.with.0), rate(&round.alone.0)));
     let p99_ratio = of(&|round| ratio(p99(&round.with.0), p99(&round.alone.0)));
     let health = of(&|round| round.with.1.p99_us());
-    let bounds = match is_honest(scenario) {
+    let mut statuses = Tally::default();
+    for (status, count) in rounds.iter().flat_map(|round| &round.with.2.statuses) {
+        *statuses.statuses.entry(*status).or_default() += count;
+    }
+    // A guest may mean ill and yet do what it is asked for.
+    let succeeds = statuses.of(200) * 2 > statuses.answers();
+    let bounds = match succeeds || is_honest(scenario) {
         true => HONEST,
         false => HOSTILE,
     };
@@ -147,10 +153,6 @@ pub fn line(build: &str, scenario: &Scenario, rounds: &[Round], usage: &(Usage, 
         rounds.iter().any(|round| round.with.0.failed > 0),
     ];
     let missed = missed.into_iter().filter(|missed| *missed).count();
-    let mut statuses = Tally::default();
-    for (status, count) in rounds.iter().flat_map(|round| &round.with.2.statuses) {
-        *statuses.statuses.entry(*status).or_default() += count;
-    }
     let failed: u64 = rounds.iter().map(|round| round.with.0.failed).sum();
     let (before, after) = usage;
     println!(
