@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use bytes::Bytes;
 use serde_json::json;
 use souk_hostile::flood::Flood;
 use souk_hostile::scenarios::{self, Scenario, Source};
@@ -119,7 +120,8 @@ async fn traders(
         .map(|(number, (company, _))| {
             let asset = &assets[(number + 1) % assets.len()];
             let path = company.path(&format!("/assets/{asset}/execute"));
-            let request = generator::request("POST", &path, &[("x-api-key", &company.key)], "{}");
+            let request: Bytes =
+                generator::request("POST", &path, &[("x-api-key", &company.key)], "{}").into();
             let address = watched.host.base_url.trim_start_matches("http://");
             let flood = Flood::start(address, HONEST_IN_FLIGHT, move || request.clone());
             Trader { company, flood }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
+use bytes::Bytes;
 use serde_json::json;
 use souk_hostile::components::marked;
 use souk_hostile::flood::Flood;
@@ -89,7 +90,8 @@ async fn swaps(
 ) -> anyhow::Result<()> {
     upload(platform, SECOND, false).await;
     let path = company.path(&format!("/assets/{asset}/execute"));
-    let request = generator::request("POST", &path, &[("x-api-key", &company.key)], "{}");
+    let request: Bytes =
+        generator::request("POST", &path, &[("x-api-key", &company.key)], "{}").into();
     let address = watched.host.base_url.trim_start_matches("http://");
     let flood = Flood::start(address, CLIENTS, move || request.clone());
     for swap in 0..swaps {
