@@ -181,6 +181,8 @@ async fn an_idle_session_makes_room_for_another_data_connection() {
         "{fault:?} after {:?}",
         begun.elapsed()
     );
+    // Its caller is told at the deadline, and the session ends when it has been told.
+    wait_until(|| sandbox.connectors()[0].sessions.open == 0).await;
     ping(&sources[1]).await.unwrap();
 }
 

@@ -50,6 +50,9 @@ const JOIN_AGE_US: u64 = 2_000;
 /// Requests in flight on one session. More gain nothing: the wire is full long before.
 const DEPTH_MAX: usize = 64;
 
+/// How long after its last request a company still counts as one that others must not keep waiting.
+const OF_LATE_US: u64 = 2_000_000;
+
 /// A connector that fails is logged this often for each data connection.
 const LOG_PACE_US: u64 = 10_000_000;
 
@@ -606,6 +609,17 @@ impl Pool {
                 let what = "this company's connectors use their memory";
                 self.tenant.exhausted(MEMORY_EXHAUSTED, what)
             }
+        }
+    }
+
+    /// The guests' calls are long: they go on in the lanes, if anybody else has been here of late.
+    pub fn make_way(&self) {
+        let now_us = self.shared.micros(Instant::now());
+        let since_us = now_us.saturating_sub(OF_LATE_US);
+        let serves_others =
+            |pool: &Pool| !self.is_sibling(pool) && pool.used_us.load(Ordering::Relaxed) > since_us;
+        if self.shared.pools.any(serves_others) {
+            self.pressure.leave(now_us);
         }
     }
 

@@ -135,6 +135,11 @@ impl Pools {
             .collect()
     }
 
+    pub fn any(&self, is: impl Fn(&Pool) -> bool) -> bool {
+        let by_connection = self.by_connection.read();
+        by_connection.values().flatten().any(|pool| is(pool))
+    }
+
     /// The keeper's round.
     pub fn sweep(&self, now: Instant) {
         let mut forgettable = false;

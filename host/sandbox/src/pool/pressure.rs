@@ -1,6 +1,6 @@
 //! Which data connections compute too much to do it on the workers: their guests' calls run in the compute lanes
 //! from the beginning, for a while. Learnt from how many of their inline calls met a tick of the engine's
-//! clock, which costs short calls nothing.
+//! clock, which costs short calls nothing. A company that has the host to itself stays where it is fastest.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -44,6 +44,11 @@ impl Pressure {
         self.lane(now_us, LANED_LONG);
     }
 
+    /// Calls are long, and somebody else would have to wait for them.
+    pub fn leave(&self, now_us: u64) {
+        self.lane(now_us, LANED);
+    }
+
     fn lane(&self, now_us: u64, time: Duration) {
         let until_us = now_us + time.as_micros() as u64;
         self.laned_until_us.fetch_max(until_us, Ordering::Relaxed);
@@ -51,19 +56,21 @@ impl Pressure {
 }
 
 impl Sampled {
-    /// Notes an inline call; whether it met a tick decides what is done with the next ones.
+    /// Notes an inline call. Returns whether calls have been long of late, once for each time that this is known.
     #[inline]
-    pub fn call(&mut self, met_tick: bool, pressure: &Pressure, now_us: impl FnOnce() -> u64) {
+    pub fn are_long(&mut self, met_tick: bool) -> bool {
         self.calls += 1;
-        if met_tick {
-            self.ticks += 1;
-            if self.ticks >= TICKS_MIN && self.ticks * CALLS_PER_TICK > self.calls {
-                *self = Sampled::default();
-                pressure.lane(now_us(), LANED);
+        let is_known = match met_tick {
+            true => {
+                self.ticks += 1;
+                self.ticks >= TICKS_MIN && self.ticks * CALLS_PER_TICK > self.calls
             }
-        } else if self.calls >= CALLS_MAX {
+            false => false,
+        };
+        if is_known || self.calls >= CALLS_MAX {
             *self = Sampled::default();
         }
+        is_known
     }
 }
 
@@ -71,19 +78,22 @@ impl Sampled {
 mod tests {
     use super::*;
 
-    /// Calls that meet a tick now and then stay on the workers; those that mostly do leave for a while.
+    /// Calls that meet a tick now and then are short; those that do every fifth time are long.
     #[test]
-    fn long_calls_leave_the_workers() {
-        let pressure = Pressure::default();
+    fn long_calls_are_known_by_their_ticks() {
         let mut quick = Sampled::default();
-        for call in 0..100_000 {
-            quick.call(call % 50 == 0, &pressure, || 1);
-        }
-        assert!(!pressure.is_laned(|| 1));
+        assert!(!(0..100_000).any(|call| quick.are_long(call % 50 == 0)));
         let mut slow = Sampled::default();
-        for call in 0..200 {
-            slow.call(call % 5 == 0, &pressure, || 1);
-        }
+        let known = (0..400).filter(|call| slow.are_long(call % 5 == 0)).count();
+        assert_eq!(known, 10);
+    }
+
+    /// Those that are long leave for a while, those that were cut off for longer.
+    #[test]
+    fn connections_leave_for_a_while() {
+        let pressure = Pressure::default();
+        assert!(!pressure.is_laned(|| 1));
+        pressure.leave(1);
         assert!(pressure.is_laned(|| 1));
         assert!(!pressure.is_laned(|| LANED.as_micros() as u64 + 2));
         pressure.cut_off(1);

@@ -94,9 +94,9 @@ impl DirectorySession {
         let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
         let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
         if inline {
-            let now_us = || pool.shared.micros(now);
-            self.sampled
-                .call(!call.is_finished(), &pool.pressure, now_us);
+            if self.sampled.are_long(!call.is_finished()) {
+                pool.make_way();
+            }
         }
         let waited = tokio::select! {
             biased;

@@ -336,8 +336,9 @@ impl WireSession {
         if met_tick {
             pool.tenant.computed(TICK.as_micros() as u64);
         }
-        let now_us = || pool.shared.micros(Instant::now());
-        self.sampled.call(met_tick, &pool.pressure, now_us);
+        if self.sampled.are_long(met_tick) {
+            pool.make_way();
+        }
     }
 
     /// Submits what the pool has given, and looks after those whose caller has gone.
