@@ -86,8 +86,9 @@ async fn a_bad_connector_is_blamed_and_replaced() {
                 (Blame::Connector, kind),
                 "{engine}, {statement}: {fault:?}"
             );
+            // A quarter of a second of processor time, of which a loaded machine gives a lane little.
             assert!(
-                begun.elapsed() < Duration::from_secs(5),
+                begun.elapsed() < Duration::from_secs(60),
                 "{engine} took {:?}",
                 begun.elapsed()
             );

@@ -625,9 +625,12 @@ impl Pool {
 
     /// Why a request has waited in the queue until its deadline.
     pub fn waited(&self) -> Fault {
+        let state = self.state.lock();
+        let has_session = !state.sessions.is_empty() || state.opening > 0;
+        drop(state);
         match self.is_short() {
-            Some(short) => self.shortage(short),
-            None => timed_out(),
+            Some(short) if !has_session => self.shortage(short),
+            _ => timed_out(),
         }
     }
 
