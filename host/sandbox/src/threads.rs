@@ -5,9 +5,9 @@ use std::time::Duration;
 /// A slice of a thread that serves others, as all of the host do but the lanes: where it wakes up it takes the core from
 /// whoever has a longer one.
 pub const PROMPT: Duration = Duration::from_micros(100);
-/// A slice of a thread that computes: as long as a turn in the lanes, after which it offers the core to others. Who offers it
-/// sooner than its slice is over gives up the rest.
-pub const PATIENT: Duration = crate::engine::TICK;
+/// A slice of a thread that computes. A turn in the lanes is several of them, and offers the core to others at its end: who
+/// does that gives up what is left of its slice, which therefore is not a long one.
+pub const PATIENT: Duration = Duration::from_micros(200);
 
 /// Processor time of this thread.
 #[allow(unsafe_code)]
