@@ -12,7 +12,7 @@ use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::idempotency;
-use souk_store::{Cache, Change, Db, StoreError, Topic};
+use souk_store::{Cache, Db, StoreError, Topic};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -127,16 +127,10 @@ impl ApiState {
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,
-            |change: &Change, _: &KeyDigest, principal: &Principal| match change {
-                Change::One {
-                    topic: Topic::Key,
-                    id,
-                } => principal.key().id.as_str() == id,
-                Change::One {
-                    topic: Topic::Company,
-                    id,
-                } => principal.company().as_str() == id,
-                _ => false,
+            [Topic::Key, Topic::Company],
+            |_: &KeyDigest, principal: &Principal| {
+                let (key, company) = (&principal.key().id, principal.company());
+                [key.as_str().into(), company.as_str().into()]
             },
         );
         let uploads = Arc::new(Uploads::new(

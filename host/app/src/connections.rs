@@ -23,7 +23,7 @@ use souk_domain::ids::{CompanyId, ConnectionId, UserId};
 use souk_sandbox::{EngineInfo, Fault, FaultKind};
 use souk_store::connections::{Connection, Written};
 use souk_store::sealing::SealError;
-use souk_store::{StoreError, Topic, Write, connections, files, reference, users};
+use souk_store::{StoreError, Write, connections, files, reference, users};
 
 use crate::App;
 use crate::connectors;
@@ -132,7 +132,6 @@ pub async fn change(
     if !done {
         return Err(ConnectionError::Lost);
     }
-    tx.touch(Topic::Connection, id.as_str());
     let after = connections::get(&mut tx, company, id).await?;
     tx.commit().await?;
     if retest {
@@ -156,7 +155,6 @@ pub async fn delete(
     if assets + endpoints > 0 {
         return Err(ConnectionError::InUse { assets, endpoints });
     }
-    tx.touch(Topic::Connection, id.as_str());
     tx.commit().await?;
     app.sandbox.forget(company.as_str(), id.as_str());
     Ok(())

@@ -21,8 +21,8 @@ use souk_store::connectors::{self, Choice, PLATFORM};
 use souk_store::{Change, Db, StoreError, Topic};
 use tokio::sync::Notify;
 
-pub(crate) use engines::serving;
 pub use engines::{Engines, engines};
+pub(crate) use engines::{SERVING, serving, serving_ids};
 pub use souk_sandbox::{ConnectorInfo, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
 
@@ -240,7 +240,6 @@ pub async fn remove(
         )));
     }
     connectors::forget_previous(&mut tx, text, name, version).await?;
-    tx.touch(Topic::Connector, text);
     tx.commit().await?;
     app.connectors
         .stored
@@ -378,7 +377,6 @@ async fn remember(
     };
     let mut tx = app.db.write().await?;
     connectors::choose(&mut tx, &choice).await?;
-    tx.touch(Topic::Connector, scope_text(scope));
     tx.commit().await?;
     Ok(())
 }

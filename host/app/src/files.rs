@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_store::files::File;
-use souk_store::{StoreError, Topic, connections, files};
+use souk_store::{StoreError, connections, files};
 
 use crate::App;
 
@@ -117,9 +117,6 @@ where
     }
     let users = connections::using_file(&mut tx, company, name).await?;
     connections::bump(&mut tx, company, &users).await?;
-    for id in &users {
-        tx.touch(Topic::Connection, id.as_str());
-    }
     tx.commit().await?;
     drop(room);
     guard.keep();

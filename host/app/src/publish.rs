@@ -9,7 +9,7 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::{Topic, assets, endpoints};
+use souk_store::{assets, endpoints};
 
 use crate::App;
 use crate::execute::{self, Sample};
@@ -61,7 +61,6 @@ pub async fn asset(
     if !published {
         return Err(Unpublished::Changed);
     }
-    tx.touch(Topic::Asset, id.as_str());
     tx.commit().await.map_err(Refusal::from)?;
     Ok(())
 }
@@ -99,7 +98,6 @@ pub async fn endpoint(
     if !published {
         return Err(Unpublished::Changed);
     }
-    tx.touch(Topic::Endpoint, id.as_str());
     tx.commit().await.map_err(Refusal::from)?;
     Ok(())
 }
@@ -153,7 +151,6 @@ pub(crate) async fn keep_tested_asset(
             serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
         let mut tx = app.db.write().await?;
         assets::keep_sample(&mut tx, &asset.row.id, asset.row.updated_at, &sample).await?;
-        tx.touch(Topic::Asset, asset.row.id.as_str());
         tx.commit().await?;
         Ok::<_, Refusal>(())
     };
@@ -174,7 +171,6 @@ pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested
         let mut tx = app.db.write().await?;
         let now = app.clock.now();
         endpoints::keep_sample(&mut tx, &row.id, row.updated_at, &sample, now).await?;
-        tx.touch(Topic::Endpoint, row.id.as_str());
         tx.commit().await?;
         Ok::<_, Refusal>(())
     };

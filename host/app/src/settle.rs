@@ -16,7 +16,7 @@ use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, Answer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
-use souk_store::{Cache, Change, Db, Topic};
+use souk_store::{Cache, Db, Topic};
 
 use crate::App;
 use crate::failure::Refusal;
@@ -59,30 +59,16 @@ pub enum Standing {
     Former(PurchaseStatus),
 }
 
-/// `company/product`.
+/// By [`purchases::standing`].
 pub type Standings = Cache<String, Standing>;
 
 pub fn standings(db: &Db) -> Standings {
-    Cache::new(db, STANDINGS_MAX, |change, _, standing: &Standing| {
-        match (change, standing) {
-            (
-                Change::One {
-                    topic: Topic::Purchase,
-                    id,
-                },
-                Standing::Buyer(purchase),
-            ) => purchase.as_str() == id,
-            // A new purchase is of somebody who was none before, and its id does not say of whom.
-            (
-                Change::One {
-                    topic: Topic::Purchase,
-                    ..
-                },
-                _,
-            ) => true,
-            _ => false,
-        }
-    })
+    Cache::new(
+        db,
+        STANDINGS_MAX,
+        [Topic::Purchase],
+        |standing: &String, _| [standing.as_str().into()],
+    )
 }
 
 pub(crate) async fn standing(
@@ -103,7 +89,7 @@ pub(crate) async fn standing(
         )
     };
     app.standings
-        .get_or_load(format!("{company}/{product}"), load)
+        .get_or_load(purchases::standing(company.as_str(), product), load)
         .await
 }
 

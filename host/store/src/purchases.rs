@@ -104,7 +104,10 @@ pub async fn implicit(
         .await?
         .ok_or(StoreError::NotFound)?;
     if inserted.rows_affected() > 0 {
-        write.touch(Topic::Purchase, &id);
+        write.touch(
+            Topic::Purchase,
+            standing(new.buyer.as_str(), new.product.id()),
+        );
         events::emit(write, &events::purchase_created(&purchase, now)).await?;
     }
     Ok(purchase)
@@ -133,7 +136,10 @@ pub async fn renew(
     if renewed.rows_affected() == 0 {
         return Ok(None);
     }
-    write.touch(Topic::Purchase, id);
+    write.touch(
+        Topic::Purchase,
+        standing(new.buyer.as_str(), new.product.id()),
+    );
     let purchase = get(write, new.buyer, id).await?;
     if let Some(purchase) = &purchase {
         events::emit(write, &events::purchase_created(purchase, now)).await?;
@@ -303,12 +309,14 @@ pub async fn list(
 
 /// Notes the endpoint key that was provisioned for a purchase.
 pub async fn set_key(write: &mut Write, id: &PurchaseId, key: &KeyId) -> Result<(), StoreError> {
-    sqlx::query("UPDATE purchases SET endpoint_key_id = $2 WHERE purchase_id = $1")
-        .bind(id.as_str())
-        .bind(key.as_str())
-        .execute(&mut **write)
-        .await?;
-    write.touch(Topic::Purchase, id);
+    let changed = sqlx::query(
+        "UPDATE purchases SET endpoint_key_id = $2 WHERE purchase_id = $1 RETURNING company_id, product_id",
+    )
+    .bind(id.as_str())
+    .bind(key.as_str())
+    .fetch_optional(&mut **write)
+    .await?;
+    touch_changed(write, changed)?;
     Ok(())
 }
 
@@ -319,16 +327,30 @@ pub async fn set_status(
     from: PurchaseStatus,
     to: PurchaseStatus,
 ) -> Result<bool, StoreError> {
-    let done = sqlx::query(
-        "UPDATE purchases SET status = $3 WHERE purchase_id = $1 AND status IN ($2, $3)",
+    let changed = sqlx::query(
+        "UPDATE purchases SET status = $3 WHERE purchase_id = $1 AND status IN ($2, $3) RETURNING company_id, product_id",
     )
     .bind(id.as_str())
     .bind(from.as_str())
     .bind(to.as_str())
-    .execute(&mut **write)
+    .fetch_optional(&mut **write)
     .await?;
-    write.touch(Topic::Purchase, id);
-    Ok(done.rows_affected() == 1)
+    touch_changed(write, changed)
+}
+
+/// False: no row was changed.
+fn touch_changed(write: &mut Write, changed: Option<AnyRow>) -> Result<bool, StoreError> {
+    let Some(row) = changed else {
+        return Ok(false);
+    };
+    let (buyer, product) = (row.text("company_id")?, row.text("product_id")?);
+    write.touch(Topic::Purchase, standing(&buyer, &product));
+    Ok(true)
+}
+
+/// The id under which a purchase is announced: of a company and a product, so that whoever has found none yet is told of the first one.
+pub fn standing(buyer: &str, product: &str) -> String {
+    format!("{buyer}/{product}")
 }
 
 fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {

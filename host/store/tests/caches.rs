@@ -10,11 +10,9 @@ use std::time::Duration;
 use support::{company, open, postgres, sqlite, stores};
 
 fn handles(db: &Db) -> Cache<CompanyId, String> {
-    Cache::new(
-        db,
-        100,
-        |change, id: &CompanyId, _| matches!(change, Change::One { topic: Topic::Company, id: changed } if changed == id.as_str()),
-    )
+    Cache::new(db, 100, [Topic::Company], |id: &CompanyId, _: &String| {
+        [id.as_str().into()]
+    })
 }
 
 async fn cached_handle(db: &Db, cache: &Cache<CompanyId, String>, id: &CompanyId) -> String {

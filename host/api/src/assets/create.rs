@@ -47,7 +47,6 @@ pub async fn create_asset(
         .await
         {
             Ok(()) => {
-                write.touch(souk_store::Topic::Asset, id.as_str());
                 write.commit().await?;
                 break;
             }

@@ -2,7 +2,7 @@ use crate::{ApiState, Caller, Deleted, Operation, Param, ParamKind, Path, Proble
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{Topic, assets, purchases};
+use souk_store::{assets, purchases};
 
 const FORCE: Param = Param {
     name: "force",
@@ -39,7 +39,6 @@ pub async fn delete_asset(
     if !assets::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
         return Err(super::not_found(&id));
     }
-    write.touch(Topic::Asset, id.as_str());
     write.commit().await?;
     Ok(Deleted)
 }

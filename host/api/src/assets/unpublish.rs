@@ -4,7 +4,7 @@ use axum::extract::State;
 use souk_app::publish::later;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{Topic, assets, prices};
+use souk_store::{assets, prices};
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_asset",
@@ -27,7 +27,6 @@ pub async fn unpublish_asset(
         "published" => {
             let now = later(before.updated_at, caller.now());
             assets::set_status(&mut write, caller.company(), &id, "unpublished", now).await?;
-            write.touch(Topic::Asset, id.as_str());
         }
         "unpublished" => {}
         status => {

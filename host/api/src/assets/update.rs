@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use souk_app::publish::{asset_sample_holds, later};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{StoreError, Topic, assets, prices};
+use souk_store::{StoreError, assets, prices};
 
 pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{company_id}/assets/{asset_id}")
     .about("Assets", "Change an asset")
@@ -57,7 +57,6 @@ pub async fn update_asset(
         Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
         Err(error) => return Err(error.into()),
     }
-    write.touch(Topic::Asset, id.as_str());
     let after = super::find(&mut write, caller.company(), &id).await?;
     let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
     write.commit().await?;

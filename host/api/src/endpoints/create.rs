@@ -5,7 +5,7 @@ use axum::extract::State;
 use souk_domain::ids::EndpointId;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs;
-use souk_store::{StoreError, Topic, endpoints, prices};
+use souk_store::{StoreError, endpoints, prices};
 
 /// Names that many endpoints share; after so many the seller should choose.
 const SLUG_TRIES: u32 = 100;
@@ -50,7 +50,6 @@ pub async fn create_endpoint(
                 if let Some(credits) = credits {
                     super::price::set(&mut write, &caller, id.as_str(), credits).await?;
                 }
-                write.touch(Topic::Endpoint, id.as_str());
                 write.commit().await?;
                 break;
             }

@@ -2,8 +2,8 @@ use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::endpoints;
 use souk_store::keys::{self, Deactivation};
-use souk_store::{Topic, endpoints};
 
 pub const OPERATION: Operation = Operation::delete(
     "delete_endpoint",
@@ -30,7 +30,6 @@ pub async fn delete_endpoint(
         reason_code: Some("other"),
     };
     keys::deactivate_of_endpoint(&mut write, &id, &deactivation).await?;
-    write.touch(Topic::Endpoint, id.as_str());
     write.commit().await?;
     Ok(Deleted)
 }

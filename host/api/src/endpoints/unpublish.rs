@@ -4,7 +4,7 @@ use axum::extract::State;
 use souk_app::publish::later;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{Topic, endpoints, prices};
+use souk_store::{endpoints, prices};
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_endpoint",
@@ -27,7 +27,6 @@ pub async fn unpublish_endpoint(
         "published" => {
             let now = later(before.updated_at, caller.now());
             endpoints::set_status(&mut write, caller.company(), &id, "unpublished", now).await?;
-            write.touch(Topic::Endpoint, id.as_str());
         }
         "unpublished" => {}
         status => {

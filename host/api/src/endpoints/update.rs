@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use souk_app::publish::{endpoint_sample_holds, later};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{StoreError, Topic, endpoints, prices};
+use souk_store::{StoreError, endpoints, prices};
 
 pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}")
     .about("Endpoints", "Change an endpoint")
@@ -61,7 +61,6 @@ pub async fn update_endpoint(
     if let Some(credits) = credits {
         super::price::set(&mut write, &caller, id.as_str(), credits).await?;
     }
-    write.touch(Topic::Endpoint, id.as_str());
     let after = super::find(&mut write, caller.company(), &id).await?;
     let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
     write.commit().await?;

@@ -3,7 +3,8 @@
 use crate::world::World;
 use souk_domain::ids::ConnectionId;
 use souk_sandbox::{Grant, PoolLimits, Source};
-use souk_store::Topic;
+use souk_store::connectors::{self, Choice, PLATFORM};
+use souk_store::db;
 use std::sync::Arc;
 
 /// What is kept of one company's connections outlives another company's change of connectors, and neither its own nor the platform's.
@@ -22,18 +23,23 @@ async fn a_companys_connectors_are_its_own_business() {
         grant: Grant::Directory("/nonexistent".into()),
         limits: PoolLimits::default(),
     });
-    for (changed, stays) in [
+    for (scope, stays) in [
         (other.id.as_str(), true),
         (acme.id.as_str(), false),
-        ("platform", false),
-        // What an older host says.
-        ("fixed-rows", false),
+        (PLATFORM, false),
     ] {
         sources.keep(id.clone(), &source, sources.epoch());
         assert!(sources.get(&id).is_some());
+        let chosen = Choice {
+            scope: scope.to_owned(),
+            name: "fixed-rows".to_owned(),
+            version: "1.0.0".to_owned(),
+            previous_version: None,
+            activated_at: db::now(),
+        };
         let mut write = world.db.write().await.unwrap();
-        write.touch(Topic::Connector, changed);
+        connectors::choose(&mut write, &chosen).await.unwrap();
         write.commit().await.unwrap();
-        assert_eq!(sources.get(&id).is_some(), stays, "{changed}");
+        assert_eq!(sources.get(&id).is_some(), stays, "{scope}");
     }
 }

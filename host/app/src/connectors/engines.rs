@@ -1,10 +1,12 @@
 //! The engines that connectors bring, and the ids that the API knows them by.
 
+use std::sync::Arc;
+
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{EngineInfo, Scope};
-use souk_store::StoreError;
 use souk_store::connectors::PLATFORM;
 use souk_store::reference::{self, StorageEngine};
+use souk_store::{StoreError, Topic};
 
 use super::ConnectorError;
 use crate::App;
@@ -58,6 +60,13 @@ pub(crate) fn serving(
         (_, Some(_)) => None,
         (_, None) => app.sandbox.engine(company.as_str(), slug),
     }
+}
+
+/// Under which topics and ids the connectors are announced that may serve a company: its own, and the platform's.
+pub(crate) const SERVING: [Topic; 2] = [Topic::Connector, Topic::Connector];
+
+pub(crate) fn serving_ids(company: &Arc<str>) -> [Arc<str>; 2] {
+    [company.clone(), PLATFORM.into()]
 }
 
 /// A company that has no connectors sees the platform's.

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
+use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
-use souk_store::{Topic, Write};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 use super::{ConnectorError, engines, key, scope_text, shelf, versions};
@@ -244,7 +244,6 @@ async fn keep(
         return Err(error);
     }
     connectors::insert(&mut tx, &row).await?;
-    tx.touch(Topic::Connector, text);
     // Before the commit: its announcement must find the version known.
     app.connectors
         .stored

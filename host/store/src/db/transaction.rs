@@ -153,8 +153,9 @@ impl Write {
         self.shared
     }
 
-    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed.
-    pub fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
+    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed. Called beside the statement that does it, so
+    /// that no caller can forget.
+    pub(crate) fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
         self.touched.push((topic, id.as_ref().to_owned()));
     }
 
