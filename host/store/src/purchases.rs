@@ -5,12 +5,14 @@
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::events;
+use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
 use souk_domain::products::{Product, ProductType};
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
@@ -108,7 +110,7 @@ pub async fn implicit(
             Topic::Purchase,
             standing(new.buyer.as_str(), new.product.id()),
         );
-        events::emit(write, &events::purchase_created(&purchase, now)).await?;
+        events::emit(write, &created(&purchase, now)).await?;
     }
     Ok(purchase)
 }
@@ -142,7 +144,7 @@ pub async fn renew(
     );
     let purchase = get(write, new.buyer, id).await?;
     if let Some(purchase) = &purchase {
-        events::emit(write, &events::purchase_created(purchase, now)).await?;
+        events::emit(write, &created(purchase, now)).await?;
     }
     Ok(purchase)
 }
@@ -351,6 +353,25 @@ fn touch_changed(write: &mut Write, changed: Option<AnyRow>) -> Result<bool, Sto
 /// The id under which a purchase is announced: of a company and a product, so that whoever has found none yet is told of the first one.
 pub fn standing(buyer: &str, product: &str) -> String {
     format!("{buyer}/{product}")
+}
+
+/// Told to the buyer and to the seller.
+fn created(purchase: &Purchase, now: Timestamp) -> [Event; 2] {
+    let event = |company: &CompanyId| Event {
+        company: company.clone(),
+        kind: EventType::PurchaseCreated,
+        at: now,
+        data: json!({
+            "purchase_id": purchase.id,
+            "company_id": purchase.company_id,
+            "seller_company_id": purchase.seller_id,
+            "product_type": purchase.product_type.as_str(),
+            "product_id": purchase.product_id,
+            "price_credits": purchase.credits,
+            "terms_version": purchase.terms_version,
+        }),
+    };
+    [event(&purchase.company_id), event(&purchase.seller_id)]
 }
 
 fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {

@@ -1,6 +1,6 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
-use super::{Pen, unavailable};
+use super::backlog::Pen;
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, Change, Changes, PurseChange, Topic};
 use crate::error::StoreError;
@@ -38,7 +38,7 @@ impl Session {
 
     fn connection(&mut self) -> Result<&mut AnyConnection, StoreError> {
         self.get_mut()
-            .ok_or_else(|| unavailable("the writer's connection is gone"))
+            .ok_or_else(|| StoreError::unavailable("the writer's connection is gone"))
     }
 
     /// Throws a connection away whose state is in doubt (a commit that failed on a full disk may or may not have left its transaction open).
@@ -200,7 +200,7 @@ impl Write {
         });
         committed
             .await
-            .map_err(|_| unavailable("the host is shutting down"))?
+            .map_err(|_| StoreError::unavailable("the host is shutting down"))?
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 //! Exact because every way in which a buyer's balance changes passes here: charges through the poster, everything else announces what it
 //! credited while its transaction still is the only writer.
 
-use super::{HoldError, Standing};
+use super::standing::{HoldError, Standing};
 use crate::accounts::{self, Account, Level};
 use crate::changes::PurseChange;
 use crate::db::Db;

@@ -38,6 +38,17 @@ pub struct KeyUse {
     pub failed: bool,
 }
 
+impl KeyUse {
+    pub fn new(key: KeyId, route: &'static str, at: Timestamp, failed: bool) -> Self {
+        Self {
+            key,
+            route,
+            at,
+            failed,
+        }
+    }
+}
+
 pub(super) struct Recorder {
     shared: Arc<Shared>,
 }
