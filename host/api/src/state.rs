@@ -152,9 +152,9 @@ impl ApiState {
     /// Frees what a crash left in flight, and from then on forgets kept answers whose time is over. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
-            let mut write = self.db().write().await?;
-            idempotency::release_all(&mut write).await?;
-            write.commit().await?;
+            self.db()
+                .write(async |write| idempotency::release_all(write).await)
+                .await?;
         }
         let db = self.db().clone();
         tokio::spawn(async move {
@@ -257,9 +257,9 @@ impl ApiState {
 async fn sweep(db: &Db) -> Result<(), StoreError> {
     let now = SystemTime::now().into();
     loop {
-        let mut write = db.write().await?;
-        let has_more = idempotency::sweep(&mut write, now).await?;
-        write.commit().await?;
+        let has_more = db
+            .write(async |write| idempotency::sweep(write, now).await)
+            .await?;
         if !has_more {
             return Ok(());
         }

@@ -356,9 +356,10 @@ async fn purchase(
         ai_training_allowed: subject.allow_ai_training,
         accepted_by: payer.key.as_str(),
     };
-    let mut tx = app.db.write().await?;
-    let purchase = purchases::implicit(&mut tx, &new, payer.now).await?;
-    tx.commit().await?;
+    let purchase = app
+        .db
+        .write(async |tx| purchases::implicit(tx, &new, payer.now).await)
+        .await?;
     match purchase.status {
         PurchaseStatus::Active => Ok(purchase.id),
         status => Err(Refusal::NotEntitled { status }),
@@ -367,9 +368,12 @@ async fn purchase(
 
 /// The answer of a free run is not kept: running it again costs nothing.
 async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Refusal> {
-    let mut tx = app.db.write().await?;
-    idempotency::release(&mut tx, ticket).await?;
-    Ok(tx.commit().await?)
+    app.db
+        .write(async |tx| {
+            idempotency::release(tx, ticket).await?;
+            Ok(())
+        })
+        .await
 }
 
 fn run(

@@ -344,7 +344,7 @@ pub async fn using_file(
 }
 
 /// Ends the life of sessions that read an older version of a file.
-pub async fn bump(
+pub(crate) async fn bump(
     tx: &mut Write,
     company: &CompanyId,
     ids: &[ConnectionId],

@@ -226,8 +226,23 @@ impl Db {
         Ok(read)
     }
 
-    /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
-    pub async fn write(&self) -> Result<Write, StoreError> {
+    /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced
+    /// before this returns.
+    ///
+    /// An error that `work` does not pass on commits what was written before it. Never keep a transaction across a network call or a
+    /// connector's run: on SQLite nobody else writes meanwhile. Whoever is cancelled before the commit was sent has written nothing.
+    pub async fn write<T, E: From<StoreError>>(
+        &self,
+        work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut write = self.begin(Purpose::Any).await?;
+        let done = work(&mut write).await?;
+        write.commit().await?;
+        Ok(done)
+    }
+
+    /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.
+    pub(crate) async fn writers_view(&self) -> Result<Write, StoreError> {
         self.begin(Purpose::Any).await
     }
 

@@ -17,12 +17,13 @@ impl Db {
     /// Must be called on a runtime that outlives the store: its listener (on PostgreSQL) and its checkpoints (on SQLite) run there.
     pub async fn open(options: &OpenOptions) -> Result<Self, StoreError> {
         let db = Self::connect(options).await?;
-        let mut write = db.write().await?;
-        if db.is_shared() {
-            write.execute(MIGRATION_LOCK).await?;
-        }
-        migrations::run(&mut write, SystemTime::now().into()).await?;
-        write.commit().await?;
+        db.write(async |write| {
+            if db.is_shared() {
+                write.execute(MIGRATION_LOCK).await?;
+            }
+            migrations::run(write, SystemTime::now().into()).await
+        })
+        .await?;
         catch_up(&db).await?;
         Ok(db)
     }

@@ -226,12 +226,12 @@ mod tests {
         let teller = Teller::open(&db).await.unwrap();
         let buyers = [CompanyId::generate(), CompanyId::generate()];
         for buyer in &buyers {
-            let mut write = db.write().await.unwrap();
             let credits = Credits::new(100).unwrap();
-            ledger::grant(&mut write, buyer, credits, "x", None, db::now())
-                .await
-                .unwrap();
-            write.commit().await.unwrap();
+            db.write(async |write| {
+                ledger::grant(write, buyer, credits, "x", None, db::now()).await
+            })
+            .await
+            .unwrap();
         }
         let [wrong, right] = &buyers;
         let (spoilt, receipt) = hold(&teller, wrong, 7).await;

@@ -19,17 +19,21 @@ pub async fn delete_endpoint(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    if !endpoints::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
-        return Err(super::not_found(&id));
-    }
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        reason: Some("the endpoint was archived"),
-        reason_code: Some("other"),
-    };
-    keys::deactivate_of_endpoint(&mut write, &id, &deactivation).await?;
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            if !endpoints::set_status(write, caller.company(), &id, "archived", caller.now())
+                .await?
+            {
+                return Err(super::not_found(&id));
+            }
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                reason: Some("the endpoint was archived"),
+                reason_code: Some("other"),
+            };
+            keys::deactivate_of_endpoint(write, &id, &deactivation).await?;
+            Ok(Deleted)
+        })
+        .await
 }

@@ -37,9 +37,11 @@ async fn a_companys_connectors_are_its_own_business() {
             previous_version: None,
             activated_at: db::now(),
         };
-        let mut write = world.db.write().await.unwrap();
-        connectors::choose(&mut write, &chosen).await.unwrap();
-        write.commit().await.unwrap();
+        world
+            .db
+            .write(async |write| connectors::choose(write, &chosen).await)
+            .await
+            .unwrap();
         assert_eq!(sources.get(&id).is_some(), stays, "{scope}");
     }
 }

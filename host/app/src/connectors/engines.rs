@@ -112,11 +112,12 @@ impl Engines {
 
 async fn ensure_engine(app: &App, engine: &StorageEngine) -> Result<(), ConnectorError> {
     for _ in 0..ENGINE_ATTEMPTS {
-        let mut tx = app.db.write().await?;
-        match reference::ensure_engine(&mut tx, engine).await {
+        let ensured = app
+            .db
+            .write(async |tx| reference::ensure_engine(tx, engine).await);
+        match ensured.await {
             Err(StoreError::Conflict | StoreError::Busy) => continue,
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(tx.commit().await?),
+            ensured => return Ok(ensured.map(drop)?),
         }
     }
     Err(StoreError::Busy.into())

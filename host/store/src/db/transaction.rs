@@ -135,7 +135,7 @@ enum Stage {
     Over,
 }
 
-/// A transaction.
+/// A transaction: what is read and written in [`Db::write`](crate::Db::write).
 pub struct Write {
     session: Session,
     changes: Arc<Changes>,
@@ -174,7 +174,7 @@ impl Write {
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
     ///
     /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
-    pub async fn commit(mut self) -> Result<(), StoreError> {
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         if self.touched.is_empty() && self.credited.is_empty() {
             return self.finish().await;
         }

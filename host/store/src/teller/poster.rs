@@ -357,7 +357,7 @@ impl Poster {
     /// What a batch that may have been booked before left; `None`: it was not booked.
     async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Outcome>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
-        let mut write = self.db.write().await?;
+        let mut write = self.db.writers_view().await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         let mut found = false;
         for item in batch {
