@@ -2,6 +2,7 @@
 //!
 //! The first paid execution of an asset writes one by itself ([`implicit`]); nothing is charged by a purchase.
 
+use crate::bulk::Bulk;
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
@@ -15,6 +16,7 @@ use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use std::collections::HashMap;
 
 /// The terms that a buyer accepts today.
 pub const TERMS_VERSION: &str = "2026-01";
@@ -242,30 +244,47 @@ pub struct Used {
     pub credits: i64,
 }
 
+static USED: Bulk = Bulk::new(
+    "SELECT v.column3 AS purchase_id,
+            (SELECT CAST(COALESCE(SUM(d.succeeded), 0) AS BIGINT)
+             FROM usage_days d
+             WHERE d.company_id = v.column1 AND d.product_id = v.column2) AS executions,
+            (SELECT CAST(COALESCE(SUM(d.credits), 0) AS BIGINT)
+             FROM usage_days d
+             WHERE d.company_id = v.column1 AND d.product_id = v.column2) AS credits,
+            (SELECT CAST(COALESCE(SUM(t.amount_credits), 0) AS BIGINT)
+             FROM transactions t
+             WHERE t.type = 'refund' AND t.company_id = v.column1 AND t.product_id = v.column2) AS refunded",
+    3,
+    "WHERE v.column1 IS NOT NULL",
+);
+
 pub async fn used(db: &mut AnyConnection, purchase: &Purchase) -> Result<Used, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(succeeded), 0) AS BIGINT) AS executions, CAST(COALESCE(SUM(credits), 0) AS BIGINT) AS credits
-         FROM usage_days
-         WHERE company_id = $1 AND product_id = $2",
-    )
-    .bind(purchase.company_id.as_str())
-    .bind(&purchase.product_id)
-    .fetch_one(&mut *db)
-    .await?;
-    let refunded = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(amount_credits), 0) AS BIGINT) AS credits
-         FROM transactions
-         WHERE type = 'refund' AND company_id = $1 AND product_id = $2",
-    )
-    .bind(purchase.company_id.as_str())
-    .bind(&purchase.product_id)
-    .fetch_one(db)
-    .await?
-    .number("credits")?;
-    Ok(Used {
-        executions: row.number("executions")?,
-        credits: row.number("credits")? - refunded,
-    })
+    let used = used_of(db, std::slice::from_ref(purchase)).await?;
+    Ok(used.get(&purchase.id).copied().unwrap_or_default())
+}
+
+/// The same of many.
+pub async fn used_of(
+    db: &mut AnyConnection,
+    purchases: &[Purchase],
+) -> Result<HashMap<PurchaseId, Used>, StoreError> {
+    let rows = USED
+        .fetch(db, purchases, |values, row| {
+            values
+                .text(row.map(|purchase| purchase.company_id.as_str()))
+                .text(row.map(|purchase| purchase.product_id.as_str()))
+                .text(row.map(|purchase| purchase.id.as_str()));
+        })
+        .await?;
+    let used = rows.iter().map(|row| {
+        let used = Used {
+            executions: row.number("executions")?,
+            credits: row.number("credits")? - row.number("refunded")?,
+        };
+        Ok((row.id("purchase_id")?, used))
+    });
+    used.collect()
 }
 
 /// A company's purchases, newest first, and how many match in all.
