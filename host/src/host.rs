@@ -281,14 +281,14 @@ fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
 /// The platform company and its key, if this store has none yet. Its key is in memory only from here on:
 /// whoever starts the host for the first time must keep it.
 async fn found_platform(db: &Db) -> Result<Option<Platform>> {
-    let mut write = db.write().await?;
-    let founded =
-        souk_store::founding::found_platform(&mut write, SystemTime::now().into()).await?;
-    write.commit().await?;
-    Ok(founded.map(|founded| Platform {
-        company_id: founded.company.id.to_string(),
-        api_key: founded.secret.expose().to_owned(),
-    }))
+    db.write(async |write| {
+        let founded = souk_store::founding::found_platform(write, SystemTime::now().into()).await?;
+        Ok(founded.map(|founded| Platform {
+            company_id: founded.company.id.to_string(),
+            api_key: founded.secret.expose().to_owned(),
+        }))
+    })
+    .await
 }
 
 /// Everything below is readable by its owner only: the store holds customers' data.

@@ -23,7 +23,7 @@ use souk_domain::ids::{CompanyId, ConnectionId, UserId};
 use souk_sandbox::{EngineInfo, Fault, FaultKind};
 use souk_store::connections::{Connection, Written};
 use souk_store::sealing::SealError;
-use souk_store::{StoreError, Topic, Write, connections, files, reference, users};
+use souk_store::{StoreError, Write, connections, files, reference, users};
 
 use crate::App;
 use crate::connectors;
@@ -88,21 +88,25 @@ pub async fn create(
     let draft = Prepared::new(app, company, input, None).await?;
     let sealed = draft.seal(app, company, &id)?;
 
-    let mut tx = app.db.write().await?;
-    // Platform staff may act in another company under their own name.
-    if !is_caller {
-        require_user(&mut tx, company, user).await?;
-    }
-    let connections_max = app.bounds.connections;
-    if connections::count_to_insert(&mut tx, company).await? >= i64::from(connections_max) {
-        return Err(ConnectionError::TooMany(connections_max));
-    }
-    require_file(&mut tx, company, &draft.checked.target).await?;
-    let written = draft.written(&sealed);
-    let now = app.clock.now();
-    connections::insert(&mut tx, &id, company, user, draft.engine_id, &written, now).await?;
-    let connection = connections::get(&mut tx, company, &id).await?;
-    tx.commit().await?;
+    let connection = app
+        .db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            // Platform staff may act in another company under their own name.
+            if !is_caller {
+                require_user(tx, company, user).await?;
+            }
+            let connections_max = app.bounds.connections;
+            if connections::count_to_insert(tx, company).await? >= i64::from(connections_max) {
+                return Err(ConnectionError::TooMany(connections_max));
+            }
+            require_file(tx, company, &draft.checked.target).await?;
+            let written = draft.written(&sealed);
+            let now = app.clock.now();
+            connections::insert(tx, &id, company, user, draft.engine_id, &written, now).await?;
+            let connection = connections::get(tx, company, &id).await?;
+            Ok(connection)
+        })
+        .await?;
     connection.ok_or(ConnectionError::NotFound)
 }
 
@@ -121,20 +125,25 @@ pub async fn change(
     };
     let retest = draft.credentials.is_some() || !same_source(&before, &draft.checked);
 
-    let mut tx = app.db.write().await?;
-    require_file(&mut tx, company, &draft.checked.target).await?;
-    let written = draft.written(&sealed);
-    let now = app.clock.now();
-    let done = match retest {
-        true => connections::update(&mut tx, company, id, before.revision, &written, now).await?,
-        false => connections::relabel(&mut tx, company, id, &written, now).await?,
-    };
-    if !done {
-        return Err(ConnectionError::Lost);
-    }
-    tx.touch(Topic::Connection, id.as_str());
-    let after = connections::get(&mut tx, company, id).await?;
-    tx.commit().await?;
+    let after = app
+        .db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            require_file(tx, company, &draft.checked.target).await?;
+            let written = draft.written(&sealed);
+            let now = app.clock.now();
+            let done = match retest {
+                true => {
+                    connections::update(tx, company, id, before.revision, &written, now).await?
+                }
+                false => connections::relabel(tx, company, id, &written, now).await?,
+            };
+            if !done {
+                return Err(ConnectionError::Lost);
+            }
+            let after = connections::get(tx, company, id).await?;
+            Ok(after)
+        })
+        .await?;
     if retest {
         app.sandbox.forget(company.as_str(), id.as_str());
     }
@@ -147,17 +156,19 @@ pub async fn delete(
     company: &CompanyId,
     id: &ConnectionId,
 ) -> Result<(), ConnectionError> {
-    let mut tx = app.db.write().await?;
-    // The row is changed first: who creates a product on it meanwhile waits for this transaction.
-    if !connections::delete(&mut tx, company, id, app.clock.now()).await? {
-        return Err(ConnectionError::NotFound);
-    }
-    let (assets, endpoints) = connections::dependants(&mut tx, company, id).await?;
-    if assets + endpoints > 0 {
-        return Err(ConnectionError::InUse { assets, endpoints });
-    }
-    tx.touch(Topic::Connection, id.as_str());
-    tx.commit().await?;
+    app.db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            // The row is changed first: who creates a product on it meanwhile waits for this transaction.
+            if !connections::delete(tx, company, id, app.clock.now()).await? {
+                return Err(ConnectionError::NotFound);
+            }
+            let (assets, endpoints) = connections::dependants(tx, company, id).await?;
+            if assets + endpoints > 0 {
+                return Err(ConnectionError::InUse { assets, endpoints });
+            }
+            Ok(())
+        })
+        .await?;
     app.sandbox.forget(company.as_str(), id.as_str());
     Ok(())
 }

@@ -57,14 +57,16 @@ pub async fn saved(
     let report = run(app, fresh, probe).await;
 
     let revision = i64::try_from(stored.revision).unwrap_or_default();
-    let mut tx = app.db.write().await?;
-    let error = report
-        .error
-        .as_deref()
-        .map(|error| cut(error, ERROR_CHARS_MAX));
-    connections::record_test(&mut tx, company, id, revision, error, app.clock.now()).await?;
-    tx.commit().await?;
-    Ok(report)
+    app.db
+        .write(async |tx| {
+            let error = report
+                .error
+                .as_deref()
+                .map(|error| cut(error, ERROR_CHARS_MAX));
+            connections::record_test(tx, company, id, revision, error, app.clock.now()).await?;
+            Ok(report)
+        })
+        .await
 }
 
 /// Tests a connection that is not saved; nothing is recorded.

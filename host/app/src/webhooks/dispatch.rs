@@ -67,9 +67,9 @@ impl Dispatcher {
 pub async fn start(app: &App) -> Result<Dispatcher, StoreError> {
     if !app.db.is_shared() {
         // Nobody else has this store open, so whoever held a claim is gone.
-        let mut write = app.db.write().await?;
-        deliveries::release_all(&mut write).await?;
-        write.commit().await?;
+        app.db
+            .write(async |write| deliveries::release_all(write).await)
+            .await?;
     }
     let client = Client::new(app.sandbox.egress().clone())
         .map_err(|error| StoreError::Unavailable(format!("TLS cannot be set up: {error}")))?;
@@ -178,26 +178,31 @@ impl Loop {
         due.sort_unstable();
         self.finished
             .sort_unstable_by(|one, other| one.webhook.cmp(&other.webhook));
-        let mut write = self.app.db.write().await?;
-        for finished in &self.finished {
-            self.settle(&mut write, finished).await?;
-        }
-        let mut claimed = Vec::with_capacity(due.len());
-        for id in &due {
-            let until = now.after(LEASE);
-            let taken = deliveries::claim(&mut write, id, &self.claimant, now, until).await?;
-            let Some(delivery) = taken else { continue };
-            match webhooks::find(&mut write, &delivery.webhook_id).await? {
-                None => deliveries::delete(&mut write, id).await?,
-                Some(webhook) if !webhook.is_active() => {
-                    let (gone, why) = (Outcome::GivenUp, Some("the webhook was disabled"));
-                    let by = &self.claimant;
-                    deliveries::record(&mut write, id, by, &gone, None, why, now).await?;
+        let claimed = self
+            .app
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                for finished in &self.finished {
+                    self.settle(write, finished).await?;
                 }
-                Some(webhook) => claimed.push((delivery, webhook)),
-            }
-        }
-        write.commit().await?;
+                let mut claimed = Vec::with_capacity(due.len());
+                for id in &due {
+                    let until = now.after(LEASE);
+                    let taken = deliveries::claim(write, id, &self.claimant, now, until).await?;
+                    let Some(delivery) = taken else { continue };
+                    match webhooks::find(write, &delivery.webhook_id).await? {
+                        None => deliveries::delete(write, id).await?,
+                        Some(webhook) if !webhook.is_active() => {
+                            let (gone, why) = (Outcome::GivenUp, Some("the webhook was disabled"));
+                            let by = &self.claimant;
+                            deliveries::record(write, id, by, &gone, None, why, now).await?;
+                        }
+                        Some(webhook) => claimed.push((delivery, webhook)),
+                    }
+                }
+                Ok(claimed)
+            })
+            .await?;
         self.finished.clear();
         for (delivery, webhook) in claimed {
             self.send(delivery, webhook);

@@ -72,12 +72,14 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let mut write = app.db.write().await?;
-    if !webhooks::insert(&mut write, &webhook).await? {
-        return Err(WebhookError::TooMany);
-    }
-    write.commit().await?;
-    Ok((webhook, secret))
+    app.db
+        .write(async |write| {
+            if !webhooks::insert(write, &webhook).await? {
+                return Err(WebhookError::TooMany);
+            }
+            Ok((webhook, secret))
+        })
+        .await
 }
 
 /// Gives a webhook another secret, beside which the former one signs for a day. `None`: there is no such webhook.
@@ -88,11 +90,13 @@ pub async fn rotate_secret(
 ) -> Result<Option<(Webhook, Secret)>, StoreError> {
     let (secret, now) = (Secret::generate(), app.clock.now());
     let sealed = seal(app, company, id, &secret)?;
-    let mut write = app.db.write().await?;
-    let until = now.after(SECRETS_OVERLAP);
-    let rotated = webhooks::rotate(&mut write, company, id, &sealed, until, now).await?;
-    write.commit().await?;
-    Ok(rotated.map(|webhook| (webhook, secret)))
+    app.db
+        .write(async |write| {
+            let until = now.after(SECRETS_OVERLAP);
+            let rotated = webhooks::rotate(write, company, id, &sealed, until, now).await?;
+            Ok(rotated.map(|webhook| (webhook, secret)))
+        })
+        .await
 }
 
 /// Checks an address as far as that can be done before something is sent there; it is judged again whenever it is dialled. Returns it as it
