@@ -15,7 +15,8 @@ use souk_app::payments::stripe::Stripe;
 use souk_app::payments::{Payments, Provider};
 use souk_app::webhooks::Dispatcher;
 use souk_app::{App, Parts};
-use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_outbound::EgressPolicy;
+use souk_sandbox::{Compiler, Sandbox};
 use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
@@ -67,7 +68,8 @@ impl Host {
             teller: Teller::open(&db)
                 .await
                 .context("the ledger cannot be read")?,
-            sandbox: sandbox(&settings, egress)?,
+            sandbox: sandbox(&settings, egress.clone())?,
+            egress,
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
             company_file_bytes_max: settings.company_file_bytes_max,

@@ -15,12 +15,12 @@ pub mod routings;
 pub mod source;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::SocketAddr;
 
 use serde_json::{Map, Value};
 use souk_domain::connections::{self as rules, Checked, Draft, Engine, Invalid, Need, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
-use souk_sandbox::{EngineInfo, Fault, FaultKind};
+use souk_sandbox::{EngineInfo, Fault};
 use souk_store::connections::{Connection, Written};
 use souk_store::sealing::SealError;
 use souk_store::{StoreError, Write, connections, files, reference, users};
@@ -248,7 +248,7 @@ impl Prepared {
             credential_types: engine.credential_types.clone(),
         };
         let checked = rules::check(&domain_engine, &draft).map_err(ConnectionError::Invalid)?;
-        check_egress(app, &checked.target).await?;
+        check_egress(app, &checked.target)?;
         if let (None, Some(before)) = (&credentials, before) {
             keep_credentials(app, before, &checked.target)?;
         }
@@ -454,7 +454,7 @@ fn scalar(value: &Value) -> Option<String> {
 
 /// Refuses a written address that the sandbox would refuse anyway; a name is judged when it is
 /// resolved for a session.
-async fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError> {
+fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError> {
     let (field, host, port) = match target {
         Target::Tcp { host, port, .. } => ("host", host.clone(), *port),
         Target::Http { base_url, .. } => {
@@ -468,33 +468,14 @@ async fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError>
         }
         Target::File { .. } => return Ok(()),
     };
-    let Some(address) = written_address(&host) else {
+    let Some(address) = souk_outbound::written_address(&host) else {
         return Ok(());
     };
-    match app.sandbox.check_address(&address.to_string(), port).await {
-        Err(fault) if fault.kind == FaultKind::EgressRefused => {
-            let message = fault.detail.unwrap_or(fault.message);
-            Err(ConnectionError::UnsafeAddress { field, message })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The address that a text stands for without asking anybody: a literal in any of the forms that
-/// resolvers read (`127.1`, `0x7f000001`), or a name of this host.
-fn written_address(host: &str) -> Option<IpAddr> {
-    if let Ok(ip) = host.trim_matches(['[', ']']).parse() {
-        return Some(ip);
-    }
-    match url::Host::parse(host).ok()? {
-        url::Host::Ipv4(ip) => Some(ip.into()),
-        url::Host::Ipv6(ip) => Some(ip.into()),
-        url::Host::Domain(name) => {
-            let name = name.trim_end_matches('.');
-            let local = name == "localhost" || name.ends_with(".localhost");
-            local.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
-        }
-    }
+    let judged = app.egress.check(SocketAddr::new(address, port));
+    judged.map_err(|refused| ConnectionError::UnsafeAddress {
+        field,
+        message: refused.to_string(),
+    })
 }
 
 /// Whether a session opened before the change would still be right after it.

@@ -16,7 +16,8 @@ use souk_domain::ids::{
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::time::{HOUR, Timestamp};
-use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_outbound::EgressPolicy;
+use souk_sandbox::{Compiler, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, COMPANY_BYTES_MAX};
 use souk_store::sealing::Sealer;
@@ -110,6 +111,7 @@ impl World {
             db: db.clone(),
             teller: teller.clone(),
             sandbox,
+            egress: EgressPolicy::public_only(),
             sealer,
             files_dir: path("files"),
             company_file_bytes_max: 4 << 20,

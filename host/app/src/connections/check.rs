@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ConnectionId};
-use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source, TlsMode};
+use souk_outbound::TlsMode;
+use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source};
 pub use souk_sandbox::{Fault, FaultKind};
 use souk_store::connections;
 
