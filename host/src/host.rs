@@ -15,7 +15,8 @@ use souk_app::payments::stripe::Stripe;
 use souk_app::payments::{Payments, Provider};
 use souk_app::webhooks::Dispatcher;
 use souk_app::{App, Parts};
-use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_outbound::EgressPolicy;
+use souk_sandbox::{Compiler, Sandbox};
 use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
@@ -67,7 +68,8 @@ impl Host {
             teller: Teller::open(&db)
                 .await
                 .context("the ledger cannot be read")?,
-            sandbox: sandbox(&settings, egress)?,
+            sandbox: sandbox(&settings, egress.clone())?,
+            egress,
             sealer: sealer(&settings)?,
             files_dir: settings.data_dir.join("files"),
             company_file_bytes_max: settings.company_file_bytes_max,
@@ -281,14 +283,14 @@ fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
 /// The platform company and its key, if this store has none yet. Its key is in memory only from here on:
 /// whoever starts the host for the first time must keep it.
 async fn found_platform(db: &Db) -> Result<Option<Platform>> {
-    let mut write = db.write().await?;
-    let founded =
-        souk_store::founding::found_platform(&mut write, SystemTime::now().into()).await?;
-    write.commit().await?;
-    Ok(founded.map(|founded| Platform {
-        company_id: founded.company.id.to_string(),
-        api_key: founded.secret.expose().to_owned(),
-    }))
+    db.write(async |write| {
+        let founded = souk_store::founding::found_platform(write, SystemTime::now().into()).await?;
+        Ok(founded.map(|founded| Platform {
+            company_id: founded.company.id.to_string(),
+            api_key: founded.secret.expose().to_owned(),
+        }))
+    })
+    .await
 }
 
 /// Everything below is readable by its owner only: the store holds customers' data.

@@ -60,7 +60,7 @@ unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use souk_sandbox::EgressPolicy;
+    use souk_outbound::EgressPolicy;
     use std::net::{SocketAddr, UdpSocket};
 
     /// Every machine has itself; and what it calls others from is refused as a place to connect to.

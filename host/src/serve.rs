@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use ipnet::IpNet;
-use souk_sandbox::EgressPolicy;
+use souk_outbound::EgressPolicy;
 
 use crate::host::Host;
 use crate::interfaces;

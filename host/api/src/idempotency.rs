@@ -118,27 +118,20 @@ pub async fn claim(
         key,
     };
     let bytes_max = state.settings().kept_answer_bytes_max;
-    let mut write = state.db().write().await?;
-    let claim = store::claim(
-        &mut write,
-        scope,
-        &fingerprint(parts, body, product),
-        caller.now(),
-        lapses_at,
-        bytes_max,
-    )
-    .await?;
-    match claim {
-        store::Claim::Full => drop(write),
-        _ => write.commit().await?,
-    }
-    match claim {
-        store::Claim::Full => Err(full(bytes_max)),
-        store::Claim::Granted(ticket) => Ok(Attempt::First(ticket)),
-        store::Claim::Done(answer) => replay(answer).map(Attempt::Replay),
-        store::Claim::InFlight => Err(in_progress()),
-        store::Claim::Reused => Err(reused()),
-    }
+    let fingerprint = fingerprint(parts, body, product);
+    state
+        .db()
+        .write(async |write| {
+            let now = caller.now();
+            match store::claim(write, scope, &fingerprint, now, lapses_at, bytes_max).await? {
+                store::Claim::Full => Err(full(bytes_max)),
+                store::Claim::Granted(ticket) => Ok(Attempt::First(ticket)),
+                store::Claim::Done(answer) => replay(answer).map(Attempt::Replay),
+                store::Claim::InFlight => Err(in_progress()),
+                store::Claim::Reused => Err(reused()),
+            }
+        })
+        .await
 }
 
 fn in_progress() -> Problem {
@@ -194,10 +187,13 @@ pub(crate) fn missing() -> Problem {
 
 /// Gives up a claim after a failure, so that a retry executes anew.
 pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
-    let mut write = state.db().write().await?;
-    store::release(&mut write, ticket).await?;
-    write.commit().await?;
-    Ok(())
+    state
+        .db()
+        .write(async |write| {
+            store::release(write, ticket).await?;
+            Ok(())
+        })
+        .await
 }
 
 /// Runs a handler at most once per key. The work goes on to its end when the client hangs up: it will ask again.
@@ -268,10 +264,13 @@ async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<R
         .and_then(|location| location.to_str().ok())
         .map(str::to_owned);
     let answer = Answer::of(parts.status.as_u16(), location, &kept, None);
-    let mut write = state.db().write().await?;
-    store::complete(&mut write, ticket, &answer, kept_until()).await?;
-    write.commit().await?;
-    Ok(Response::from_parts(parts, Body::from(bytes)))
+    state
+        .db()
+        .write(async |write| {
+            store::complete(write, ticket, &answer, kept_until()).await?;
+            Ok(Response::from_parts(parts, Body::from(bytes)))
+        })
+        .await
 }
 
 fn replay(answer: Answer) -> Result<Response, Problem> {

@@ -22,11 +22,13 @@
 //!     Body(body): Body<PriceIn>,                              // always last
 //! ) -> Result<Created<PriceOut>, Problem> {
 //!     caller.agree_company(body.company_id.as_deref())?;
-//!     let mut write = api.db().write().await?;                // StoreError turns into a Problem
-//!     assets::get(&mut write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
-//!     let price = prices::insert(&mut write, …).await?;
-//!     write.commit().await?;
-//!     Ok(Created { location: format!("/companies/{}/assets/{asset}/prices/{}", caller.company(), price.id), data: price.into() })
+//!     api.db()
+//!         .write(async |write| {                              // committed when it returns Ok; StoreError turns into a Problem
+//!             assets::get(write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
+//!             let price = prices::insert(write, …).await?;
+//!             Ok(Created { location: format!("/companies/{}/assets/{asset}/prices/{}", caller.company(), price.id), data: price.into() })
+//!         })
+//!         .await
 //! }
 //!
 //! // host/api/src/prices/mod.rs

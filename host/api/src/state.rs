@@ -12,7 +12,7 @@ use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::idempotency;
-use souk_store::{Cache, Change, Db, StoreError, Topic};
+use souk_store::{Cache, Db, StoreError, Topic};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -129,16 +129,10 @@ impl ApiState {
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,
-            |change: &Change, _: &KeyDigest, principal: &Principal| match change {
-                Change::One {
-                    topic: Topic::Key,
-                    id,
-                } => principal.key().id.as_str() == id,
-                Change::One {
-                    topic: Topic::Company,
-                    id,
-                } => principal.company().as_str() == id,
-                _ => false,
+            [Topic::Key, Topic::Company],
+            |_: &KeyDigest, principal: &Principal| {
+                let (key, company) = (&principal.key().id, principal.company());
+                [key.as_str().into(), company.as_str().into()]
             },
         );
         let uploads = Arc::new(Uploads::new(
@@ -160,9 +154,9 @@ impl ApiState {
     /// Frees what a crash left in flight, and from then on forgets kept answers whose time is over. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
-            let mut write = self.db().write().await?;
-            idempotency::release_all(&mut write).await?;
-            write.commit().await?;
+            self.db()
+                .write(async |write| idempotency::release_all(write).await)
+                .await?;
         }
         let db = self.db().clone();
         tokio::spawn(async move {
@@ -265,9 +259,9 @@ impl ApiState {
 async fn sweep(db: &Db) -> Result<(), StoreError> {
     let now = SystemTime::now().into();
     loop {
-        let mut write = db.write().await?;
-        let has_more = idempotency::sweep(&mut write, now).await?;
-        write.commit().await?;
+        let has_more = db
+            .write(async |write| idempotency::sweep(write, now).await)
+            .await?;
         if !has_more {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use souk_domain::time::Timestamp;
+use souk_outbound::EgressPolicy;
 use souk_sandbox::Sandbox;
 use souk_store::Db;
 use souk_store::sealing::Sealer;
@@ -28,6 +29,8 @@ pub struct Parts {
     pub db: Db,
     pub teller: Teller,
     pub sandbox: Sandbox,
+    /// Which addresses companies may name.
+    pub egress: EgressPolicy,
     /// Seals and opens the credentials of connections.
     pub sealer: Sealer,
     /// Where the companies' files are kept.
@@ -44,6 +47,7 @@ pub struct Inner {
     pub db: Db,
     pub teller: Teller,
     pub sandbox: Sandbox,
+    pub egress: EgressPolicy,
     pub sealer: Sealer,
     pub files_dir: PathBuf,
     pub files: Quota,
@@ -67,6 +71,7 @@ impl App {
             sealer: parts.sealer,
             db: parts.db,
             sandbox: parts.sandbox,
+            egress: parts.egress,
             files_dir: parts.files_dir,
             files: Quota::new(parts.company_file_bytes_max),
             payments: parts.payments,

@@ -15,15 +15,15 @@ pub mod routings;
 pub mod source;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::SocketAddr;
 
 use serde_json::{Map, Value};
 use souk_domain::connections::{self as rules, Checked, Draft, Engine, Invalid, Need, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
-use souk_sandbox::{EngineInfo, Fault, FaultKind};
+use souk_sandbox::{EngineInfo, Fault};
 use souk_store::connections::{Connection, Written};
 use souk_store::sealing::SealError;
-use souk_store::{StoreError, Topic, Write, connections, files, reference, users};
+use souk_store::{StoreError, Write, connections, files, reference, users};
 
 use crate::App;
 use crate::connectors;
@@ -88,21 +88,25 @@ pub async fn create(
     let draft = Prepared::new(app, company, input, None).await?;
     let sealed = draft.seal(app, company, &id)?;
 
-    let mut tx = app.db.write().await?;
-    // Platform staff may act in another company under their own name.
-    if !is_caller {
-        require_user(&mut tx, company, user).await?;
-    }
-    let connections_max = app.bounds.connections;
-    if connections::count_to_insert(&mut tx, company).await? >= i64::from(connections_max) {
-        return Err(ConnectionError::TooMany(connections_max));
-    }
-    require_file(&mut tx, company, &draft.checked.target).await?;
-    let written = draft.written(&sealed);
-    let now = app.clock.now();
-    connections::insert(&mut tx, &id, company, user, draft.engine_id, &written, now).await?;
-    let connection = connections::get(&mut tx, company, &id).await?;
-    tx.commit().await?;
+    let connection = app
+        .db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            // Platform staff may act in another company under their own name.
+            if !is_caller {
+                require_user(tx, company, user).await?;
+            }
+            let connections_max = app.bounds.connections;
+            if connections::count_to_insert(tx, company).await? >= i64::from(connections_max) {
+                return Err(ConnectionError::TooMany(connections_max));
+            }
+            require_file(tx, company, &draft.checked.target).await?;
+            let written = draft.written(&sealed);
+            let now = app.clock.now();
+            connections::insert(tx, &id, company, user, draft.engine_id, &written, now).await?;
+            let connection = connections::get(tx, company, &id).await?;
+            Ok(connection)
+        })
+        .await?;
     connection.ok_or(ConnectionError::NotFound)
 }
 
@@ -121,20 +125,25 @@ pub async fn change(
     };
     let retest = draft.credentials.is_some() || !same_source(&before, &draft.checked);
 
-    let mut tx = app.db.write().await?;
-    require_file(&mut tx, company, &draft.checked.target).await?;
-    let written = draft.written(&sealed);
-    let now = app.clock.now();
-    let done = match retest {
-        true => connections::update(&mut tx, company, id, before.revision, &written, now).await?,
-        false => connections::relabel(&mut tx, company, id, &written, now).await?,
-    };
-    if !done {
-        return Err(ConnectionError::Lost);
-    }
-    tx.touch(Topic::Connection, id.as_str());
-    let after = connections::get(&mut tx, company, id).await?;
-    tx.commit().await?;
+    let after = app
+        .db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            require_file(tx, company, &draft.checked.target).await?;
+            let written = draft.written(&sealed);
+            let now = app.clock.now();
+            let done = match retest {
+                true => {
+                    connections::update(tx, company, id, before.revision, &written, now).await?
+                }
+                false => connections::relabel(tx, company, id, &written, now).await?,
+            };
+            if !done {
+                return Err(ConnectionError::Lost);
+            }
+            let after = connections::get(tx, company, id).await?;
+            Ok(after)
+        })
+        .await?;
     if retest {
         app.sandbox.forget(company.as_str(), id.as_str());
     }
@@ -147,17 +156,19 @@ pub async fn delete(
     company: &CompanyId,
     id: &ConnectionId,
 ) -> Result<(), ConnectionError> {
-    let mut tx = app.db.write().await?;
-    // The row is changed first: who creates a product on it meanwhile waits for this transaction.
-    if !connections::delete(&mut tx, company, id, app.clock.now()).await? {
-        return Err(ConnectionError::NotFound);
-    }
-    let (assets, endpoints) = connections::dependants(&mut tx, company, id).await?;
-    if assets + endpoints > 0 {
-        return Err(ConnectionError::InUse { assets, endpoints });
-    }
-    tx.touch(Topic::Connection, id.as_str());
-    tx.commit().await?;
+    app.db
+        .write(async |tx| -> Result<_, ConnectionError> {
+            // The row is changed first: who creates a product on it meanwhile waits for this transaction.
+            if !connections::delete(tx, company, id, app.clock.now()).await? {
+                return Err(ConnectionError::NotFound);
+            }
+            let (assets, endpoints) = connections::dependants(tx, company, id).await?;
+            if assets + endpoints > 0 {
+                return Err(ConnectionError::InUse { assets, endpoints });
+            }
+            Ok(())
+        })
+        .await?;
     app.sandbox.forget(company.as_str(), id.as_str());
     Ok(())
 }
@@ -237,7 +248,7 @@ impl Prepared {
             credential_types: engine.credential_types.clone(),
         };
         let checked = rules::check(&domain_engine, &draft).map_err(ConnectionError::Invalid)?;
-        check_egress(app, &checked.target).await?;
+        check_egress(app, &checked.target)?;
         if let (None, Some(before)) = (&credentials, before) {
             keep_credentials(app, before, &checked.target)?;
         }
@@ -443,7 +454,7 @@ fn scalar(value: &Value) -> Option<String> {
 
 /// Refuses a written address that the sandbox would refuse anyway; a name is judged when it is
 /// resolved for a session.
-async fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError> {
+fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError> {
     let (field, host, port) = match target {
         Target::Tcp { host, port, .. } => ("host", host.clone(), *port),
         Target::Http { base_url, .. } => {
@@ -457,33 +468,14 @@ async fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError>
         }
         Target::File { .. } => return Ok(()),
     };
-    let Some(address) = written_address(&host) else {
+    let Some(address) = souk_outbound::written_address(&host) else {
         return Ok(());
     };
-    match app.sandbox.check_address(&address.to_string(), port).await {
-        Err(fault) if fault.kind == FaultKind::EgressRefused => {
-            let message = fault.detail.unwrap_or(fault.message);
-            Err(ConnectionError::UnsafeAddress { field, message })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The address that a text stands for without asking anybody: a literal in any of the forms that
-/// resolvers read (`127.1`, `0x7f000001`), or a name of this host.
-fn written_address(host: &str) -> Option<IpAddr> {
-    if let Ok(ip) = host.trim_matches(['[', ']']).parse() {
-        return Some(ip);
-    }
-    match url::Host::parse(host).ok()? {
-        url::Host::Ipv4(ip) => Some(ip.into()),
-        url::Host::Ipv6(ip) => Some(ip.into()),
-        url::Host::Domain(name) => {
-            let name = name.trim_end_matches('.');
-            let local = name == "localhost" || name.ends_with(".localhost");
-            local.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
-        }
-    }
+    let judged = app.egress.check(SocketAddr::new(address, port));
+    judged.map_err(|refused| ConnectionError::UnsafeAddress {
+        field,
+        message: refused.to_string(),
+    })
 }
 
 /// Whether a session opened before the change would still be right after it.

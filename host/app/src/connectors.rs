@@ -21,8 +21,8 @@ use souk_store::connectors::{self, Choice, PLATFORM};
 use souk_store::{Change, Db, StoreError, Topic};
 use tokio::sync::Notify;
 
-pub(crate) use engines::serving;
 pub use engines::{Engines, engines};
+pub(crate) use engines::{SERVING, serving, serving_ids};
 pub use souk_sandbox::{ConnectorInfo, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
 
@@ -225,23 +225,25 @@ pub async fn remove(
         }
         .into());
     }
-    let mut tx = app.db.write().await?;
-    let chosen = connectors::choice_of(&mut tx, text, name).await?;
-    if chosen.is_some_and(|choice| choice.version == version) {
-        return Err(LoadError::Active {
-            name: name.to_owned(),
-            version: version.to_owned(),
-        }
-        .into());
-    }
-    if !connectors::delete(&mut tx, text, name, version).await? {
-        return Err(ConnectorError::Conflict(format!(
-            "connector \"{name}\" {version} is part of this host: it cannot be deleted"
-        )));
-    }
-    connectors::forget_previous(&mut tx, text, name, version).await?;
-    tx.touch(Topic::Connector, text);
-    tx.commit().await?;
+    app.db
+        .write(async |tx| -> Result<_, ConnectorError> {
+            let chosen = connectors::choice_of(tx, text, name).await?;
+            if chosen.is_some_and(|choice| choice.version == version) {
+                return Err(LoadError::Active {
+                    name: name.to_owned(),
+                    version: version.to_owned(),
+                }
+                .into());
+            }
+            if !connectors::delete(tx, text, name, version).await? {
+                return Err(ConnectorError::Conflict(format!(
+                    "connector \"{name}\" {version} is part of this host: it cannot be deleted"
+                )));
+            }
+            connectors::forget_previous(tx, text, name, version).await?;
+            Ok(())
+        })
+        .await?;
     app.connectors
         .stored
         .lock()
@@ -353,9 +355,10 @@ async fn follow(app: App) {
 }
 
 async fn sweep(app: &App) -> Result<(), ConnectorError> {
-    let mut tx = app.db.write().await?;
-    let swept = connectors::sweep_chunks(&mut tx, app.clock.now().before(PIECES_KEPT)).await?;
-    tx.commit().await?;
+    let swept = app
+        .db
+        .write(async |tx| connectors::sweep_chunks(tx, app.clock.now().before(PIECES_KEPT)).await)
+        .await?;
     if swept > 0 {
         tracing::info!(pieces = swept, "deleted pieces of broken connector uploads");
     }
@@ -376,11 +379,12 @@ async fn remember(
         previous_version: before,
         activated_at: app.clock.now(),
     };
-    let mut tx = app.db.write().await?;
-    connectors::choose(&mut tx, &choice).await?;
-    tx.touch(Topic::Connector, scope_text(scope));
-    tx.commit().await?;
-    Ok(())
+    app.db
+        .write(async |tx| {
+            connectors::choose(tx, &choice).await?;
+            Ok(())
+        })
+        .await
 }
 
 /// What a company sees of the connectors: the platform's and its own. Files of the operator's

@@ -34,14 +34,10 @@ pub fn start(app: &App, age: Duration) {
 pub async fn mature(db: &Db, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
     let mut gained = 0;
     for seller in maturity::sellers(db).await? {
-        let mut write = db.write().await?;
-        if maturity::mature(&mut write, &seller, before, now)
-            .await?
-            .is_some()
-        {
-            write.commit().await?;
-            gained += 1;
-        }
+        let moved = db
+            .write(async |write| maturity::mature(write, &seller, before, now).await)
+            .await?;
+        gained += usize::from(moved.is_some());
     }
     Ok(gained)
 }

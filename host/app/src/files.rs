@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, ConnectionId, FileId};
 use souk_store::files::File;
-use souk_store::{StoreError, Topic, connections, files};
+use souk_store::{StoreError, connections, files};
 
 use crate::App;
 
@@ -101,26 +101,25 @@ where
         updated_at: now,
     };
 
-    let mut tx = app.db.write().await?;
-    files::lock_company(&mut tx, company).await?;
-    let before = files::get(&mut tx, company, name).await?;
-    let file = File {
-        created_at: before.as_ref().map_or(now, |before| before.created_at),
-        ..file
-    };
-    files::put(&mut tx, company, &file).await?;
-    // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
-    let (count, bytes) = files::totals(&mut tx, company).await?;
-    app.files.check(bytes.max(0) as u64)?;
-    if before.is_none() && count > COMPANY_FILES_MAX {
-        return Err(FileError::TooManyFiles);
-    }
-    let users = connections::using_file(&mut tx, company, name).await?;
-    connections::bump(&mut tx, company, &users).await?;
-    for id in &users {
-        tx.touch(Topic::Connection, id.as_str());
-    }
-    tx.commit().await?;
+    let (before, file, users) = app
+        .db
+        .write(async |tx| -> Result<_, FileError> {
+            files::lock_company(tx, company).await?;
+            let before = files::get(tx, company, name).await?;
+            let file = File {
+                created_at: before.as_ref().map_or(now, |before| before.created_at),
+                ..file
+            };
+            let users = files::put(tx, company, &file).await?;
+            // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
+            let (count, bytes) = files::totals(tx, company).await?;
+            app.files.check(bytes.max(0) as u64)?;
+            if before.is_none() && count > COMPANY_FILES_MAX {
+                return Err(FileError::TooManyFiles);
+            }
+            Ok((before, file, users))
+        })
+        .await?;
     drop(room);
     guard.keep();
 
@@ -135,17 +134,21 @@ where
 
 /// Deletes a file that no connection reads.
 pub async fn delete(app: &App, company: &CompanyId, name: &str) -> Result<(), FileError> {
-    let mut tx = app.db.write().await?;
-    let file = files::get(&mut tx, company, name)
-        .await?
-        .ok_or(FileError::NotFound)?;
-    // The row goes first: who creates a connection to it meanwhile waits for this transaction.
-    files::delete(&mut tx, company, name).await?;
-    let users = connections::using_file(&mut tx, company, name).await?;
-    if !users.is_empty() {
-        return Err(FileError::InUse(users));
-    }
-    tx.commit().await?;
+    let file = app
+        .db
+        .write(async |tx| -> Result<_, FileError> {
+            let file = files::get(tx, company, name)
+                .await?
+                .ok_or(FileError::NotFound)?;
+            // The row goes first: who creates a connection to it meanwhile waits for this transaction.
+            files::delete(tx, company, name).await?;
+            let users = connections::using_file(tx, company, name).await?;
+            if !users.is_empty() {
+                return Err(FileError::InUse(users));
+            }
+            Ok(file)
+        })
+        .await?;
     remove_later(directory(&app.files_dir, company, &file.upload_id));
     Ok(())
 }

@@ -15,7 +15,6 @@ pub mod failure;
 pub mod fetch;
 pub mod files;
 pub mod forecast;
-mod https;
 pub mod payments;
 pub mod payouts;
 pub mod products;

@@ -32,10 +32,14 @@ pub async fn set_method(
         sealed_destination: app.sealer.seal(owner(company), destination.as_bytes())?,
         last4: last4(destination),
     };
-    let mut write = app.db.write().await?;
-    payouts::set_method(&mut write, company, &method, app.clock.now()).await?;
-    let kept = payouts::method(&mut write, company).await?;
-    write.commit().await?;
+    let kept = app
+        .db
+        .write(async |write| -> Result<_, StoreError> {
+            payouts::set_method(write, company, &method, app.clock.now()).await?;
+            let kept = payouts::method(write, company).await?;
+            Ok(kept)
+        })
+        .await?;
     kept.ok_or(StoreError::NotFound)
 }
 

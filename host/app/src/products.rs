@@ -14,12 +14,10 @@ use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
 use souk_sandbox::json;
 use souk_store::prices::{self, Price};
-use souk_store::{
-    AnyConnection, Cache, Change, Db, StoreError, Topic, assets, connections, endpoints,
-};
+use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, assets, connections, endpoints};
 
 use crate::App;
-use crate::connectors;
+use crate::connectors::{self, SERVING, serving_ids};
 use crate::failure::Refusal;
 pub use asset::{Action, AssetSnapshot};
 pub(crate) use endpoint::kind_of;
@@ -43,62 +41,48 @@ impl Products {
             assets: Cache::new(
                 db,
                 SNAPSHOTS_MAX,
-                |change, id: &AssetId, asset: &AssetSnapshot| {
-                    concerns(change, Topic::Asset, id.as_str(), &asset.row.company_id)
-                },
+                made_from(Topic::Asset),
+                |id: &AssetId, asset: &AssetSnapshot| ids(id.as_str(), &asset.row.company_id),
             ),
             endpoints: Cache::new(
                 db,
                 SNAPSHOTS_MAX,
-                |change, id: &EndpointId, endpoint: &EndpointSnapshot| {
-                    concerns(
-                        change,
-                        Topic::Endpoint,
-                        id.as_str(),
-                        &endpoint.row.company_id,
-                    )
+                made_from(Topic::Endpoint),
+                |id: &EndpointId, endpoint: &EndpointSnapshot| {
+                    ids(id.as_str(), &endpoint.row.company_id)
                 },
             ),
-            asset_slugs: Cache::new(db, SNAPSHOTS_MAX, |change, _, _| {
-                matches!(
-                    change,
-                    Change::One {
-                        topic: Topic::Asset | Topic::Company,
-                        ..
-                    }
-                )
-            }),
-            endpoint_slugs: Cache::new(db, SNAPSHOTS_MAX, |change, _, _| {
-                matches!(
-                    change,
-                    Change::One {
-                        topic: Topic::Endpoint | Topic::Company,
-                        ..
-                    }
-                )
-            }),
+            asset_slugs: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Handle, Topic::Asset],
+                |path: &String, id: &AssetId| [handle(path), id.as_str().into()],
+            ),
+            endpoint_slugs: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Handle, Topic::Endpoint],
+                |path: &String, id: &EndpointId| [handle(path), id.as_str().into()],
+            ),
         }
     }
 }
 
-fn concerns(change: &Change, topic: Topic, product: &str, owner: &CompanyId) -> bool {
-    let Change::One { topic: changed, id } = change else {
-        return true;
-    };
-    match changed {
-        Topic::Company => id == owner.as_str(),
-        // Whoever changes a price touches its product.
-        Topic::Price => id == product,
-        // The dialect is the connector's word.
-        Topic::Connector => concerns_connectors(id, owner.as_str()),
-        changed => *changed == topic && id == product,
-    }
+/// What a snapshot of a product is made from: itself, its prices, its owner, and the word of connectors for the dialect.
+fn made_from(product: Topic) -> [Topic; 5] {
+    let [own, platforms] = SERVING;
+    [product, Topic::Price, Topic::Company, own, platforms]
 }
 
-/// Whether a change of connectors is a company's business: of the platform's, or of its own. What does not look like a company's id is
-/// everybody's business; an older host names the connector, which has no underscore.
-pub(crate) fn concerns_connectors(changed: &str, company: &str) -> bool {
-    changed == company || !changed.starts_with("cmp_")
+fn ids(product: &str, owner: &CompanyId) -> [Arc<str>; 5] {
+    let (product, owner) = (Arc::from(product), Arc::from(owner.as_str()));
+    let [own, platforms] = serving_ids(&owner);
+    [Arc::clone(&product), product, owner, own, platforms]
+}
+
+/// The first part of `handle/slug`.
+fn handle(path: &str) -> Arc<str> {
+    path.split('/').next().unwrap_or_default().into()
 }
 
 /// The price now, and how long that is known to be so.
@@ -136,7 +120,7 @@ pub async fn asset(app: &App, id: &AssetId, now: Timestamp) -> Result<Arc<AssetS
     match app.products.assets.get(id) {
         Some(asset) if asset.priced.holds(now) => return Ok(asset),
         // Its price has changed by the clock alone, which no transaction tells.
-        Some(_) => app.products.assets.invalidate(|known, _| known == id),
+        Some(_) => app.products.assets.remove(id),
         None => {}
     }
     app.products
@@ -168,7 +152,7 @@ pub async fn endpoint(
     match app.products.endpoints.get(id) {
         Some(endpoint) if endpoint.priced.holds(now) => return Ok(endpoint),
         // Its price has changed by the clock alone, which no transaction tells.
-        Some(_) => app.products.endpoints.invalidate(|known, _| known == id),
+        Some(_) => app.products.endpoints.remove(id),
         None => {}
     }
     app.products

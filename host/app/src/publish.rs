@@ -9,7 +9,7 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::{Topic, assets, endpoints};
+use souk_store::{StoreError, assets, endpoints};
 
 use crate::App;
 use crate::execute::{self, Sample};
@@ -33,6 +33,12 @@ pub enum Unpublished {
     Other(#[from] Refusal),
 }
 
+impl From<StoreError> for Unpublished {
+    fn from(error: StoreError) -> Unpublished {
+        Unpublished::Other(error.into())
+    }
+}
+
 /// Tests an asset, with these parameters where they are given, and puts it on the market.
 pub async fn asset(
     app: &App,
@@ -53,17 +59,17 @@ pub async fn asset(
         .map_err(|failure| Unpublished::Test(Box::new(failure)))?;
     let sample =
         serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
-    let mut tx = app.db.write().await.map_err(Refusal::from)?;
-    let now = later(asset.row.updated_at, app.clock.now());
-    let published = assets::publish(&mut tx, company, id, asset.row.updated_at, &sample, now)
+    app.db
+        .write(async |tx| {
+            let now = later(asset.row.updated_at, app.clock.now());
+            let published =
+                assets::publish(tx, company, id, asset.row.updated_at, &sample, now).await?;
+            if !published {
+                return Err(Unpublished::Changed);
+            }
+            Ok(())
+        })
         .await
-        .map_err(Refusal::from)?;
-    if !published {
-        return Err(Unpublished::Changed);
-    }
-    tx.touch(Topic::Asset, id.as_str());
-    tx.commit().await.map_err(Refusal::from)?;
-    Ok(())
 }
 
 /// Tests an endpoint and puts it on the market.
@@ -87,21 +93,20 @@ pub async fn endpoint(
     let learned = serde_json::to_string(&tested.learned)
         .map_err(|error| Refusal::Internal(error.to_string()))?;
     let sample = String::from_utf8_lossy(&tested.rows).into_owned();
-    let mut tx = app.db.write().await.map_err(Refusal::from)?;
-    let read_at = endpoint.row.updated_at;
-    let training = allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training);
-    let now = later(read_at, app.clock.now());
-    let published = endpoints::publish(
-        &mut tx, company, id, read_at, &learned, &sample, training, now,
-    )
-    .await
-    .map_err(Refusal::from)?;
-    if !published {
-        return Err(Unpublished::Changed);
-    }
-    tx.touch(Topic::Endpoint, id.as_str());
-    tx.commit().await.map_err(Refusal::from)?;
-    Ok(())
+    app.db
+        .write(async |tx| {
+            let read_at = endpoint.row.updated_at;
+            let training = allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training);
+            let now = later(read_at, app.clock.now());
+            let published =
+                endpoints::publish(tx, company, id, read_at, &learned, &sample, training, now)
+                    .await?;
+            if !published {
+                return Err(Unpublished::Changed);
+            }
+            Ok(())
+        })
+        .await
 }
 
 /// Whether what a preview shows is still what the asset would answer: else its seller has withdrawn it.
@@ -151,10 +156,11 @@ pub(crate) async fn keep_tested_asset(
         let sample = sample_of(released, taken_at)?;
         let sample =
             serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
-        let mut tx = app.db.write().await?;
-        assets::keep_sample(&mut tx, &asset.row.id, asset.row.updated_at, &sample).await?;
-        tx.touch(Topic::Asset, asset.row.id.as_str());
-        tx.commit().await?;
+        app.db
+            .write(async |tx| {
+                assets::keep_sample(tx, &asset.row.id, asset.row.updated_at, &sample).await
+            })
+            .await?;
         Ok::<_, Refusal>(())
     };
     // The test has passed all the same, and the next one tries again.
@@ -171,11 +177,12 @@ pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested
     let row = &endpoint.row;
     let kept = async {
         let sample = first_rows(&tested.rows)?;
-        let mut tx = app.db.write().await?;
-        let now = app.clock.now();
-        endpoints::keep_sample(&mut tx, &row.id, row.updated_at, &sample, now).await?;
-        tx.touch(Topic::Endpoint, row.id.as_str());
-        tx.commit().await?;
+        app.db
+            .write(async |tx| {
+                let now = app.clock.now();
+                endpoints::keep_sample(tx, &row.id, row.updated_at, &sample, now).await
+            })
+            .await?;
         Ok::<_, Refusal>(())
     };
     if let Err(error) = kept.await {

@@ -16,7 +16,7 @@ use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, Answer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
-use souk_store::{Cache, Change, Db, Topic};
+use souk_store::{Cache, Db, Topic};
 
 use crate::App;
 use crate::failure::Refusal;
@@ -59,30 +59,16 @@ pub enum Standing {
     Former(PurchaseStatus),
 }
 
-/// `company/product`.
+/// By [`purchases::standing`].
 pub type Standings = Cache<String, Standing>;
 
 pub fn standings(db: &Db) -> Standings {
-    Cache::new(db, STANDINGS_MAX, |change, _, standing: &Standing| {
-        match (change, standing) {
-            (
-                Change::One {
-                    topic: Topic::Purchase,
-                    id,
-                },
-                Standing::Buyer(purchase),
-            ) => purchase.as_str() == id,
-            // A new purchase is of somebody who was none before, and its id does not say of whom.
-            (
-                Change::One {
-                    topic: Topic::Purchase,
-                    ..
-                },
-                _,
-            ) => true,
-            _ => false,
-        }
-    })
+    Cache::new(
+        db,
+        STANDINGS_MAX,
+        [Topic::Purchase],
+        |standing: &String, _| [standing.as_str().into()],
+    )
 }
 
 pub(crate) async fn standing(
@@ -103,7 +89,7 @@ pub(crate) async fn standing(
         )
     };
     app.standings
-        .get_or_load(format!("{company}/{product}"), load)
+        .get_or_load(purchases::standing(company.as_str(), product), load)
         .await
 }
 
@@ -370,9 +356,10 @@ async fn purchase(
         ai_training_allowed: subject.allow_ai_training,
         accepted_by: payer.key.as_str(),
     };
-    let mut tx = app.db.write().await?;
-    let purchase = purchases::implicit(&mut tx, &new, payer.now).await?;
-    tx.commit().await?;
+    let purchase = app
+        .db
+        .write(async |tx| purchases::implicit(tx, &new, payer.now).await)
+        .await?;
     match purchase.status {
         PurchaseStatus::Active => Ok(purchase.id),
         status => Err(Refusal::NotEntitled { status }),
@@ -381,9 +368,12 @@ async fn purchase(
 
 /// The answer of a free run is not kept: running it again costs nothing.
 async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Refusal> {
-    let mut tx = app.db.write().await?;
-    idempotency::release(&mut tx, ticket).await?;
-    Ok(tx.commit().await?)
+    app.db
+        .write(async |tx| {
+            idempotency::release(tx, ticket).await?;
+            Ok(())
+        })
+        .await
 }
 
 fn run(

@@ -12,9 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use souk_outbound::{EgressPolicy, TlsMode};
 use souk_sandbox::{
-    Compiler, EgressPolicy, Grant, Limits, Options, PoolLimits, Query, Request, Sandbox, Scope,
-    Source, TlsMode, Value,
+    Compiler, Grant, Limits, Options, PoolLimits, Query, Request, Sandbox, Scope, Source, Value,
     json::{self, Field},
 };
 use souk_tests::PgCluster;

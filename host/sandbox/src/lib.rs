@@ -1,13 +1,12 @@
 //! The sandbox: runs connectors, which are WebAssembly components, and owns every wire they speak
-//! over. It knows nothing of assets, prices, stores or status codes; nothing else in the product
-//! knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
+//! over (`souk_outbound` makes it). It knows nothing of assets, prices, stores or status codes;
+//! nothing else in the product knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
 
 mod cache;
 mod columns;
 mod compile;
 pub mod compile_child;
 mod connector;
-mod egress;
 mod engine;
 mod fault;
 mod inspect;
@@ -17,7 +16,6 @@ mod load;
 mod loaded;
 mod metrics;
 mod options;
-pub mod outbound;
 mod pool;
 mod registry;
 mod request;
@@ -33,10 +31,9 @@ mod wire;
 
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
 pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status};
-pub use egress::{EgressPolicy, EgressRefused};
 pub use fault::{Blame, Fault, FaultKind};
 pub use options::{Compiler, Options, SandboxLimits};
 pub use request::{Call, Limits, Query, Request, Route, SchemaFilter, Value};
 pub use sandbox::Sandbox;
-pub use source::{Grant, PoolLimits, Source, TlsMode};
+pub use source::{Grant, PoolLimits, Source};
 pub use tenants::Quota;

@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{egress::EgressPolicy, tenants::Quota};
+use souk_outbound::EgressPolicy;
+
+use crate::tenants::Quota;
 
 /// How to build a `Sandbox`.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ use crate::{
     cache::Cache,
     columns::Output,
     connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope},
-    egress::EgressPolicy,
     engine,
     fault::{Blame, Fault, FaultKind},
     lanes::{Lane, Lanes},
@@ -24,7 +23,6 @@ use crate::{
     loaded::Connector,
     metrics,
     options::Options,
-    outbound,
     pool::{Job, Pool, Pools, Ticket, Waiting, shutting_down, timed_out},
     registry::Registry,
     request::Request,
@@ -455,17 +453,6 @@ impl Sandbox {
     /// in flight end first.
     pub fn forget(&self, company: &str, connection: &str) {
         self.shared.pools.forget(company, connection);
-    }
-
-    /// Resolves a host and checks every address: for refusing a connection when it is saved.
-    pub async fn check_address(&self, host: &str, port: u16) -> Result<(), Fault> {
-        let options = &self.shared.options;
-        outbound::check_address(&options.egress, host, port, options.limits.connect_timeout).await
-    }
-
-    /// Which addresses the operator allows.
-    pub fn egress(&self) -> &EgressPolicy {
-        &self.shared.options.egress
     }
 
     /// Refuses new requests, waits for those in flight until `deadline`, closes every session.

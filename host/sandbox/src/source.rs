@@ -1,7 +1,9 @@
 //! What a request runs against: one data connection of one company, and the one thing its connector
 //! is granted. Knows nothing of stores or secrets at rest: the caller has unsealed them already.
 
-use std::{fmt, net::IpAddr, path::PathBuf};
+use std::{fmt, path::PathBuf};
+
+use souk_outbound::TlsMode;
 
 /// One data connection, as the caller knows it now. Cheap to share; rebuild it (with a higher
 /// `revision`) whenever the connection or its credentials change.
@@ -51,17 +53,6 @@ pub enum Grant {
     Directory(PathBuf),
 }
 
-/// How a TCP wire is protected; the names are libpq's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TlsMode {
-    Disable,
-    /// Encrypted, the certificate is not looked at.
-    Require,
-    /// The chain must lead to a trusted authority; the name is not looked at.
-    VerifyCa,
-    VerifyFull,
-}
-
 /// Bounds of the sessions of one data connection, over all threads of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
@@ -78,13 +69,4 @@ impl Default for PoolLimits {
             queue_max: 256,
         }
     }
-}
-
-/// The host part of an address: a literal is not looked up.
-pub(crate) fn literal_ip(host: &str) -> Option<IpAddr> {
-    host.strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(host)
-        .parse()
-        .ok()
 }

@@ -8,9 +8,10 @@ use std::{
 };
 
 use common::*;
+use souk_outbound::TlsMode;
 use souk_sandbox::{
     Blame, Call, Fault, FaultKind, Grant, Limits, PoolLimits, Request, Route, Sandbox,
-    SchemaFilter, Scope, Source, TlsMode, Value,
+    SchemaFilter, Scope, Source, Value,
 };
 use souk_tests::{PgCluster, seller_api::SellerApi};
 
@@ -146,8 +147,6 @@ async fn unreachable_sources_are_told_apart() {
         source.settings_json = source.settings_json.replace("correct horse", "wrong")
     });
     assert_eq!(kind(wrong).await, FaultKind::Authentication);
-    assert!(sandbox.check_address("10.0.0.1", 5432).await.is_err());
-    assert!(sandbox.check_address("127.0.0.1", 5432).await.is_ok());
     // Nothing of that is left behind.
     assert!(ask(&sandbox, with(|_| {})).await.is_ok());
 }

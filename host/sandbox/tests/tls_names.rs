@@ -9,7 +9,8 @@ use std::sync::{
 };
 
 use common::*;
-use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source, TlsMode};
+use souk_outbound::TlsMode;
+use souk_sandbox::{Blame, Fault, FaultKind, Grant, PoolLimits, Source};
 use souk_tests::{PgCluster, tls::TestCa};
 
 /// The authority's subject in every cluster: a stranger of the same name is told apart by its key only.

@@ -1,32 +1,46 @@
 //! A REST client of the host itself, with which the demo is seeded: if the demo stands, the API works.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+use souk_outbound::{Bounds, Client, EgressPolicy, Own, Reach};
 
 /// Publishing tests an asset, which may compile a connector first.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// No answer of ours that seeding needs comes near it.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
+const BOUNDS: Bounds = Bounds {
+    connect: TIMEOUT,
+    head_bytes: 64 << 10,
+    // Seeding does one thing after the other.
+    idle_per_host: 1,
+    idle_total: 1,
+    idle: None,
+};
+
 #[derive(Clone)]
 pub struct Rest {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Arc<Client>,
     base_url: String,
     api_key: String,
 }
 
 impl Rest {
     pub fn new(base_url: String, api_key: String) -> Rest {
+        let reach = Reach {
+            egress: EgressPolicy::unrestricted(),
+            egress_plain: EgressPolicy::unrestricted(),
+            trust: None,
+            account: Own,
+        };
         Rest {
-            client: Client::builder(TokioExecutor::new()).build_http(),
+            client: Arc::new(Client::new(reach, BOUNDS)),
             base_url,
             api_key,
         }
@@ -80,13 +94,8 @@ impl Rest {
             .header("content-type", content_type)
             .body(Full::new(body))?;
         let exchange = async {
-            let response = self.client.request(request).await?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-                .collect()
-                .await
-                .map_err(|error| anyhow::anyhow!(error))?
-                .to_bytes();
+            let answer = self.client.send(request, TIMEOUT, ANSWER_BYTES_MAX).await?;
+            let (status, body) = (answer.head.status, answer.body?);
             ensure!(
                 status.is_success(),
                 "{status}: {}",
@@ -98,11 +107,7 @@ impl Rest {
                 serde_json::from_slice(&body)?
             })
         };
-        tokio::time::timeout(TIMEOUT, exchange)
-            .await
-            .context("no answer in time")
-            .and_then(|answer| answer)
-            .context(what)
+        exchange.await.context(what)
     }
 }
 

@@ -4,7 +4,6 @@ use crate::bulk::{Bulk, Script};
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
-use crate::ledger::Entry;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::CompanyId;
 use souk_domain::money::{CENTS_PER_CREDIT, UsdCents};
@@ -86,6 +85,14 @@ impl Account {
             _ => None,
         }
     }
+}
+
+/// `amount` cents, more than zero, move `from` one account `to` another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub from: Account,
+    pub to: Account,
+    pub amount: UsdCents,
 }
 
 /// What an account holds, in this transaction's view. Zero for one that was never used.

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use crate::companies::CompanyStatus;
-use crate::{Fields, StoreError, Write};
+use crate::{Fields, StoreError, Topic, Write};
 
 #[derive(Debug, Clone)]
 pub struct Asset {
@@ -115,6 +115,7 @@ pub async fn insert(
     .bind(now.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Asset, id);
     Ok(())
 }
 
@@ -252,6 +253,7 @@ pub async fn update(
     .bind(i64::from(keeps_sample))
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Asset, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -270,6 +272,7 @@ pub async fn keep_sample(
     .bind(read_at.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Asset, id);
     Ok(())
 }
 
@@ -293,6 +296,7 @@ pub async fn publish(
     .bind(read_at.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Asset, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -314,6 +318,7 @@ pub async fn set_status(
     .bind(company.as_str())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Asset, id);
     Ok(done.rows_affected() == 1)
 }
 

@@ -3,7 +3,6 @@
 //! Rows become a `VALUES` table whose size is rounded up to a power of two; the rows that fill it up are NULL and filtered out again by
 //! `WHERE column1 IS NOT NULL`. Both backends name the columns of a `VALUES` table `column1`, `column2`, and so on.
 
-use crate::db::{self, Parameters};
 use crate::error::StoreError;
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
@@ -15,6 +14,23 @@ use std::sync::{Arc, LazyLock, OnceLock};
 /// Rows of one statement. With up to 20 columns this is far below SQLite's 32,766 parameters.
 pub(crate) const ROWS_MAX: usize = 256;
 const SIZES: usize = ROWS_MAX.ilog2() as usize + 1;
+
+/// How the parameters of a statement with very many of them are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parameters {
+    /// `$1`, `$2`, and so on: PostgreSQL knows no others.
+    Numbered,
+    /// `?`: SQLite would look each number up by going through all before it, which costs more than the statement.
+    Nameless,
+}
+
+/// How they are written for this connection.
+fn parameters(connection: &AnyConnection) -> Parameters {
+    match connection.backend_name() {
+        "SQLite" => Parameters::Nameless,
+        _ => Parameters::Numbered,
+    }
+}
 
 /// `head FROM (VALUES …) AS v tail`; `tail` filters on `column1 IS NOT NULL`.
 pub(crate) struct Bulk {
@@ -73,7 +89,7 @@ impl Bulk {
     ) -> Result<u64, StoreError> {
         let mut affected = 0;
         for rows in rows.chunks(ROWS_MAX) {
-            let (sql, arguments) = self.statement(db::parameters(db), rows, &bind)?;
+            let (sql, arguments) = self.statement(parameters(db), rows, &bind)?;
             affected += sqlx::query_with(AssertSqlSafe(sql), arguments)
                 .execute(&mut *db)
                 .await?
@@ -91,7 +107,7 @@ impl Bulk {
     ) -> Result<Vec<sqlx::any::AnyRow>, StoreError> {
         let mut fetched = Vec::new();
         for rows in rows.chunks(ROWS_MAX) {
-            let (sql, arguments) = self.statement(db::parameters(db), rows, &bind)?;
+            let (sql, arguments) = self.statement(parameters(db), rows, &bind)?;
             let some = sqlx::query_with(AssertSqlSafe(sql), arguments)
                 .fetch_all(&mut *db)
                 .await?;
@@ -233,7 +249,7 @@ impl Script {
         if self.parts.is_empty() {
             return Ok(());
         }
-        let parameters = db::parameters(db);
+        let parameters = parameters(db);
         let texts = match self.style {
             Style::Nested | Style::Joined => {
                 vec![one_text(self.style, None, parameters, &self.parts)]
@@ -266,7 +282,7 @@ impl Script {
         begin: &'static str,
         db: &mut AnyConnection,
     ) -> Result<(), WholeError> {
-        let sql = one_text(self.style, Some(begin), db::parameters(db), &self.parts);
+        let sql = one_text(self.style, Some(begin), parameters(db), &self.parts);
         let values = self.values.pop().unwrap_or_default();
         let arguments = values.finish().map_err(WholeError::undone)?;
         let mut results = db.fetch_many(sqlx::query_with(AssertSqlSafe(sql), arguments));

@@ -1,13 +1,16 @@
 //! A cache that never serves what a committed transaction has replaced.
 //!
-//! Every invalidation advances an epoch. A value that was loaded across an invalidation is handed to its caller, whose request was concurrent
-//! with the change, but not kept. Loads are not shared between callers: a request that begins after a change must not receive a load that
-//! began before it. While the store cannot vouch for other hosts' changes, the cache is bypassed.
+//! Every value says what it was made from, by topic and id. An index from there to the keys finds what a change concerns, so that a
+//! change costs what it concerns, however much is cached. A change of a topic that the cache knows also advances an epoch: a value that was
+//! loaded across it is handed to its caller, whose request was concurrent with the change, but not kept. Loads are not shared between
+//! callers: a request that begins after a change must not receive a load that began before it. While the store cannot vouch for other
+//! hosts' changes, the cache is bypassed.
 
-use crate::changes::Change;
+use crate::changes::{Change, Topic};
 use crate::db::Db;
-use parking_lot::RwLock;
-use std::collections::HashMap;
+use parking_lot::{Mutex, RwLock};
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,22 +34,35 @@ impl<K, V> Clone for Cache<K, V> {
 struct Inner<K, V> {
     shards: [RwLock<HashMap<K, Arc<V>>>; SHARDS],
     hasher: RandomState,
+    /// Locked before a shard, and not at all to read.
+    index: Mutex<Index<K>>,
+    origins: Box<Origins<K, V>>,
+    topics: Vec<Topic>,
     epoch: AtomicU64,
     coherent: Arc<AtomicBool>,
     shard_max: usize,
 }
 
+/// What a value was made from.
+type Origins<K, V> = dyn Fn(&K, &V) -> Vec<(Topic, Arc<str>)> + Send + Sync;
+
 impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cache<K, V> {
-    /// A cache of at most about `entries_max` values that drops every entry for which `concerns(change, key, value)` holds whenever a
-    /// change is committed, by this host or another one. `concerns` is not asked about [`Change::Everything`].
-    pub fn new(
+    /// A cache of at most about `entries_max` values. A value is made from one thing of each of `topics`, whose ids `origins` tells, and is
+    /// dropped whenever a change of one of them is committed, by this host or another one.
+    pub fn new<const N: usize>(
         db: &Db,
         entries_max: usize,
-        concerns: impl Fn(&Change, &K, &V) -> bool + Send + Sync + 'static,
+        topics: [Topic; N],
+        origins: impl Fn(&K, &V) -> [Arc<str>; N] + Send + Sync + 'static,
     ) -> Self {
         let inner = Arc::new(Inner {
             shards: std::array::from_fn(|_| RwLock::default()),
             hasher: RandomState::new(),
+            index: Mutex::default(),
+            origins: Box::new(move |key, value| {
+                topics.into_iter().zip(origins(key, value)).collect()
+            }),
+            topics: topics.to_vec(),
             epoch: AtomicU64::new(0),
             coherent: db.coherent(),
             shard_max: entries_max.div_ceil(SHARDS).max(1),
@@ -54,10 +70,11 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         let cache = Self { inner };
         let weak = Arc::downgrade(&cache.inner);
         db.on_change(Box::new(move |change| {
-            if let Some(inner) = weak.upgrade() {
-                Cache { inner }.invalidate(|key, value| {
-                    *change == Change::Everything || concerns(change, key, value)
-                });
+            let Some(inner) = weak.upgrade() else { return };
+            let cache = Cache { inner };
+            match change {
+                Change::One { topic, id } => drop(cache.forget(*topic, id)),
+                Change::Everything => cache.clear(),
             }
         }));
         cache
@@ -66,7 +83,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
     /// The cached value, if there is one and it is known to be current.
     pub fn get<Q>(&self, key: &Q) -> Option<Arc<V>>
     where
-        K: std::borrow::Borrow<Q>,
+        K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
         if !self.inner.coherent.load(Ordering::SeqCst) {
@@ -83,7 +100,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         if let Some(value) = self.get(&key) {
             return Ok(value);
         }
-        let epoch = self.inner.epoch.load(Ordering::SeqCst);
+        let epoch = self.epoch();
         let value = Arc::new(load().await?);
         self.keep(key, &value, epoch);
         Ok(value)
@@ -94,33 +111,227 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         self.inner.epoch.load(Ordering::SeqCst)
     }
 
-    /// Keeps `value`, which was read after `epoch` was taken, unless anything was invalidated since.
+    /// Keeps `value`, which was read after `epoch` was taken, unless a change may have concerned it since.
     pub fn keep(&self, key: K, value: &Arc<V>, epoch: u64) {
         if !self.inner.coherent.load(Ordering::SeqCst) {
             return;
         }
-        let mut shard = self.shard(&key).write();
-        // Checked under the lock: an invalidation advances the epoch first and then takes every lock.
-        if self.inner.epoch.load(Ordering::SeqCst) != epoch {
+        let origins = (self.inner.origins)(&key, value);
+        let mut index = self.inner.index.lock();
+        // Checked under the lock: a change advances the epoch first and then takes the lock.
+        if self.epoch() != epoch {
             return;
         }
+        let mut shard = self.shard(&key).write();
         if shard.len() >= self.inner.shard_max
             && let Some(victim) = shard.keys().next().cloned()
         {
             shard.remove(&victim);
+            index.remove(&victim);
         }
+        index.insert(&key, origins);
         shard.insert(key, value.clone());
     }
 
-    /// Drops every entry for which `concerned` holds.
-    pub fn invalidate(&self, concerned: impl Fn(&K, &V) -> bool) {
+    /// Drops one value that its holder knows to be out of date, by the clock say, which no transaction tells.
+    pub fn remove<Q>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let mut index = self.inner.index.lock();
+        index.remove(key);
+        self.shard(key).write().remove(key);
+    }
+
+    /// Drops every value that was made from this, and returns how many entries it looked at for that.
+    fn forget(&self, topic: Topic, id: &str) -> usize {
+        if !self.inner.topics.contains(&topic) {
+            return 0;
+        }
         self.inner.epoch.fetch_add(1, Ordering::SeqCst);
+        let mut index = self.inner.index.lock();
+        let concerned = index.take(topic, id);
+        for key in &concerned {
+            index.remove(key);
+            self.shard(key).write().remove(key);
+        }
+        concerned.len()
+    }
+
+    fn clear(&self) {
+        self.inner.epoch.fetch_add(1, Ordering::SeqCst);
+        let mut index = self.inner.index.lock();
+        *index = Index::default();
         for shard in &self.inner.shards {
-            shard.write().retain(|key, value| !concerned(key, value));
+            shard.write().clear();
         }
     }
 
     fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> &RwLock<HashMap<K, Arc<V>>> {
         &self.inner.shards[self.inner.hasher.hash_one(key) as usize % SHARDS]
+    }
+}
+
+/// From what values were made from to their keys, and back.
+struct Index<K> {
+    keys: HashMap<Topic, HashMap<Arc<str>, HashSet<K>>>,
+    origins: HashMap<K, Vec<(Topic, Arc<str>)>>,
+}
+
+impl<K> Default for Index<K> {
+    fn default() -> Self {
+        Self {
+            keys: HashMap::new(),
+            origins: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Hash + Eq + Clone> Index<K> {
+    fn insert(&mut self, key: &K, origins: Vec<(Topic, Arc<str>)>) {
+        self.remove(key);
+        for (topic, id) in &origins {
+            let keys = self.keys.entry(*topic).or_default();
+            keys.entry(id.clone()).or_default().insert(key.clone());
+        }
+        self.origins.insert(key.clone(), origins);
+    }
+
+    fn remove<Q>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        for (topic, id) in self.origins.remove(key).unwrap_or_default() {
+            let Some(by_id) = self.keys.get_mut(&topic) else {
+                continue;
+            };
+            if let Some(keys) = by_id.get_mut(&id) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    by_id.remove(&id);
+                }
+            }
+        }
+    }
+
+    /// The keys of the values that were made from this, which it forgets.
+    fn take(&mut self, topic: Topic, id: &str) -> HashSet<K> {
+        let by_id = self.keys.get_mut(&topic);
+        by_id.and_then(|by_id| by_id.remove(id)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::OpenOptions;
+
+    const PRODUCTS: usize = 2_000;
+    const SELLERS: usize = 100;
+
+    async fn store() -> (tempfile::TempDir, Db) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("souk.db");
+        let url = format!("sqlite:{}", path.display());
+        (directory, Db::open(&OpenOptions::new(url)).await.unwrap())
+    }
+
+    /// Products by id, each with the seller that it belongs to.
+    fn products(db: &Db, entries_max: usize) -> Cache<String, String> {
+        let topics = [Topic::Asset, Topic::Company, Topic::Connector];
+        let cache = Cache::new(db, entries_max, topics, |id: &String, seller: &String| {
+            [
+                id.as_str().into(),
+                seller.as_str().into(),
+                "platform".into(),
+            ]
+        });
+        for product in 0..PRODUCTS {
+            let seller = Arc::new(format!("seller {}", product % SELLERS));
+            cache.keep(format!("product {product}"), &seller, cache.epoch());
+        }
+        cache
+    }
+
+    /// A change looks at the entries that it concerns and at no other, however many there are.
+    #[tokio::test]
+    async fn a_change_costs_what_it_concerns() {
+        let (_directory, db) = store().await;
+        let cache = products(&db, 2 * PRODUCTS);
+        assert_eq!(cache.forget(Topic::Asset, "product 7"), 1);
+        assert!(cache.get("product 7").is_none());
+        assert!(cache.get("product 8").is_some());
+        // What was dropped is not looked at again, whatever else it was made from.
+        assert_eq!(
+            cache.forget(Topic::Company, "seller 7"),
+            PRODUCTS / SELLERS - 1
+        );
+        assert_eq!(cache.forget(Topic::Company, "seller 7"), 0);
+        assert_eq!(cache.forget(Topic::Asset, "nothing of ours"), 0);
+        // No value is made from a delivery, so loads under way may be kept, too.
+        let epoch = cache.epoch();
+        assert_eq!(cache.forget(Topic::Delivery, "product 8"), 0);
+        assert_eq!(cache.epoch(), epoch);
+        assert_eq!(
+            cache.forget(Topic::Connector, "platform"),
+            PRODUCTS - PRODUCTS / SELLERS
+        );
+        assert!((0..PRODUCTS).all(|product| cache.get(&format!("product {product}")).is_none()));
+    }
+
+    /// The index knows what is cached and nothing else, whatever way an entry went.
+    #[tokio::test]
+    async fn the_index_holds_what_is_cached() {
+        let (_directory, db) = store().await;
+        let cache = products(&db, 160);
+        let cached = |cache: &Cache<String, String>| -> usize {
+            cache
+                .inner
+                .shards
+                .iter()
+                .map(|shard| shard.read().len())
+                .sum()
+        };
+        let indexed = |cache: &Cache<String, String>, topic: Topic| -> usize {
+            let index = cache.inner.index.lock();
+            let keys = index.keys.get(&topic).into_iter().flatten();
+            keys.map(|(_, keys)| keys.len()).sum()
+        };
+        let check = |cache: &Cache<String, String>| {
+            for topic in [Topic::Asset, Topic::Company, Topic::Connector] {
+                assert_eq!(indexed(cache, topic), cached(cache), "{topic:?}");
+            }
+            assert_eq!(cache.inner.index.lock().origins.len(), cached(cache));
+        };
+        assert!((1..=160).contains(&cached(&cache)), "{}", cached(&cache));
+        check(&cache);
+        let some = || {
+            let shards = cache.inner.shards.iter();
+            shards
+                .flat_map(|shard| shard.read().keys().next().cloned())
+                .next()
+        };
+        let one = some().unwrap();
+        cache.remove(&one);
+        assert!(cache.get(&one).is_none());
+        check(&cache);
+        // The same product of another seller: the former one is not its business any more.
+        let other = some().unwrap();
+        let seller = cache.get(&other).unwrap();
+        cache.keep(
+            other.clone(),
+            &Arc::new("another".to_owned()),
+            cache.epoch(),
+        );
+        check(&cache);
+        cache.forget(Topic::Company, &seller);
+        assert!(cache.get(&other).is_some());
+        assert_eq!(cache.forget(Topic::Company, "another"), 1);
+        check(&cache);
+        cache.clear();
+        assert_eq!(cached(&cache), 0);
+        check(&cache);
     }
 }

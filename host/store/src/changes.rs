@@ -18,6 +18,8 @@ use std::time::Duration;
 pub enum Topic {
     Key,
     Company,
+    /// A name under which a company is reached, or was; its own id is the name.
+    Handle,
     Connection,
     Asset,
     Price,
@@ -29,9 +31,10 @@ pub enum Topic {
 }
 
 impl Topic {
-    const ALL: [Topic; 9] = [
+    pub(crate) const ALL: [Topic; 10] = [
         Self::Key,
         Self::Company,
+        Self::Handle,
         Self::Connection,
         Self::Asset,
         Self::Price,
@@ -45,6 +48,7 @@ impl Topic {
         match self {
             Self::Key => "key",
             Self::Company => "company",
+            Self::Handle => "handle",
             Self::Connection => "connection",
             Self::Asset => "asset",
             Self::Price => "price",

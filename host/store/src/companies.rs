@@ -102,6 +102,7 @@ pub async fn insert(
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Company, &company.id);
+    write.touch(Topic::Handle, &company.handle);
     Ok(company)
 }
 
@@ -180,6 +181,8 @@ pub async fn update(
     if former.handle != company.handle {
         refuse_retired(write, &company.handle, Some(&company.id), now).await?;
         retire_handle(write, &former, now).await?;
+        write.touch(Topic::Handle, &former.handle);
+        write.touch(Topic::Handle, &company.handle);
     }
     sqlx::query(
         "UPDATE companies

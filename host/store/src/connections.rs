@@ -6,7 +6,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Write, companies};
+use crate::{Fields, StoreError, Topic, Write, companies};
 
 /// A connection with what its engine adds to it.
 #[derive(Debug, Clone)]
@@ -139,6 +139,7 @@ pub async fn insert(
     .bind(now.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connection, id);
     Ok(())
 }
 
@@ -251,6 +252,7 @@ pub async fn update(
     .bind(revision)
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connection, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -275,6 +277,7 @@ pub async fn relabel(
     .bind(id.as_str())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connection, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -319,6 +322,7 @@ pub async fn delete(
     .bind(id.as_str())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connection, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -340,7 +344,7 @@ pub async fn using_file(
 }
 
 /// Ends the life of sessions that read an older version of a file.
-pub async fn bump(
+pub(crate) async fn bump(
     tx: &mut Write,
     company: &CompanyId,
     ids: &[ConnectionId],
@@ -355,6 +359,7 @@ pub async fn bump(
         .bind(id.as_str())
         .execute(&mut **tx)
         .await?;
+        tx.touch(Topic::Connection, id);
     }
     Ok(())
 }

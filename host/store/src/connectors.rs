@@ -8,7 +8,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Write, companies};
+use crate::{Fields, StoreError, Topic, Write, companies};
 
 /// `scope` of connectors that every company may use; any other scope is a company's id.
 pub const PLATFORM: &str = "platform";
@@ -130,6 +130,7 @@ pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreEr
         .bind(new.described.as_deref())
         .execute(&mut **tx)
         .await?;
+    tx.touch(Topic::Connector, &new.scope);
     Ok(())
 }
 
@@ -146,6 +147,7 @@ pub async fn delete(
             .bind(version)
             .execute(&mut **tx)
             .await?;
+    tx.touch(Topic::Connector, scope);
     Ok(done.rows_affected() == 1)
 }
 
@@ -285,6 +287,7 @@ pub async fn choose(tx: &mut Write, chosen: &Choice) -> Result<(), StoreError> {
     .bind(chosen.activated_at.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connector, &chosen.scope);
     Ok(())
 }
 
@@ -305,6 +308,7 @@ pub async fn forget_previous(
     .bind(version)
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Connector, scope);
     Ok(())
 }
 

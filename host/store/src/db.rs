@@ -1,4 +1,4 @@
-//! Opening the store, reading and writing. The only file that knows which backend runs.
+//! Connecting to the store, reading and writing. Which backend runs is known here and below; what is done first is in [`opening`](crate::opening).
 //!
 //! SQLite: one writer connection behind a fair queue with `BEGIN IMMEDIATE`, many readers, WAL, every commit synced; a lock file makes sure
 //! that one host has it open; charges are logged before they are booked ([`backlog`]). PostgreSQL: pools; hosts may share it.
@@ -10,8 +10,6 @@ mod transaction;
 use crate::changes::{self, Change, Changes, CreditListener};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
-use crate::migrations;
-use crate::teller::bookings;
 pub(crate) use backlog::{Backlog, Pen};
 use souk_domain::time::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
@@ -20,7 +18,7 @@ use sqlx::{Any, AnyConnection, AnyPool, ConnectOptions, Connection, Executor, Sq
 use sqlx_core::transaction::TransactionManager;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -90,59 +88,21 @@ enum Purpose {
     Holds,
 }
 
-/// An advisory lock that every host takes while it migrates; the number is arbitrary but must not change.
-const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305813046925033)";
-
 impl Db {
-    /// Opens the store, takes its lock, and applies missing migrations.
-    ///
-    /// Must be called on a runtime that outlives the store: its listener (on PostgreSQL) and its checkpoints (on SQLite) run there.
-    pub async fn open(options: &OpenOptions) -> Result<Self, StoreError> {
+    /// Takes the store's lock and connects to it, whatever is in it.
+    pub(crate) async fn connect(options: &OpenOptions) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
-        let db = match options.url.strip_prefix("sqlite:") {
-            Some(path) => Self::open_sqlite(options, path).await?,
+        match options.url.strip_prefix("sqlite:") {
+            Some(path) => Self::open_sqlite(options, path).await,
             None if options.url.starts_with("postgres:")
                 || options.url.starts_with("postgresql:") =>
             {
-                Self::open_postgres(options).await?
+                Self::open_postgres(options).await
             }
-            None => {
-                return Err(unavailable(
-                    "the store's URL begins with sqlite: or postgres:",
-                ));
-            }
-        };
-        let mut write = db.write().await?;
-        if db.is_shared() {
-            write.execute(MIGRATION_LOCK).await?;
+            None => Err(StoreError::unavailable(
+                "the store's URL begins with sqlite: or postgres:",
+            )),
         }
-        migrations::run(&mut write, SystemTime::now().into()).await?;
-        write.commit().await?;
-        db.catch_up().await?;
-        Ok(db)
-    }
-
-    /// Books what a former process left in its charge log.
-    async fn catch_up(&self) -> Result<(), StoreError> {
-        let Backend::Sqlite { backlog, path, .. } = &self.inner.backend else {
-            return Ok(());
-        };
-        let log = |error: std::io::Error| unavailable(format!("{}: {error}", path.display()));
-        let booked = bookings::booked(&mut *self.read().await?).await?;
-        let frames = charge_log::read(path, booked).map_err(log)?;
-        let last = frames.last().map_or(booked, |frame| frame.number);
-        if !frames.is_empty() {
-            tracing::info!(
-                frames = frames.len(),
-                "booking charges that a former process logged"
-            );
-        }
-        bookings::book_frames(self, &frames).await?;
-        *backlog.pen().await? = ChargeLog::new(path, last + 1);
-        backlog.note_logged(last);
-        backlog.note_booked(last);
-        charge_log::remove(path);
-        Ok(())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -151,8 +111,13 @@ impl Db {
 
     /// The charges that are logged but not booked. `None`: charges of this store are booked at once.
     pub(crate) fn backlog(&self) -> Option<&Backlog> {
+        self.charge_log().map(|(backlog, _)| backlog)
+    }
+
+    /// The same with the path of the store, beside which the log is.
+    pub(crate) fn charge_log(&self) -> Option<(&Backlog, &Path)> {
         match &self.inner.backend {
-            Backend::Sqlite { backlog, .. } => Some(backlog),
+            Backend::Sqlite { backlog, path, .. } => Some((backlog, path)),
             Backend::Postgres { .. } => None,
         }
     }
@@ -161,7 +126,7 @@ impl Db {
         let path = path.strip_prefix("//").unwrap_or(path);
         let path = PathBuf::from(path.split('?').next().unwrap_or(path));
         if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
-            return Err(unavailable("the store is a file: sqlite:PATH"));
+            return Err(StoreError::unavailable("the store is a file: sqlite:PATH"));
         }
         // By its real name: a link to the store must find the store's lock and logs.
         let path = sqlite::real_path(&path);
@@ -183,7 +148,7 @@ impl Db {
             backend: Backend::Sqlite {
                 writer,
                 log: AbortOnDropHandle::new(tokio::spawn(log)),
-                // Nothing is known of the log yet; `catch_up` follows when the schema is there.
+                // Nothing is known of the log yet; who opens the store catches up when the schema is there.
                 backlog: Backlog::new(ChargeLog::new(&path, 1), 0, options.patience),
                 path,
             },
@@ -261,8 +226,23 @@ impl Db {
         Ok(read)
     }
 
-    /// A transaction. Dropping it without [`Write::commit`] rolls it back. Never keep it across a network call or a connector's run.
-    pub async fn write(&self) -> Result<Write, StoreError> {
+    /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced
+    /// before this returns.
+    ///
+    /// An error that `work` does not pass on commits what was written before it. Never keep a transaction across a network call or a
+    /// connector's run: on SQLite nobody else writes meanwhile. Whoever is cancelled before the commit was sent has written nothing.
+    pub async fn write<T, E: From<StoreError>>(
+        &self,
+        work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut write = self.begin(Purpose::Any).await?;
+        let done = work(&mut write).await?;
+        write.commit().await?;
+        Ok(done)
+    }
+
+    /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.
+    pub(crate) async fn writers_view(&self) -> Result<Write, StoreError> {
         self.begin(Purpose::Any).await
     }
 
@@ -301,7 +281,7 @@ impl Db {
                         .await
                         .map_err(|_| StoreError::Busy)?;
                 if self.inner.closed.load(Ordering::SeqCst) {
-                    return Err(unavailable("the store is closed"));
+                    return Err(StoreError::unavailable("the store is closed"));
                 }
                 if slot.is_none() {
                     *slot = Some(sqlite::open_writer(&self.inner.options).await?);
@@ -411,27 +391,6 @@ impl DerefMut for Read {
 /// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.
 fn quiet(options: AnyConnectOptions) -> AnyConnectOptions {
     options.disable_statement_logging()
-}
-
-fn unavailable(message: impl Into<String>) -> StoreError {
-    StoreError::Unavailable(message.into())
-}
-
-/// How the parameters of a statement with very many of them are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parameters {
-    /// `$1`, `$2`, and so on: PostgreSQL knows no others.
-    Numbered,
-    /// `?`: SQLite would look each number up by going through all before it, which costs more than the statement.
-    Nameless,
-}
-
-/// How they are written for this connection.
-pub(crate) fn parameters(connection: &AnyConnection) -> Parameters {
-    match connection.backend_name() {
-        "SQLite" => Parameters::Nameless,
-        _ => Parameters::Numbered,
-    }
 }
 
 /// The wall clock, for what the store stamps itself.

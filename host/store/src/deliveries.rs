@@ -324,9 +324,10 @@ pub async fn sweep(db: &Db, now: Timestamp) -> Result<u64, StoreError> {
     drop(read);
     let mut swept = 0;
     for row in &rows {
-        let mut write = db.write().await?;
-        swept += sweep_one(&mut write, &row.text("webhook_id")?, now).await?;
-        write.commit().await?;
+        let webhook = row.text("webhook_id")?;
+        swept += db
+            .write(async |write| sweep_one(write, &webhook, now).await)
+            .await?;
     }
     Ok(swept)
 }

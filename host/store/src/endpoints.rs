@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use crate::companies::CompanyStatus;
-use crate::{Fields, StoreError, Write};
+use crate::{Fields, StoreError, Topic, Write};
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -114,6 +114,7 @@ pub async fn insert(
     .bind(now.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Endpoint, id);
     Ok(())
 }
 
@@ -261,6 +262,7 @@ pub async fn update(
     .bind(i64::from(keeps_sample))
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Endpoint, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -281,6 +283,7 @@ pub async fn keep_sample(
     .bind(read_at.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Endpoint, id);
     Ok(())
 }
 
@@ -310,6 +313,7 @@ pub async fn publish(
     .bind(read_at.micros())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Endpoint, id);
     Ok(done.rows_affected() == 1)
 }
 
@@ -331,6 +335,7 @@ pub async fn set_status(
     .bind(company.as_str())
     .execute(&mut **tx)
     .await?;
+    tx.touch(Topic::Endpoint, id);
     Ok(done.rows_affected() == 1)
 }
 

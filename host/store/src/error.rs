@@ -25,6 +25,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::Unavailable(message.into())
+    }
+
     /// Whether the store answered and said no, so that trying the same again is pointless.
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(self, Self::Busy | Self::Unavailable(_))

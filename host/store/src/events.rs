@@ -1,22 +1,17 @@
 //! Events: what webhooks are told, written by the transaction that causes it, so that neither exists without the other.
 //!
 //! Whoever changes something that is worth an event calls [`emit`] before its commit. For a company without an active webhook that wants the
-//! type, that is one look into an index and nothing is written. Delivering is `souk-app`'s. What an event's `data` holds is here, and in
-//! `docs/webhooks.md`.
+//! type, that is one look into an index and nothing is written. What an event's `data` holds is said where it is caused, and in
+//! `docs/webhooks.md`. Delivering is `souk-app`'s.
 
-use crate::accounts::Level;
 use crate::bulk::Bulk;
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::Fields;
-use crate::keys::{Deactivation, Key};
-use crate::payouts::{Payout, PayoutStatus};
-use crate::purchases::Purchase;
-use crate::top_ups::TopUp;
 use serde_json::{Value, json};
-use souk_domain::ids::{CompanyId, DeliveryId, TransactionId};
-use souk_domain::money::{CENTS_PER_CREDIT, UsdCents};
+use souk_domain::ids::{CompanyId, DeliveryId};
+use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{BODY_BYTES_MAX, EventType};
 
@@ -117,127 +112,8 @@ fn body(event: &Event) -> Option<String> {
     Some(body)
 }
 
-/// A charge took a buyer's balance below what is low for it.
-pub(crate) struct CreditsLow<'a> {
-    pub buyer: &'a CompanyId,
-    /// Where the account stands after the charge.
-    pub level: Level,
-    pub transaction: &'a TransactionId,
-    pub at: Timestamp,
-}
-
-pub(crate) async fn emit_low(write: &mut Write, low: &[CreditsLow<'_>]) -> Result<(), StoreError> {
-    let event = |low: &CreditsLow<'_>| Event {
-        company: low.buyer.clone(),
-        kind: EventType::CreditsLow,
-        at: low.at,
-        data: json!({
-            "company_id": low.buyer,
-            "balance_credits": low.level.balance / CENTS_PER_CREDIT,
-            "threshold_credits": low.level.low / CENTS_PER_CREDIT,
-            "transaction_id": low.transaction,
-        }),
-    };
-    emit(write, &low.iter().map(event).collect::<Vec<_>>()).await
-}
-
-pub(crate) fn top_up_settled(top_up: &TopUp, now: Timestamp) -> Event {
-    Event {
-        company: top_up.company_id.clone(),
-        kind: EventType::TopUpSettled,
-        at: now,
-        data: json!({
-            "company_id": top_up.company_id,
-            "top_up_id": top_up.id,
-            "credits": top_up.credits,
-            "amount_usd": usd(top_up.credits.cents()),
-            "provider": top_up.provider,
-        }),
-    }
-}
-
-/// Told to the buyer and to the seller.
-pub(crate) fn purchase_created(purchase: &Purchase, now: Timestamp) -> [Event; 2] {
-    let event = |company: &CompanyId| Event {
-        company: company.clone(),
-        kind: EventType::PurchaseCreated,
-        at: now,
-        data: json!({
-            "purchase_id": purchase.id,
-            "company_id": purchase.company_id,
-            "seller_company_id": purchase.seller_id,
-            "product_type": purchase.product_type.as_str(),
-            "product_id": purchase.product_id,
-            "price_credits": purchase.credits,
-            "terms_version": purchase.terms_version,
-        }),
-    };
-    [event(&purchase.company_id), event(&purchase.seller_id)]
-}
-
-pub(crate) fn endpoint_key_provisioned(key: &Key, now: Timestamp) -> Event {
-    Event {
-        company: key.company_id.clone(),
-        kind: EventType::EndpointKeyProvisioned,
-        at: now,
-        data: json!({
-            "company_id": key.company_id,
-            "api_key_id": key.id,
-            "name": key.name,
-            "endpoint_id": key.endpoint_id,
-            "purchase_id": key.purchase_id,
-            "source": if key.purchase_id.is_some() { "marketplace" } else { "seller" },
-        }),
-    }
-}
-
-/// The key stops working at `deactivation.at`, which may lie ahead.
-pub(crate) fn key_revoked(key: &Key, deactivation: &Deactivation<'_>, now: Timestamp) -> Event {
-    Event {
-        company: key.company_id.clone(),
-        kind: EventType::ApiKeyRevoked,
-        at: now,
-        data: json!({
-            "company_id": key.company_id,
-            "api_key_id": key.id,
-            "name": key.name,
-            "key_type": key.key_type.as_str(),
-            "endpoint_id": key.endpoint_id,
-            "revoked_at": deactivation.at.to_string(),
-            "revoked_by": deactivation.by,
-            "reason": deactivation.reason,
-            "reason_code": deactivation.reason_code,
-        }),
-    }
-}
-
-/// `None`: a payout in this state is no news, or its company's own doing.
-pub(crate) fn payout_ended(payout: &Payout, now: Timestamp) -> Option<Event> {
-    let kind = match payout.status {
-        PayoutStatus::Paid => EventType::PayoutPaid,
-        PayoutStatus::Failed => EventType::PayoutFailed,
-        PayoutStatus::Requested | PayoutStatus::Processing | PayoutStatus::Cancelled => {
-            return None;
-        }
-    };
-    Some(Event {
-        company: payout.company_id.clone(),
-        kind,
-        at: now,
-        data: json!({
-            "company_id": payout.company_id,
-            "payout_id": payout.id,
-            "amount_usd": usd(payout.amount),
-            "destination_type": payout.method.kind,
-            "destination_last4": payout.method.last4,
-            "reference": payout.reference,
-            "failure_reason": payout.failure_reason,
-        }),
-    })
-}
-
 /// Dollars as the API shows them: a number with at most two decimals.
-fn usd(amount: UsdCents) -> Value {
+pub(crate) fn usd(amount: UsdCents) -> Value {
     match amount.get() % 100 {
         0 => Value::from(amount.get() / 100),
         _ => serde_json::from_str(&amount.to_string()).unwrap_or_default(),

@@ -1,11 +1,11 @@
 //! What is known about a company's files. Their bytes are on disk, one directory per upload.
 
-use souk_domain::ids::CompanyId;
+use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::{Fields, StoreError, Write};
+use crate::{Fields, StoreError, Write, connections};
 
 #[derive(Debug, Clone)]
 pub struct File {
@@ -73,8 +73,13 @@ pub async fn totals(db: &mut AnyConnection, company: &CompanyId) -> Result<(i64,
     Ok((row.try_get("files")?, row.try_get("bytes")?))
 }
 
-/// Makes `file` the company's file of that name. `created_at` of a file that is replaced stays.
-pub async fn put(tx: &mut Write, company: &CompanyId, file: &File) -> Result<(), StoreError> {
+/// Makes `file` the company's file of that name. `created_at` of a file that is replaced stays. Returns the connections that read it: their
+/// sessions have the older version open.
+pub async fn put(
+    tx: &mut Write,
+    company: &CompanyId,
+    file: &File,
+) -> Result<Vec<ConnectionId>, StoreError> {
     sqlx::query(
         "INSERT INTO files (company_id, name, upload_id, size_bytes, sha256, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) \
@@ -90,7 +95,9 @@ pub async fn put(tx: &mut Write, company: &CompanyId, file: &File) -> Result<(),
     .bind(file.updated_at.micros())
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    let readers = connections::using_file(tx, company, &file.name).await?;
+    connections::bump(tx, company, &readers).await?;
+    Ok(readers)
 }
 
 /// Whether the file exists; until the transaction ends nobody can delete it.

@@ -4,12 +4,14 @@ use crate::changes::Topic;
 use crate::companies::CompanyStatus;
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::events;
+use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
 use souk_domain::roles::{Grant, Permissions};
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
@@ -140,7 +142,7 @@ pub async fn insert(
     .await?;
     write.touch(Topic::Key, &key.id);
     if key.key_type == KeyType::Endpoint {
-        events::emit(write, &[events::endpoint_key_provisioned(&key, now)]).await?;
+        events::emit(write, &[provisioned(&key, now)]).await?;
     }
     Ok(key)
 }
@@ -326,7 +328,7 @@ pub async fn deactivate(
     write.touch(Topic::Key, id);
     let key = get(write, company, id).await?;
     if let (true, Some(key)) = (deactivated.rows_affected() > 0, &key) {
-        events::emit(write, &[events::key_revoked(key, deactivation, now)]).await?;
+        events::emit(write, &[revoked(key, deactivation, now)]).await?;
     }
     Ok(key)
 }
@@ -382,16 +384,53 @@ async fn tell_revoked(
     deactivated: &[AnyRow],
     deactivation: &Deactivation<'_>,
 ) -> Result<(), StoreError> {
-    let mut revoked = Vec::with_capacity(deactivated.len());
+    let mut told = Vec::with_capacity(deactivated.len());
     for row in deactivated {
         let (id, company) = (row.id("id")?, row.id("company_id")?);
         write.touch(Topic::Key, &id);
         let key = get(write, &company, &id)
             .await?
             .ok_or(StoreError::NotFound)?;
-        revoked.push(events::key_revoked(&key, deactivation, deactivation.at));
+        told.push(revoked(&key, deactivation, deactivation.at));
     }
-    events::emit(write, &revoked).await
+    events::emit(write, &told).await
+}
+
+/// What its company is told of a new endpoint key.
+fn provisioned(key: &Key, now: Timestamp) -> Event {
+    Event {
+        company: key.company_id.clone(),
+        kind: EventType::EndpointKeyProvisioned,
+        at: now,
+        data: json!({
+            "company_id": key.company_id,
+            "api_key_id": key.id,
+            "name": key.name,
+            "endpoint_id": key.endpoint_id,
+            "purchase_id": key.purchase_id,
+            "source": if key.purchase_id.is_some() { "marketplace" } else { "seller" },
+        }),
+    }
+}
+
+/// The key stops working at `deactivation.at`, which may lie ahead.
+fn revoked(key: &Key, deactivation: &Deactivation<'_>, now: Timestamp) -> Event {
+    Event {
+        company: key.company_id.clone(),
+        kind: EventType::ApiKeyRevoked,
+        at: now,
+        data: json!({
+            "company_id": key.company_id,
+            "api_key_id": key.id,
+            "name": key.name,
+            "key_type": key.key_type.as_str(),
+            "endpoint_id": key.endpoint_id,
+            "revoked_at": deactivation.at.to_string(),
+            "revoked_by": deactivation.by,
+            "reason": deactivation.reason,
+            "reason_code": deactivation.reason_code,
+        }),
+    }
 }
 
 fn from_row(row: &AnyRow) -> Result<Key, StoreError> {

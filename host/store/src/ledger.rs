@@ -5,7 +5,7 @@
 //! [`teller`](crate::teller), many in one commit; everything rarer (grants, top-ups, refunds, payouts) by [`append`].
 
 use crate::accounts::{self, AccountChanges, ensure_accounts};
-pub use crate::accounts::{Account, balance, low_at, set_low_at};
+pub use crate::accounts::{Account, Entry, balance, low_at, set_low_at};
 use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;
@@ -15,14 +15,6 @@ use souk_domain::ids::{
 use souk_domain::money::{CENTS_PER_CREDIT, Credits, UsdCents, split};
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
-
-/// `amount` cents, more than zero, move `from` one account `to` another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub from: Account,
-    pub to: Account,
-    pub amount: UsdCents,
-}
 
 /// The entries of a charge: the buyer pays the seller's and the platform's share. None for a charge of zero.
 pub fn charge_entries(buyer: &CompanyId, seller: &CompanyId, amount: Credits) -> Vec<Entry> {

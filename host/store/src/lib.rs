@@ -27,6 +27,7 @@ pub mod ledger;
 pub mod marketplace;
 pub mod maturity;
 pub mod migrations;
+mod opening;
 pub mod payment_events;
 pub mod payouts;
 pub mod prices;

@@ -1,14 +1,15 @@
 //! What is on sale: published assets and endpoints of companies in good standing, with the price that holds and what the reader has of them.
 
+use crate::bulk::Bulk;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
-use crate::purchases;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::products::ProductType;
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use std::collections::HashMap;
 
 /// What is counted for a product's statistics: this many UTC dates, today included.
 const STATS_DAYS: u32 = 30;
@@ -182,27 +183,42 @@ pub struct Stats {
     pub duration_us: i64,
 }
 
+static STATS: Bulk = Bulk::new(
+    "SELECT v.column1 AS product_id,
+            (SELECT COUNT(*) FROM purchases p WHERE p.product_id = v.column1 AND p.status = 'active') AS buyers,
+            CAST(COALESCE(SUM(d.succeeded), 0) AS BIGINT) AS succeeded,
+            CAST(COALESCE(SUM(d.failed), 0) AS BIGINT) AS failed,
+            CAST(COALESCE(SUM(d.duration_us), 0) AS BIGINT) AS duration_us",
+    2,
+    "LEFT JOIN usage_days d ON d.product_id = v.column1 AND d.day >= v.column2 AND d.company_id <> d.seller_id
+     WHERE v.column1 IS NOT NULL
+     GROUP BY v.column1",
+);
+
+/// By product.
 pub async fn stats(
     db: &mut AnyConnection,
-    product: &str,
+    products: impl Iterator<Item = &str>,
     now: Timestamp,
-) -> Result<Stats, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(succeeded), 0) AS BIGINT) AS succeeded, CAST(COALESCE(SUM(failed), 0) AS BIGINT) AS failed,
-                CAST(COALESCE(SUM(duration_us), 0) AS BIGINT) AS duration_us
-         FROM usage_days
-         WHERE product_id = $1 AND day >= $2 AND company_id <> seller_id",
-    )
-    .bind(product)
-    .bind(first_day(now).micros())
-    .fetch_one(&mut *db)
-    .await?;
-    Ok(Stats {
-        buyers: purchases::active_of_product(db, product).await?,
-        succeeded: row.number("succeeded")?,
-        failed: row.number("failed")?,
-        duration_us: row.number("duration_us")?,
-    })
+) -> Result<HashMap<String, Stats>, StoreError> {
+    let (products, first_day): (Vec<&str>, _) = (products.collect(), first_day(now));
+    let rows = STATS
+        .fetch(db, &products, |values, row| {
+            values
+                .text(row.copied())
+                .number(row.map(|_| first_day.micros()));
+        })
+        .await?;
+    let stats = rows.iter().map(|row| {
+        let stats = Stats {
+            buyers: row.number("buyers")?,
+            succeeded: row.number("succeeded")?,
+            failed: row.number("failed")?,
+            duration_us: row.number("duration_us")?,
+        };
+        Ok((row.text("product_id")?, stats))
+    });
+    stats.collect()
 }
 
 fn first_day(now: Timestamp) -> Timestamp {

@@ -6,12 +6,14 @@
 use crate::accounts;
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::events;
+use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PayoutId};
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
@@ -260,7 +262,7 @@ pub async fn advance(
     }
     if next.is_final() {
         book_end(write, &after, key, now).await?;
-        let event = events::payout_ended(&after, now);
+        let event = ended(&after, now);
         events::emit(write, event.as_slice()).await?;
     }
     Ok(after)
@@ -396,6 +398,31 @@ fn method_of(row: &AnyRow) -> Result<Method, StoreError> {
         sealed_destination: hex::decode(&destination)
             .map_err(|error| corrupt("destination", error))?,
         last4: row.text("destination_last4")?,
+    })
+}
+
+/// `None`: a payout in this state is no news, or its company's own doing.
+fn ended(payout: &Payout, now: Timestamp) -> Option<Event> {
+    let kind = match payout.status {
+        PayoutStatus::Paid => EventType::PayoutPaid,
+        PayoutStatus::Failed => EventType::PayoutFailed,
+        PayoutStatus::Requested | PayoutStatus::Processing | PayoutStatus::Cancelled => {
+            return None;
+        }
+    };
+    Some(Event {
+        company: payout.company_id.clone(),
+        kind,
+        at: now,
+        data: json!({
+            "company_id": payout.company_id,
+            "payout_id": payout.id,
+            "amount_usd": events::usd(payout.amount),
+            "destination_type": payout.method.kind,
+            "destination_last4": payout.method.last4,
+            "reference": payout.reference,
+            "failure_reason": payout.failure_reason,
+        }),
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Whoever changes a price touches its product ([`Topic::Price`] with the product's id).
 
+use crate::bulk::Bulk;
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
@@ -13,6 +14,7 @@ use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use std::collections::HashMap;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Price {
@@ -111,6 +113,34 @@ pub async fn active(
     .fetch_optional(db)
     .await?;
     row.as_ref().map(from_row).transpose()
+}
+
+static ACTIVE: Bulk = Bulk::new(
+    concat!("SELECT ", columns!()),
+    2,
+    "JOIN prices ON prices.product_id = v.column1
+     WHERE v.column1 IS NOT NULL
+       AND effective_from <= v.column2
+       AND (effective_to IS NULL OR effective_to > v.column2)
+     ORDER BY effective_from",
+);
+
+/// The prices that hold now, by product.
+pub async fn active_of(
+    db: &mut AnyConnection,
+    products: impl Iterator<Item = &str>,
+    now: Timestamp,
+) -> Result<HashMap<String, Price>, StoreError> {
+    let products: Vec<&str> = products.collect();
+    let rows = ACTIVE
+        .fetch(db, &products, |values, row| {
+            values.text(row.copied()).number(row.map(|_| now.micros()));
+        })
+        .await?;
+    let prices = rows.iter().map(from_row);
+    prices
+        .map(|price| price.map(|price| (price.product_id.clone(), price)))
+        .collect()
 }
 
 /// When the price next changes by itself: the active one ends, or a coming one begins.

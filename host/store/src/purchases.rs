@@ -2,17 +2,21 @@
 //!
 //! The first paid execution of an asset writes one by itself ([`implicit`]); nothing is charged by a purchase.
 
+use crate::bulk::Bulk;
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::events;
+use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
 use souk_domain::products::{Product, ProductType};
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use std::collections::HashMap;
 
 /// The terms that a buyer accepts today.
 pub const TERMS_VERSION: &str = "2026-01";
@@ -104,8 +108,11 @@ pub async fn implicit(
         .await?
         .ok_or(StoreError::NotFound)?;
     if inserted.rows_affected() > 0 {
-        write.touch(Topic::Purchase, &id);
-        events::emit(write, &events::purchase_created(&purchase, now)).await?;
+        write.touch(
+            Topic::Purchase,
+            standing(new.buyer.as_str(), new.product.id()),
+        );
+        events::emit(write, &created(&purchase, now)).await?;
     }
     Ok(purchase)
 }
@@ -133,10 +140,13 @@ pub async fn renew(
     if renewed.rows_affected() == 0 {
         return Ok(None);
     }
-    write.touch(Topic::Purchase, id);
+    write.touch(
+        Topic::Purchase,
+        standing(new.buyer.as_str(), new.product.id()),
+    );
     let purchase = get(write, new.buyer, id).await?;
     if let Some(purchase) = &purchase {
-        events::emit(write, &events::purchase_created(purchase, now)).await?;
+        events::emit(write, &created(purchase, now)).await?;
     }
     Ok(purchase)
 }
@@ -234,30 +244,47 @@ pub struct Used {
     pub credits: i64,
 }
 
+static USED: Bulk = Bulk::new(
+    "SELECT v.column3 AS purchase_id,
+            (SELECT CAST(COALESCE(SUM(d.succeeded), 0) AS BIGINT)
+             FROM usage_days d
+             WHERE d.company_id = v.column1 AND d.product_id = v.column2) AS executions,
+            (SELECT CAST(COALESCE(SUM(d.credits), 0) AS BIGINT)
+             FROM usage_days d
+             WHERE d.company_id = v.column1 AND d.product_id = v.column2) AS credits,
+            (SELECT CAST(COALESCE(SUM(t.amount_credits), 0) AS BIGINT)
+             FROM transactions t
+             WHERE t.type = 'refund' AND t.company_id = v.column1 AND t.product_id = v.column2) AS refunded",
+    3,
+    "WHERE v.column1 IS NOT NULL",
+);
+
 pub async fn used(db: &mut AnyConnection, purchase: &Purchase) -> Result<Used, StoreError> {
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(succeeded), 0) AS BIGINT) AS executions, CAST(COALESCE(SUM(credits), 0) AS BIGINT) AS credits
-         FROM usage_days
-         WHERE company_id = $1 AND product_id = $2",
-    )
-    .bind(purchase.company_id.as_str())
-    .bind(&purchase.product_id)
-    .fetch_one(&mut *db)
-    .await?;
-    let refunded = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(amount_credits), 0) AS BIGINT) AS credits
-         FROM transactions
-         WHERE type = 'refund' AND company_id = $1 AND product_id = $2",
-    )
-    .bind(purchase.company_id.as_str())
-    .bind(&purchase.product_id)
-    .fetch_one(db)
-    .await?
-    .number("credits")?;
-    Ok(Used {
-        executions: row.number("executions")?,
-        credits: row.number("credits")? - refunded,
-    })
+    let used = used_of(db, std::slice::from_ref(purchase)).await?;
+    Ok(used.get(&purchase.id).copied().unwrap_or_default())
+}
+
+/// The same of many.
+pub async fn used_of(
+    db: &mut AnyConnection,
+    purchases: &[Purchase],
+) -> Result<HashMap<PurchaseId, Used>, StoreError> {
+    let rows = USED
+        .fetch(db, purchases, |values, row| {
+            values
+                .text(row.map(|purchase| purchase.company_id.as_str()))
+                .text(row.map(|purchase| purchase.product_id.as_str()))
+                .text(row.map(|purchase| purchase.id.as_str()));
+        })
+        .await?;
+    let used = rows.iter().map(|row| {
+        let used = Used {
+            executions: row.number("executions")?,
+            credits: row.number("credits")? - row.number("refunded")?,
+        };
+        Ok((row.id("purchase_id")?, used))
+    });
+    used.collect()
 }
 
 /// A company's purchases, newest first, and how many match in all.
@@ -303,12 +330,14 @@ pub async fn list(
 
 /// Notes the endpoint key that was provisioned for a purchase.
 pub async fn set_key(write: &mut Write, id: &PurchaseId, key: &KeyId) -> Result<(), StoreError> {
-    sqlx::query("UPDATE purchases SET endpoint_key_id = $2 WHERE purchase_id = $1")
-        .bind(id.as_str())
-        .bind(key.as_str())
-        .execute(&mut **write)
-        .await?;
-    write.touch(Topic::Purchase, id);
+    let changed = sqlx::query(
+        "UPDATE purchases SET endpoint_key_id = $2 WHERE purchase_id = $1 RETURNING company_id, product_id",
+    )
+    .bind(id.as_str())
+    .bind(key.as_str())
+    .fetch_optional(&mut **write)
+    .await?;
+    touch_changed(write, changed)?;
     Ok(())
 }
 
@@ -319,16 +348,49 @@ pub async fn set_status(
     from: PurchaseStatus,
     to: PurchaseStatus,
 ) -> Result<bool, StoreError> {
-    let done = sqlx::query(
-        "UPDATE purchases SET status = $3 WHERE purchase_id = $1 AND status IN ($2, $3)",
+    let changed = sqlx::query(
+        "UPDATE purchases SET status = $3 WHERE purchase_id = $1 AND status IN ($2, $3) RETURNING company_id, product_id",
     )
     .bind(id.as_str())
     .bind(from.as_str())
     .bind(to.as_str())
-    .execute(&mut **write)
+    .fetch_optional(&mut **write)
     .await?;
-    write.touch(Topic::Purchase, id);
-    Ok(done.rows_affected() == 1)
+    touch_changed(write, changed)
+}
+
+/// False: no row was changed.
+fn touch_changed(write: &mut Write, changed: Option<AnyRow>) -> Result<bool, StoreError> {
+    let Some(row) = changed else {
+        return Ok(false);
+    };
+    let (buyer, product) = (row.text("company_id")?, row.text("product_id")?);
+    write.touch(Topic::Purchase, standing(&buyer, &product));
+    Ok(true)
+}
+
+/// The id under which a purchase is announced: of a company and a product, so that whoever has found none yet is told of the first one.
+pub fn standing(buyer: &str, product: &str) -> String {
+    format!("{buyer}/{product}")
+}
+
+/// Told to the buyer and to the seller.
+fn created(purchase: &Purchase, now: Timestamp) -> [Event; 2] {
+    let event = |company: &CompanyId| Event {
+        company: company.clone(),
+        kind: EventType::PurchaseCreated,
+        at: now,
+        data: json!({
+            "purchase_id": purchase.id,
+            "company_id": purchase.company_id,
+            "seller_company_id": purchase.seller_id,
+            "product_type": purchase.product_type.as_str(),
+            "product_id": purchase.product_id,
+            "price_credits": purchase.credits,
+            "terms_version": purchase.terms_version,
+        }),
+    };
+    [event(&purchase.company_id), event(&purchase.seller_id)]
 }
 
 fn from_row(row: &AnyRow) -> Result<Purchase, StoreError> {

@@ -10,25 +10,29 @@
 
 mod answers;
 pub(crate) mod bookings;
+mod hold;
 mod poster;
+mod posting;
 mod purses;
 mod recorder;
 mod reservations;
+mod standing;
 
 use crate::accounts::{self, Account};
-use crate::db::{self, Db};
+use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::Run;
-use crate::idempotency::{Answer, Ticket};
-use purses::Purses;
+use hold::{Keeper, Op, Release};
 use recorder::Recorder;
-use souk_domain::ids::{CompanyId, ExecutionId, KeyId, TransactionId};
-use souk_domain::money::{CENTS_PER_CREDIT, Credits};
-use souk_domain::time::Timestamp;
+use souk_domain::ids::CompanyId;
+use souk_domain::money::CENTS_PER_CREDIT;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
+pub use hold::{Hold, HoldRequest};
+pub use posting::{IdempotencyEntry, PostError, Posted, Receipt};
 pub use recorder::KeyUse;
+pub use standing::{HoldError, Standing};
 
 /// Reserves, posts and records. Cheap to clone. One per store and process.
 #[derive(Clone)]
@@ -41,103 +45,6 @@ struct Inner {
     keeper: Keeper,
     posts: mpsc::Sender<poster::Message>,
     recorder: Recorder,
-}
-
-/// Where holds are kept.
-#[derive(Clone)]
-enum Keeper {
-    Memory(Arc<Purses>),
-    Rows(mpsc::UnboundedSender<reservations::Op>),
-}
-
-/// What to reserve.
-#[derive(Debug, Clone)]
-pub struct HoldRequest {
-    /// The run that is going to be paid for.
-    pub execution: ExecutionId,
-    pub buyer: CompanyId,
-    pub amount: Credits,
-    /// When a hold whose host died is given back: the run's deadline and 10 s.
-    pub expires_at: Timestamp,
-}
-
-/// Why nothing was reserved.
-#[derive(Debug, thiserror::Error)]
-pub enum HoldError {
-    #[error(
-        "{required} credits are required, {balance} are available ({held} more are held by runs in flight)"
-    )]
-    Insufficient {
-        required: Credits,
-        /// Net of holds.
-        balance: i64,
-        held: i64,
-    },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// What is booked when a run succeeded.
-#[derive(Debug, Clone)]
-pub struct Receipt {
-    pub run: Run,
-    /// The answer to keep for a repeated request, booked in the same commit.
-    pub idempotency: Option<IdempotencyEntry>,
-}
-
-/// The answer to a request with an idempotency key, for the claim that `ticket` holds.
-#[derive(Debug, Clone)]
-pub struct IdempotencyEntry {
-    pub ticket: Ticket,
-    pub answer: Answer,
-    pub expires_at: Timestamp,
-}
-
-/// What a posted charge left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Posted {
-    /// `None` for a run that cost nothing.
-    pub transaction: Option<TransactionId>,
-    /// The buyer's credits after it, holds of other runs not deducted.
-    pub balance_credits: Option<i64>,
-}
-
-/// Why a run was not charged. The run's result must not be handed out then.
-#[derive(Debug, thiserror::Error)]
-pub enum PostError {
-    #[error("the hold has expired; nothing was charged")]
-    Expired,
-    #[error("another request took over the idempotency key; nothing was charged")]
-    Superseded,
-    #[error("nothing was charged: {0}")]
-    NotBooked(String),
-    /// The store went away in the middle of the commit and did not come back in time.
-    #[error("it is not known whether the run was charged: {0}")]
-    Unknown(String),
-}
-
-/// What a company has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
-    /// Posted, holds not deducted.
-    pub posted: i64,
-    pub held: i64,
-}
-
-impl Standing {
-    /// What may be spent.
-    pub const fn available(&self) -> i64 {
-        self.posted - self.held
-    }
-
-    /// When a hold of `amount` has been spent. `None`: it was not there, or not covered.
-    fn without(self, amount: Credits) -> Option<Standing> {
-        let is_covered = self.held >= amount.get() && self.posted >= self.held;
-        is_covered.then(|| Standing {
-            posted: self.posted - amount.get(),
-            held: self.held - amount.get(),
-        })
-    }
 }
 
 /// Posts that may wait for their batch before `post` itself waits: several batches' worth.
@@ -257,7 +164,7 @@ impl Teller {
         }
         if let Keeper::Rows(ops) = &self.inner.keeper {
             let (done, flushed) = oneshot::channel();
-            if ops.send(reservations::Op::Flush(done)).is_ok() {
+            if ops.send(Op::Flush(done)).is_ok() {
                 flushed.await.ok();
             }
         }
@@ -265,117 +172,13 @@ impl Teller {
     }
 }
 
-/// Reserved credits. Dropping it gives them back.
-#[must_use = "a hold that is dropped is voided"]
-pub struct Hold {
-    execution: ExecutionId,
-    buyer: CompanyId,
-    amount: Credits,
-    /// Of the charge that posting it makes. `None` when there is nothing to pay.
-    transaction: Option<TransactionId>,
-    available: i64,
-    release: Release,
-}
-
-/// How a hold is given back.
-enum Release {
-    /// There is nothing to give back (any more).
-    Nothing,
-    Memory(Arc<Purses>),
-    Rows(mpsc::UnboundedSender<reservations::Op>),
-}
-
-impl Hold {
-    fn new(request: HoldRequest, available: i64, release: Release) -> Self {
-        let transaction =
-            (!request.amount.is_zero()).then(|| TransactionId::generate_at(db::now()));
-        Self {
-            execution: request.execution,
-            buyer: request.buyer,
-            amount: request.amount,
-            transaction,
-            available,
-            release,
-        }
-    }
-
-    /// The transaction that posting this makes: known before, so that the answer can name it and
-    /// be kept in the same commit.
-    pub fn transaction(&self) -> Option<&TransactionId> {
-        self.transaction.as_ref()
-    }
-
-    /// What the buyer has left to spend, this and all other holds deducted.
-    pub fn available(&self) -> i64 {
-        self.available
-    }
-
-    pub fn execution(&self) -> &ExecutionId {
-        &self.execution
-    }
-
-    pub fn amount(&self) -> Credits {
-        self.amount
-    }
-
-    /// The charge was booked: the credits are spent, not given back.
-    fn settle(&mut self) {
-        if let Release::Memory(purses) = std::mem::replace(&mut self.release, Release::Nothing) {
-            purses.settle(&self.buyer, self.amount);
-        }
-    }
-
-    /// Whether the charge was booked is not known: the credits stay held (in memory until the host restarts, in a row until it expires).
-    fn keep(&mut self) {
-        self.release = Release::Nothing;
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        match std::mem::replace(&mut self.release, Release::Nothing) {
-            Release::Nothing => {}
-            Release::Memory(purses) => purses.release(&self.buyer, self.amount),
-            Release::Rows(ops) => {
-                let op = reservations::Op::Release {
-                    execution: self.execution.clone(),
-                    buyer: self.buyer.clone(),
-                };
-                // Without its task the row expires.
-                ops.send(op).ok();
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Hold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Hold({} credits of {} for {})",
-            self.amount, self.buyer, self.execution
-        )
-    }
-}
-
-/// The key that made a request, for its statistics.
-impl KeyUse {
-    pub fn new(key: KeyId, route: &'static str, at: Timestamp, failed: bool) -> Self {
-        Self {
-            key,
-            route,
-            at,
-            failed,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::executions::{Billing, Outcome};
-    use crate::{OpenOptions, ledger};
-    use souk_domain::ids::{AssetId, RequestId};
+    use crate::{OpenOptions, db, ledger};
+    use souk_domain::ids::{AssetId, ExecutionId, KeyId, RequestId};
+    use souk_domain::money::Credits;
     use souk_domain::products::Product;
     use std::time::Duration;
 
@@ -423,12 +226,12 @@ mod tests {
         let teller = Teller::open(&db).await.unwrap();
         let buyers = [CompanyId::generate(), CompanyId::generate()];
         for buyer in &buyers {
-            let mut write = db.write().await.unwrap();
             let credits = Credits::new(100).unwrap();
-            ledger::grant(&mut write, buyer, credits, "x", None, db::now())
-                .await
-                .unwrap();
-            write.commit().await.unwrap();
+            db.write(async |write| {
+                ledger::grant(write, buyer, credits, "x", None, db::now()).await
+            })
+            .await
+            .unwrap();
         }
         let [wrong, right] = &buyers;
         let (spoilt, receipt) = hold(&teller, wrong, 7).await;

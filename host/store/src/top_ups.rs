@@ -5,12 +5,14 @@
 
 use crate::db::Write;
 use crate::error::StoreError;
-use crate::events;
+use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, TopUpId};
 use souk_domain::money::Credits;
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
@@ -185,7 +187,7 @@ pub async fn settle(
         )
     };
     ledger::append(write, booking, &[entry]).await?;
-    events::emit(write, &[events::top_up_settled(&top_up, now)]).await?;
+    events::emit(write, &[told(&top_up, now)]).await?;
     Ok(Some(top_up))
 }
 
@@ -247,6 +249,22 @@ pub async fn list(
     .await?;
     let top_ups = rows.iter().map(from_row).collect::<Result<_, _>>()?;
     Ok((top_ups, total))
+}
+
+/// What the company is told.
+fn told(top_up: &TopUp, now: Timestamp) -> Event {
+    Event {
+        company: top_up.company_id.clone(),
+        kind: EventType::TopUpSettled,
+        at: now,
+        data: json!({
+            "company_id": top_up.company_id,
+            "top_up_id": top_up.id,
+            "credits": top_up.credits,
+            "amount_usd": events::usd(top_up.credits.cents()),
+            "provider": top_up.provider,
+        }),
+    }
 }
 
 fn from_row(row: &AnyRow) -> Result<TopUp, StoreError> {

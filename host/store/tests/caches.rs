@@ -5,16 +5,14 @@ mod support;
 use souk_domain::ids::CompanyId;
 use souk_store::{Cache, Change, Db, StoreError, Topic, companies, db};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-use support::{company, open, postgres, sqlite, stores};
+use support::{company, open, postgres, roll_back, sqlite, stores};
 
 fn handles(db: &Db) -> Cache<CompanyId, String> {
-    Cache::new(
-        db,
-        100,
-        |change, id: &CompanyId, _| matches!(change, Change::One { topic: Topic::Company, id: changed } if changed == id.as_str()),
-    )
+    Cache::new(db, 100, [Topic::Company], |id: &CompanyId, _: &String| {
+        [id.as_str().into()]
+    })
 }
 
 async fn cached_handle(db: &Db, cache: &Cache<CompanyId, String>, id: &CompanyId) -> String {
@@ -34,19 +32,22 @@ async fn cached_handle(db: &Db, cache: &Cache<CompanyId, String>, id: &CompanyId
 }
 
 async fn rename(db: &Db, id: &CompanyId, handle: &str) {
-    let mut write = db.write().await.unwrap();
-    let company = companies::get(&mut write, id).await.unwrap().unwrap();
-    companies::update(
-        &mut write,
-        &companies::Company {
-            handle: handle.into(),
-            ..company
-        },
-        db::now(),
-    )
+    db.write(async |write| -> Result<_, StoreError> {
+        let company = companies::get(write, id).await.unwrap().unwrap();
+        companies::update(
+            write,
+            &companies::Company {
+                handle: handle.into(),
+                ..company
+            },
+            db::now(),
+        )
+        .await
+        .unwrap();
+        Ok(())
+    })
     .await
     .unwrap();
-    write.commit().await.unwrap();
 }
 
 /// What was cached is gone when the commit that replaces it returns.
@@ -92,22 +93,24 @@ async fn cancelled_commits_still_announce() {
         wait_coherent(&store.db).await;
         let cache = handles(&store.db);
         cached_handle(&store.db, &cache, &id).await;
-        let mut write = store.db.write().await.unwrap();
-        let company = companies::get(&mut write, &id).await.unwrap().unwrap();
-        companies::update(
-            &mut write,
-            &companies::Company {
+        let is_done = AtomicBool::new(false);
+        let mut renaming = Box::pin(store.db.write(async |write| {
+            let company = companies::get(write, &id).await?;
+            let company = companies::Company {
                 handle: "two".into(),
-                ..company
-            },
-            db::now(),
-        )
-        .await
-        .unwrap();
-        let mut commit = Box::pin(write.commit());
-        let polled = futures_util::poll!(&mut commit);
-        drop(commit);
-        if polled.is_pending() && store.name == "postgres" {
+                ..company.ok_or(StoreError::NotFound)?
+            };
+            companies::update(write, &company, db::now()).await?;
+            is_done.store(true, Ordering::SeqCst);
+            Ok::<_, StoreError>(())
+        }));
+        // Until the commit is on its way; then its caller goes away.
+        while !is_done.load(Ordering::SeqCst) {
+            assert!(futures_util::poll!(&mut renaming).is_pending());
+            tokio::task::yield_now().await;
+        }
+        drop(renaming);
+        if store.name == "postgres" {
             // Cancelled before the commit was sent: nothing happened.
             continue;
         }
@@ -159,11 +162,12 @@ async fn hosts_hear_of_each_other() {
 
     let lost = count_losses(&other);
     let cut_off = async {
-        let mut write = store.db.write().await.unwrap();
-        sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE (query LIKE 'LISTEN%' OR query = 'SELECT 1') AND datname = current_database()")
-            .execute(&mut *write)
-            .await
-            .unwrap();
+        roll_back(&store.db, async |write| {
+            sqlx::query("SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity WHERE (query LIKE 'LISTEN%' OR query = 'SELECT 1') AND datname = current_database()")
+                .execute(&mut **write)
+                .await
+                .unwrap();
+        }).await;
     };
     // What a host that hears nothing finds in its cache, in which there is something.
     let deaf = async {

@@ -8,7 +8,7 @@ use souk_domain::roles::{Grant, Permissions, Role};
 use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
 use souk_store::teller::{KeyUse, Teller};
 use souk_store::{Db, OpenOptions, StoreError, companies, db, founding, usage, users};
-use support::{company, later, open, sqlite, stores};
+use support::{company, later, open, roll_back, sqlite, stores};
 
 /// Starting again applies nothing twice, and a migration that was changed after the fact is refused.
 #[tokio::test]
@@ -17,12 +17,15 @@ async fn migrations_apply_once() {
         store.db.close().await;
         drop(store.db);
         let db = open(&store.url).await;
-        let mut write = db.write().await.unwrap();
-        sqlx::query("UPDATE schema_migrations SET checksum = 'x' WHERE version = 1")
-            .execute(&mut *write)
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
+        db.write(async |write| -> Result<_, StoreError> {
+            sqlx::query("UPDATE schema_migrations SET checksum = 'x' WHERE version = 1")
+                .execute(&mut **write)
+                .await
+                .unwrap();
+            Ok(())
+        })
+        .await
+        .unwrap();
         db.close().await;
         drop(db);
         let refused = Db::open(&OpenOptions::new(&store.url))
@@ -60,29 +63,33 @@ async fn sqlite_is_locked() {
 #[tokio::test]
 async fn dropped_transactions_roll_back() {
     for store in stores().await {
-        let mut write = store.db.write().await.unwrap();
-        let founding = founding::found_platform(&mut write, db::now())
+        roll_back(&store.db, async |write| {
+            let founding = founding::found_platform(write, db::now()).await.unwrap();
+            assert!(founding.is_some());
+        })
+        .await;
+        store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                assert!(
+                    companies::platform(write).await.unwrap().is_none(),
+                    "{}",
+                    store.name
+                );
+                founding::found_platform(write, db::now())
+                    .await
+                    .unwrap()
+                    .expect("the first time");
+                assert!(
+                    founding::found_platform(write, db::now())
+                        .await
+                        .unwrap()
+                        .is_none()
+                );
+                Ok(())
+            })
             .await
             .unwrap();
-        assert!(founding.is_some());
-        drop(write);
-        let mut write = store.db.write().await.unwrap();
-        assert!(
-            companies::platform(&mut write).await.unwrap().is_none(),
-            "{}",
-            store.name
-        );
-        founding::found_platform(&mut write, db::now())
-            .await
-            .unwrap()
-            .expect("the first time");
-        assert!(
-            founding::found_platform(&mut write, db::now())
-                .await
-                .unwrap()
-                .is_none()
-        );
-        write.commit().await.unwrap();
     }
 }
 
@@ -113,38 +120,38 @@ async fn writers_queue() {
 async fn errors_have_kinds() {
     for store in stores().await {
         let founded = company(&store.db, "acme").await;
-        let mut write = store.db.write().await.unwrap();
-        let same = companies::NewCompany {
-            handle: "acme",
-            name: "x",
-            description: None,
-            is_platform: false,
-        };
-        let error = companies::insert(&mut write, &same, db::now())
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(error, StoreError::Conflict),
-            "{}: {error:?}",
-            store.name
-        );
-        drop(write);
-        let mut write = store.db.write().await.unwrap();
-        let nobody = users::NewUser {
-            company_id: &CompanyId::generate(),
-            email: None,
-            name: "x",
-            role: Role::Analyst,
-        };
-        let error = users::insert(&mut write, &nobody, db::now())
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(error, StoreError::Referenced),
-            "{}: {error:?}",
-            store.name
-        );
-        drop(write);
+        roll_back(&store.db, async |write| {
+            let same = companies::NewCompany {
+                handle: "acme",
+                name: "x",
+                description: None,
+                is_platform: false,
+            };
+            let error = companies::insert(write, &same, db::now())
+                .await
+                .unwrap_err();
+            assert!(
+                matches!(error, StoreError::Conflict),
+                "{}: {error:?}",
+                store.name
+            );
+        })
+        .await;
+        roll_back(&store.db, async |write| {
+            let nobody = users::NewUser {
+                company_id: &CompanyId::generate(),
+                email: None,
+                name: "x",
+                role: Role::Analyst,
+            };
+            let error = users::insert(write, &nobody, db::now()).await.unwrap_err();
+            assert!(
+                matches!(error, StoreError::Referenced),
+                "{}: {error:?}",
+                store.name
+            );
+        })
+        .await;
         let mut read = store.db.read().await.unwrap();
         assert!(
             keys::get(&mut read, &CompanyId::generate(), &founded.key.id)
@@ -161,36 +168,38 @@ async fn retired_handles_keep_routing() {
     for store in stores().await {
         let now = db::now();
         let founded = company(&store.db, "old").await;
-        let mut write = store.db.write().await.unwrap();
-        let renamed = companies::Company {
-            handle: "new".into(),
-            ..founded.company.clone()
-        };
-        companies::update(&mut write, &renamed, now).await.unwrap();
-        for handle in ["old", "new"] {
-            let found = companies::by_handle(&mut write, handle, now)
-                .await
-                .unwrap()
-                .expect("routes");
-            assert_eq!(found.id, founded.company.id, "{}", store.name);
-        }
-        let thief = companies::NewCompany {
-            handle: "old",
-            name: "x",
-            description: None,
-            is_platform: false,
-        };
-        assert!(matches!(
-            companies::insert(&mut write, &thief, now).await,
-            Err(StoreError::Conflict)
-        ));
-        let late = later(now, 91 * 86_400);
-        assert!(
-            companies::by_handle(&mut write, "old", late)
-                .await
-                .unwrap()
-                .is_none()
-        );
+        roll_back(&store.db, async |write| {
+            let renamed = companies::Company {
+                handle: "new".into(),
+                ..founded.company.clone()
+            };
+            companies::update(write, &renamed, now).await.unwrap();
+            for handle in ["old", "new"] {
+                let found = companies::by_handle(write, handle, now)
+                    .await
+                    .unwrap()
+                    .expect("routes");
+                assert_eq!(found.id, founded.company.id, "{}", store.name);
+            }
+            let thief = companies::NewCompany {
+                handle: "old",
+                name: "x",
+                description: None,
+                is_platform: false,
+            };
+            assert!(matches!(
+                companies::insert(write, &thief, now).await,
+                Err(StoreError::Conflict)
+            ));
+            let late = later(now, 91 * 86_400);
+            assert!(
+                companies::by_handle(write, "old", late)
+                    .await
+                    .unwrap()
+                    .is_none()
+            );
+        })
+        .await;
     }
 }
 
@@ -224,151 +233,158 @@ async fn keys_live_and_die() {
         let founded = company(&store.db, "acme").await;
         let id = &founded.company.id;
         let endpoint = EndpointId::generate();
-        let mut write = store.db.write().await.unwrap();
-        let secret = KeySecret::generate(KeyType::Analytics);
-        let key = keys::insert(
-            &mut write,
-            &new_key(id, Some(&founded.user.id), None),
-            &secret,
-            now,
-        )
-        .await
-        .unwrap();
-        let endpoint_secret = KeySecret::generate(KeyType::Endpoint);
-        keys::insert(
-            &mut write,
-            &new_key(id, None, Some(&endpoint)),
-            &endpoint_secret,
-            now,
-        )
-        .await
-        .unwrap();
-        write.commit().await.unwrap();
-
-        let mut write = store.db.write().await.unwrap();
-        let known = keys::by_digest(&mut write, &secret.digest())
-            .await
-            .unwrap()
-            .expect("known");
-        assert_eq!(
-            (
-                &known.key,
-                known.company_handle.as_str(),
-                known.user_is_active
-            ),
-            (&key, "acme", true)
-        );
-        assert_eq!(known.key.masked(), secret.masked());
-        assert!(
-            keys::by_digest(&mut write, &KeyDigest::of("other"))
+        let (secret, key) = store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                let secret = KeySecret::generate(KeyType::Analytics);
+                let key = keys::insert(
+                    write,
+                    &new_key(id, Some(&founded.user.id), None),
+                    &secret,
+                    now,
+                )
                 .await
-                .unwrap()
-                .is_none()
-        );
-
-        let renamed = keys::Key {
-            name: "renamed".into(),
-            expires_at: Some(later(now, 60)),
-            ..key.clone()
-        };
-        keys::update(&mut write, &renamed, now).await.unwrap();
-        let grace = Deactivation {
-            at: later(now, 30),
-            by: Some("key_x"),
-            reason: Some("rotated"),
-            reason_code: Some("rotated"),
-        };
-        let dying = keys::deactivate(&mut write, id, &key.id, &grace, now)
-            .await
-            .unwrap()
-            .expect("found");
-        assert_eq!(dying.state(now), KeyState::Active);
-        assert_eq!(dying.state(later(now, 30)), KeyState::Deactivated);
-        let at_once = Deactivation {
-            at: now,
-            reason: Some("leaked"),
-            ..grace
-        };
-        keys::deactivate(&mut write, id, &key.id, &at_once, now)
+                .unwrap();
+                let endpoint_secret = KeySecret::generate(KeyType::Endpoint);
+                keys::insert(
+                    write,
+                    &new_key(id, None, Some(&endpoint)),
+                    &endpoint_secret,
+                    now,
+                )
+                .await
+                .unwrap();
+                Ok((secret, key))
+            })
             .await
             .unwrap();
-        let again = Deactivation {
-            at: later(now, 5),
-            reason: Some("again"),
-            ..grace
-        };
-        let dead = keys::deactivate(&mut write, id, &key.id, &again, now)
-            .await
-            .unwrap()
-            .expect("found");
-        assert_eq!(
-            (dead.revocation_reason.as_deref(), dead.deactivated_at),
-            (Some("leaked"), Some(now)),
-            "{}",
-            store.name
-        );
-        assert!(
-            keys::deactivate(&mut write, &CompanyId::generate(), &key.id, &again, now)
+
+        roll_back(&store.db, async |write| {
+            let known = keys::by_digest(write, &secret.digest())
                 .await
                 .unwrap()
-                .is_none()
-        );
+                .expect("known");
+            assert_eq!(
+                (
+                    &known.key,
+                    known.company_handle.as_str(),
+                    known.user_is_active
+                ),
+                (&key, "acme", true)
+            );
+            assert_eq!(known.key.masked(), secret.masked());
+            assert!(
+                keys::by_digest(write, &KeyDigest::of("other"))
+                    .await
+                    .unwrap()
+                    .is_none()
+            );
 
-        let count = async |write: &mut souk_store::Write, filter: KeyFilter| {
-            keys::list(write, id, &filter, now, 0, 50).await.unwrap().1
-        };
-        assert_eq!(count(&mut write, KeyFilter::default()).await, 3);
-        assert_eq!(
-            count(
-                &mut write,
-                KeyFilter {
-                    state: Some(KeyState::Deactivated),
+            let renamed = keys::Key {
+                name: "renamed".into(),
+                expires_at: Some(later(now, 60)),
+                ..key.clone()
+            };
+            keys::update(write, &renamed, now).await.unwrap();
+            let grace = Deactivation {
+                at: later(now, 30),
+                by: Some("key_x"),
+                reason: Some("rotated"),
+                reason_code: Some("rotated"),
+            };
+            let dying = keys::deactivate(write, id, &key.id, &grace, now)
+                .await
+                .unwrap()
+                .expect("found");
+            assert_eq!(dying.state(now), KeyState::Active);
+            assert_eq!(dying.state(later(now, 30)), KeyState::Deactivated);
+            let at_once = Deactivation {
+                at: now,
+                reason: Some("leaked"),
+                ..grace
+            };
+            keys::deactivate(write, id, &key.id, &at_once, now)
+                .await
+                .unwrap();
+            let again = Deactivation {
+                at: later(now, 5),
+                reason: Some("again"),
+                ..grace
+            };
+            let dead = keys::deactivate(write, id, &key.id, &again, now)
+                .await
+                .unwrap()
+                .expect("found");
+            assert_eq!(
+                (dead.revocation_reason.as_deref(), dead.deactivated_at),
+                (Some("leaked"), Some(now)),
+                "{}",
+                store.name
+            );
+            assert!(
+                keys::deactivate(write, &CompanyId::generate(), &key.id, &again, now)
+                    .await
+                    .unwrap()
+                    .is_none()
+            );
+
+            let count = async |write: &mut souk_store::Write, filter: KeyFilter| {
+                keys::list(write, id, &filter, now, 0, 50).await.unwrap().1
+            };
+            assert_eq!(count(write, KeyFilter::default()).await, 3);
+            assert_eq!(
+                count(
+                    write,
+                    KeyFilter {
+                        state: Some(KeyState::Deactivated),
+                        ..KeyFilter::default()
+                    }
+                )
+                .await,
+                1
+            );
+            assert_eq!(
+                count(
+                    write,
+                    KeyFilter {
+                        state: Some(KeyState::Active),
+                        ..KeyFilter::default()
+                    }
+                )
+                .await,
+                2
+            );
+            assert_eq!(
+                count(
+                    write,
+                    KeyFilter {
+                        key_type: Some(KeyType::Endpoint),
+                        ..KeyFilter::default()
+                    }
+                )
+                .await,
+                1
+            );
+            let (page, total) = keys::list(
+                write,
+                id,
+                &KeyFilter {
+                    endpoint_id: Some(endpoint),
                     ..KeyFilter::default()
-                }
+                },
+                now,
+                0,
+                1,
             )
-            .await,
-            1
-        );
-        assert_eq!(
-            count(
-                &mut write,
-                KeyFilter {
-                    state: Some(KeyState::Active),
-                    ..KeyFilter::default()
-                }
-            )
-            .await,
-            2
-        );
-        assert_eq!(
-            count(
-                &mut write,
-                KeyFilter {
-                    key_type: Some(KeyType::Endpoint),
-                    ..KeyFilter::default()
-                }
-            )
-            .await,
-            1
-        );
-        let (page, total) = keys::list(
-            &mut write,
-            id,
-            &KeyFilter {
-                endpoint_id: Some(endpoint),
-                ..KeyFilter::default()
-            },
-            now,
-            0,
-            1,
-        )
-        .await
-        .unwrap();
-        assert_eq!((page.len(), total), (1, 1));
-        let (page, total) = keys::list(&mut write, id, &KeyFilter::default(), now, 2, 2)
             .await
             .unwrap();
-        assert_eq!((page.len(), total), (1, 3));
+            assert_eq!((page.len(), total), (1, 1));
+            let (page, total) = keys::list(write, id, &KeyFilter::default(), now, 2, 2)
+                .await
+                .unwrap();
+            assert_eq!((page.len(), total), (1, 3));
+        })
+        .await;
     }
 }
 

@@ -9,7 +9,7 @@ mod support;
 use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
 use std::collections::HashMap;
 use std::path::Path;
-use support::stores;
+use support::{roll_back, stores};
 
 /// One token of Rust, as far as this test cares.
 #[derive(Debug, Clone, PartialEq)]
@@ -233,18 +233,16 @@ async fn every_statement_is_accepted_by_both_backends() {
     assert!(all.len() > 60, "only {} statements were found", all.len());
     let mut refused = Vec::new();
     for store in stores().await {
-        let mut write = store.db.write().await.unwrap();
         for (file, statement) in &all {
             if store.name == "sqlite" && is_for_postgres(statement) {
                 continue;
             }
-            if let Err(error) = (&mut *write)
-                .prepare(AssertSqlSafe(statement.clone()).into_sql_str())
-                .await
-            {
+            let prepared = roll_back(&store.db, async |write| {
+                let sql = AssertSqlSafe(statement.clone()).into_sql_str();
+                (&mut **write).prepare(sql).await.map(drop)
+            });
+            if let Err(error) = prepared.await {
                 refused.push(format!("{} {file}: {error}\n{statement}", store.name));
-                drop(write);
-                write = store.db.write().await.unwrap();
             }
         }
     }

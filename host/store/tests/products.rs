@@ -5,7 +5,7 @@ mod support;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
 use souk_domain::time::Timestamp;
 use souk_store::{Db, StoreError, assets, endpoints};
-use support::stores;
+use support::{roll_back, stores};
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
@@ -15,14 +15,15 @@ fn after(micros: i64) -> Timestamp {
 
 async fn company(db: &Db, handle: &str) -> CompanyId {
     let id = CompanyId::generate();
-    let mut tx = db.write().await.unwrap();
-    sqlx::query("INSERT INTO companies (id, handle, name, status, is_platform, created_at, updated_at) VALUES ($1, $2, $2, 'active', 0, 0, 0)")
-        .bind(id.as_str())
-        .bind(handle)
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+    db.write(async |tx| -> Result<_, StoreError> {
+        sqlx::query("INSERT INTO companies (id, handle, name, status, is_platform, created_at, updated_at) VALUES ($1, $2, $2, 'active', 0, 0, 0)")
+            .bind(id.as_str())
+            .bind(handle)
+            .execute(&mut **tx)
+            .await
+            .unwrap();
+        Ok(())
+    }).await.unwrap();
     id
 }
 
@@ -77,47 +78,42 @@ async fn an_asset_is_changed_and_published_only_as_it_was_read() {
     for store in stores().await {
         let (db, owner) = (&store.db, company(&store.db, "acme").await);
         let (id, user) = (AssetId::generate(), UserId::generate());
-        let mut tx = db.write().await.unwrap();
-        assets::insert(&mut tx, &id, &owner, &user, &asset("One", "one"), NOW)
-            .await
-            .unwrap();
-        assert!(
-            assets::update(
-                &mut tx,
-                &owner,
-                &id,
-                NOW,
-                &asset("Two", "two"),
-                true,
-                after(1)
-            )
-            .await
-            .unwrap()
-        );
-        assert!(
-            !assets::update(
-                &mut tx,
-                &owner,
-                &id,
-                NOW,
-                &asset("Three", "three"),
-                true,
-                after(2)
-            )
-            .await
-            .unwrap()
-        );
-        assert!(
-            !assets::publish(&mut tx, &owner, &id, NOW, "{}", after(2))
+        db.write(async |tx| -> Result<_, StoreError> {
+            assets::insert(tx, &id, &owner, &user, &asset("One", "one"), NOW)
+                .await
+                .unwrap();
+            assert!(
+                assets::update(tx, &owner, &id, NOW, &asset("Two", "two"), true, after(1))
+                    .await
+                    .unwrap()
+            );
+            assert!(
+                !assets::update(
+                    tx,
+                    &owner,
+                    &id,
+                    NOW,
+                    &asset("Three", "three"),
+                    true,
+                    after(2)
+                )
                 .await
                 .unwrap()
-        );
-        assert!(
-            assets::publish(&mut tx, &owner, &id, after(1), "{}", after(2))
-                .await
-                .unwrap()
-        );
-        tx.commit().await.unwrap();
+            );
+            assert!(
+                !assets::publish(tx, &owner, &id, NOW, "{}", after(2))
+                    .await
+                    .unwrap()
+            );
+            assert!(
+                assets::publish(tx, &owner, &id, after(1), "{}", after(2))
+                    .await
+                    .unwrap()
+            );
+            Ok(())
+        })
+        .await
+        .unwrap();
 
         let mut db = db.read().await.unwrap();
         let stored = assets::get(&mut db, &owner, &id).await.unwrap().unwrap();
@@ -156,60 +152,68 @@ async fn slugs_are_unique_per_company() {
         );
         let user = UserId::generate();
         for owner in [&one, &other] {
-            let mut tx = store.db.write().await.unwrap();
-            assets::insert(
-                &mut tx,
+            store
+                .db
+                .write(async |tx| -> Result<_, StoreError> {
+                    assets::insert(
+                        tx,
+                        &AssetId::generate(),
+                        owner,
+                        &user,
+                        &asset("A", "same"),
+                        NOW,
+                    )
+                    .await
+                    .unwrap();
+                    endpoints::insert(
+                        tx,
+                        &EndpointId::generate(),
+                        owner,
+                        &user,
+                        &endpoint("E", "same"),
+                        NOW,
+                    )
+                    .await
+                    .unwrap();
+                    Ok(())
+                })
+                .await
+                .unwrap();
+        }
+        roll_back(&store.db, async |tx| {
+            let again = assets::insert(
+                tx,
                 &AssetId::generate(),
-                owner,
+                &one,
                 &user,
                 &asset("A", "same"),
                 NOW,
             )
-            .await
-            .unwrap();
-            endpoints::insert(
-                &mut tx,
+            .await;
+            assert!(
+                matches!(again, Err(StoreError::Conflict)),
+                "{}: {again:?}",
+                store.name
+            );
+        })
+        .await;
+        roll_back(&store.db, async |tx| {
+            let again = endpoints::insert(
+                tx,
                 &EndpointId::generate(),
-                owner,
+                &one,
                 &user,
                 &endpoint("E", "same"),
                 NOW,
             )
-            .await
-            .unwrap();
-            tx.commit().await.unwrap();
-        }
-        let mut tx = store.db.write().await.unwrap();
-        let again = assets::insert(
-            &mut tx,
-            &AssetId::generate(),
-            &one,
-            &user,
-            &asset("A", "same"),
-            NOW,
-        )
+            .await;
+            assert!(
+                matches!(again, Err(StoreError::Conflict)),
+                "{}: {again:?}",
+                store.name
+            );
+        })
         .await;
-        assert!(
-            matches!(again, Err(StoreError::Conflict)),
-            "{}: {again:?}",
-            store.name
-        );
-        drop(tx);
-        let mut tx = store.db.write().await.unwrap();
-        let again = endpoints::insert(
-            &mut tx,
-            &EndpointId::generate(),
-            &one,
-            &user,
-            &endpoint("E", "same"),
-            NOW,
-        )
-        .await;
-        assert!(
-            matches!(again, Err(StoreError::Conflict)),
-            "{}: {again:?}",
-            store.name
-        );
     }
 }
 
@@ -224,44 +228,54 @@ async fn lists_filter_sort_and_count() {
             .into_iter()
             .enumerate()
         {
-            let mut tx = store.db.write().await.unwrap();
-            let (a, e) = (AssetId::generate(), EndpointId::generate());
-            let slug = format!("s{place}");
-            assets::insert(
-                &mut tx,
-                &a,
-                &owner,
-                &user,
-                &asset(name, &slug),
-                after(place as i64),
-            )
-            .await
-            .unwrap();
-            endpoints::insert(
-                &mut tx,
-                &e,
-                &owner,
-                &user,
-                &endpoint(name, &slug),
-                after(place as i64),
-            )
-            .await
-            .unwrap();
-            tx.commit().await.unwrap();
+            let (a, e) = store
+                .db
+                .write(async |tx| -> Result<_, StoreError> {
+                    let (a, e) = (AssetId::generate(), EndpointId::generate());
+                    let slug = format!("s{place}");
+                    assets::insert(
+                        tx,
+                        &a,
+                        &owner,
+                        &user,
+                        &asset(name, &slug),
+                        after(place as i64),
+                    )
+                    .await
+                    .unwrap();
+                    endpoints::insert(
+                        tx,
+                        &e,
+                        &owner,
+                        &user,
+                        &endpoint(name, &slug),
+                        after(place as i64),
+                    )
+                    .await
+                    .unwrap();
+                    Ok((a, e))
+                })
+                .await
+                .unwrap();
             ids.push((a, e));
         }
-        let mut tx = store.db.write().await.unwrap();
-        assert!(
-            assets::set_status(&mut tx, &owner, &ids[2].0, "archived", after(9))
-                .await
-                .unwrap()
-        );
-        assert!(
-            !assets::set_status(&mut tx, &owner, &ids[2].0, "archived", after(9))
-                .await
-                .unwrap()
-        );
-        tx.commit().await.unwrap();
+        store
+            .db
+            .write(async |tx| -> Result<_, StoreError> {
+                assert!(
+                    assets::set_status(tx, &owner, &ids[2].0, "archived", after(9))
+                        .await
+                        .unwrap()
+                );
+                assert!(
+                    !assets::set_status(tx, &owner, &ids[2].0, "archived", after(9))
+                        .await
+                        .unwrap()
+                );
+                Ok(())
+            })
+            .await
+            .unwrap();
 
         let mut db = store.db.read().await.unwrap();
         for (sort, descending, first) in [

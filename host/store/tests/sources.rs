@@ -8,7 +8,7 @@ use souk_store::connections::{self, Filter, Written};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
 use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
-use souk_store::{Db, OpenOptions, Write};
+use souk_store::{Db, OpenOptions, StoreError, Write};
 
 struct World {
     db: Db,
@@ -25,19 +25,20 @@ async fn world() -> World {
         .unwrap_or_else(|_| format!("sqlite:{}", directory.path().join("souk.db").display()));
     let db = Db::open(&OpenOptions::new(url)).await.unwrap();
     let (company, user) = (CompanyId::generate(), UserId::generate());
-    let mut tx = db.write().await.unwrap();
-    sqlx::query("INSERT INTO companies (id, handle, name, status, is_platform, created_at, updated_at) VALUES ($1, $1, $1, 'active', 0, 0, 0)")
-        .bind(company.as_str())
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    sqlx::query("INSERT INTO users (id, company_id, name, role, status, created_at, updated_at) VALUES ($1, $2, 'x', 4, 'active', 0, 0)")
-        .bind(user.as_str())
-        .bind(company.as_str())
-        .execute(&mut *tx)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+    db.write(async |tx| -> Result<_, StoreError> {
+        sqlx::query("INSERT INTO companies (id, handle, name, status, is_platform, created_at, updated_at) VALUES ($1, $1, $1, 'active', 0, 0, 0)")
+            .bind(company.as_str())
+            .execute(&mut **tx)
+            .await
+            .unwrap();
+        sqlx::query("INSERT INTO users (id, company_id, name, role, status, created_at, updated_at) VALUES ($1, $2, 'x', 4, 'active', 0, 0)")
+            .bind(user.as_str())
+            .bind(company.as_str())
+            .execute(&mut **tx)
+            .await
+            .unwrap();
+        Ok(())
+    }).await.unwrap();
     World {
         db,
         company,
@@ -79,19 +80,11 @@ async fn a_connection_lives_and_dies() {
         _directory,
     } = world().await;
     let (id, target) = (ConnectionId::generate(), tcp());
-    let mut tx = db.write().await.unwrap();
-    connections::insert(
-        &mut tx,
-        &id,
-        &company,
-        &user,
-        1,
-        &written("one", &target),
-        NOW,
-    )
+    db.write(async |tx| {
+        connections::insert(tx, &id, &company, &user, 1, &written("one", &target), NOW).await
+    })
     .await
     .unwrap();
-    tx.commit().await.unwrap();
 
     let mut read = db.read().await.unwrap();
     let found = connections::get(&mut read, &company, &id)
@@ -118,16 +111,19 @@ async fn a_connection_lives_and_dies() {
             .is_none()
     );
 
-    let mut tx = db.write().await.unwrap();
-    connections::record_test(&mut tx, &company, &id, 1, Some("no route"), NOW)
-        .await
-        .unwrap();
-    assert!(
-        connections::relabel(&mut tx, &company, &id, &written("two", &target), NOW)
+    db.write(async |tx| -> Result<_, StoreError> {
+        connections::record_test(tx, &company, &id, 1, Some("no route"), NOW)
             .await
-            .unwrap()
-    );
-    tx.commit().await.unwrap();
+            .unwrap();
+        assert!(
+            connections::relabel(tx, &company, &id, &written("two", &target), NOW)
+                .await
+                .unwrap()
+        );
+        Ok(())
+    })
+    .await
+    .unwrap();
     let found = connections::get(&mut read, &company, &id)
         .await
         .unwrap()
@@ -141,22 +137,25 @@ async fn a_connection_lives_and_dies() {
         ("two", "failed", Some("no route"))
     );
 
-    let mut tx = db.write().await.unwrap();
-    assert!(
-        connections::update(&mut tx, &company, &id, 1, &written("three", &target), NOW)
+    db.write(async |tx| -> Result<_, StoreError> {
+        assert!(
+            connections::update(tx, &company, &id, 1, &written("three", &target), NOW)
+                .await
+                .unwrap()
+        );
+        assert!(
+            !connections::update(tx, &company, &id, 1, &written("lost", &target), NOW)
+                .await
+                .unwrap()
+        );
+        // A test of the revision before says nothing about this one.
+        connections::record_test(tx, &company, &id, 1, None, NOW)
             .await
-            .unwrap()
-    );
-    assert!(
-        !connections::update(&mut tx, &company, &id, 1, &written("lost", &target), NOW)
-            .await
-            .unwrap()
-    );
-    // A test of the revision before says nothing about this one.
-    connections::record_test(&mut tx, &company, &id, 1, None, NOW)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+            .unwrap();
+        Ok(())
+    })
+    .await
+    .unwrap();
     let (list, total) = connections::list(
         &mut read,
         &company,
@@ -184,25 +183,21 @@ async fn a_connection_lives_and_dies() {
     .unwrap();
     assert_eq!((list.len(), total), (0, 0));
 
-    let mut tx = db.write().await.unwrap();
-    assert!(
-        connections::delete(&mut tx, &company, &id, NOW)
-            .await
-            .unwrap()
-    );
-    assert!(
-        !connections::delete(&mut tx, &company, &id, NOW)
-            .await
-            .unwrap()
-    );
-    let (left,): (i64,) =
-        sqlx::query_as("SELECT CAST(LENGTH(credentials) AS BIGINT) FROM connections WHERE id = $1")
-            .bind(id.as_str())
-            .fetch_one(&mut *tx)
-            .await
-            .unwrap();
-    assert_eq!(left, 0);
-    tx.commit().await.unwrap();
+    db.write(async |tx| -> Result<_, StoreError> {
+        assert!(connections::delete(tx, &company, &id, NOW).await.unwrap());
+        assert!(!connections::delete(tx, &company, &id, NOW).await.unwrap());
+        let (left,): (i64,) = sqlx::query_as(
+            "SELECT CAST(LENGTH(credentials) AS BIGINT) FROM connections WHERE id = $1",
+        )
+        .bind(id.as_str())
+        .fetch_one(&mut **tx)
+        .await
+        .unwrap();
+        assert_eq!(left, 0);
+        Ok(())
+    })
+    .await
+    .unwrap();
     assert!(
         connections::get(&mut read, &company, &id)
             .await
@@ -233,30 +228,20 @@ async fn a_file_is_replaced_and_knows_its_readers() {
     let target = Target::File {
         name: "sales.db".into(),
     };
-    let mut tx = db.write().await.unwrap();
-    assert!(!files::lock(&mut tx, &company, "sales.db").await.unwrap());
-    files::put(&mut tx, &company, &file(NOW)).await.unwrap();
-    files::put(&mut tx, &company, &file(later)).await.unwrap();
-    assert!(files::lock(&mut tx, &company, "sales.db").await.unwrap());
-    connections::insert(
-        &mut tx,
-        &id,
-        &company,
-        &user,
-        4,
-        &written("file", &target),
-        NOW,
-    )
+    db.write(async |tx| -> Result<_, StoreError> {
+        assert!(!files::lock(tx, &company, "sales.db").await.unwrap());
+        files::put(tx, &company, &file(NOW)).await.unwrap();
+        files::put(tx, &company, &file(later)).await.unwrap();
+        assert!(files::lock(tx, &company, "sales.db").await.unwrap());
+        connections::insert(tx, &id, &company, &user, 4, &written("file", &target), NOW)
+            .await
+            .unwrap();
+        let readers = files::put(tx, &company, &file(later)).await.unwrap();
+        assert_eq!(readers, std::slice::from_ref(&id));
+        Ok(())
+    })
     .await
     .unwrap();
-    let readers = connections::using_file(&mut tx, &company, "sales.db")
-        .await
-        .unwrap();
-    assert_eq!(readers, std::slice::from_ref(&id));
-    connections::bump(&mut tx, &company, &readers)
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
 
     let mut read = db.read().await.unwrap();
     assert_eq!(
@@ -284,9 +269,13 @@ async fn a_file_is_replaced_and_knows_its_readers() {
     );
     assert_eq!(files::list(&mut read, &company, 10, 0).await.unwrap().1, 1);
     drop(read);
-    let mut tx = db.write().await.unwrap();
-    assert!(files::delete(&mut tx, &company, "sales.db").await.unwrap());
-    assert!(!files::delete(&mut tx, &company, "sales.db").await.unwrap());
+    db.write(async |tx| {
+        assert!(files::delete(tx, &company, "sales.db").await?);
+        assert!(!files::delete(tx, &company, "sales.db").await?);
+        Ok::<_, StoreError>(())
+    })
+    .await
+    .unwrap();
 }
 
 /// A component of several pieces reads back whole, or not at all.
@@ -301,14 +290,17 @@ async fn connectors_keep_their_bytes() {
     let wasm: Vec<u8> = (0..CHUNK_BYTES * 2 + 3).map(|index| index as u8).collect();
     let digest = format!("digest-{company}");
     for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
-        let mut tx = db.write().await.unwrap();
-        connectors::put_chunk(&mut tx, &digest, piece as i64, bytes, NOW)
-            .await
-            .unwrap();
-        connectors::put_chunk(&mut tx, &digest, piece as i64, bytes, NOW)
-            .await
-            .unwrap();
-        tx.commit().await.unwrap();
+        db.write(async |tx| -> Result<_, StoreError> {
+            connectors::put_chunk(tx, &digest, piece as i64, bytes, NOW)
+                .await
+                .unwrap();
+            connectors::put_chunk(tx, &digest, piece as i64, bytes, NOW)
+                .await
+                .unwrap();
+            Ok(())
+        })
+        .await
+        .unwrap();
     }
     let stored = StoredConnector {
         described: None,
@@ -327,19 +319,23 @@ async fn connectors_keep_their_bytes() {
         previous_version: None,
         activated_at: NOW,
     };
-    let mut tx = db.write().await.unwrap();
-    connectors::insert(&mut tx, &stored).await.unwrap();
-    connectors::choose(&mut tx, &choice).await.unwrap();
-    let next = Choice {
-        version: "2.0.0".into(),
-        previous_version: Some("1.0.0".into()),
-        ..choice.clone()
-    };
-    connectors::choose(&mut tx, &next).await.unwrap();
-    connectors::sweep_chunks(&mut tx, Timestamp::from_micros(i64::MAX))
+    let next = db
+        .write(async |tx| -> Result<_, StoreError> {
+            connectors::insert(tx, &stored).await.unwrap();
+            connectors::choose(tx, &choice).await.unwrap();
+            let next = Choice {
+                version: "2.0.0".into(),
+                previous_version: Some("1.0.0".into()),
+                ..choice.clone()
+            };
+            connectors::choose(tx, &next).await.unwrap();
+            connectors::sweep_chunks(tx, Timestamp::from_micros(i64::MAX))
+                .await
+                .unwrap();
+            Ok(next)
+        })
         .await
         .unwrap();
-    tx.commit().await.unwrap();
 
     let mut read = db.read().await.unwrap();
     assert_eq!(
@@ -382,52 +378,53 @@ async fn connectors_keep_their_bytes() {
             .contains(&next)
     );
     drop(read);
-    let mut tx = db.write().await.unwrap();
-    connectors::forget_previous(&mut tx, company.as_str(), "x", "1.0.0")
-        .await
-        .unwrap();
-    assert_eq!(
-        connectors::choice_of(&mut tx, company.as_str(), "x")
-            .await
-            .unwrap()
-            .unwrap()
-            .previous_version,
-        None
-    );
-    let counted = connectors::stored_to_insert(&mut tx, &company)
-        .await
-        .unwrap();
-    assert_eq!((counted.versions, counted.bytes), (1, stored.size_bytes));
-    // Neither what a connector names nor what was written since is dropped.
-    let whole = async |tx: &mut Write| {
-        connectors::is_whole(tx, &digest, stored.size_bytes)
-            .await
-            .unwrap()
-    };
-    let drop_first = async |tx: &mut Write, before: i64| {
-        let before = Timestamp::from_micros(before);
-        connectors::drop_chunk(tx, &digest, 0, before)
+    db.write(async |tx| -> Result<_, StoreError> {
+        connectors::forget_previous(tx, company.as_str(), "x", "1.0.0")
             .await
             .unwrap();
-    };
-    drop_first(&mut tx, NOW.micros()).await;
-    assert!(whole(&mut tx).await);
-    assert!(
-        connectors::delete(&mut tx, company.as_str(), "x", "1.0.0")
-            .await
-            .unwrap()
-    );
-    drop_first(&mut tx, NOW.micros() - 1).await;
-    assert!(whole(&mut tx).await);
-    drop_first(&mut tx, NOW.micros()).await;
-    assert!(!whole(&mut tx).await);
-    assert!(
-        connectors::sweep_chunks(&mut tx, Timestamp::from_micros(i64::MAX))
-            .await
-            .unwrap()
-            >= 2
-    );
-    tx.commit().await.unwrap();
+        assert_eq!(
+            connectors::choice_of(tx, company.as_str(), "x")
+                .await
+                .unwrap()
+                .unwrap()
+                .previous_version,
+            None
+        );
+        let counted = connectors::stored_to_insert(tx, &company).await.unwrap();
+        assert_eq!((counted.versions, counted.bytes), (1, stored.size_bytes));
+        // Neither what a connector names nor what was written since is dropped.
+        let whole = async |tx: &mut Write| {
+            connectors::is_whole(tx, &digest, stored.size_bytes)
+                .await
+                .unwrap()
+        };
+        let drop_first = async |tx: &mut Write, before: i64| {
+            let before = Timestamp::from_micros(before);
+            connectors::drop_chunk(tx, &digest, 0, before)
+                .await
+                .unwrap();
+        };
+        drop_first(tx, NOW.micros()).await;
+        assert!(whole(tx).await);
+        assert!(
+            connectors::delete(tx, company.as_str(), "x", "1.0.0")
+                .await
+                .unwrap()
+        );
+        drop_first(tx, NOW.micros() - 1).await;
+        assert!(whole(tx).await);
+        drop_first(tx, NOW.micros()).await;
+        assert!(!whole(tx).await);
+        assert!(
+            connectors::sweep_chunks(tx, Timestamp::from_micros(i64::MAX))
+                .await
+                .unwrap()
+                >= 2
+        );
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 /// Bundled engines have the ids of the specification's clients; others get ids of their own, once.
@@ -448,18 +445,19 @@ async fn engine_ids_are_stable() {
         need: Need::Http,
         credential_types: vec!["API_KEY".into()],
     };
-    let mut tx = db.write().await.unwrap();
-    let postgres = StorageEngine {
-        slug: "postgres".into(),
-        ..new.clone()
-    };
-    assert_eq!(
-        reference::ensure_engine(&mut tx, &postgres).await.unwrap(),
-        1
-    );
-    let id = reference::ensure_engine(&mut tx, &new).await.unwrap();
-    assert_eq!(reference::ensure_engine(&mut tx, &new).await.unwrap(), id);
-    tx.commit().await.unwrap();
+    let id = db
+        .write(async |tx| -> Result<_, StoreError> {
+            let postgres = StorageEngine {
+                slug: "postgres".into(),
+                ..new.clone()
+            };
+            assert_eq!(reference::ensure_engine(tx, &postgres).await.unwrap(), 1);
+            let id = reference::ensure_engine(tx, &new).await.unwrap();
+            assert_eq!(reference::ensure_engine(tx, &new).await.unwrap(), id);
+            Ok(id)
+        })
+        .await
+        .unwrap();
     assert!(id >= UPLOADED_ENGINE_ID_MIN);
     let mut read = db.read().await.unwrap();
     assert_eq!(

@@ -12,9 +12,9 @@ use souk_store::payouts::{self, Method, PayoutStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
-use souk_store::{Db, db, ledger, maturity};
+use souk_store::{Db, StoreError, Write, db, ledger, maturity};
 use std::time::Duration;
-use support::{Market, Store, company, credits, grant, open, stores};
+use support::{Market, Store, company, credits, grant, open, roll_back, stores};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -52,9 +52,12 @@ async fn webhook(db: &Db, company: &CompanyId, types: &[EventType]) -> WebhookId
         created_at: now,
         updated_at: now,
     };
-    let mut write = db.write().await.unwrap();
-    assert!(webhooks::insert(&mut write, &webhook).await.unwrap());
-    write.commit().await.unwrap();
+    db.write(async |write| -> Result<_, StoreError> {
+        assert!(webhooks::insert(write, &webhook).await.unwrap());
+        Ok(())
+    })
+    .await
+    .unwrap();
     webhook.id
 }
 
@@ -84,9 +87,9 @@ async fn top_up(db: &Db, market: &Market) -> TopUpId {
         key: &market.key,
         idempotency_key: None,
     };
-    let mut write = db.write().await.unwrap();
-    top_ups::insert(&mut write, &new, db::now()).await.unwrap();
-    write.commit().await.unwrap();
+    db.write(async |write| top_ups::insert(write, &new, db::now()).await)
+        .await
+        .unwrap();
     id
 }
 
@@ -134,21 +137,21 @@ async fn low_credits_are_told_once_per_crossing() {
 
         for (threshold, charge, expected) in [(Some(90), 9, 2), (Some(90), 1, 3), (Some(0), 80, 3)]
         {
-            let mut write = store.db.write().await.unwrap();
-            ledger::set_low_at(&mut write, &market.buyer, threshold)
+            store
+                .db
+                .write(async |write| ledger::set_low_at(write, &market.buyer, threshold).await)
                 .await
                 .unwrap();
-            write.commit().await.unwrap();
             market.charge(&other, charge).await;
             let told = written(&store.db, &hook).await.len();
             assert_eq!(told, expected, "{}: {threshold:?}", store.name);
         }
         // A host that opens the store anew knows what was chosen.
-        let mut write = store.db.write().await.unwrap();
-        ledger::set_low_at(&mut write, &market.buyer, Some(5))
+        store
+            .db
+            .write(async |write| ledger::set_low_at(write, &market.buyer, Some(5)).await)
             .await
             .unwrap();
-        write.commit().await.unwrap();
         if store.name == "sqlite" {
             teller.flush().await;
             store.db.close().await;
@@ -167,14 +170,15 @@ async fn events_are_written_with_their_cause_or_not_at_all() {
         let (market, hook) = market(&store, 0, &[EventType::PayoutPaid]).await;
         let settle = async |commit: bool| {
             let id = top_up(&store.db, &market).await;
-            let mut write = store.db.write().await.unwrap();
-            top_ups::settle(&mut write, &id, "r", None, db::now())
-                .await
-                .unwrap()
-                .unwrap();
-            if commit {
-                write.commit().await.unwrap();
+            let settle = async |write: &mut Write| {
+                let settled = top_ups::settle(write, &id, "r", None, db::now()).await;
+                settled.map(|settled| settled.expect("it waits"))
+            };
+            match commit {
+                true => store.db.write(settle).await.map(drop),
+                false => roll_back(&store.db, settle).await.map(drop),
             }
+            .unwrap();
         };
         settle(true).await;
         assert!(written(&store.db, &hook).await.is_empty(), "another type");
@@ -187,11 +191,13 @@ async fn events_are_written_with_their_cause_or_not_at_all() {
         assert_eq!(told.len(), 1);
         assert_eq!(data(&told[0])["credits"], 7);
         assert_eq!(data(&told[0])["amount_usd"], 3.5);
-        let mut write = store.db.write().await.unwrap();
-        webhooks::disable(&mut write, &all, DisabledReason::Request, db::now())
+        store
+            .db
+            .write(async |write| {
+                webhooks::disable(write, &all, DisabledReason::Request, db::now()).await
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
         settle(true).await;
         let told = written(&store.db, &all).await;
         assert_eq!(told.len(), 1, "a disabled webhook is told nothing");
@@ -216,44 +222,54 @@ async fn the_end_of_a_payout_is_told() {
         let teller = Teller::open(&store.db).await.unwrap();
         market.charge(&teller, 300).await;
         teller.flush().await;
-        let mut write = store.db.write().await.unwrap();
-        let now = support::later(db::now(), 1);
-        maturity::mature(&mut write, &market.seller, now, now)
+        let now = store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                let now = support::later(db::now(), 1);
+                maturity::mature(write, &market.seller, now, now)
+                    .await
+                    .unwrap();
+                let method = Method {
+                    kind: "paypal".into(),
+                    account_holder: "S".into(),
+                    sealed_destination: vec![1],
+                    last4: "1234".into(),
+                };
+                payouts::set_method(write, &market.seller, &method, now)
+                    .await
+                    .unwrap();
+                Ok(now)
+            })
             .await
             .unwrap();
-        let method = Method {
-            kind: "paypal".into(),
-            account_holder: "S".into(),
-            sealed_destination: vec![1],
-            last4: "1234".into(),
-        };
-        payouts::set_method(&mut write, &market.seller, &method, now)
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
         for (status, reason) in [
             (PayoutStatus::Cancelled, None),
             (PayoutStatus::Failed, Some("account closed")),
             (PayoutStatus::Paid, None),
         ] {
-            let mut write = store.db.write().await.unwrap();
-            let minimum = souk_domain::money::UsdCents::new(1_000);
-            let payout =
-                payouts::request(&mut write, &market.seller, None, minimum, &market.key, now)
+            store
+                .db
+                .write(async |write| -> Result<_, StoreError> {
+                    let minimum = souk_domain::money::UsdCents::new(1_000);
+                    let payout =
+                        payouts::request(write, &market.seller, None, minimum, &market.key, now)
+                            .await
+                            .unwrap();
+                    payouts::advance(
+                        write,
+                        &payout.id,
+                        status,
+                        Some("r"),
+                        reason,
+                        &market.key,
+                        now,
+                    )
                     .await
                     .unwrap();
-            payouts::advance(
-                &mut write,
-                &payout.id,
-                status,
-                Some("r"),
-                reason,
-                &market.key,
-                now,
-            )
-            .await
-            .unwrap();
-            write.commit().await.unwrap();
+                    Ok(())
+                })
+                .await
+                .unwrap();
         }
         let mut told: Vec<_> = written(&store.db, &hook).await;
         told.sort_by(|one, other| one.event_type.cmp(&other.event_type));
@@ -271,11 +287,11 @@ async fn a_delivery_has_one_claimant_at_a_time() {
     for store in stores().await {
         let (market, hook) = market(&store, 0, &[]).await;
         let id = top_up(&store.db, &market).await;
-        let mut write = store.db.write().await.unwrap();
-        top_ups::settle(&mut write, &id, "r", None, db::now())
+        store
+            .db
+            .write(async |write| top_ups::settle(write, &id, "r", None, db::now()).await)
             .await
             .unwrap();
-        write.commit().await.unwrap();
         let now = support::later(db::now(), 1);
         let due = async |now: Timestamp| {
             let mut read = store.db.read().await.unwrap();
@@ -286,12 +302,13 @@ async fn a_delivery_has_one_claimant_at_a_time() {
         let delivery = found[0].id.clone();
         assert_eq!(found[0].webhook, hook);
         let claim = async |by: &str, now: Timestamp| {
-            let mut write = store.db.write().await.unwrap();
-            let claimed = deliveries::claim(&mut write, &delivery, by, now, now.after(LEASE))
+            store
+                .db
+                .write(async |write| {
+                    deliveries::claim(write, &delivery, by, now, now.after(LEASE)).await
+                })
                 .await
-                .unwrap();
-            write.commit().await.unwrap();
-            claimed
+                .unwrap()
         };
         let names: Vec<_> = (0..8).map(|host| format!("host-{host}")).collect();
         let claims = join_all(names.iter().map(|name| claim(name, now))).await;
@@ -308,13 +325,10 @@ async fn a_delivery_has_one_claimant_at_a_time() {
         assert_eq!(due(after).await.len(), 1, "the lease has ended");
         assert_eq!(claim("another", after).await.unwrap().attempts, 2);
         let record = async |by: &str, outcome: Outcome, now: Timestamp| {
-            let mut write = store.db.write().await.unwrap();
-            let heard =
-                deliveries::record(&mut write, &delivery, by, &outcome, Some(200), None, now)
-                    .await
-                    .unwrap();
-            write.commit().await.unwrap();
-            heard
+            let recorded = store.db.write(async |write| {
+                deliveries::record(write, &delivery, by, &outcome, Some(200), None, now).await
+            });
+            recorded.await.unwrap()
         };
         assert!(!record(&names[first], Outcome::Delivered, after).await);
         let again = support::later(after, 5);
@@ -339,19 +353,19 @@ async fn what_is_due_is_shared_between_webhooks() {
         let (market, busy) = market(&store, 0, &[]).await;
         for _ in 0..10 {
             let id = top_up(&store.db, &market).await;
-            let mut write = store.db.write().await.unwrap();
-            top_ups::settle(&mut write, &id, "r", None, db::now())
+            store
+                .db
+                .write(async |write| top_ups::settle(write, &id, "r", None, db::now()).await)
                 .await
                 .unwrap();
-            write.commit().await.unwrap();
         }
         let quiet = webhook(&store.db, &market.buyer, &[]).await;
         let id = top_up(&store.db, &market).await;
-        let mut write = store.db.write().await.unwrap();
-        top_ups::settle(&mut write, &id, "r", None, db::now())
+        store
+            .db
+            .write(async |write| top_ups::settle(write, &id, "r", None, db::now()).await)
             .await
             .unwrap();
-        write.commit().await.unwrap();
         let mut read = store.db.read().await.unwrap();
         let now = support::later(db::now(), 1);
         let due = deliveries::due(&mut read, now, 4, 8, 100).await.unwrap();
@@ -371,11 +385,11 @@ async fn what_is_due_is_shared_between_companies() {
         }
         let settle = async |market: &Market| {
             let id = top_up(&store.db, market).await;
-            let mut write = store.db.write().await.unwrap();
-            top_ups::settle(&mut write, &id, "r", None, db::now())
+            store
+                .db
+                .write(async |write| top_ups::settle(write, &id, "r", None, db::now()).await)
                 .await
                 .unwrap();
-            write.commit().await.unwrap();
         };
         for _ in 0..4 {
             settle(&market).await;
@@ -419,27 +433,29 @@ async fn what_is_due_is_shared_between_companies() {
 async fn a_series_of_failures_has_no_gaps() {
     for store in stores().await {
         let (_, hook) = market(&store, 0, &[]).await;
-        let mut write = store.db.write().await.unwrap();
-        let begun = db::now();
-        let hours = |hours: u64| begun.after(Duration::from_secs(hours * 3_600));
-        let mut fail = async |at: Timestamp| {
-            webhooks::note_failure(&mut write, &hook, at)
-                .await
-                .unwrap()
-                .unwrap()
-        };
-        assert_eq!(fail(begun).await, begun);
-        for at in [10, 30, 53] {
-            assert_eq!(fail(hours(at)).await, begun, "{}: {at}", store.name);
-        }
-        let late = hours(53)
-            .after(FAILING_GAP_MAX)
-            .after(Duration::from_secs(1));
-        assert_eq!(fail(late).await, late);
-        webhooks::note_success(&mut write, &hook).await.unwrap();
-        let next = support::later(late, 60);
-        let since = webhooks::note_failure(&mut write, &hook, next).await;
-        assert_eq!(since.unwrap(), Some(next));
+        roll_back(&store.db, async |write| {
+            let begun = db::now();
+            let hours = |hours: u64| begun.after(Duration::from_secs(hours * 3_600));
+            let mut fail = async |at: Timestamp| {
+                webhooks::note_failure(write, &hook, at)
+                    .await
+                    .unwrap()
+                    .unwrap()
+            };
+            assert_eq!(fail(begun).await, begun);
+            for at in [10, 30, 53] {
+                assert_eq!(fail(hours(at)).await, begun, "{}: {at}", store.name);
+            }
+            let late = hours(53)
+                .after(FAILING_GAP_MAX)
+                .after(Duration::from_secs(1));
+            assert_eq!(fail(late).await, late);
+            webhooks::note_success(write, &hook).await.unwrap();
+            let next = support::later(late, 60);
+            let since = webhooks::note_failure(write, &hook, next).await;
+            assert_eq!(since.unwrap(), Some(next));
+        })
+        .await;
     }
 }
 
@@ -449,24 +465,25 @@ async fn deliveries_are_bounded_in_number_and_age() {
     for store in stores().await {
         let (market, hook) = market(&store, 0, &[]).await;
         let now = db::now();
-        let mut fill = store.db.write().await.unwrap();
-        sqlx::query(
-            "INSERT INTO webhook_deliveries (id, webhook_id, event_type, body, status, attempts, next_attempt_at, created_at)
-             WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
-             SELECT 'dlv_' || n, $1, 'payout.paid', '{}', 'pending', 0, $2, $2 + n FROM numbers",
-        )
-        .bind(hook.as_str())
-        .bind(now.micros())
-        .execute(&mut *fill)
-        .await
-        .unwrap();
-        fill.commit().await.unwrap();
-        let id = top_up(&store.db, &market).await;
-        let mut write = store.db.write().await.unwrap();
-        top_ups::settle(&mut write, &id, "r", None, now)
+        store.db.write(async |fill| -> Result<_, StoreError> {
+            sqlx::query(
+                "INSERT INTO webhook_deliveries (id, webhook_id, event_type, body, status, attempts, next_attempt_at, created_at)
+                 WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+                 SELECT 'dlv_' || n, $1, 'payout.paid', '{}', 'pending', 0, $2, $2 + n FROM numbers",
+            )
+            .bind(hook.as_str())
+            .bind(now.micros())
+            .execute(&mut **fill)
             .await
             .unwrap();
-        write.commit().await.unwrap();
+            Ok(())
+        }).await.unwrap();
+        let id = top_up(&store.db, &market).await;
+        store
+            .db
+            .write(async |write| top_ups::settle(write, &id, "r", None, now).await)
+            .await
+            .unwrap();
         let count = async || {
             let mut read = store.db.read().await.unwrap();
             deliveries::list(&mut read, &hook, None, None, 0, 1)
@@ -476,11 +493,13 @@ async fn deliveries_are_bounded_in_number_and_age() {
         };
         assert_eq!(count().await, 10_000, "{}: full", store.name);
         assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 0);
-        let mut write = store.db.write().await.unwrap();
-        webhooks::disable(&mut write, &hook, DisabledReason::Request, now)
+        store
+            .db
+            .write(async |write| {
+                webhooks::disable(write, &hook, DisabledReason::Request, now).await
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
         assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 9_000);
         let (newest, total) = {
             let mut read = store.db.read().await.unwrap();

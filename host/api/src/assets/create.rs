@@ -35,22 +35,12 @@ pub async fn create_asset(
     let id = AssetId::generate();
     let slug = written.slug.clone();
     for attempt in 1.. {
-        let mut write = api.db().write().await?;
-        match assets::insert(
-            &mut write,
-            &id,
-            caller.company(),
-            &user,
-            &written,
-            caller.now(),
-        )
-        .await
-        {
-            Ok(()) => {
-                write.touch(souk_store::Topic::Asset, id.as_str());
-                write.commit().await?;
-                break;
-            }
+        let created = api.db().write(async |write| {
+            let (company, now) = (caller.company(), caller.now());
+            assets::insert(write, &id, company, &user, &written, now).await
+        });
+        match created.await {
+            Ok(()) => break,
             Err(StoreError::Conflict) if !slug_given && attempt < SLUG_TRIES => {
                 written.slug = slugs::numbered(&slug, attempt + 1);
             }

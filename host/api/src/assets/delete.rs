@@ -2,7 +2,7 @@ use crate::{ApiState, Caller, Deleted, Operation, Param, ParamKind, Path, Proble
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{Topic, assets, purchases};
+use souk_store::{assets, purchases};
 
 const FORCE: Param = Param {
     name: "force",
@@ -26,20 +26,21 @@ pub async fn delete_asset(
     Path((_, id)): Path<(CompanyId, AssetId)>,
     query: Query,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    super::find(&mut write, caller.company(), &id).await?;
-    let buyers = purchases::active_of_product(&mut write, id.as_str()).await?;
-    if buyers > 0 && query.boolean("force") != Some(true) {
-        let message =
-            format!("{buyers} companies have bought this asset; archive it with force=true");
-        return Err(
-            Problem::conflict("RESOURCE_IN_USE", message).detail("active_purchases", buyers)
-        );
-    }
-    if !assets::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
-        return Err(super::not_found(&id));
-    }
-    write.touch(Topic::Asset, id.as_str());
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            super::find(write, caller.company(), &id).await?;
+            let buyers = purchases::active_of_product(write, id.as_str()).await?;
+            if buyers > 0 && query.boolean("force") != Some(true) {
+                let message = format!(
+                    "{buyers} companies have bought this asset; archive it with force=true"
+                );
+                return Err(Problem::conflict("RESOURCE_IN_USE", message)
+                    .detail("active_purchases", buyers));
+            }
+            if !assets::set_status(write, caller.company(), &id, "archived", caller.now()).await? {
+                return Err(super::not_found(&id));
+            }
+            Ok(Deleted)
+        })
+        .await
 }

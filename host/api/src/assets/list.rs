@@ -72,10 +72,12 @@ pub async fn list_assets(
         page.offset(),
     )
     .await?;
-    let mut data = Vec::with_capacity(assets.len());
-    for asset in assets {
-        let price = prices::active(&mut read, asset.id.as_str(), caller.now()).await?;
-        data.push(AssetOut::new(asset, price.as_ref(), true));
-    }
+    let ids = assets.iter().map(|asset| asset.id.as_str());
+    let prices = prices::active_of(&mut read, ids, caller.now()).await?;
+    let data = assets.into_iter().map(|asset| {
+        let price = prices.get(asset.id.as_str());
+        AssetOut::new(asset, price, true)
+    });
+    let data = data.collect();
     Ok(List { data, total, page })
 }

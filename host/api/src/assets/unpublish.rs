@@ -4,7 +4,7 @@ use axum::extract::State;
 use souk_app::publish::later;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{Topic, assets, prices};
+use souk_store::{assets, prices};
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_asset",
@@ -21,24 +21,25 @@ pub async fn unpublish_asset(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
 ) -> Result<Data<AssetOut>, Problem> {
-    let mut write = api.db().write().await?;
-    let before = super::find(&mut write, caller.company(), &id).await?;
-    match before.status.as_str() {
-        "published" => {
-            let now = later(before.updated_at, caller.now());
-            assets::set_status(&mut write, caller.company(), &id, "unpublished", now).await?;
-            write.touch(Topic::Asset, id.as_str());
-        }
-        "unpublished" => {}
-        status => {
-            return Err(Problem::state(
-                status,
-                "only a published asset can be unpublished",
-            ));
-        }
-    }
-    let after = super::find(&mut write, caller.company(), &id).await?;
-    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
-    write.commit().await?;
-    Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+    api.db()
+        .write(async |write| {
+            let before = super::find(write, caller.company(), &id).await?;
+            match before.status.as_str() {
+                "published" => {
+                    let now = later(before.updated_at, caller.now());
+                    assets::set_status(write, caller.company(), &id, "unpublished", now).await?;
+                }
+                "unpublished" => {}
+                status => {
+                    return Err(Problem::state(
+                        status,
+                        "only a published asset can be unpublished",
+                    ));
+                }
+            }
+            let after = super::find(write, caller.company(), &id).await?;
+            let price = prices::active(write, id.as_str(), caller.now()).await?;
+            Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+        })
+        .await
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use souk_app::publish::{asset_sample_holds, later};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{StoreError, Topic, assets, prices};
+use souk_store::{StoreError, assets, prices};
 
 pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{company_id}/assets/{asset_id}")
     .about("Assets", "Change an asset")
@@ -39,27 +39,28 @@ pub async fn update_asset(
         ));
     }
 
-    let mut write = api.db().write().await?;
-    let now = later(before.updated_at, caller.now());
-    match assets::update(
-        &mut write,
-        caller.company(),
-        &id,
-        before.updated_at,
-        &written,
-        asset_sample_holds(&before.written, &written),
-        now,
-    )
-    .await
-    {
-        Ok(true) => {}
-        Ok(false) => return Err(super::changed()),
-        Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
-        Err(error) => return Err(error.into()),
-    }
-    write.touch(Topic::Asset, id.as_str());
-    let after = super::find(&mut write, caller.company(), &id).await?;
-    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
-    write.commit().await?;
-    Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+    api.db()
+        .write(async |write| {
+            let now = later(before.updated_at, caller.now());
+            match assets::update(
+                write,
+                caller.company(),
+                &id,
+                before.updated_at,
+                &written,
+                asset_sample_holds(&before.written, &written),
+                now,
+            )
+            .await
+            {
+                Ok(true) => {}
+                Ok(false) => return Err(super::changed()),
+                Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
+                Err(error) => return Err(error.into()),
+            }
+            let after = super::find(write, caller.company(), &id).await?;
+            let price = prices::active(write, id.as_str(), caller.now()).await?;
+            Ok(Data(AssetOut::new(after, price.as_ref(), true)))
+        })
+        .await
 }

@@ -9,9 +9,9 @@ use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
 use souk_domain::time::Timestamp;
+use souk_store::StoreError;
 use souk_store::companies::{self, NewCompany};
 use souk_store::founding::{Founded, Founding, found};
-use souk_store::{StoreError, Write};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_company", "/admin/companies")
@@ -53,23 +53,13 @@ pub async fn create_company(
     check_handle(&body.handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
     body.contact_email.as_deref().map(check_email).transpose()?;
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    let mut founded = match attempt(&mut write, &body, body.contact_email.as_deref(), now).await? {
+    let founded = match attempt(&api, &body, body.contact_email.as_deref(), now).await? {
         Some(founded) => founded,
-        None => {
-            // The address belongs to a user already. The failed statement has spoilt the transaction.
-            drop(write);
-            write = api.db().write().await?;
-            attempt(&mut write, &body, None, now)
-                .await?
-                .ok_or_else(|| handle_taken(&body.handle))?
-        }
+        // The address belongs to a user already.
+        None => attempt(&api, &body, None, now)
+            .await?
+            .ok_or_else(|| handle_taken(&body.handle))?,
     };
-    if let Some(email) = &body.contact_email {
-        founded.company.profile.contact_email = Some(email.to_string());
-        companies::update(&mut write, &founded.company, now).await?;
-    }
-    write.commit().await?;
     let answer = |api_key| CompanyCreated {
         company: CompanyOut::of(&founded.company, CREDITS_LOW_DEFAULT),
         user: (&founded.user).into(),
@@ -84,17 +74,12 @@ pub async fn create_company(
 
 /// `None`: something other than the handle is taken.
 async fn attempt(
-    write: &mut Write,
+    api: &ApiState,
     body: &CompanyIn,
     email: Option<&str>,
     now: Timestamp,
 ) -> Result<Option<Founded>, Problem> {
-    if companies::by_handle(write, &body.handle, now)
-        .await?
-        .is_some()
-    {
-        return Err(handle_taken(&body.handle));
-    }
+    let mut is_taken = false;
     let founding = Founding {
         company: NewCompany {
             handle: &body.handle,
@@ -107,10 +92,25 @@ async fn attempt(
         role: Role::Admin,
         rate_limit: KEY_LIMIT_DEFAULT,
     };
-    match found(write, &founding, now).await {
-        Ok(founded) => Ok(Some(founded)),
-        Err(StoreError::Conflict) => Ok(None),
-        Err(error) => Err(error.into()),
+    let founded = api.db().write(async |write| -> Result<_, Problem> {
+        if companies::by_handle(write, &body.handle, now)
+            .await?
+            .is_some()
+        {
+            return Err(handle_taken(&body.handle));
+        }
+        let founded = found(write, &founding, now).await;
+        is_taken = matches!(founded, Err(StoreError::Conflict));
+        let mut founded = founded?;
+        if let Some(email) = &body.contact_email {
+            founded.company.profile.contact_email = Some(email.to_string());
+            companies::update(write, &founded.company, now).await?;
+        }
+        Ok(founded)
+    });
+    match founded.await {
+        Err(_) if is_taken => Ok(None),
+        founded => founded.map(Some),
     }
 }
 

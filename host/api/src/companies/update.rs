@@ -66,28 +66,33 @@ pub async fn update_company(
 ) -> Result<Data<CompanyOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let low_at = low_at(&body)?;
-    let mut write = api.db().write().await?;
-    let mut company = companies::get(&mut write, caller.company())
-        .await?
-        .ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
-    if let Some(handle) = &body.handle {
-        check_handle(handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
-        let holder = companies::by_handle(&mut write, handle, caller.now()).await?;
-        if holder.is_some_and(|holder| holder.id != company.id) {
-            return Err(handle_taken(handle));
-        }
-    }
-    apply(body, &mut company)?;
-    match companies::update(&mut write, &company, caller.now()).await {
-        // Somebody else took the handle meanwhile.
-        Err(StoreError::Conflict) => return Err(handle_taken(&company.handle)),
-        other => other?,
-    }
-    if let Some(chosen) = low_at {
-        ledger::set_low_at(&mut write, &company.id, chosen).await?;
-    }
-    let low_at = ledger::low_at(&mut write, &company.id).await?;
-    write.commit().await?;
+    let (mut company, low_at) = api
+        .db()
+        .write(async |write| -> Result<_, Problem> {
+            let mut company = companies::get(write, caller.company())
+                .await?
+                .ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
+            if let Some(handle) = &body.handle {
+                check_handle(handle)
+                    .map_err(|error| Problem::invalid("handle", error.to_string()))?;
+                let holder = companies::by_handle(write, handle, caller.now()).await?;
+                if holder.is_some_and(|holder| holder.id != company.id) {
+                    return Err(handle_taken(handle));
+                }
+            }
+            apply(body, &mut company)?;
+            match companies::update(write, &company, caller.now()).await {
+                // Somebody else took the handle meanwhile.
+                Err(StoreError::Conflict) => return Err(handle_taken(&company.handle)),
+                other => other?,
+            }
+            if let Some(chosen) = low_at {
+                ledger::set_low_at(write, &company.id, chosen).await?;
+            }
+            let low_at = ledger::low_at(write, &company.id).await?;
+            Ok((company, low_at))
+        })
+        .await?;
     company.updated_at = caller.now();
     Ok(Data(CompanyOut::of(&company, low_at)))
 }

@@ -64,36 +64,38 @@ pub async fn grant_credits(
     }
     let credits = Credits::new(body.credits)
         .map_err(|error| Problem::invalid("credits", error.to_string()))?;
-    let mut write = api.db().write().await?;
-    companies::get(&mut write, &company)
-        .await?
-        .ok_or_else(|| Problem::not_found("company", company.as_str()))?;
-    let transaction = ledger::grant(
-        &mut write,
-        &company,
-        credits,
-        &body.reason,
-        Some(caller.key_id()),
-        caller.now(),
-    )
-    .await?;
-    let granted = Created {
-        location: format!(
-            "/companies/{company}/credits/transactions/{}",
-            transaction.id
-        ),
-        data: GrantOut {
-            id: transaction.id,
-            company_id: company,
-            r#type: "grant",
-            status: "posted",
-            amount_credits: transaction.credits,
-            balance_after_credits: transaction.balance_after,
-            description: transaction.description,
-            created_at: transaction.created_at,
-        },
-    };
-    once.keep(&mut write, &granted).await?;
-    write.commit().await?;
-    Ok(granted)
+    api.db()
+        .write(async |write| {
+            companies::get(write, &company)
+                .await?
+                .ok_or_else(|| Problem::not_found("company", company.as_str()))?;
+            let transaction = ledger::grant(
+                write,
+                &company,
+                credits,
+                &body.reason,
+                Some(caller.key_id()),
+                caller.now(),
+            )
+            .await?;
+            let granted = Created {
+                location: format!(
+                    "/companies/{company}/credits/transactions/{}",
+                    transaction.id
+                ),
+                data: GrantOut {
+                    id: transaction.id,
+                    company_id: company,
+                    r#type: "grant",
+                    status: "posted",
+                    amount_credits: transaction.credits,
+                    balance_after_credits: transaction.balance_after,
+                    description: transaction.description,
+                    created_at: transaction.created_at,
+                },
+            };
+            once.keep(write, &granted).await?;
+            Ok(granted)
+        })
+        .await
 }

@@ -42,42 +42,42 @@ pub async fn refund_transaction(
 ) -> Result<Created<TransactionOut>, Problem> {
     let unknown = || Problem::not_found("transaction", &id);
     let company = caller.company();
-    let mut write = api.db().write().await?;
-    let line = statements::get(&mut write, company, &id)
-        .await?
-        .ok_or_else(unknown)?;
-    // Staff act for either side; a buyer cannot take back what it paid.
-    let earner = (!caller.is_staff()).then_some(company);
-    let refunded = refunds::refund(
-        &mut write,
-        &line.transaction.id,
-        earner,
-        &body.reason,
-        Some(caller.key_id()),
-        caller.now(),
-    )
-    .await;
-    let refunded = refunded.map_err(|error| match error {
-        RefundError::NotFound => unknown(),
-        RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
-        RefundError::NotCovered { share, cover } => Problem::conflict(
-            "REFUND_NOT_COVERED",
-            "your company's share of this charge was paid out already: a refund needs earnings that are pending or payable; ask the \
-             platform's staff",
+    api.db().write(async |write| {
+        let line = statements::get(write, company, &id)
+            .await?
+            .ok_or_else(unknown)?;
+        // Staff act for either side; a buyer cannot take back what it paid.
+        let earner = (!caller.is_staff()).then_some(company);
+        let refunded = refunds::refund(
+            write,
+            &line.transaction.id,
+            earner,
+            &body.reason,
+            Some(caller.key_id()),
+            caller.now(),
         )
-        .detail("required_usd", Value::Number(usd(share)))
-        .detail("available_usd", Value::Number(usd(cover))),
-        RefundError::Refunded => Problem::state("refunded", error.to_string()),
-        RefundError::Store(error) => error.into(),
-    })?;
-    let line = statements::get(&mut write, company, refunded.id.as_str())
-        .await?
-        .ok_or_else(|| Problem::internal("a refund is not on the statement"))?;
-    let refunded = Created {
-        location: format!("/companies/{company}/credits/transactions/{}", line.id),
-        data: TransactionOut::from(line),
-    };
-    once.keep(&mut write, &refunded).await?;
-    write.commit().await?;
-    Ok(refunded)
+        .await;
+        let refunded = refunded.map_err(|error| match error {
+            RefundError::NotFound => unknown(),
+            RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
+            RefundError::NotCovered { share, cover } => Problem::conflict(
+                "REFUND_NOT_COVERED",
+                "your company's share of this charge was paid out already: a refund needs earnings that are pending or payable; ask the \
+                 platform's staff",
+            )
+            .detail("required_usd", Value::Number(usd(share)))
+            .detail("available_usd", Value::Number(usd(cover))),
+            RefundError::Refunded => Problem::state("refunded", error.to_string()),
+            RefundError::Store(error) => error.into(),
+        })?;
+        let line = statements::get(write, company, refunded.id.as_str())
+            .await?
+            .ok_or_else(|| Problem::internal("a refund is not on the statement"))?;
+        let refunded = Created {
+            location: format!("/companies/{company}/credits/transactions/{}", line.id),
+            data: TransactionOut::from(line),
+        };
+        once.keep(write, &refunded).await?;
+        Ok(refunded)
+    }).await
 }

@@ -48,36 +48,38 @@ pub async fn create_endpoint_key(
         .transpose()?;
     let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT))?;
 
-    let mut write = api.db().write().await?;
-    let found = find_endpoint(&mut write, &caller, &endpoint).await?;
-    if found.status == "archived" {
-        return Err(Problem::state(
-            "archived",
-            "an archived endpoint gets no new keys",
-        ));
-    }
-    let secret = KeySecret::generate(KeyType::Endpoint);
-    let new = NewKey {
-        company_id: caller.company(),
-        user_id: caller.user().filter(|_| caller.company() == caller.payer()),
-        endpoint_id: Some(&endpoint),
-        purchase_id: None,
-        name: &body.name,
-        description: body.description.as_deref(),
-        grant: Grant::ENDPOINT,
-        rate_limit,
-        created_by: Some(caller.key_id().as_str()),
-        expires_at,
-    };
-    let key = keys::insert(&mut write, &new, &secret, now).await?;
-    write.commit().await?;
-    Ok(CreatedOnce {
-        location: format!(
-            "/companies/{}/endpoints/{endpoint}/keys/{}",
-            caller.company(),
-            key.id
-        ),
-        data: KeyOut::once(&key, &secret, now),
-        kept: KeyOut::masked(&key, now),
-    })
+    api.db()
+        .write(async |write| {
+            let found = find_endpoint(write, &caller, &endpoint).await?;
+            if found.status == "archived" {
+                return Err(Problem::state(
+                    "archived",
+                    "an archived endpoint gets no new keys",
+                ));
+            }
+            let secret = KeySecret::generate(KeyType::Endpoint);
+            let new = NewKey {
+                company_id: caller.company(),
+                user_id: caller.user().filter(|_| caller.company() == caller.payer()),
+                endpoint_id: Some(&endpoint),
+                purchase_id: None,
+                name: &body.name,
+                description: body.description.as_deref(),
+                grant: Grant::ENDPOINT,
+                rate_limit,
+                created_by: Some(caller.key_id().as_str()),
+                expires_at,
+            };
+            let key = keys::insert(write, &new, &secret, now).await?;
+            Ok(CreatedOnce {
+                location: format!(
+                    "/companies/{}/endpoints/{endpoint}/keys/{}",
+                    caller.company(),
+                    key.id
+                ),
+                data: KeyOut::once(&key, &secret, now),
+                kept: KeyOut::masked(&key, now),
+            })
+        })
+        .await
 }

@@ -20,22 +20,17 @@ pub async fn delete_endpoint_key(
     caller: Caller,
     Path((_, endpoint, id)): Path<(CompanyId, EndpointId, KeyId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    find_endpoint(&mut write, &caller, &endpoint).await?;
-    find_key(&mut write, &caller, &endpoint, &id).await?;
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        ..Deactivation::default()
-    };
-    keys::deactivate(
-        &mut write,
-        caller.company(),
-        &id,
-        &deactivation,
-        caller.now(),
-    )
-    .await?;
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            find_endpoint(write, &caller, &endpoint).await?;
+            find_key(write, &caller, &endpoint, &id).await?;
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                ..Deactivation::default()
+            };
+            keys::deactivate(write, caller.company(), &id, &deactivation, caller.now()).await?;
+            Ok(Deleted)
+        })
+        .await
 }

@@ -43,22 +43,24 @@ pub async fn update_endpoint_key(
 ) -> Result<Data<KeyOut>, Problem> {
     let now = caller.now();
     let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
-    let mut write = api.db().write().await?;
-    find_endpoint(&mut write, &caller, &endpoint).await?;
-    let mut key = find_key(&mut write, &caller, &endpoint, &id).await?;
-    match body.expires_at {
-        Patch::Absent => {}
-        Patch::Null => key.expires_at = None,
-        Patch::Value(at) => key.expires_at = Some(check_future("expires_at", at, now)?),
-    }
-    match body.description {
-        Patch::Absent => {}
-        Patch::Null => key.description = None,
-        Patch::Value(text) => key.description = Some(text.into_string()),
-    }
-    key.name = body.name.map_or(key.name, Text::into_string);
-    key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
-    let key = keys::update(&mut write, &key, now).await?;
-    write.commit().await?;
-    Ok(Data(KeyOut::masked(&key, now)))
+    api.db()
+        .write(async |write| {
+            find_endpoint(write, &caller, &endpoint).await?;
+            let mut key = find_key(write, &caller, &endpoint, &id).await?;
+            match body.expires_at {
+                Patch::Absent => {}
+                Patch::Null => key.expires_at = None,
+                Patch::Value(at) => key.expires_at = Some(check_future("expires_at", at, now)?),
+            }
+            match body.description {
+                Patch::Absent => {}
+                Patch::Null => key.description = None,
+                Patch::Value(text) => key.description = Some(text.into_string()),
+            }
+            key.name = body.name.map_or(key.name, Text::into_string);
+            key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
+            let key = keys::update(write, &key, now).await?;
+            Ok(Data(KeyOut::masked(&key, now)))
+        })
+        .await
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use souk_domain::ids::EndpointId;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs;
-use souk_store::{StoreError, Topic, endpoints, prices};
+use souk_store::{StoreError, endpoints, prices};
 
 /// Names that many endpoints share; after so many the seller should choose.
 const SLUG_TRIES: u32 = 100;
@@ -35,30 +35,24 @@ pub async fn create_endpoint(
     let id = EndpointId::generate();
     let slug = written.slug.clone();
     for attempt in 1.. {
-        let mut write = api.db().write().await?;
-        match endpoints::insert(
-            &mut write,
-            &id,
-            caller.company(),
-            &user,
-            &written,
-            caller.now(),
-        )
-        .await
-        {
-            Ok(()) => {
-                if let Some(credits) = credits {
-                    super::price::set(&mut write, &caller, id.as_str(), credits).await?;
-                }
-                write.touch(Topic::Endpoint, id.as_str());
-                write.commit().await?;
-                break;
+        let mut is_taken = false;
+        let created = api.db().write(async |write| -> Result<_, Problem> {
+            let (company, now) = (caller.company(), caller.now());
+            let inserted = endpoints::insert(write, &id, company, &user, &written, now).await;
+            is_taken = matches!(inserted, Err(StoreError::Conflict));
+            inserted?;
+            if let Some(credits) = credits {
+                super::price::set(write, &caller, id.as_str(), credits).await?;
             }
-            Err(StoreError::Conflict) if !slug_given && attempt < SLUG_TRIES => {
+            Ok(())
+        });
+        match created.await {
+            Ok(()) => break,
+            Err(_) if is_taken && !slug_given && attempt < SLUG_TRIES => {
                 written.slug = slugs::numbered(&slug, attempt + 1);
             }
-            Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
-            Err(error) => return Err(error.into()),
+            Err(_) if is_taken => return Err(super::slug_taken(&written.slug)),
+            Err(error) => return Err(error),
         }
     }
     let mut read = api.db().read().await?;

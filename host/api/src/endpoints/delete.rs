@@ -2,8 +2,8 @@ use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
+use souk_store::endpoints;
 use souk_store::keys::{self, Deactivation};
-use souk_store::{Topic, endpoints};
 
 pub const OPERATION: Operation = Operation::delete(
     "delete_endpoint",
@@ -19,18 +19,21 @@ pub async fn delete_endpoint(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    if !endpoints::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
-        return Err(super::not_found(&id));
-    }
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        reason: Some("the endpoint was archived"),
-        reason_code: Some("other"),
-    };
-    keys::deactivate_of_endpoint(&mut write, &id, &deactivation).await?;
-    write.touch(Topic::Endpoint, id.as_str());
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            if !endpoints::set_status(write, caller.company(), &id, "archived", caller.now())
+                .await?
+            {
+                return Err(super::not_found(&id));
+            }
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                reason: Some("the endpoint was archived"),
+                reason_code: Some("other"),
+            };
+            keys::deactivate_of_endpoint(write, &id, &deactivation).await?;
+            Ok(Deleted)
+        })
+        .await
 }

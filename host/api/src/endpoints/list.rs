@@ -67,10 +67,12 @@ pub async fn list_endpoints(
         page.offset(),
     )
     .await?;
-    let mut data = Vec::with_capacity(endpoints.len());
-    for endpoint in endpoints {
-        let price = prices::active(&mut read, endpoint.id.as_str(), caller.now()).await?;
-        data.push(EndpointOut::new(endpoint, price.as_ref()));
-    }
+    let ids = endpoints.iter().map(|endpoint| endpoint.id.as_str());
+    let prices = prices::active_of(&mut read, ids, caller.now()).await?;
+    let data = endpoints.into_iter().map(|endpoint| {
+        let price = prices.get(endpoint.id.as_str());
+        EndpointOut::new(endpoint, price)
+    });
+    let data = data.collect();
     Ok(List { data, total, page })
 }

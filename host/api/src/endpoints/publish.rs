@@ -38,9 +38,9 @@ pub async fn publish_endpoint(
     let credits = price(body.price_credits)?;
     let before = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
     if let Some(credits) = credits {
-        let mut write = api.db().write().await?;
-        super::price::set(&mut write, &caller, id.as_str(), credits).await?;
-        write.commit().await?;
+        api.db()
+            .write(async |write| super::price::set(write, &caller, id.as_str(), credits).await)
+            .await?;
     }
     publish::endpoint(
         api.app(),

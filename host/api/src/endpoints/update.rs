@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use souk_app::publish::{endpoint_sample_holds, later};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{StoreError, Topic, endpoints, prices};
+use souk_store::{StoreError, endpoints, prices};
 
 pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}")
     .about("Endpoints", "Change an endpoint")
@@ -40,30 +40,31 @@ pub async fn update_endpoint(
         ));
     }
 
-    let mut write = api.db().write().await?;
-    let now = later(before.updated_at, caller.now());
-    match endpoints::update(
-        &mut write,
-        caller.company(),
-        &id,
-        before.updated_at,
-        &written,
-        endpoint_sample_holds(&before.written, &written),
-        now,
-    )
-    .await
-    {
-        Ok(true) => {}
-        Ok(false) => return Err(super::changed()),
-        Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
-        Err(error) => return Err(error.into()),
-    }
-    if let Some(credits) = credits {
-        super::price::set(&mut write, &caller, id.as_str(), credits).await?;
-    }
-    write.touch(Topic::Endpoint, id.as_str());
-    let after = super::find(&mut write, caller.company(), &id).await?;
-    let price = prices::active(&mut write, id.as_str(), caller.now()).await?;
-    write.commit().await?;
-    Ok(Data(EndpointOut::new(after, price.as_ref())))
+    api.db()
+        .write(async |write| {
+            let now = later(before.updated_at, caller.now());
+            match endpoints::update(
+                write,
+                caller.company(),
+                &id,
+                before.updated_at,
+                &written,
+                endpoint_sample_holds(&before.written, &written),
+                now,
+            )
+            .await
+            {
+                Ok(true) => {}
+                Ok(false) => return Err(super::changed()),
+                Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
+                Err(error) => return Err(error.into()),
+            }
+            if let Some(credits) = credits {
+                super::price::set(write, &caller, id.as_str(), credits).await?;
+            }
+            let after = super::find(write, caller.company(), &id).await?;
+            let price = prices::active(write, id.as_str(), caller.now()).await?;
+            Ok(Data(EndpointOut::new(after, price.as_ref())))
+        })
+        .await
 }

@@ -77,27 +77,29 @@ pub async fn create_key(
     check_staff(&caller, grant)?;
 
     let secret = KeySecret::generate(KeyType::Analytics);
-    let mut write = api.db().write().await?;
-    let user = owner(&mut write, &caller).await?;
-    let new = NewKey {
-        company_id: caller.company(),
-        user_id: user.as_ref(),
-        endpoint_id: None,
-        purchase_id: None,
-        name: &body.name,
-        description: body.description.as_deref(),
-        grant,
-        rate_limit,
-        created_by: Some(caller.key_id().as_str()),
-        expires_at,
-    };
-    let key = keys::insert(&mut write, &new, &secret, now).await?;
-    write.commit().await?;
-    Ok(CreatedOnce {
-        location: format!("/companies/{}/api-keys/{}", caller.company(), key.id),
-        data: KeyOut::once(&key, &secret, now),
-        kept: KeyOut::masked(&key, now),
-    })
+    api.db()
+        .write(async |write| {
+            let user = owner(write, &caller).await?;
+            let new = NewKey {
+                company_id: caller.company(),
+                user_id: user.as_ref(),
+                endpoint_id: None,
+                purchase_id: None,
+                name: &body.name,
+                description: body.description.as_deref(),
+                grant,
+                rate_limit,
+                created_by: Some(caller.key_id().as_str()),
+                expires_at,
+            };
+            let key = keys::insert(write, &new, &secret, now).await?;
+            Ok(CreatedOnce {
+                location: format!("/companies/{}/api-keys/{}", caller.company(), key.id),
+                data: KeyOut::once(&key, &secret, now),
+                kept: KeyOut::masked(&key, now),
+            })
+        })
+        .await
 }
 
 fn expiry(body: &KeyIn, now: Timestamp) -> Result<Option<Timestamp>, Problem> {

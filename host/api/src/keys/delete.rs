@@ -21,22 +21,17 @@ pub async fn delete_key(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, KeyId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    let key = find(&mut write, &caller, &id).await?;
-    check_may_manage(&caller, &key)?;
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        ..Deactivation::default()
-    };
-    keys::deactivate(
-        &mut write,
-        caller.company(),
-        &id,
-        &deactivation,
-        caller.now(),
-    )
-    .await?;
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            let key = find(write, &caller, &id).await?;
+            check_may_manage(&caller, &key)?;
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                ..Deactivation::default()
+            };
+            keys::deactivate(write, caller.company(), &id, &deactivation, caller.now()).await?;
+            Ok(Deleted)
+        })
+        .await
 }

@@ -70,33 +70,29 @@ pub async fn revoke_key(
     Path((_, id)): Path<(CompanyId, KeyId)>,
     OptionalBody(body): OptionalBody<RevokeIn>,
 ) -> Result<Data<Revoked>, Problem> {
-    let mut write = api.db().write().await?;
-    let key = find(&mut write, &caller, &id).await?;
-    check_may_manage(&caller, &key)?;
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        reason: body.reason.as_deref(),
-        reason_code: body.reason_code.map(ReasonCode::name),
-    };
-    let key = keys::deactivate(
-        &mut write,
-        caller.company(),
-        &id,
-        &deactivation,
-        caller.now(),
-    )
-    .await?
-    .unwrap_or(key);
-    write.commit().await?;
-    Ok(Data(Revoked {
-        key: key.masked(),
-        status: key.state(caller.now()).as_str(),
-        id: key.id,
-        name: key.name,
-        revoked_at: key.deactivated_at,
-        revoked_by: key.revoked_by,
-        revocation_reason: key.revocation_reason,
-        reason_code: key.reason_code,
-    }))
+    api.db()
+        .write(async |write| {
+            let key = find(write, &caller, &id).await?;
+            check_may_manage(&caller, &key)?;
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                reason: body.reason.as_deref(),
+                reason_code: body.reason_code.map(ReasonCode::name),
+            };
+            let key = keys::deactivate(write, caller.company(), &id, &deactivation, caller.now())
+                .await?
+                .unwrap_or(key);
+            Ok(Data(Revoked {
+                key: key.masked(),
+                status: key.state(caller.now()).as_str(),
+                id: key.id,
+                name: key.name,
+                revoked_at: key.deactivated_at,
+                revoked_by: key.revoked_by,
+                revocation_reason: key.revocation_reason,
+                reason_code: key.reason_code,
+            }))
+        })
+        .await
 }

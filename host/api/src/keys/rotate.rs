@@ -49,52 +49,54 @@ pub async fn rotate_key(
         ));
     }
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    let mut old = find(&mut write, &caller, &id).await?;
-    check_endpoint_key(&caller, &old)?;
-    caller.grant().check_covers(old.grant).map_err(refuse)?;
-    if let Some(purchase) = &old.purchase_id {
-        purchases::lock(&mut write, caller.company(), purchase).await?;
-        // Another host may have rotated it while this one waited.
-        old = find(&mut write, &caller, &id).await?;
-    }
-    if old.state(now) != KeyState::Active {
-        return Err(Problem::state(
-            old.state(now).as_str(),
-            "only an active key can be rotated; create a new one",
-        ));
-    }
-    check_is_latest(&mut write, &caller, &old).await?;
-    let secret = KeySecret::generate(old.key_type);
-    let new = NewKey {
-        company_id: &old.company_id,
-        user_id: old.user_id.as_ref(),
-        endpoint_id: old.endpoint_id.as_ref(),
-        purchase_id: old.purchase_id.as_ref(),
-        name: &old.name,
-        description: old.description.as_deref(),
-        grant: old.grant,
-        rate_limit: old.rate_limit,
-        created_by: Some(caller.key_id().as_str()),
-        expires_at: old.expires_at,
-    };
-    let key = keys::insert(&mut write, &new, &secret, now).await?;
-    if let Some(purchase) = &old.purchase_id {
-        purchases::set_key(&mut write, purchase, &key.id).await?;
-    }
-    let deactivation = Deactivation {
-        at: now.after(Duration::from_secs(body.grace_seconds)),
-        by: Some(caller.key_id().as_str()),
-        reason: None,
-        reason_code: Some("rotated"),
-    };
-    keys::deactivate(&mut write, caller.company(), &id, &deactivation, now).await?;
-    write.commit().await?;
-    Ok(CreatedOnce {
-        location: format!("/companies/{}/api-keys/{}", caller.company(), key.id),
-        data: KeyOut::once(&key, &secret, now),
-        kept: KeyOut::masked(&key, now),
-    })
+    api.db()
+        .write(async |write| {
+            let mut old = find(write, &caller, &id).await?;
+            check_endpoint_key(&caller, &old)?;
+            caller.grant().check_covers(old.grant).map_err(refuse)?;
+            if let Some(purchase) = &old.purchase_id {
+                purchases::lock(write, caller.company(), purchase).await?;
+                // Another host may have rotated it while this one waited.
+                old = find(write, &caller, &id).await?;
+            }
+            if old.state(now) != KeyState::Active {
+                return Err(Problem::state(
+                    old.state(now).as_str(),
+                    "only an active key can be rotated; create a new one",
+                ));
+            }
+            check_is_latest(write, &caller, &old).await?;
+            let secret = KeySecret::generate(old.key_type);
+            let new = NewKey {
+                company_id: &old.company_id,
+                user_id: old.user_id.as_ref(),
+                endpoint_id: old.endpoint_id.as_ref(),
+                purchase_id: old.purchase_id.as_ref(),
+                name: &old.name,
+                description: old.description.as_deref(),
+                grant: old.grant,
+                rate_limit: old.rate_limit,
+                created_by: Some(caller.key_id().as_str()),
+                expires_at: old.expires_at,
+            };
+            let key = keys::insert(write, &new, &secret, now).await?;
+            if let Some(purchase) = &old.purchase_id {
+                purchases::set_key(write, purchase, &key.id).await?;
+            }
+            let deactivation = Deactivation {
+                at: now.after(Duration::from_secs(body.grace_seconds)),
+                by: Some(caller.key_id().as_str()),
+                reason: None,
+                reason_code: Some("rotated"),
+            };
+            keys::deactivate(write, caller.company(), &id, &deactivation, now).await?;
+            Ok(CreatedOnce {
+                location: format!("/companies/{}/api-keys/{}", caller.company(), key.id),
+                data: KeyOut::once(&key, &secret, now),
+                kept: KeyOut::masked(&key, now),
+            })
+        })
+        .await
 }
 
 /// A purchase has one key: one that was rotated and lives on for its grace period is not rotated again.

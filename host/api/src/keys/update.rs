@@ -72,26 +72,28 @@ pub async fn update_key(
         Patch::Value(at) => Some(Some(check_future("expires_at", at, caller.now())?)),
     };
 
-    let mut write = api.db().write().await?;
-    let mut key = find(&mut write, &caller, &id).await?;
-    check_may_manage(&caller, &key)?;
-    if let Some(permissions) = body.permissions {
-        key.grant = key
-            .grant
-            .with_permissions(caller.grant(), permissions.into_iter().collect())
-            .map_err(refuse)?;
-    }
-    if let Some(name) = body.name {
-        key.name = name.into_string();
-    }
-    match body.description {
-        Patch::Absent => {}
-        Patch::Null => key.description = None,
-        Patch::Value(text) => key.description = Some(text.into_string()),
-    }
-    key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
-    key.expires_at = expires_at.unwrap_or(key.expires_at);
-    let key = keys::update(&mut write, &key, caller.now()).await?;
-    write.commit().await?;
-    Ok(Data(KeyOut::masked(&key, caller.now())))
+    api.db()
+        .write(async |write| {
+            let mut key = find(write, &caller, &id).await?;
+            check_may_manage(&caller, &key)?;
+            if let Some(permissions) = body.permissions {
+                key.grant = key
+                    .grant
+                    .with_permissions(caller.grant(), permissions.into_iter().collect())
+                    .map_err(refuse)?;
+            }
+            if let Some(name) = body.name {
+                key.name = name.into_string();
+            }
+            match body.description {
+                Patch::Absent => {}
+                Patch::Null => key.description = None,
+                Patch::Value(text) => key.description = Some(text.into_string()),
+            }
+            key.rate_limit = rate_limit.unwrap_or(key.rate_limit);
+            key.expires_at = expires_at.unwrap_or(key.expires_at);
+            let key = keys::update(write, &key, caller.now()).await?;
+            Ok(Data(KeyOut::masked(&key, caller.now())))
+        })
+        .await
 }

@@ -1,4 +1,4 @@
-use super::shape::{ProductOut, product};
+use super::shape::ProductOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
 use axum::extract::State;
 use souk_store::marketplace;
@@ -20,5 +20,8 @@ pub async fn get_product(
     let mut read = api.db().read().await?;
     let listing = marketplace::get(&mut read, caller.company(), &id, caller.now()).await?;
     let listing = listing.ok_or_else(|| Problem::not_found("product", &id))?;
-    product(&mut read, listing, caller.now()).await.map(Data)
+    let ids = std::iter::once(id.as_str());
+    let stats = marketplace::stats(&mut read, ids, caller.now()).await?;
+    let stats = stats.get(&id).copied().unwrap_or_default();
+    Ok(Data(ProductOut::new(listing, stats)))
 }

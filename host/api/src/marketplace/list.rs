@@ -1,4 +1,4 @@
-use super::shape::{ProductOut, product};
+use super::shape::ProductOut;
 use crate::{ApiState, Caller, Operation, Param, ParamKind, Problem, Query, Shape, Slice, schema};
 use axum::extract::State;
 use souk_domain::money::CREDITS_MAX;
@@ -129,10 +129,13 @@ pub async fn list_products(
         offset,
     )
     .await?;
-    let mut data = Vec::with_capacity(listings.len());
-    for listing in listings {
-        data.push(product(&mut read, listing, now).await?);
-    }
+    let ids = listings.iter().map(|listing| listing.id.as_str());
+    let stats = marketplace::stats(&mut read, ids, now).await?;
+    let data = listings.into_iter().map(|listing| {
+        let stats = stats.get(&listing.id).copied().unwrap_or_default();
+        ProductOut::new(listing, stats)
+    });
+    let data = data.collect();
     Ok(Slice {
         data,
         total,

@@ -190,13 +190,3 @@ fn fields(listing: &Listing) -> Option<Vec<ProductField>> {
     });
     Some(published.collect())
 }
-
-/// A listing with its statistics.
-pub async fn product(
-    db: &mut souk_store::AnyConnection,
-    listing: Listing,
-    now: Timestamp,
-) -> Result<ProductOut, crate::Problem> {
-    let stats = souk_store::marketplace::stats(db, &listing.id, now).await?;
-    Ok(ProductOut::new(listing, stats))
-}

@@ -51,29 +51,31 @@ pub async fn advance_payout(
         let message = "is required: the seller wants to know what to mend";
         return Err(Problem::invalid("failure_reason", message));
     }
-    let mut write = api.db().write().await?;
-    let payout = payouts::advance(
-        &mut write,
-        &id,
-        next,
-        body.reference.as_deref(),
-        body.failure_reason.as_deref().filter(|_| has_failed),
-        caller.key_id(),
-        caller.now(),
-    )
-    .await
-    .map_err(|error| match error {
-        AdvanceError::NotFound => Problem::not_found("payout", id.as_str()),
-        AdvanceError::State(status) => Problem::state(
-            status.as_str(),
-            format!(
-                "a payout that is {} cannot become {}",
-                status.as_str(),
-                next.as_str()
-            ),
-        ),
-        AdvanceError::Store(error) => error.into(),
-    })?;
-    write.commit().await?;
-    Ok(Data(payout.into()))
+    api.db()
+        .write(async |write| {
+            let payout = payouts::advance(
+                write,
+                &id,
+                next,
+                body.reference.as_deref(),
+                body.failure_reason.as_deref().filter(|_| has_failed),
+                caller.key_id(),
+                caller.now(),
+            )
+            .await
+            .map_err(|error| match error {
+                AdvanceError::NotFound => Problem::not_found("payout", id.as_str()),
+                AdvanceError::State(status) => Problem::state(
+                    status.as_str(),
+                    format!(
+                        "a payout that is {} cannot become {}",
+                        status.as_str(),
+                        next.as_str()
+                    ),
+                ),
+                AdvanceError::Store(error) => error.into(),
+            })?;
+            Ok(Data(payout.into()))
+        })
+        .await
 }

@@ -43,24 +43,26 @@ pub async fn create_payout(
         let message = format!("must be at least {PAYOUT_MIN}");
         return Err(Problem::invalid("amount_usd", message));
     }
-    let mut write = api.db().write().await?;
-    let payout = payouts::request(
-        &mut write,
-        caller.company(),
-        amount,
-        PAYOUT_MIN,
-        caller.key_id(),
-        caller.now(),
-    )
-    .await
-    .map_err(refuse)?;
-    let created = Created {
-        location: format!("/companies/{}/payouts/{}", caller.company(), payout.id),
-        data: PayoutOut::from(payout),
-    };
-    once.keep(&mut write, &created).await?;
-    write.commit().await?;
-    Ok(created)
+    api.db()
+        .write(async |write| {
+            let payout = payouts::request(
+                write,
+                caller.company(),
+                amount,
+                PAYOUT_MIN,
+                caller.key_id(),
+                caller.now(),
+            )
+            .await
+            .map_err(refuse)?;
+            let created = Created {
+                location: format!("/companies/{}/payouts/{}", caller.company(), payout.id),
+                data: PayoutOut::from(payout),
+            };
+            once.keep(write, &created).await?;
+            Ok(created)
+        })
+        .await
 }
 
 fn refuse(error: RequestError) -> Problem {

@@ -39,24 +39,26 @@ pub async fn create_price(
     caller.agree_company(body.company_id.as_deref())?;
     let (credits, usd) = amount(body.price_usd.as_ref(), body.price_credits)?;
     let from = timeline::begin(body.effective_from, caller.now())?;
-    let mut write = api.db().write().await?;
-    priced.lock_own(&mut write, &caller).await?;
-    let price = timeline::place(
-        &mut write,
-        &caller,
-        &priced.product,
-        Entry {
-            credits,
-            usd,
-            discount: None,
-            from,
-            to: None,
-        },
-    )
-    .await?;
-    write.commit().await?;
-    Ok(Created {
-        location: format!("{}/{}", priced.location(&caller), price.id),
-        data: PriceOut::at(price, caller.now()),
-    })
+    api.db()
+        .write(async |write| {
+            priced.lock_own(write, &caller).await?;
+            let price = timeline::place(
+                write,
+                &caller,
+                &priced.product,
+                Entry {
+                    credits,
+                    usd,
+                    discount: None,
+                    from,
+                    to: None,
+                },
+            )
+            .await?;
+            Ok(Created {
+                location: format!("{}/{}", priced.location(&caller), price.id),
+                data: PriceOut::at(price, caller.now()),
+            })
+        })
+        .await
 }

@@ -23,25 +23,27 @@ pub async fn delete_price(
 ) -> Result<Deleted, Problem> {
     let id = priced.price()?;
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    priced.lock_own(&mut write, &caller).await?;
-    let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
-    let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
-    if !price.validity.is_future(now) {
-        return Err(Problem::state(
-            "begun",
-            "a price that has begun cannot be removed; set another one",
-        ));
-    }
-    let others = prices::holding_from(&mut write, priced.product.id(), now).await?;
-    prices::delete(&mut write, &price).await?;
-    if let Some(mut before) = others
-        .into_iter()
-        .find(|other| other.validity.to == Some(price.validity.from))
-    {
-        before.validity.to = price.validity.to;
-        prices::update(&mut write, &before, now).await?;
-    }
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            priced.lock_own(write, &caller).await?;
+            let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
+            let price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
+            if !price.validity.is_future(now) {
+                return Err(Problem::state(
+                    "begun",
+                    "a price that has begun cannot be removed; set another one",
+                ));
+            }
+            let others = prices::holding_from(write, priced.product.id(), now).await?;
+            prices::delete(write, &price).await?;
+            if let Some(mut before) = others
+                .into_iter()
+                .find(|other| other.validity.to == Some(price.validity.from))
+            {
+                before.validity.to = price.validity.to;
+                prices::update(write, &before, now).await?;
+            }
+            Ok(Deleted)
+        })
+        .await
 }

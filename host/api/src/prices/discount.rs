@@ -49,25 +49,27 @@ pub async fn discount_price(
     if !(1..=100).contains(&body.discount_percent) {
         return Err(Problem::invalid("discount_percent", "must be 1 to 100"));
     }
-    let mut write = api.db().write().await?;
-    priced.lock_own(&mut write, &caller).await?;
-    let base = prices::active(&mut write, priced.product.id(), from)
-        .await?
-        .ok_or_else(|| priced.no_price("active"))?;
-    let credits = discounted(base.credits, body.discount_percent)
-        .map_err(|error| Problem::invalid("discount_percent", error.to_string()))?;
-    let discount = Some((body.discount_percent, base.credits));
-    let entry = Entry {
-        credits,
-        usd: credits.cents(),
-        discount,
-        from,
-        to: body.effective_to,
-    };
-    let price = timeline::place(&mut write, &caller, &priced.product, entry).await?;
-    write.commit().await?;
-    Ok(Created {
-        location: format!("{}/{}", priced.location(&caller), price.id),
-        data: PriceOut::at(price, caller.now()),
-    })
+    api.db()
+        .write(async |write| {
+            priced.lock_own(write, &caller).await?;
+            let base = prices::active(write, priced.product.id(), from)
+                .await?
+                .ok_or_else(|| priced.no_price("active"))?;
+            let credits = discounted(base.credits, body.discount_percent)
+                .map_err(|error| Problem::invalid("discount_percent", error.to_string()))?;
+            let discount = Some((body.discount_percent, base.credits));
+            let entry = Entry {
+                credits,
+                usd: credits.cents(),
+                discount,
+                from,
+                to: body.effective_to,
+            };
+            let price = timeline::place(write, &caller, &priced.product, entry).await?;
+            Ok(Created {
+                location: format!("{}/{}", priced.location(&caller), price.id),
+                data: PriceOut::at(price, caller.now()),
+            })
+        })
+        .await
 }

@@ -53,31 +53,35 @@ pub async fn update_price(
         .map(|at| timeline::begin(Some(at), now))
         .transpose()?;
 
-    let mut write = api.db().write().await?;
-    priced.lock_own(&mut write, &caller).await?;
-    let price = prices::get(&mut write, caller.company(), priced.product.id(), &id).await?;
-    let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
-    if !price.validity.is_future(now) {
-        return Err(Problem::state(
-            "begun",
-            "a price that has begun cannot be changed; set another one",
-        ));
-    }
-    if let Some((credits, usd)) = amount {
-        (price.credits, price.usd) = (credits, usd);
-    }
-    let to = match body.effective_to {
-        Patch::Absent => price.validity.to,
-        Patch::Null => None,
-        Patch::Value(at) => Some(at),
-    };
-    let asked = Validity {
-        from: from.unwrap_or(price.validity.from),
-        to,
-    };
-    price.validity = timeline::shift(&mut write, &price, asked, now).await?;
-    prices::update(&mut write, &price, now).await?;
-    write.commit().await?;
+    let mut price = api
+        .db()
+        .write(async |write| -> Result<_, Problem> {
+            priced.lock_own(write, &caller).await?;
+            let price = prices::get(write, caller.company(), priced.product.id(), &id).await?;
+            let mut price = price.ok_or_else(|| priced.no_price(id.as_str()))?;
+            if !price.validity.is_future(now) {
+                return Err(Problem::state(
+                    "begun",
+                    "a price that has begun cannot be changed; set another one",
+                ));
+            }
+            if let Some((credits, usd)) = amount {
+                (price.credits, price.usd) = (credits, usd);
+            }
+            let to = match body.effective_to {
+                Patch::Absent => price.validity.to,
+                Patch::Null => None,
+                Patch::Value(at) => Some(at),
+            };
+            let asked = Validity {
+                from: from.unwrap_or(price.validity.from),
+                to,
+            };
+            price.validity = timeline::shift(write, &price, asked, now).await?;
+            prices::update(write, &price, now).await?;
+            Ok(price)
+        })
+        .await?;
     price.updated_at = now;
     Ok(Data(PriceOut::at(price, now)))
 }

@@ -35,50 +35,47 @@ pub async fn access_purchase(
     OptionalBody(_): OptionalBody<AccessIn>,
 ) -> Result<Response, Problem> {
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    purchases::lock(&mut write, caller.company(), &id).await?;
-    let purchase = find(&mut write, &caller, &id).await?;
-    if purchase.status != PurchaseStatus::Active {
-        return Err(Problem::state(
-            purchase.status.as_str(),
-            "this purchase gives no access any more",
-        ));
-    }
-    let key = match &purchase.endpoint_key_id {
-        Some(key) => keys::get(&mut write, caller.company(), key).await?,
-        None => None,
-    };
-    let used = purchases::used(&mut write, &purchase).await?;
-    let works = key
-        .as_ref()
-        .is_some_and(|key| key.state(now) == KeyState::Active);
-    if purchase.product_type == ProductType::Asset || works {
-        return Ok(Data(PurchaseOut::of(
-            &purchase,
-            used,
-            key.map(|key| KeyOut::masked(&key, now)),
-        ))
-        .into_response());
-    }
-    let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
-    let found = endpoints::get_any(&mut write, &endpoint)
-        .await?
-        .filter(|endpoint| endpoint.status != "archived");
-    let found =
-        found.ok_or_else(|| Problem::state("archived", "the endpoint is not offered any more"))?;
-    let (purchase, once, masked) = provision(
-        &mut write,
-        &caller,
-        purchase,
-        &endpoint,
-        &found.written.name,
-    )
-    .await?;
-    write.commit().await?;
-    let answer = CreatedOnce {
-        location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-        data: PurchaseOut::of(&purchase, used, Some(once)),
-        kept: PurchaseOut::of(&purchase, used, Some(masked)),
-    };
-    Ok(answer.into_response())
+    api.db()
+        .write(async |write| {
+            purchases::lock(write, caller.company(), &id).await?;
+            let purchase = find(write, &caller, &id).await?;
+            if purchase.status != PurchaseStatus::Active {
+                return Err(Problem::state(
+                    purchase.status.as_str(),
+                    "this purchase gives no access any more",
+                ));
+            }
+            let key = match &purchase.endpoint_key_id {
+                Some(key) => keys::get(write, caller.company(), key).await?,
+                None => None,
+            };
+            let used = purchases::used(write, &purchase).await?;
+            let works = key
+                .as_ref()
+                .is_some_and(|key| key.state(now) == KeyState::Active);
+            if purchase.product_type == ProductType::Asset || works {
+                return Ok(Data(PurchaseOut::of(
+                    &purchase,
+                    used,
+                    key.map(|key| KeyOut::masked(&key, now)),
+                ))
+                .into_response());
+            }
+            let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
+            let found = endpoints::get_any(write, &endpoint)
+                .await?
+                .filter(|endpoint| endpoint.status != "archived");
+            let found = found.ok_or_else(|| {
+                Problem::state("archived", "the endpoint is not offered any more")
+            })?;
+            let (purchase, once, masked) =
+                provision(write, &caller, purchase, &endpoint, &found.written.name).await?;
+            let answer = CreatedOnce {
+                location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
+                data: PurchaseOut::of(&purchase, used, Some(once)),
+                kept: PurchaseOut::of(&purchase, used, Some(masked)),
+            };
+            Ok(answer.into_response())
+        })
+        .await
 }

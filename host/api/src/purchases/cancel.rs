@@ -20,30 +20,32 @@ pub async fn cancel_purchase(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, PurchaseId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    purchases::lock(&mut write, caller.company(), &id).await?;
-    let purchase = find(&mut write, &caller, &id).await?;
-    // Cancelling and buying again must not be a way around a suspension.
-    if !purchases::set_status(
-        &mut write,
-        &id,
-        PurchaseStatus::Active,
-        PurchaseStatus::Cancelled,
-    )
-    .await?
-    {
-        return Err(Problem::state(
-            purchase.status.as_str(),
-            "a suspended purchase stays as it is until the platform resumes it",
-        ));
-    }
-    // All of them: one that was rotated may still be in its grace period.
-    let deactivation = Deactivation {
-        at: caller.now(),
-        by: Some(caller.key_id().as_str()),
-        ..Deactivation::default()
-    };
-    keys::deactivate_of_purchase(&mut write, caller.company(), &id, &deactivation).await?;
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            purchases::lock(write, caller.company(), &id).await?;
+            let purchase = find(write, &caller, &id).await?;
+            // Cancelling and buying again must not be a way around a suspension.
+            if !purchases::set_status(
+                write,
+                &id,
+                PurchaseStatus::Active,
+                PurchaseStatus::Cancelled,
+            )
+            .await?
+            {
+                return Err(Problem::state(
+                    purchase.status.as_str(),
+                    "a suspended purchase stays as it is until the platform resumes it",
+                ));
+            }
+            // All of them: one that was rotated may still be in its grace period.
+            let deactivation = Deactivation {
+                at: caller.now(),
+                by: Some(caller.key_id().as_str()),
+                ..Deactivation::default()
+            };
+            keys::deactivate_of_purchase(write, caller.company(), &id, &deactivation).await?;
+            Ok(Deleted)
+        })
+        .await
 }

@@ -49,63 +49,66 @@ pub async fn create_purchase(
         ));
     }
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    let offer = marketplace::get(&mut write, caller.company(), &body.product_id, now)
-        .await?
-        .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
-    let product = Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
-    if offer.company_id == *caller.company() {
-        return Err(Problem::conflict(
-            "CONFLICT",
-            "this product is your own: calling it is free already",
-        ));
-    }
-    let former = purchases::of_product(&mut write, caller.company(), &body.product_id).await?;
-    if let Some(purchase) = former
-        .as_ref()
-        .filter(|former| former.status != PurchaseStatus::Cancelled)
-    {
-        return existing(&mut write, &caller, purchase).await;
-    }
-    let new = NewPurchase {
-        buyer: caller.company(),
-        seller: &offer.company_id,
-        product: &product,
-        credits: offer.price.map_or(Credits::ZERO, |(credits, _)| credits),
-        ai_training_allowed: offer.ai_training_allowed,
-        accepted_by: caller.key_id().as_str(),
-    };
-    let (purchase, is_first) = match &former {
-        None => {
-            let purchase = purchases::implicit(&mut write, &new, now).await?;
-            let is_first = purchase.endpoint_key_id.is_none();
-            (purchase, is_first)
-        }
-        Some(former) => match purchases::renew(&mut write, &former.id, &new, now).await? {
-            Some(purchase) => (purchase, true),
-            None => (super::find(&mut write, &caller, &former.id).await?, false),
-        },
-    };
-    // Another request of this company has bought it meanwhile, and was shown the key.
-    if !is_first {
-        return existing(&mut write, &caller, &purchase).await;
-    }
-    let (purchase, once, masked) = match &product {
-        Product::Asset(_) => (purchase, None, None),
-        Product::Endpoint(endpoint) => {
-            let (purchase, once, masked) =
-                provision(&mut write, &caller, purchase, endpoint, &offer.name).await?;
-            (purchase, Some(once), Some(masked))
-        }
-    };
-    let used = purchases::used(&mut write, &purchase).await?;
-    write.commit().await?;
-    let answer = CreatedOnce {
-        location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
-        data: PurchaseOut::of(&purchase, used, once),
-        kept: PurchaseOut::of(&purchase, used, masked),
-    };
-    Ok(answer.into_response())
+    api.db()
+        .write(async |write| {
+            let offer = marketplace::get(write, caller.company(), &body.product_id, now)
+                .await?
+                .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
+            let product =
+                Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
+            if offer.company_id == *caller.company() {
+                return Err(Problem::conflict(
+                    "CONFLICT",
+                    "this product is your own: calling it is free already",
+                ));
+            }
+            let former = purchases::of_product(write, caller.company(), &body.product_id).await?;
+            if let Some(purchase) = former
+                .as_ref()
+                .filter(|former| former.status != PurchaseStatus::Cancelled)
+            {
+                return existing(write, &caller, purchase).await;
+            }
+            let new = NewPurchase {
+                buyer: caller.company(),
+                seller: &offer.company_id,
+                product: &product,
+                credits: offer.price.map_or(Credits::ZERO, |(credits, _)| credits),
+                ai_training_allowed: offer.ai_training_allowed,
+                accepted_by: caller.key_id().as_str(),
+            };
+            let (purchase, is_first) = match &former {
+                None => {
+                    let purchase = purchases::implicit(write, &new, now).await?;
+                    let is_first = purchase.endpoint_key_id.is_none();
+                    (purchase, is_first)
+                }
+                Some(former) => match purchases::renew(write, &former.id, &new, now).await? {
+                    Some(purchase) => (purchase, true),
+                    None => (super::find(write, &caller, &former.id).await?, false),
+                },
+            };
+            // Another request of this company has bought it meanwhile, and was shown the key.
+            if !is_first {
+                return existing(write, &caller, &purchase).await;
+            }
+            let (purchase, once, masked) = match &product {
+                Product::Asset(_) => (purchase, None, None),
+                Product::Endpoint(endpoint) => {
+                    let (purchase, once, masked) =
+                        provision(write, &caller, purchase, endpoint, &offer.name).await?;
+                    (purchase, Some(once), Some(masked))
+                }
+            };
+            let used = purchases::used(write, &purchase).await?;
+            let answer = CreatedOnce {
+                location: format!("/companies/{}/purchases/{}", caller.company(), purchase.id),
+                data: PurchaseOut::of(&purchase, used, once),
+                kept: PurchaseOut::of(&purchase, used, masked),
+            };
+            Ok(answer.into_response())
+        })
+        .await
 }
 
 async fn existing(

@@ -43,10 +43,11 @@ pub async fn list_purchases(
         page.limit(),
     )
     .await?;
-    let mut data = Vec::with_capacity(purchases.len());
-    for purchase in &purchases {
-        let used = purchases::used(&mut read, purchase).await?;
-        data.push(PurchaseOut::of(purchase, used, None));
-    }
+    let used = purchases::used_of(&mut read, &purchases).await?;
+    let data = purchases.iter().map(|purchase| {
+        let used = used.get(&purchase.id).copied().unwrap_or_default();
+        PurchaseOut::of(purchase, used, None)
+    });
+    let data = data.collect();
     Ok(List { data, total, page })
 }

@@ -37,22 +37,24 @@ pub(super) async fn change(
     from: PurchaseStatus,
     to: PurchaseStatus,
 ) -> Result<Data<PurchaseOut>, Problem> {
-    let mut write = api.db().write().await?;
-    let changed = purchases::set_status(&mut write, id, from, to).await?;
-    let purchase = purchases::get_any(&mut write, id)
-        .await?
-        .ok_or_else(|| Problem::not_found("purchase", id.as_str()))?;
-    if !changed {
-        return Err(Problem::state(
-            purchase.status.as_str(),
-            format!(
-                "only an {} purchase can become {}",
-                from.as_str(),
-                to.as_str()
-            ),
-        ));
-    }
-    let used = purchases::used(&mut write, &purchase).await?;
-    write.commit().await?;
-    Ok(Data(PurchaseOut::of(&purchase, used, None)))
+    api.db()
+        .write(async |write| {
+            let changed = purchases::set_status(write, id, from, to).await?;
+            let purchase = purchases::get_any(write, id)
+                .await?
+                .ok_or_else(|| Problem::not_found("purchase", id.as_str()))?;
+            if !changed {
+                return Err(Problem::state(
+                    purchase.status.as_str(),
+                    format!(
+                        "only an {} purchase can become {}",
+                        from.as_str(),
+                        to.as_str()
+                    ),
+                ));
+            }
+            let used = purchases::used(write, &purchase).await?;
+            Ok(Data(PurchaseOut::of(&purchase, used, None)))
+        })
+        .await
 }

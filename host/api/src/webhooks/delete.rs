@@ -21,10 +21,12 @@ pub async fn delete_webhook(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, WebhookId)>,
 ) -> Result<Deleted, Problem> {
-    let mut write = api.db().write().await?;
-    if !webhooks::delete(&mut write, caller.company(), &id).await? {
-        return Err(not_found(&id));
-    }
-    write.commit().await?;
-    Ok(Deleted)
+    api.db()
+        .write(async |write| {
+            if !webhooks::delete(write, caller.company(), &id).await? {
+                return Err(not_found(&id));
+            }
+            Ok(Deleted)
+        })
+        .await
 }

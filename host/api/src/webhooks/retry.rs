@@ -24,17 +24,19 @@ pub async fn retry_delivery(
     caller: Caller,
     Path((_, webhook, id)): Path<(CompanyId, WebhookId, DeliveryId)>,
 ) -> Result<Accepted<DeliveryOut>, Problem> {
-    let mut write = api.db().write().await?;
-    let found = find(&mut write, &caller, &webhook).await?;
-    if !found.is_active() {
-        return Err(Problem::state(
-            "disabled",
-            "nothing is sent to a webhook that is not active: activate it first",
-        ));
-    }
-    let delivery = deliveries::retry(&mut write, &webhook, &id, caller.now())
-        .await?
-        .ok_or_else(|| Problem::not_found("delivery", id.as_str()))?;
-    write.commit().await?;
-    Ok(Accepted(delivery.into()))
+    api.db()
+        .write(async |write| {
+            let found = find(write, &caller, &webhook).await?;
+            if !found.is_active() {
+                return Err(Problem::state(
+                    "disabled",
+                    "nothing is sent to a webhook that is not active: activate it first",
+                ));
+            }
+            let delivery = deliveries::retry(write, &webhook, &id, caller.now())
+                .await?
+                .ok_or_else(|| Problem::not_found("delivery", id.as_str()))?;
+            Ok(Accepted(delivery.into()))
+        })
+        .await
 }

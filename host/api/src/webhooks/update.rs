@@ -60,24 +60,26 @@ pub async fn update_webhook(
         None => None,
     };
     let now = caller.now();
-    let mut write = api.db().write().await?;
-    let mut webhook = find(&mut write, &caller, &id).await?;
-    webhook.url = url.unwrap_or(webhook.url);
-    webhook.event_types = event_types.unwrap_or(webhook.event_types);
-    match body.description {
-        Patch::Absent => {}
-        Patch::Null => webhook.description = None,
-        Patch::Value(text) => webhook.description = Some(text.into_string()),
-    }
-    webhooks::update(&mut write, &webhook, now).await?;
-    match body.is_active {
-        Some(true) => webhooks::enable(&mut write, &id, now).await?,
-        Some(false) => {
-            webhooks::disable(&mut write, &id, DisabledReason::Request, now).await?;
-        }
-        None => {}
-    }
-    let webhook = find(&mut write, &caller, &id).await?;
-    write.commit().await?;
-    Ok(Data(WebhookOut::of(&webhook, now)))
+    api.db()
+        .write(async |write| {
+            let mut webhook = find(write, &caller, &id).await?;
+            webhook.url = url.unwrap_or(webhook.url);
+            webhook.event_types = event_types.unwrap_or(webhook.event_types);
+            match body.description {
+                Patch::Absent => {}
+                Patch::Null => webhook.description = None,
+                Patch::Value(text) => webhook.description = Some(text.into_string()),
+            }
+            webhooks::update(write, &webhook, now).await?;
+            match body.is_active {
+                Some(true) => webhooks::enable(write, &id, now).await?,
+                Some(false) => {
+                    webhooks::disable(write, &id, DisabledReason::Request, now).await?;
+                }
+                None => {}
+            }
+            let webhook = find(write, &caller, &id).await?;
+            Ok(Data(WebhookOut::of(&webhook, now)))
+        })
+        .await
 }

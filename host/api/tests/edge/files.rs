@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{Method, Request};
 use souk_domain::ids::{CompanyId, FileId};
+use souk_store::StoreError;
 use souk_store::files::{self, File};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
@@ -113,10 +114,15 @@ async fn an_upload_that_was_overtaken_is_refused() {
         created_at: now(),
         updated_at: now(),
     };
-    let mut write = world.db.write().await.unwrap();
-    let company = CompanyId::parse(&acme.id).unwrap();
-    files::put(&mut write, &company, &other).await.unwrap();
-    write.commit().await.unwrap();
+    world
+        .db
+        .write(async |write| -> Result<_, StoreError> {
+            let company = CompanyId::parse(&acme.id).unwrap();
+            files::put(write, &company, &other).await.unwrap();
+            Ok(())
+        })
+        .await
+        .unwrap();
     drop(sender);
     let answer = Answer::of(answer.await.unwrap().unwrap()).await;
     let refused = answer.expect_error(409, "CONFLICT");

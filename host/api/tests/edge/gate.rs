@@ -207,17 +207,20 @@ async fn dead_keys_are_told_apart() {
         .await
         .expect(201);
     let (id, key) = (made.text("/data/id"), made.text("/data/key"));
-    let mut write = world.db.write().await.unwrap();
-    let company = CompanyId::parse(&acme.id).unwrap();
-    let mut row = souk_store::keys::get(&mut write, &company, &KeyId::parse(&id).unwrap())
+    world
+        .db
+        .write(async |write| -> Result<_, souk_store::StoreError> {
+            let company = CompanyId::parse(&acme.id).unwrap();
+            let mut row = souk_store::keys::get(write, &company, &KeyId::parse(&id).unwrap())
+                .await
+                .unwrap()
+                .unwrap();
+            row.expires_at = Some(now());
+            souk_store::keys::update(write, &row, now()).await.unwrap();
+            Ok(())
+        })
         .await
-        .unwrap()
         .unwrap();
-    row.expires_at = Some(now());
-    souk_store::keys::update(&mut write, &row, now())
-        .await
-        .unwrap();
-    write.commit().await.unwrap();
     let refused = world
         .get(&key, &acme.path("/credits"))
         .await

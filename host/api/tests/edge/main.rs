@@ -2,7 +2,7 @@
 //!
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
-mod connectors;
+mod caches;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;
 mod envelope;

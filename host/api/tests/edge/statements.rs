@@ -129,11 +129,11 @@ async fn a_matured_share_is_given_back() {
     world.grant(&buyer, 10).await;
     let charge = world.charge(&buyer, &acme, &asset, 5).await;
     let seller = CompanyId::parse(&acme.id).unwrap();
-    let mut write = world.db.write().await.unwrap();
-    let matured = maturity::mature(&mut write, &seller, now().after(HOUR), now())
+    let matured = world
+        .db
+        .write(async |write| maturity::mature(write, &seller, now().after(HOUR), now()).await)
         .await
         .unwrap();
-    write.commit().await.unwrap();
     assert_eq!(matured.unwrap().amount.get(), 200);
     world
         .post(

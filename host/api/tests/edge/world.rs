@@ -16,12 +16,13 @@ use souk_domain::ids::{
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::time::{HOUR, Timestamp};
-use souk_sandbox::{Compiler, EgressPolicy, Sandbox};
+use souk_outbound::EgressPolicy;
+use souk_sandbox::{Compiler, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, COMPANY_BYTES_MAX};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
-use souk_store::{Db, OpenOptions, assets, companies, endpoints, founding};
+use souk_store::{Db, OpenOptions, StoreError, assets, companies, endpoints, founding};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -89,12 +90,11 @@ impl World {
             ..OpenOptions::new(url)
         };
         let db = Db::open(&options).await.unwrap();
-        let mut write = db.write().await.unwrap();
-        let platform = founding::found_platform(&mut write, now())
+        let platform = db
+            .write(async |write| founding::found_platform(write, now()).await)
             .await
             .unwrap()
             .unwrap();
-        write.commit().await.unwrap();
         let compiler = Compiler::Child {
             program: "/nonexistent".into(),
             args: Vec::new(),
@@ -111,6 +111,7 @@ impl World {
             db: db.clone(),
             teller: teller.clone(),
             sandbox,
+            egress: EgressPolicy::public_only(),
             sealer,
             files_dir: path("files"),
             company_file_bytes_max: 4 << 20,
@@ -267,18 +268,22 @@ impl World {
             allow_ai_training: true,
         };
         change(&mut written);
-        let mut write = self.db.write().await.unwrap();
-        let (company, user) = (
-            CompanyId::parse(&company.id).unwrap(),
-            UserId::parse(&company.user_id).unwrap(),
-        );
-        assets::insert(&mut write, &id, &company, &user, &written, now())
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                let (company, user) = (
+                    CompanyId::parse(&company.id).unwrap(),
+                    UserId::parse(&company.user_id).unwrap(),
+                );
+                assets::insert(write, &id, &company, &user, &written, now())
+                    .await
+                    .unwrap();
+                assets::set_status(write, &company, &id, "published", now())
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        assets::set_status(&mut write, &company, &id, "published", now())
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
         id.to_string()
     }
 
@@ -289,14 +294,18 @@ impl World {
             asset.source = "/goals".into();
         });
         let asset = asset.await;
-        let mut write = self.db.write().await.unwrap();
-        sqlx::query("UPDATE assets SET sample = $1 WHERE id = $2")
-            .bind(sample)
-            .bind(&asset)
-            .execute(&mut *write)
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                sqlx::query("UPDATE assets SET sample = $1 WHERE id = $2")
+                    .bind(sample)
+                    .bind(&asset)
+                    .execute(&mut **write)
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
         asset
     }
 
@@ -355,31 +364,38 @@ impl World {
     /// The store is well again, and claims in flight are given up, as by a start.
     pub async fn mend_answers(&self) {
         self.rename_body("gone", "body").await;
-        let mut write = self.db.write().await.unwrap();
-        idempotency::release_all(&mut write).await.unwrap();
-        write.commit().await.unwrap();
+        self.db
+            .write(async |write| idempotency::release_all(write).await)
+            .await
+            .unwrap();
     }
 
     async fn rename_body(&self, from: &str, to: &str) {
-        let mut write = self.db.write().await.unwrap();
-        let sql = format!("ALTER TABLE idempotency RENAME COLUMN {from} TO {to}");
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .execute(&mut *write)
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                let sql = format!("ALTER TABLE idempotency RENAME COLUMN {from} TO {to}");
+                sqlx::query(sqlx::AssertSqlSafe(sql))
+                    .execute(&mut **write)
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
     }
 
     pub async fn suspend(&self, company: &Company) {
-        let mut write = self.db.write().await.unwrap();
-        let id = CompanyId::parse(&company.id).unwrap();
-        let company = companies::get(&mut write, &id).await.unwrap();
-        let mut company = company.unwrap();
-        company.status = companies::CompanyStatus::Suspended;
-        companies::update(&mut write, &company, now())
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                let id = CompanyId::parse(&company.id).unwrap();
+                let company = companies::get(write, &id).await.unwrap();
+                let mut company = company.unwrap();
+                company.status = companies::CompanyStatus::Suspended;
+                companies::update(write, &company, now()).await.unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
     }
 
     /// A published endpoint, straight in the store.
@@ -403,18 +419,22 @@ impl World {
             timeout_ms: 10_000,
             allow_ai_training: false,
         };
-        let mut write = self.db.write().await.unwrap();
-        let (company, user) = (
-            CompanyId::parse(&company.id).unwrap(),
-            UserId::parse(&company.user_id).unwrap(),
-        );
-        endpoints::insert(&mut write, &id, &company, &user, &written, now())
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                let (company, user) = (
+                    CompanyId::parse(&company.id).unwrap(),
+                    UserId::parse(&company.user_id).unwrap(),
+                );
+                endpoints::insert(write, &id, &company, &user, &written, now())
+                    .await
+                    .unwrap();
+                endpoints::set_status(write, &company, &id, "published", now())
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        endpoints::set_status(&mut write, &company, &id, "published", now())
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
         id.to_string()
     }
 }

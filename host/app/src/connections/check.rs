@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ConnectionId};
-use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source, TlsMode};
+use souk_outbound::TlsMode;
+use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source};
 pub use souk_sandbox::{Fault, FaultKind};
 use souk_store::connections;
 
@@ -57,14 +58,16 @@ pub async fn saved(
     let report = run(app, fresh, probe).await;
 
     let revision = i64::try_from(stored.revision).unwrap_or_default();
-    let mut tx = app.db.write().await?;
-    let error = report
-        .error
-        .as_deref()
-        .map(|error| cut(error, ERROR_CHARS_MAX));
-    connections::record_test(&mut tx, company, id, revision, error, app.clock.now()).await?;
-    tx.commit().await?;
-    Ok(report)
+    app.db
+        .write(async |tx| {
+            let error = report
+                .error
+                .as_deref()
+                .map(|error| cut(error, ERROR_CHARS_MAX));
+            connections::record_test(tx, company, id, revision, error, app.clock.now()).await?;
+            Ok(report)
+        })
+        .await
 }
 
 /// Tests a connection that is not saved; nothing is recorded.

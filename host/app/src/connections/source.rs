@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use souk_domain::connections::{SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId};
-use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source, TlsMode};
+use souk_outbound::TlsMode;
+use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source};
 use souk_store::connections::Connection;
 use souk_store::sealing::{Owner, SealError};
-use souk_store::{Cache, Change, Db, Topic, files};
+use souk_store::{Cache, Db, Topic, files};
 
 use super::{ConnectionError, Prepared};
 use crate::App;
-use crate::connectors;
-use crate::products::concerns_connectors;
+use crate::connectors::{self, SERVING, serving_ids};
 
 /// Connections in use at once, of all sellers; a source is about 2 kB.
 const SOURCES_MAX: usize = 10_000;
@@ -24,20 +24,15 @@ const API_KEY_HEADER: &str = "X-API-Key";
 pub type Sources = Cache<ConnectionId, Source>;
 
 pub fn sources(db: &Db) -> Sources {
+    // Which settings a connector asks for is in its schema.
+    let [own, platforms] = SERVING;
     Cache::new(
         db,
         SOURCES_MAX,
-        |change, id: &ConnectionId, source: &Source| match change {
-            Change::One {
-                topic: Topic::Connection,
-                id: changed,
-            } => changed == id.as_str(),
-            // Which settings a connector asks for is in its schema.
-            Change::One {
-                topic: Topic::Connector,
-                id: changed,
-            } => concerns_connectors(changed, &source.company),
-            _ => false,
+        [Topic::Connection, own, platforms],
+        |id: &ConnectionId, source: &Source| {
+            let [own, platforms] = serving_ids(&source.company.as_str().into());
+            [id.as_str().into(), own, platforms]
         },
     )
 }

@@ -1,10 +1,12 @@
 //! The engines that connectors bring, and the ids that the API knows them by.
 
+use std::sync::Arc;
+
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{EngineInfo, Scope};
-use souk_store::StoreError;
 use souk_store::connectors::PLATFORM;
 use souk_store::reference::{self, StorageEngine};
+use souk_store::{StoreError, Topic};
 
 use super::ConnectorError;
 use crate::App;
@@ -60,6 +62,13 @@ pub(crate) fn serving(
     }
 }
 
+/// Under which topics and ids the connectors are announced that may serve a company: its own, and the platform's.
+pub(crate) const SERVING: [Topic; 2] = [Topic::Connector, Topic::Connector];
+
+pub(crate) fn serving_ids(company: &Arc<str>) -> [Arc<str>; 2] {
+    [company.clone(), PLATFORM.into()]
+}
+
 /// A company that has no connectors sees the platform's.
 const NOBODY: &str = "";
 
@@ -103,11 +112,12 @@ impl Engines {
 
 async fn ensure_engine(app: &App, engine: &StorageEngine) -> Result<(), ConnectorError> {
     for _ in 0..ENGINE_ATTEMPTS {
-        let mut tx = app.db.write().await?;
-        match reference::ensure_engine(&mut tx, engine).await {
+        let ensured = app
+            .db
+            .write(async |tx| reference::ensure_engine(tx, engine).await);
+        match ensured.await {
             Err(StoreError::Conflict | StoreError::Busy) => continue,
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(tx.commit().await?),
+            ensured => return Ok(ensured.map(drop)?),
         }
     }
     Err(StoreError::Busy.into())

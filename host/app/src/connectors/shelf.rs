@@ -166,9 +166,9 @@ pub(super) async fn forget_bytes(
         .unwrap_or_default()
         .div_ceil(CHUNK_BYTES);
     for piece in 0..pieces {
-        let mut tx = app.db.write().await?;
-        connectors::drop_chunk(&mut tx, digest, piece as i64, now).await?;
-        tx.commit().await?;
+        app.db
+            .write(async |tx| connectors::drop_chunk(tx, digest, piece as i64, now).await)
+            .await?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
+use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
-use souk_store::{Topic, Write};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 use super::{ConnectorError, engines, key, scope_text, shelf, versions};
@@ -223,9 +223,11 @@ async fn keep(
         None => {}
     }
     for (piece, bytes) in wasm.chunks(CHUNK_BYTES).enumerate() {
-        let mut tx = app.db.write().await?;
-        connectors::put_chunk(&mut tx, &info.digest, piece as i64, bytes, app.clock.now()).await?;
-        tx.commit().await?;
+        app.db
+            .write(async |tx| {
+                connectors::put_chunk(tx, &info.digest, piece as i64, bytes, app.clock.now()).await
+            })
+            .await?;
     }
     let row = StoredConnector {
         scope: text.to_owned(),
@@ -237,26 +239,23 @@ async fn keep(
         created_at: app.clock.now(),
         described: Some(shelf::described(info)),
     };
-    let mut tx = app.db.write().await?;
-    if let Err(error) = admit(&app.bounds, &mut tx, scope, &row, wasm).await {
-        drop(tx);
-        shelf::forget_bytes(app, &row.digest, row.size_bytes).await?;
-        return Err(error);
+    let key = key(text, &info.name, &info.version);
+    let kept = app.db.write(async |tx| {
+        admit(&app.bounds, tx, scope, &row, wasm).await?;
+        connectors::insert(tx, &row).await?;
+        // Before the commit: its announcement must find the version known.
+        app.connectors.stored.lock().insert(key.clone());
+        Ok(())
+    });
+    let kept = kept.await;
+    if let Err(error) = &kept {
+        app.connectors.stored.lock().remove(&key);
+        // What the store itself refused may have been written; what is left over is swept at the next start.
+        if !matches!(error, ConnectorError::Store(_)) {
+            shelf::forget_bytes(app, &row.digest, row.size_bytes).await?;
+        }
     }
-    connectors::insert(&mut tx, &row).await?;
-    tx.touch(Topic::Connector, text);
-    // Before the commit: its announcement must find the version known.
-    app.connectors
-        .stored
-        .lock()
-        .insert(key(text, &info.name, &info.version));
-    tx.commit().await.inspect_err(|_| {
-        app.connectors
-            .stored
-            .lock()
-            .remove(&key(text, &info.name, &info.version));
-    })?;
-    Ok(())
+    kept
 }
 
 /// The last look before a version's row is written, in the same transaction.

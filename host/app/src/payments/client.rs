@@ -1,24 +1,28 @@
-//! A small HTTPS client for payment providers: one request a connection, bounded in time and size.
-//!
-//! Certificates are checked against the public authorities. Redirects are not followed.
+//! Posts to a payment provider: bounded in time and size, its certificate checked against the public authorities.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
-use rustls::RootCertStore;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use url::{Host, Url};
-
-pub use crate::https::ClientError;
-use crate::https::{exchange, public_authorities, trusting};
+use souk_outbound::{Bounds, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
+use url::{Host, Position, Url};
 
 /// From the lookup of the name to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// Answers have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
+
+const BOUNDS: Bounds = Bounds {
+    connect: TIMEOUT,
+    // Many times what any server sends.
+    head_bytes: 64 << 10,
+    // Top-ups come one by one.
+    idle_per_host: 2,
+    idle_total: 2,
+    // Before common servers close: they wait for 5 seconds or longer.
+    idle: Some(Duration::from_secs(3)),
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
@@ -29,9 +33,9 @@ pub enum AddressError {
 }
 
 pub struct Client {
-    tls: TlsConnector,
+    http: souk_outbound::Client,
     /// Without a trailing slash.
-    base: Url,
+    base: String,
     timeout: Duration,
 }
 
@@ -43,10 +47,11 @@ pub struct Answer {
 impl Client {
     /// A secret goes to `base`, so it has to be protected unless it never leaves the machine.
     pub fn new(base: &str) -> Result<Client, AddressError> {
-        Client::trusting(base, public_authorities())
+        let trust = Trust::verified(None).map_err(AddressError::Malformed)?;
+        Client::trusting(base, trust)
     }
 
-    fn trusting(base: &str, roots: RootCertStore) -> Result<Client, AddressError> {
+    fn trusting(base: &str, trust: Trust) -> Result<Client, AddressError> {
         let malformed = |error: String| AddressError::Malformed(error);
         let base = Url::parse(base).map_err(|error| malformed(error.to_string()))?;
         let is_local = match base.host() {
@@ -58,9 +63,15 @@ impl Client {
         if base.scheme() != "https" && !(base.scheme() == "http" && is_local) {
             return Err(AddressError::Insecure);
         }
+        let reach = Reach {
+            egress: EgressPolicy::unrestricted(),
+            egress_plain: EgressPolicy::unrestricted(),
+            trust: Some(trust),
+            account: Own,
+        };
         Ok(Client {
-            tls: trusting(roots).map_err(|error| malformed(error.to_string()))?,
-            base,
+            http: souk_outbound::Client::new(reach, BOUNDS),
+            base: base[..Position::AfterPath].trim_end_matches('/').to_owned(),
             timeout: TIMEOUT,
         })
     }
@@ -72,14 +83,16 @@ impl Client {
         bearer: &str,
         idempotency_key: &str,
         form: String,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<Answer, Error> {
         let request = self
             .request(path, bearer, idempotency_key, form)
-            .map_err(|error| ClientError::Failed(error.to_string()))?;
-        match tokio::time::timeout(self.timeout, self.send(request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ClientError::Timeout),
-        }
+            .map_err(|error| Error::new(ErrorKind::Unreachable, error.to_string()))?;
+        let answer = self.http.send(request, self.timeout, ANSWER_BYTES_MAX);
+        let answer = answer.await?;
+        Ok(Answer {
+            status: answer.head.status,
+            body: answer.body?,
+        })
     }
 
     fn request(
@@ -91,13 +104,7 @@ impl Client {
     ) -> Result<Request<Full<Bytes>>, http::Error> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {bearer}"))?;
         authorization.set_sensitive(true);
-        let host = self.base.host_str().unwrap_or_default();
-        let authority = match self.base.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        };
-        Request::post(format!("{}{path}", self.base.path().trim_end_matches('/')))
-            .header(header::HOST, authority)
+        Request::post(format!("{}{path}", self.base))
             .header(header::AUTHORIZATION, authorization)
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
@@ -108,44 +115,29 @@ impl Client {
             .header("idempotency-key", idempotency_key)
             .body(Full::from(form))
     }
-
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
-        let host = self.base.host_str().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.base.port_or_known_default().unwrap_or(443);
-        let stream = TcpStream::connect((bare, port))
-            .await
-            .map_err(|error| ClientError::Failed(error.to_string()))?;
-        let tls = (self.base.scheme() != "http").then_some(&self.tls);
-        let answer = exchange(stream, tls, host, request, ANSWER_BYTES_MAX).await?;
-        Ok(Answer {
-            status: answer.status,
-            body: answer.body?,
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::ServerConfig;
-    use rustls::pki_types::PrivateKeyDer;
     use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+    use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 
     /// A server on this machine that answers every connection with `answer`, and what to trust to believe it.
-    async fn server(answer: &'static [u8]) -> (String, RootCertStore) {
+    async fn server(answer: &'static [u8]) -> (String, Trust) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let certificate = made.cert.der().clone();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.clone()], key)
+            .with_single_cert(vec![certificate], key)
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -165,12 +157,10 @@ mod tests {
                 stream.shutdown().await.ok();
             }
         });
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        (base, roots)
+        (base, Trust::verified(Some(&made.cert.pem())).unwrap())
     }
 
-    async fn post(client: Client) -> Result<Answer, ClientError> {
+    async fn post(client: Client) -> Result<Answer, Error> {
         client
             .post_form("/v1/x", "secret", "key", "a=b".to_owned())
             .await
@@ -179,8 +169,8 @@ mod tests {
     /// A server whose certificate is trusted is asked, and its answer is read; another one never sees the secret.
     #[tokio::test]
     async fn only_trusted_servers_are_asked() {
-        let (base, roots) = server(b"HTTP/1.1 402 x\r\ncontent-length: 2\r\n\r\n{}").await;
-        let answer = post(Client::trusting(&base, roots).unwrap()).await.unwrap();
+        let (base, trust) = server(b"HTTP/1.1 402 x\r\ncontent-length: 2\r\n\r\n{}").await;
+        let answer = post(Client::trusting(&base, trust).unwrap()).await.unwrap();
         assert_eq!(
             (answer.status.as_u16(), &answer.body[..]),
             (402, &b"{}"[..])
@@ -198,8 +188,8 @@ mod tests {
             b"nonsense\r\n\r\n",
             b"",
         ] {
-            let (base, roots) = server(broken).await;
-            assert!(post(Client::trusting(&base, roots).unwrap()).await.is_err());
+            let (base, trust) = server(broken).await;
+            assert!(post(Client::trusting(&base, trust).unwrap()).await.is_err());
         }
     }
 
@@ -210,7 +200,7 @@ mod tests {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let mut client = Client::new(&base).unwrap();
         client.timeout = Duration::from_millis(50);
-        let silence = post(client).await;
-        assert!(matches!(silence, Err(ClientError::Timeout)));
+        let silence = post(client).await.err().unwrap();
+        assert_eq!(silence.kind, ErrorKind::Timeout);
     }
 }

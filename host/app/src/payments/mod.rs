@@ -185,70 +185,71 @@ pub async fn top_up(
     let provider = &app.payments.active;
     let name = retry.as_ref().map(Retry::name);
     let now = app.clock.now();
-    let mut write = app.db.write().await?;
-    let known = match &name {
-        Some(name) => {
-            let since = now.before(DAY);
-            top_ups::begun_under(&mut write, &order.company, name, provider.name(), since).await?
-        }
-        None => None,
-    };
-    match known {
-        Some(top_up) => {
+    let before = app
+        .db
+        .write(async |write| -> Result<_, TopUpError> {
+            let known = match &name {
+                Some(name) => {
+                    let (company, since) = (&order.company, now.before(DAY));
+                    top_ups::begun_under(write, company, name, provider.name(), since).await?
+                }
+                None => None,
+            };
+            let Some(top_up) = known else {
+                let new = NewTopUp {
+                    id: &order.top_up,
+                    company: &order.company,
+                    credits: order.credits,
+                    provider: provider.name(),
+                    payment_method: order.payment_method.as_deref(),
+                    key,
+                    idempotency_key: name.as_deref(),
+                };
+                top_ups::insert(write, &new, now).await?;
+                return Ok(None);
+            };
             if top_up.credits != order.credits || top_up.payment_method != order.payment_method {
                 return Err(TopUpError::Reused);
             }
             let is_begun = top_up.status == TopUpStatus::Settled || top_up.checkout_url.is_some();
-            if is_begun {
-                if let Some(retry) = &retry {
-                    retry.keep(&mut write, &top_up).await?;
-                }
-                write.commit().await?;
-                return Ok(top_up);
+            if let (true, Some(retry)) = (is_begun, &retry) {
+                retry.keep(write, &top_up).await?;
             }
-            drop(write);
-            order.top_up = top_up.id;
-        }
-        None => {
-            let new = NewTopUp {
-                id: &order.top_up,
-                company: &order.company,
-                credits: order.credits,
-                provider: provider.name(),
-                payment_method: order.payment_method.as_deref(),
-                key,
-                idempotency_key: name.as_deref(),
-            };
-            top_ups::insert(&mut write, &new, now).await?;
-            write.commit().await?;
-        }
+            Ok(Some((top_up, is_begun)))
+        })
+        .await?;
+    match before {
+        Some((top_up, true)) => return Ok(top_up),
+        Some((top_up, false)) => order.top_up = top_up.id,
+        None => {}
     }
 
     let begun = provider.begin(&order).await;
-    let mut write = app.db.write().await?;
-    match &begun {
-        Ok(Begun::Paid { reference }) => {
-            let now = app.clock.now();
-            top_ups::settle(&mut write, &order.top_up, reference, Some(key), now).await?;
+    let top_up = app.db.write(async |write| -> Result<_, TopUpError> {
+        match &begun {
+            Ok(Begun::Paid { reference }) => {
+                let now = app.clock.now();
+                top_ups::settle(write, &order.top_up, reference, Some(key), now).await?;
+            }
+            Ok(Begun::Waiting {
+                checkout: Some(checkout),
+            }) => {
+                let (reference, url) = (&checkout.reference, Some(checkout.url.as_str()));
+                top_ups::set_checkout(write, &order.top_up, reference, url).await?;
+            }
+            Ok(Begun::Waiting { checkout: None }) => {}
+            Err(error) => {
+                tracing::warn!(top_up = %order.top_up, provider = provider.name(), %error, "a top-up has not begun");
+                top_ups::fail(write, &order.top_up, &error.to_string()).await?;
+            }
         }
-        Ok(Begun::Waiting {
-            checkout: Some(checkout),
-        }) => {
-            let (reference, url) = (&checkout.reference, Some(checkout.url.as_str()));
-            top_ups::set_checkout(&mut write, &order.top_up, reference, url).await?;
+        let top_up = top_ups::find(write, &order.top_up).await?;
+        let top_up = top_up.ok_or(StoreError::NotFound)?;
+        if let (Some(retry), Ok(_)) = (&retry, &begun) {
+            retry.keep(write, &top_up).await?;
         }
-        Ok(Begun::Waiting { checkout: None }) => {}
-        Err(error) => {
-            tracing::warn!(top_up = %order.top_up, provider = provider.name(), %error, "a top-up has not begun");
-            top_ups::fail(&mut write, &order.top_up, &error.to_string()).await?;
-        }
-    }
-    let top_up = top_ups::find(&mut write, &order.top_up).await?;
-    let top_up = top_up.ok_or(StoreError::NotFound)?;
-    if let (Some(retry), Ok(_)) = (&retry, &begun) {
-        retry.keep(&mut write, &top_up).await?;
-    }
-    write.commit().await?;
+        Ok(top_up)
+    }).await?;
     begun?;
     Ok(top_up)
 }
@@ -281,51 +282,51 @@ pub async fn receive(
     let Some(event) = provider.read_event(signature, body, now)? else {
         return Ok(Received::Nothing);
     };
-    let mut write = app.db.write().await?;
-    let top_up = top_ups::find(&mut write, &event.top_up).await?;
-    let Some(top_up) = top_up.filter(|top_up| top_up.provider == provider.name()) else {
-        // The account may also serve others.
-        tracing::info!(event = event.id, top_up = %event.top_up, "an event about an unknown top-up");
-        return Ok(Received::Nothing);
-    };
-    let is_new = payment_events::note(
-        &mut write,
-        provider.name(),
-        &event.id,
-        &event.kind,
-        &top_up.id,
-        now,
-    )
-    .await?;
-    if !is_new {
-        return Ok(Received::Nothing);
-    }
-    let received = match &event.news {
-        News::Paid { amount } if *amount != Some(top_up.credits.cents()) => {
-            tracing::error!(
-                event = event.id, top_up = %top_up.id, ?amount, expected = %top_up.credits.cents(),
-                "a payment of another amount than asked for; staff must decide"
-            );
-            Received::Nothing
+    app.db.write(async |write| {
+        let top_up = top_ups::find(write, &event.top_up).await?;
+        let Some(top_up) = top_up.filter(|top_up| top_up.provider == provider.name()) else {
+            // The account may also serve others.
+            tracing::info!(event = event.id, top_up = %event.top_up, "an event about an unknown top-up");
+            return Ok(Received::Nothing);
+        };
+        let is_new = payment_events::note(
+            write,
+            provider.name(),
+            &event.id,
+            &event.kind,
+            &top_up.id,
+            now,
+        )
+        .await?;
+        if !is_new {
+            return Ok(Received::Nothing);
         }
-        News::Paid { .. } => {
-            let settled = top_ups::settle(&mut write, &top_up.id, &event.id, None, now).await?;
-            match settled {
-                Some(_) => Received::Settled,
-                None => {
-                    note_second_payment(&top_up, &event);
-                    Received::Nothing
+        let received = match &event.news {
+            News::Paid { amount } if *amount != Some(top_up.credits.cents()) => {
+                tracing::error!(
+                    event = event.id, top_up = %top_up.id, ?amount, expected = %top_up.credits.cents(),
+                    "a payment of another amount than asked for; staff must decide"
+                );
+                Received::Nothing
+            }
+            News::Paid { .. } => {
+                let settled = top_ups::settle(write, &top_up.id, &event.id, None, now).await?;
+                match settled {
+                    Some(_) => Received::Settled,
+                    None => {
+                        note_second_payment(&top_up, &event);
+                        Received::Nothing
+                    }
                 }
             }
-        }
-        News::Failed { reason } => match top_ups::fail(&mut write, &top_up.id, reason).await? {
-            true => Received::Failed,
-            false => Received::Nothing,
-        },
-        News::Waiting => Received::Nothing,
-    };
-    write.commit().await?;
-    Ok(received)
+            News::Failed { reason } => match top_ups::fail(write, &top_up.id, reason).await? {
+                true => Received::Failed,
+                false => Received::Nothing,
+            },
+            News::Waiting => Received::Nothing,
+        };
+        Ok(received)
+    }).await
 }
 
 /// Two events about one payment are usual; a payment on top of another one is not.
@@ -354,18 +355,20 @@ pub async fn settle(
     key: &KeyId,
     retry: Option<Retry<'_>>,
 ) -> Result<TopUp, SettleError> {
-    let mut write = app.db.write().await?;
-    let settled = top_ups::settle(&mut write, id, reference, Some(key), app.clock.now()).await?;
-    let Some(settled) = settled else {
-        let known = top_ups::find(&mut write, id).await?;
-        return Err(match known {
-            Some(top_up) if top_up.status == TopUpStatus::Settled => SettleError::Settled,
-            _ => SettleError::NotFound,
-        });
-    };
-    if let Some(retry) = &retry {
-        retry.keep(&mut write, &settled).await?;
-    }
-    write.commit().await?;
-    Ok(settled)
+    app.db
+        .write(async |write| {
+            let settled = top_ups::settle(write, id, reference, Some(key), app.clock.now()).await?;
+            let Some(settled) = settled else {
+                let known = top_ups::find(write, id).await?;
+                return Err(match known {
+                    Some(top_up) if top_up.status == TopUpStatus::Settled => SettleError::Settled,
+                    _ => SettleError::NotFound,
+                });
+            };
+            if let Some(retry) = &retry {
+                retry.keep(write, &settled).await?;
+            }
+            Ok(settled)
+        })
+        .await
 }

@@ -12,7 +12,7 @@ use souk_domain::ids::TopUpId;
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 
-use super::client::{AddressError, Answer, Client, ClientError};
+use super::client::{AddressError, Answer, Client};
 use super::{BeginError, Begun, Checkout, Event, EventError, News, Order, Provider};
 
 pub const BASE_URL: &str = "https://api.stripe.com";
@@ -59,7 +59,7 @@ impl Stripe {
                     format!("Stripe answered {}", answer.status)
                 }
                 Ok(answer) => return read_session(&answer),
-                Err(error @ (ClientError::Timeout | ClientError::Failed(_))) => error.to_string(),
+                Err(error) => error.to_string(),
             };
         }
         Err(BeginError::Unavailable(failure))

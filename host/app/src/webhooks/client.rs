@@ -1,26 +1,35 @@
-//! Sends one delivery: dials an address that was checked, signs, posts, and reads what the receiver says to it.
+//! Sends one delivery: signed and posted over a connection to an address that was checked, and no further read than matters.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::Full;
-use rustls::RootCertStore;
-use souk_sandbox::{EgressPolicy, outbound};
-use tokio_rustls::TlsConnector;
-use url::{Position, Url};
+use souk_domain::ids::CompanyId;
+use souk_outbound::{Bounds, Clients, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
 
-use super::{is_protected, policy, port};
-use crate::https::{ClientError, exchange, public_authorities, trusting};
+use super::dispatch::{IN_FLIGHT_MAX, IN_FLIGHT_PER_WEBHOOK};
 
 /// From the lookup of the name to the last byte of the answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 /// Nothing in an answer's body matters; so much is read, so that the receiver gets rid of it, and the rest is not.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
 
+const BOUNDS: Bounds = Bounds {
+    connect: TIMEOUT,
+    // Many times what any server sends.
+    head_bytes: 64 << 10,
+    // The next of a burst of events find these open.
+    idle_per_host: IN_FLIGHT_PER_WEBHOOK,
+    // Of all companies.
+    idle_total: IN_FLIGHT_MAX,
+    // Before common receivers close: they wait for 5 seconds or longer.
+    idle: Some(Duration::from_secs(3)),
+};
+
+/// Companies share no connection: what one's receiver does to it is not another one's business.
 pub(super) struct Client {
-    tls: TlsConnector,
-    egress: EgressPolicy,
+    http: Clients<CompanyId>,
     timeout: Duration,
 }
 
@@ -35,50 +44,37 @@ pub(super) struct Message {
 }
 
 impl Client {
-    pub fn new(egress: EgressPolicy) -> Result<Client, rustls::Error> {
-        Client::trusting(egress, public_authorities())
+    /// `Err` says why TLS cannot be set up.
+    pub fn new(egress: &EgressPolicy) -> Result<Client, String> {
+        Ok(Client::trusting(egress, Trust::verified(None)?))
     }
 
-    fn trusting(egress: EgressPolicy, roots: RootCertStore) -> Result<Client, rustls::Error> {
-        Ok(Client {
-            tls: trusting(roots)?,
-            egress,
+    fn trusting(egress: &EgressPolicy, trust: Trust) -> Client {
+        let reach = Reach {
+            egress: egress.clone(),
+            egress_plain: super::plain(egress),
+            trust: Some(trust),
+            account: Own,
+        };
+        Client {
+            http: Clients::new(reach, BOUNDS),
             timeout: TIMEOUT,
-        })
-    }
-
-    /// Posts a delivery. The error is for the webhook's owner.
-    pub async fn post(&self, message: Message) -> Result<StatusCode, ClientError> {
-        match tokio::time::timeout(self.timeout, self.send(message)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ClientError::Timeout),
         }
     }
 
-    async fn send(&self, message: Message) -> Result<StatusCode, ClientError> {
-        let url =
-            Url::parse(&message.url).map_err(|error| ClientError::Failed(error.to_string()))?;
-        let request =
-            request(&url, message).map_err(|error| ClientError::Failed(error.to_string()))?;
-        let host = url.host_str().unwrap_or_default();
-        let policy = policy(&self.egress, &url);
-        let stream = outbound::dial(&policy, host, port(&url), self.timeout)
-            .await
-            .map_err(|fault| ClientError::Failed(fault.detail.unwrap_or(fault.message)))?;
-        let tls = is_protected(&url).then_some(&self.tls);
-        let answer = exchange(stream, tls, host, request, ANSWER_BYTES_MAX).await?;
-        Ok(answer.status)
+    /// Posts a company's delivery. The error is for the webhook's owner.
+    pub async fn post(&self, company: &CompanyId, message: Message) -> Result<StatusCode, Error> {
+        let request = request(message)
+            .map_err(|error| Error::new(ErrorKind::Unreachable, error.to_string()))?;
+        let http = self.http.of(company);
+        let answer = http.send(request, self.timeout, ANSWER_BYTES_MAX).await?;
+        // However it goes on, it has begun with whether the event has arrived.
+        Ok(answer.head.status)
     }
 }
 
-fn request(url: &Url, message: Message) -> Result<Request<Full<Bytes>>, http::Error> {
-    let host = url.host_str().unwrap_or_default();
-    let authority = match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    };
-    Request::post(&url[Position::BeforePath..])
-        .header(header::HOST, authority)
+fn request(message: Message) -> Result<Request<Full<Bytes>>, http::Error> {
+    Request::post(message.url)
         .header(header::CONTENT_TYPE, "application/json")
         .header(
             header::USER_AGENT,
@@ -93,12 +89,12 @@ fn request(url: &Url, message: Message) -> Result<Request<Full<Bytes>>, http::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::ServerConfig;
-    use rustls::pki_types::PrivateKeyDer;
     use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+    use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 
     fn message(url: &str) -> Message {
         Message {
@@ -108,6 +104,10 @@ mod tests {
             signature: "v1,abc".to_owned(),
             body: "{}".to_owned(),
         }
+    }
+
+    async fn post(client: &Client, url: &str) -> Result<StatusCode, Error> {
+        client.post(&CompanyId::generate(), message(url)).await
     }
 
     fn loopback() -> EgressPolicy {
@@ -120,12 +120,12 @@ mod tests {
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = made.cert.der().clone();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.clone()], key)
+            .with_single_cert(vec![certificate], key)
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -145,12 +145,11 @@ mod tests {
                 stream.shutdown().await.ok();
             }
         });
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let trusting = Client::trusting(loopback(), roots).unwrap();
-        assert_eq!(trusting.post(message(&url)).await.unwrap(), 204);
-        let public = Client::new(loopback()).unwrap();
-        let refused = public.post(message(&url)).await.unwrap_err();
+        let trust = Trust::verified(Some(&made.cert.pem())).unwrap();
+        let trusting = Client::trusting(&loopback(), trust);
+        assert_eq!(post(&trusting, &url).await.unwrap(), 204);
+        let public = Client::new(&loopback()).unwrap();
+        let refused = post(&public, &url).await.unwrap_err();
         assert!(refused.to_string().contains("certificate"), "{refused}");
     }
 
@@ -161,13 +160,15 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
             let head = b"HTTP/1.1 200 x\r\ncontent-length: 99999999999\r\n\r\n";
             stream.write_all(head).await.unwrap();
             let part = vec![b'x'; 4096];
             while stream.write_all(&part).await.is_ok() {}
         });
-        let client = Client::new(loopback()).unwrap();
-        assert_eq!(client.post(message(&url)).await.unwrap(), 200);
+        let client = Client::new(&loopback()).unwrap();
+        assert_eq!(post(&client, &url).await.unwrap(), 200);
     }
 
     /// One that says nothing is given up in time, and an address that is not allowed is not dialled, whatever its scheme.
@@ -175,17 +176,15 @@ mod tests {
     async fn silence_and_refused_addresses_are_failures() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut client = Client::new(loopback()).unwrap();
+        let mut client = Client::new(&loopback()).unwrap();
         client.timeout = Duration::from_millis(100);
-        let silence = client.post(message(&format!("http://{address}/"))).await;
-        assert!(matches!(silence, Err(ClientError::Timeout)));
+        let silence = post(&client, &format!("http://{address}/")).await;
+        assert_eq!(silence.unwrap_err().kind, ErrorKind::Timeout);
         drop(listener.accept().await);
-        let client = Client::new(EgressPolicy::public_only()).unwrap();
+        let client = Client::new(&EgressPolicy::public_only()).unwrap();
         for scheme in ["http", "https"] {
-            let refused = client
-                .post(message(&format!("{scheme}://{address}/")))
-                .await
-                .unwrap_err();
+            let refused = post(&client, &format!("{scheme}://{address}/")).await;
+            let refused = refused.unwrap_err();
             assert!(
                 refused.to_string().contains("does not connect to"),
                 "{refused}"

@@ -20,13 +20,12 @@ use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use super::client::{Client, Message, TIMEOUT};
 use super::signature::{Secret, header};
 use crate::App;
-use crate::https::ClientError;
 
 /// Attempts in flight on this host: each costs a socket, and some memory for TLS.
-const IN_FLIGHT_MAX: usize = 64;
+pub(super) const IN_FLIGHT_MAX: usize = 64;
 /// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
 /// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
-const IN_FLIGHT_PER_WEBHOOK: usize = 4;
+pub(super) const IN_FLIGHT_PER_WEBHOOK: usize = 4;
 /// Deliveries looked at in one turn: those of companies and webhooks that are busy to their bound may come first, so there is room for as
 /// many others.
 const LOOKED_AT_MAX: i64 = 2 * IN_FLIGHT_MAX as i64;
@@ -67,11 +66,11 @@ impl Dispatcher {
 pub async fn start(app: &App) -> Result<Dispatcher, StoreError> {
     if !app.db.is_shared() {
         // Nobody else has this store open, so whoever held a claim is gone.
-        let mut write = app.db.write().await?;
-        deliveries::release_all(&mut write).await?;
-        write.commit().await?;
+        app.db
+            .write(async |write| deliveries::release_all(write).await)
+            .await?;
     }
-    let client = Client::new(app.sandbox.egress().clone())
+    let client = Client::new(&app.egress)
         .map_err(|error| StoreError::Unavailable(format!("TLS cannot be set up: {error}")))?;
     let written = Arc::new(Notify::new());
     let heard = written.clone();
@@ -105,7 +104,8 @@ struct Finished {
     webhook: WebhookId,
     delivery: DeliveryId,
     attempts: i64,
-    result: Result<http::StatusCode, ClientError>,
+    /// The receiver's answer, or why there is none, for the webhook's owner.
+    result: Result<http::StatusCode, String>,
 }
 
 /// Whose room an attempt takes.
@@ -178,26 +178,31 @@ impl Loop {
         due.sort_unstable();
         self.finished
             .sort_unstable_by(|one, other| one.webhook.cmp(&other.webhook));
-        let mut write = self.app.db.write().await?;
-        for finished in &self.finished {
-            self.settle(&mut write, finished).await?;
-        }
-        let mut claimed = Vec::with_capacity(due.len());
-        for id in &due {
-            let until = now.after(LEASE);
-            let taken = deliveries::claim(&mut write, id, &self.claimant, now, until).await?;
-            let Some(delivery) = taken else { continue };
-            match webhooks::find(&mut write, &delivery.webhook_id).await? {
-                None => deliveries::delete(&mut write, id).await?,
-                Some(webhook) if !webhook.is_active() => {
-                    let (gone, why) = (Outcome::GivenUp, Some("the webhook was disabled"));
-                    let by = &self.claimant;
-                    deliveries::record(&mut write, id, by, &gone, None, why, now).await?;
+        let claimed = self
+            .app
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                for finished in &self.finished {
+                    self.settle(write, finished).await?;
                 }
-                Some(webhook) => claimed.push((delivery, webhook)),
-            }
-        }
-        write.commit().await?;
+                let mut claimed = Vec::with_capacity(due.len());
+                for id in &due {
+                    let until = now.after(LEASE);
+                    let taken = deliveries::claim(write, id, &self.claimant, now, until).await?;
+                    let Some(delivery) = taken else { continue };
+                    match webhooks::find(write, &delivery.webhook_id).await? {
+                        None => deliveries::delete(write, id).await?,
+                        Some(webhook) if !webhook.is_active() => {
+                            let (gone, why) = (Outcome::GivenUp, Some("the webhook was disabled"));
+                            let by = &self.claimant;
+                            deliveries::record(write, id, by, &gone, None, why, now).await?;
+                        }
+                        Some(webhook) => claimed.push((delivery, webhook)),
+                    }
+                }
+                Ok(claimed)
+            })
+            .await?;
         self.finished.clear();
         for (delivery, webhook) in claimed {
             self.send(delivery, webhook);
@@ -256,7 +261,10 @@ impl Loop {
         };
         let task = self.attempts.spawn(async move {
             let result = match message {
-                Ok(message) => client.post(message).await,
+                Ok(message) => {
+                    let posted = client.post(&webhook.company_id, message).await;
+                    posted.map_err(|error| error.message)
+                }
                 Err(error) => Err(error),
             };
             Finished {
@@ -269,7 +277,7 @@ impl Loop {
         self.in_flight.insert(task.id(), receiver);
     }
 
-    fn message(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Message, ClientError> {
+    fn message(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Message, String> {
         let now = self.app.clock.now();
         let former = webhook.former_secret.as_ref();
         let former = former.filter(|former| former.until > now);
@@ -290,7 +298,7 @@ impl Loop {
     }
 
     /// What is wrong with the master key is not the company's business.
-    fn unseal(&self, webhook: &Webhook, sealed: &[u8]) -> Result<Secret, ClientError> {
+    fn unseal(&self, webhook: &Webhook, sealed: &[u8]) -> Result<Secret, String> {
         let owner = super::owner(&webhook.company_id, &webhook.id);
         let plain = self.app.sealer.unseal(owner, sealed);
         let secret = plain.map_err(|error| error.to_string()).and_then(|plain| {
@@ -298,7 +306,7 @@ impl Loop {
         });
         secret.map_err(|error| {
             tracing::error!(webhook = %webhook.id, error, "a webhook's secret cannot be read");
-            ClientError::Failed("the event cannot be signed at the moment".to_owned())
+            "the event cannot be signed at the moment".to_owned()
         })
     }
 
@@ -344,7 +352,7 @@ const GONE: u16 = 410;
 
 /// Why an attempt failed, for the webhook's owner. `None`: it did not. A redirect is a failure: what it points to was not checked, and is not
 /// what the company has named.
-fn failure(result: &Result<http::StatusCode, ClientError>) -> Option<String> {
+fn failure(result: &Result<http::StatusCode, String>) -> Option<String> {
     match result {
         Ok(status) if status.is_success() => None,
         Ok(status) if status.is_redirection() => Some(format!(
@@ -352,7 +360,7 @@ fn failure(result: &Result<http::StatusCode, ClientError>) -> Option<String> {
             status.as_u16()
         )),
         Ok(status) => Some(format!("answered {}", status.as_u16())),
-        Err(error) => Some(error.to_string().chars().take(ERROR_CHARS_MAX).collect()),
+        Err(error) => Some(error.chars().take(ERROR_CHARS_MAX).collect()),
     }
 }
 

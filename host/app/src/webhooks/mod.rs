@@ -13,11 +13,10 @@ pub use dispatch::{Dispatcher, start};
 pub use signature::Secret;
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::webhooks::{EventType, SECRETS_OVERLAP, UrlError, check_url};
-use souk_sandbox::{EgressPolicy, FaultKind, outbound};
+use souk_outbound::{EgressPolicy, ErrorKind, check_address};
 use souk_store::StoreError;
 use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
-use url::Url;
 
 use crate::App;
 
@@ -72,12 +71,14 @@ pub async fn create(
         created_at: now,
         updated_at: now,
     };
-    let mut write = app.db.write().await?;
-    if !webhooks::insert(&mut write, &webhook).await? {
-        return Err(WebhookError::TooMany);
-    }
-    write.commit().await?;
-    Ok((webhook, secret))
+    app.db
+        .write(async |write| {
+            if !webhooks::insert(write, &webhook).await? {
+                return Err(WebhookError::TooMany);
+            }
+            Ok((webhook, secret))
+        })
+        .await
 }
 
 /// Gives a webhook another secret, beside which the former one signs for a day. `None`: there is no such webhook.
@@ -88,30 +89,37 @@ pub async fn rotate_secret(
 ) -> Result<Option<(Webhook, Secret)>, StoreError> {
     let (secret, now) = (Secret::generate(), app.clock.now());
     let sealed = seal(app, company, id, &secret)?;
-    let mut write = app.db.write().await?;
-    let until = now.after(SECRETS_OVERLAP);
-    let rotated = webhooks::rotate(&mut write, company, id, &sealed, until, now).await?;
-    write.commit().await?;
-    Ok(rotated.map(|webhook| (webhook, secret)))
+    app.db
+        .write(async |write| {
+            let until = now.after(SECRETS_OVERLAP);
+            let rotated = webhooks::rotate(write, company, id, &sealed, until, now).await?;
+            Ok(rotated.map(|webhook| (webhook, secret)))
+        })
+        .await
 }
 
 /// Checks an address as far as that can be done before something is sent there; it is judged again whenever it is dialled. Returns it as it
 /// is kept.
 pub async fn check(app: &App, text: &str) -> Result<String, WebhookError> {
-    judge(app.sandbox.egress(), text).await
+    judge(&app.egress, text).await
 }
 
 async fn judge(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError> {
     let url = check_url(text)?;
-    let policy = policy(egress, &url);
-    let (host, port) = (url.host_str().unwrap_or_default(), port(&url));
-    match outbound::check_address(&policy, host, port, LOOKUP_MAX).await {
+    let is_protected = url.scheme() == "https";
+    let policy = match is_protected {
+        true => egress.clone(),
+        false => plain(egress),
+    };
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or(443);
+    match check_address(&policy, host, port, LOOKUP_MAX).await {
         Ok(()) => Ok(url.into()),
-        Err(fault) if is_protected(&url) && fault.kind == FaultKind::EgressRefused => {
-            Err(WebhookError::Unsafe(fault.detail.unwrap_or(fault.message)))
+        Err(error) if is_protected && error.kind == ErrorKind::EgressRefused => {
+            Err(WebhookError::Unsafe(error.message))
         }
         // A name that is not known yet, or whose server is down, may be there when there is something to say.
-        Err(_) if is_protected(&url) => Ok(url.into()),
+        Err(_) if is_protected => Ok(url.into()),
         Err(_) => Err(WebhookError::Unsafe(
             "must be an https:// address; http:// is for addresses that the operator has named (--allow-network)".to_owned(),
         )),
@@ -120,19 +128,8 @@ async fn judge(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError
 
 /// Public addresses are reached under TLS only: whoever sits between could read events, and answer for the receiver. The operator's own
 /// networks are the operator's responsibility.
-fn policy(egress: &EgressPolicy, url: &Url) -> EgressPolicy {
-    match is_protected(url) {
-        true => egress.clone(),
-        false => egress.named_only(),
-    }
-}
-
-fn is_protected(url: &Url) -> bool {
-    url.scheme() == "https"
-}
-
-fn port(url: &Url) -> u16 {
-    url.port_or_known_default().unwrap_or(443)
+fn plain(egress: &EgressPolicy) -> EgressPolicy {
+    egress.named_only()
 }
 
 fn seal(

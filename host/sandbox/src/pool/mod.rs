@@ -25,6 +25,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use souk_outbound::Trust;
 
 use breaker::Breaker;
 pub(crate) use gauge::{Gauge, Permit};
@@ -42,7 +43,7 @@ use crate::{
     session as sessions,
     source::Source,
     tenants::Tenant,
-    wire::{Dialer, Origin, Trust},
+    wire::{Dialer, Origin},
 };
 
 /// A session whose oldest request is older than this is busy with something slow.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use souk_outbound::Trust;
 
 use super::{Endpoint, Gauge, Pool, gauge::Total};
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     loaded::Connector,
     sandbox::Shared,
     source::{Grant, Source},
-    wire::{Account, Dialer, Origin, Trust},
+    wire::{Account, Dialer, Origin},
 };
 
 pub(crate) struct Pools {
@@ -222,16 +223,10 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
         )
         .detail(reason)
     };
-    let limits = &shared.options.limits;
-    let dialer = |host: &str, port: u16| Dialer {
-        host: host.to_owned(),
-        port,
-        egress: shared.options.egress.clone(),
-        connect_timeout: limits.connect_timeout,
-        account: Some(Account {
-            tenant: shared.tenants.of(&source.company),
-            sockets_max: limits.quota.sockets,
-        }),
+    let (limits, egress) = (&shared.options.limits, &shared.options.egress);
+    let account = Account {
+        tenant: shared.tenants.of(&source.company),
+        sockets_max: limits.quota.sockets,
     };
     match (&source.grant, connector.need) {
         (
@@ -243,7 +238,13 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
             },
             Need::Tcp,
         ) => Ok(Endpoint::Tcp {
-            dialer: dialer(host, *port),
+            dialer: Dialer {
+                host: host.clone(),
+                port: *port,
+                egress: egress.clone(),
+                connect_timeout: limits.connect_timeout,
+                account,
+            },
             trust: Trust::new(*tls, ca_pem.as_deref()).map_err(configuration)?,
         }),
         (
@@ -254,9 +255,9 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
             },
             Need::Http,
         ) => {
-            let origin = Origin::new(base_url, attach, ca_pem.as_deref(), dialer("", 0))
-                .map_err(configuration)?;
-            Ok(Endpoint::Http(Arc::new(origin)))
+            let (ca_pem, within) = (ca_pem.as_deref(), limits.connect_timeout);
+            let origin = Origin::new(base_url, attach, ca_pem, egress, within, account);
+            Ok(Endpoint::Http(Arc::new(origin.map_err(configuration)?)))
         }
         (Grant::Directory(path), Need::Directory) => Ok(Endpoint::Directory(path.clone())),
         (_, need) => Err(configuration(format!(

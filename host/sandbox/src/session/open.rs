@@ -2,6 +2,7 @@
 //! says `ready`. The caller bounds the time. Handshakes compute, so every call runs in the lanes.
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use souk_outbound::{Stream, Trust, protect};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
         HttpFailure, Received, Settings, WireGuest, WireState,
     },
-    wire::{Dialer, HttpOrigin, Stream, Trust, protect},
+    wire::{Dialer, HttpOrigin},
 };
 
 /// Handshakes are short messages.
@@ -148,7 +149,7 @@ async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, F
             Some((_, Ok(response))) => Received::Response(response),
             Some((id, Err(error))) => Received::RequestFailed(HttpFailure {
                 id,
-                fault: error.fault,
+                fault: error.kind.into(),
                 message: error.message,
             }),
             None => return Err(broken("it waits for nothing and is not ready")),

@@ -13,6 +13,7 @@ use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, Stream as _},
 };
+use souk_outbound::Stream;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
     time::Sleep,
@@ -32,7 +33,7 @@ use crate::{
         Call, CallError, CheckedStep, Command, Heard, HttpFailure, HttpRequest, HttpResponse,
         Input, Received, WireGuest, WireState, reported,
     },
-    wire::{Dialer, HttpOrigin, Stream},
+    wire::{Dialer, HttpOrigin},
 };
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
@@ -719,7 +720,7 @@ fn exchange(origin: &HttpOrigin, request: HttpRequest) -> Result<Exchange, Fault
     Ok(Box::pin(async move {
         exchange.await.map_err(|error| HttpFailure {
             id,
-            fault: error.fault,
+            fault: error.kind.into(),
             message: error.message,
         })
     }))
@@ -733,7 +734,7 @@ fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
             "it sent more than {ASIDE_BYTES_MAX} bytes aside"
         )));
     }
-    let Some(socket) = dialer.aside() else {
+    let Some(socket) = dialer.account.aside() else {
         return Ok(());
     };
     tokio::spawn(async move {

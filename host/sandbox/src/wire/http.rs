@@ -1,28 +1,24 @@
-//! HTTP requests to one origin, over connections that are dialled like any other wire and kept alive
-//! for one session. A connector names a path below the base URL; it never leaves it. No redirect is
-//! followed, and a response is read no further than asked for.
+//! HTTP requests to one origin, over connections kept alive for one session. A connector names a path below the base URL; it never leaves
+//! it, and it says nothing about the connection or in somebody else's name. A response is read no further than asked for.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, header, uri::PathAndQuery};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::{body::Incoming, client::conn::http1::SendRequest};
-use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
+use http::{HeaderName, HeaderValue, Method, Request, Uri, header, uri::PathAndQuery};
+use http_body_util::Full;
+use souk_outbound::{Bounds, EgressPolicy, Error, HostClient, Reach, Trust};
 use url::Url;
 
-use super::{Dialer, Stream, Trust, WireError, protect};
-use crate::{
-    source::TlsMode,
-    v1::{Header, HttpRequest, HttpResponse, WireFault},
-};
+use super::Account;
+use crate::v1::{Header, HttpRequest, HttpResponse};
 
 /// Requests and responses of seller APIs are small; this bounds what a connector may ask for.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const REQUEST_HEADERS_MAX: usize = 64;
-const RESPONSE_HEADERS_MAX: usize = 100;
+const RESPONSE_HEAD_BYTES_MAX: usize = 408 << 10;
 const PATH_BYTES_MAX: usize = 8 << 10;
+/// Connections that one session keeps alive: one for each request that it may have in flight.
+const IDLE_MAX: usize = 8;
 
 /// Headers about the connection itself, or about who is spoken to: the host's business.
 const HOST_HEADERS: &[&str] = &[
@@ -43,8 +39,8 @@ const HOST_HEADERS: &[&str] = &[
 
 /// A base URL and what is needed to speak to it: shared by all sessions of a data connection.
 pub(crate) struct Origin {
-    dialer: Dialer,
-    trust: Option<Trust>,
+    /// Whose bounds and policy those of the sessions have.
+    client: HostClient<Account>,
     /// `host` or `host:port`, as the Host header has it.
     authority: HeaderValue,
     /// The base URL's path without its last slash.
@@ -53,18 +49,20 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// `Err` says what is wrong with the settings. `dialer` gives the policy; its address is set here.
+    /// `Err` says what is wrong with the settings.
     pub fn new(
         base_url: &str,
         attach: &[(String, String)],
         ca_pem: Option<&str>,
-        mut dialer: Dialer,
+        egress: &EgressPolicy,
+        connect_timeout: Duration,
+        account: Account,
     ) -> Result<Origin, String> {
         let url =
             Url::parse(base_url).map_err(|error| format!("the base URL is no URL: {error}"))?;
-        let trust = match url.scheme() {
-            "http" => None,
-            "https" => Trust::new(TlsMode::VerifyFull, ca_pem)?,
+        let (scheme, trust) = match url.scheme() {
+            "http" => ("http", None),
+            "https" => ("https", Some(Trust::verified(ca_pem)?)),
             other => {
                 return Err(format!(
                     "the base URL begins with {other}:, only https: and http: are spoken"
@@ -78,14 +76,16 @@ impl Origin {
             return Err("the base URL has a query or a fragment: paths are appended to it".into());
         }
         let host = url.host_str().ok_or("the base URL names no host")?;
-        dialer.host = host.to_owned();
-        dialer.port = url
-            .port_or_known_default()
-            .ok_or("the base URL has no port")?;
         let authority = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
+        let host = Uri::builder()
+            .scheme(scheme)
+            .authority(authority.as_str())
+            .path_and_query("/")
+            .build()
+            .map_err(|error| format!("the base URL's host cannot be reached: {error}"))?;
         let attach = attach
             .iter()
             .map(|(name, value)| {
@@ -99,9 +99,22 @@ impl Origin {
                 ))
             })
             .collect::<Result<_, String>>()?;
-        Ok(Origin {
-            dialer,
+        let reach = Reach {
+            egress: egress.clone(),
+            egress_plain: egress.clone(),
             trust,
+            account,
+        };
+        let bounds = Bounds {
+            connect: connect_timeout,
+            head_bytes: RESPONSE_HEAD_BYTES_MAX,
+            idle_per_host: IDLE_MAX,
+            idle_total: IDLE_MAX,
+            // As long as the session.
+            idle: None,
+        };
+        Ok(Origin {
+            client: HostClient::new(host, reach, bounds),
             authority: HeaderValue::from_str(&authority)
                 .map_err(|_| "the base URL's host cannot be sent".to_owned())?,
             base_path: url.path().trim_end_matches('/').to_owned(),
@@ -120,7 +133,7 @@ impl Origin {
         let target = self.target(&request.path)?;
         let mut built = Request::new(Full::new(Bytes::from(request.body)));
         *built.method_mut() = method;
-        *built.uri_mut() = http::Uri::from(target);
+        *built.uri_mut() = Uri::from(target);
         if request.headers.len() > REQUEST_HEADERS_MAX {
             return Err(RefusedRequest(format!(
                 "more than {REQUEST_HEADERS_MAX} headers"
@@ -192,20 +205,16 @@ fn is_dots(segment: &str) -> bool {
 pub(crate) struct RefusedRequest(pub String);
 
 /// The connections of one session to its origin.
-#[derive(Clone)]
 pub(crate) struct HttpOrigin {
     origin: Arc<Origin>,
-    idle: Arc<Mutex<Vec<SendRequest<Full<Bytes>>>>>,
+    client: HostClient<Account>,
 }
-
-/// Connections that one session keeps alive: one for each request that it may have in flight.
-const IDLE_MAX: usize = 8;
 
 impl HttpOrigin {
     pub fn new(origin: Arc<Origin>) -> HttpOrigin {
         HttpOrigin {
+            client: origin.client.apart(),
             origin,
-            idle: Arc::default(),
         }
     }
 
@@ -213,161 +222,55 @@ impl HttpOrigin {
     pub fn send(
         &self,
         request: HttpRequest,
-    ) -> Result<impl Future<Output = Result<HttpResponse, WireError>> + Send + use<>, RefusedRequest>
+    ) -> Result<impl Future<Output = Result<HttpResponse, Error>> + Send + use<>, RefusedRequest>
     {
         let id = request.id;
         let bytes_max = request.response_bytes_max.min(RESPONSE_BYTES_MAX) as usize;
-        let timeout = Duration::from_millis(u64::from(request.timeout_ms));
+        let within = Duration::from_millis(u64::from(request.timeout_ms));
         let request = self.origin.request(request)?;
-        let this = self.clone();
+        let exchange = self.client.send(request, within, bytes_max);
         Ok(async move {
-            tokio::time::timeout(timeout, this.exchange(id, request, bytes_max))
-                .await
-                .unwrap_or_else(|_| Err(WireError::new(WireFault::Timeout, "no response in time")))
-        })
-    }
-
-    async fn exchange(
-        self,
-        id: u32,
-        request: Request<Full<Bytes>>,
-        bytes_max: usize,
-    ) -> Result<HttpResponse, WireError> {
-        let (sender, response) = match self.reuse().await {
-            // A kept connection may have been closed a moment ago. Only a request that was not
-            // written at all is sent again.
-            Some(mut sender) => match sender.try_send_request(request).await {
-                Ok(response) => (sender, response),
-                Err(mut error) => match error.take_message() {
-                    Some(request) => self.first(request).await?,
-                    None => return Err(http_error(error.into_error())),
-                },
-            },
-            None => self.first(request).await?,
-        };
-        let (parts, body) = response.into_parts();
-        if parts.headers.len() > RESPONSE_HEADERS_MAX {
-            return Err(WireError::new(
-                WireFault::BadResponse,
-                format!("more than {RESPONSE_HEADERS_MAX} headers"),
-            ));
-        }
-        let body = Limited::new(body, bytes_max)
-            .collect()
-            .await
-            .map_err(|error| match error.downcast::<hyper::Error>() {
-                Ok(error) => http_error(*error),
-                Err(_) => WireError::new(
-                    WireFault::BadResponse,
-                    format!("the response is longer than {bytes_max} bytes"),
-                ),
-            })?;
-        // The body was read to its end, so the connection is at a message's border.
-        let mut idle = self.idle.lock();
-        if idle.len() < IDLE_MAX && !sender.is_closed() {
-            idle.push(sender);
-        }
-        drop(idle);
-        let headers = parts
-            .headers
-            .iter()
-            .filter_map(|(name, value)| {
-                Some(Header {
-                    name: name.as_str().to_owned(),
-                    value: value.to_str().ok()?.to_owned(),
+            let answer = exchange.await?;
+            let headers = answer.head.headers.iter();
+            let headers = headers
+                .filter_map(|(name, value)| {
+                    Some(Header {
+                        name: name.as_str().to_owned(),
+                        value: value.to_str().ok()?.to_owned(),
+                    })
                 })
+                .collect();
+            Ok(HttpResponse {
+                id,
+                status: answer.head.status.as_u16(),
+                headers,
+                body: answer.body?.into(),
             })
-            .collect();
-        Ok(HttpResponse {
-            id,
-            status: parts.status.as_u16(),
-            headers,
-            body: body.to_bytes().to_vec(),
         })
     }
-
-    async fn first(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), WireError> {
-        let mut sender = self.connect().await?;
-        let response = sender.send_request(request).await.map_err(http_error)?;
-        Ok((sender, response))
-    }
-
-    /// A connection that is still open, the one used last.
-    async fn reuse(&self) -> Option<SendRequest<Full<Bytes>>> {
-        if self.idle.lock().is_empty() {
-            return None;
-        }
-        // A request that another thread hands over may be here before this thread has heard that the
-        // seller closed a connection, however long ago: this lets it hear.
-        tokio::task::yield_now().await;
-        let mut idle = self.idle.lock();
-        while let Some(sender) = idle.pop() {
-            if sender.is_ready() {
-                return Some(sender);
-            }
-        }
-        None
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, WireError> {
-        let socket = self.origin.dialer.socket()?;
-        let stream = self.origin.dialer.dial().await?;
-        let stream = match &self.origin.trust {
-            Some(trust) => Stream::Tls(Box::new(
-                protect(stream, trust, &self.origin.dialer.host).await?,
-            )),
-            None => Stream::Plain(stream),
-        };
-        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(http_error)?;
-        // Ends when the last sender is dropped, and notices at once when the peer closes.
-        tokio::spawn(async move {
-            let _socket = socket;
-            let _ = connection.await;
-        });
-        Ok(sender)
-    }
-}
-
-fn http_error(error: hyper::Error) -> WireError {
-    let fault = if error.is_parse() || error.is_parse_too_large() {
-        WireFault::BadResponse
-    } else if error.is_timeout() {
-        WireFault::Timeout
-    } else {
-        WireFault::Reset
-    };
-    let source = std::error::Error::source(&error)
-        .map(|cause| format!(": {cause}"))
-        .unwrap_or_default();
-    WireError::new(fault, format!("{error}{source}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader, Write};
-    use std::net::TcpListener;
-
     use super::*;
-    use crate::egress::EgressPolicy;
+    use crate::tenants::Tenants;
 
     fn origin(base_url: &str) -> Result<Origin, String> {
-        let dialer = Dialer {
-            host: String::new(),
-            port: 0,
-            egress: EgressPolicy::public_only(),
-            connect_timeout: Duration::from_secs(1),
-            account: None,
+        let account = Account {
+            tenant: Tenants::default().of("company"),
+            sockets_max: 1,
         };
+        let (attach, egress) = (
+            [("X-API-Key".into(), "secret".into())],
+            EgressPolicy::public_only(),
+        );
         Origin::new(
             base_url,
-            &[("X-API-Key".into(), "secret".into())],
+            &attach,
             None,
-            dialer,
+            &egress,
+            Duration::from_secs(1),
+            account,
         )
     }
 
@@ -458,52 +361,6 @@ mod tests {
         let mut connect = request("/", &[]);
         connect.method = "CONNECT".into();
         assert!(origin.request(connect).is_err());
-    }
-
-    /// A seller may close a kept connection while this thread is busy, and the next request come from another thread: then it is sent
-    /// on a new connection although nobody has told this thread yet.
-    #[tokio::test]
-    async fn a_connection_that_was_closed_meanwhile_is_replaced() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (close, closing) = std::sync::mpsc::channel::<()>();
-        let (tell, closed) = std::sync::mpsc::channel::<()>();
-        let server = std::thread::spawn(move || {
-            for _ in 0..2 {
-                let (mut stream, _) = listener.accept().unwrap();
-                let mut lines = BufReader::new(&stream).lines();
-                while !lines.next().unwrap().unwrap().is_empty() {}
-                stream
-                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-                    .unwrap();
-                let _ = closing.recv();
-                drop(stream);
-                tell.send(()).unwrap();
-            }
-        });
-        let dialer = Dialer {
-            host: String::new(),
-            port: 0,
-            egress: EgressPolicy::public_only().allow_socket(address),
-            connect_timeout: Duration::from_secs(10),
-            account: None,
-        };
-        let origin = Origin::new(&format!("http://{address}"), &[], None, dialer).unwrap();
-        let origin = HttpOrigin::new(Arc::new(origin));
-        let get = || {
-            let mut get = request("/", &[]);
-            get.method = "GET".into();
-            get.timeout_ms = 10_000;
-            origin.send(get).unwrap()
-        };
-        assert_eq!(get().await.unwrap().status, 200);
-        assert_eq!(origin.idle.lock().len(), 1);
-        // Blocks the thread, which hears of nothing meanwhile.
-        close.send(()).unwrap();
-        closed.recv().unwrap();
-        assert_eq!(get().await.unwrap().status, 200);
-        drop(close);
-        server.join().unwrap();
     }
 
     #[test]

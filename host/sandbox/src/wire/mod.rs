@@ -1,64 +1,105 @@
-//! The wires that the host owns: how they are dialled, protected, written and read. Knows nothing of
-//! guests: it is told an address and a policy, and returns streams or the reason why there is none.
+//! The wires of sessions: on whose account they are dialled, what a connector may ask of them, and what their failures mean to it.
+//! `souk_outbound` dials, protects and speaks HTTP.
 
-mod dial;
 mod http;
-mod stream;
-mod tls;
 
-pub(crate) use dial::{Account, Dialer, resolve_and_check, shared_lookups};
+use std::sync::Arc;
+
+use souk_outbound::{Error, ErrorKind};
+use tokio::sync::Semaphore;
+
 pub(crate) use http::{HttpOrigin, Origin};
-pub(crate) use stream::Stream;
-pub(crate) use tls::{Trust, protect};
 
 use crate::{
     fault::{Blame, Fault, FaultKind},
+    tenants::{Held, Tenant},
     v1::WireFault,
 };
 
-/// What went wrong on a wire.
-#[derive(Clone, Debug)]
-pub(crate) struct WireError {
-    pub fault: WireFault,
-    pub message: String,
+/// How to reach the source of a data connection.
+pub(crate) type Dialer = souk_outbound::Dialer<Account>;
+
+/// On whose account a source is reached.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub tenant: Arc<Tenant>,
+    pub sockets_max: usize,
 }
 
-impl WireError {
-    pub fn new(fault: WireFault, message: impl Into<String>) -> WireError {
-        WireError {
-            fault,
-            message: message.into(),
+impl Account {
+    /// As [`take_socket`](souk_outbound::Account::take_socket), for a wire that carries one cancel request. `None`: the company has sent
+    /// as many as it may lately, or has no socket left for it.
+    pub fn aside(&self) -> Option<Held> {
+        match self.tenant.may_send_aside() {
+            true => self.tenant.take_socket(self.sockets_max),
+            false => None,
+        }
+    }
+}
+
+/// Sockets beyond the one that each session has.
+impl souk_outbound::Account for Account {
+    type Place = Held;
+
+    fn take_socket(&self) -> Result<Held, Error> {
+        let sockets_max = self.sockets_max;
+        self.tenant.take_socket(sockets_max).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unreachable,
+                format!(
+                    "{sockets_max} connections to this company's sources are open, as many as one company may have: try again shortly"
+                ),
+            )
+        })
+    }
+
+    fn lookups(&self) -> Arc<Semaphore> {
+        self.tenant.lookups()
+    }
+}
+
+/// As a connector is told.
+impl From<ErrorKind> for WireFault {
+    fn from(kind: ErrorKind) -> WireFault {
+        match kind {
+            ErrorKind::Refused => WireFault::Refused,
+            ErrorKind::Unreachable => WireFault::Unreachable,
+            ErrorKind::EgressRefused => WireFault::EgressRefused,
+            ErrorKind::Tls => WireFault::Tls,
+            ErrorKind::Timeout => WireFault::Timeout,
+            ErrorKind::Reset => WireFault::Reset,
+            ErrorKind::BadResponse => WireFault::BadResponse,
         }
     }
 }
 
 /// As an answer to a request that could not get a session.
-impl From<WireError> for Fault {
-    fn from(error: WireError) -> Fault {
-        let (kind, message) = match error.fault {
-            WireFault::Refused => (FaultKind::Refused, "the source refused the connection"),
-            WireFault::Unreachable => (FaultKind::Unreachable, "the source cannot be reached"),
-            WireFault::EgressRefused => (
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        let (kind, message) = match error.kind {
+            ErrorKind::Refused => (FaultKind::Refused, "the source refused the connection"),
+            ErrorKind::Unreachable => (FaultKind::Unreachable, "the source cannot be reached"),
+            ErrorKind::EgressRefused => (
                 FaultKind::EgressRefused,
                 "the source's address is not one that this service connects to",
             ),
-            WireFault::Tls => (
+            ErrorKind::Tls => (
                 FaultKind::Tls,
                 "no protected connection to the source can be made",
             ),
-            WireFault::Timeout => (
+            ErrorKind::Timeout => (
                 FaultKind::Unreachable,
                 "the source did not accept a connection in time",
             ),
-            WireFault::Reset => (FaultKind::Unreachable, "the source broke the connection"),
-            WireFault::BadResponse => (
+            ErrorKind::Reset => (FaultKind::Unreachable, "the source broke the connection"),
+            ErrorKind::BadResponse => (
                 FaultKind::BadAnswer,
                 "the source answered with what its protocol does not allow",
             ),
         };
-        let code = match error.fault {
-            WireFault::Timeout => "connect_timeout",
-            WireFault::Reset => "connection_reset",
+        let code = match error.kind {
+            ErrorKind::Timeout => "connect_timeout",
+            ErrorKind::Reset => "connection_reset",
             _ => kind.as_str(),
         };
         Fault::new(Blame::Source, kind, message)

@@ -6,9 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use souk_outbound::EgressPolicy;
 use souk_sandbox::{
-    Compiler, EgressPolicy, Fault, Grant, Limits, Options, Output, PoolLimits, Query, Request,
-    Sandbox, Scope, Source, Value,
+    Compiler, Fault, Grant, Limits, Options, Output, PoolLimits, Query, Request, Sandbox, Scope,
+    Source, Value,
 };
 use tempfile::TempDir;
 

@@ -4,7 +4,6 @@
 //! Two rules make that so. A read waits for the charges that were logged before it began. A transaction takes the pen, so that no charge is
 //! logged while it runs, and waits for those that were. Only what books the backlog writes without the pen.
 
-use super::unavailable;
 use crate::charge_log::ChargeLog;
 use crate::error::StoreError;
 use std::sync::Arc;
@@ -74,7 +73,9 @@ impl Backlog {
         let wait = booked.wait_for(|booked| booked.number >= number || booked.stalled.is_some());
         match tokio::time::timeout(self.patience, wait).await {
             Ok(Ok(booked)) if booked.number >= number => Ok(()),
-            Ok(Ok(booked)) => Err(unavailable(booked.stalled.as_deref().unwrap_or("stalled"))),
+            Ok(Ok(booked)) => Err(StoreError::unavailable(
+                booked.stalled.as_deref().unwrap_or("stalled"),
+            )),
             Ok(Err(_)) | Err(_) => Err(StoreError::Busy),
         }
     }

@@ -1,6 +1,5 @@
 //! What is particular about SQLite: its settings, its URL, the lock that keeps a second host away, and when its log is checkpointed.
 
-use super::unavailable;
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Connection, Executor};
@@ -88,16 +87,17 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
         .truncate(false)
         .write(true)
         .open(&name)
-        .map_err(|error| unavailable(format!("{}: {error}", name.display())))?;
+        .map_err(|error| StoreError::unavailable(format!("{}: {error}", name.display())))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(unavailable(format!(
+        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::unavailable(format!(
             "{} is open in another souk process; stop that one, or use a PostgreSQL store to run several",
             path.display()
         ))),
-        Err(std::fs::TryLockError::Error(error)) => {
-            Err(unavailable(format!("{}: {error}", name.display())))
-        }
+        Err(std::fs::TryLockError::Error(error)) => Err(StoreError::unavailable(format!(
+            "{}: {error}",
+            name.display()
+        ))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A transaction: the right to begin one, what is noted while it runs, and how it ends.
 
-use super::{Pen, unavailable};
+use super::backlog::Pen;
 use crate::bulk::{Script, WholeError};
 use crate::changes::{self, Change, Changes, PurseChange, Topic};
 use crate::error::StoreError;
@@ -38,7 +38,7 @@ impl Session {
 
     fn connection(&mut self) -> Result<&mut AnyConnection, StoreError> {
         self.get_mut()
-            .ok_or_else(|| unavailable("the writer's connection is gone"))
+            .ok_or_else(|| StoreError::unavailable("the writer's connection is gone"))
     }
 
     /// Throws a connection away whose state is in doubt (a commit that failed on a full disk may or may not have left its transaction open).
@@ -135,7 +135,7 @@ enum Stage {
     Over,
 }
 
-/// A transaction.
+/// A transaction: what is read and written in [`Db::write`](crate::Db::write).
 pub struct Write {
     session: Session,
     changes: Arc<Changes>,
@@ -153,8 +153,9 @@ impl Write {
         self.shared
     }
 
-    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed.
-    pub fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
+    /// Notes that this transaction changes `id`; whoever caches it is told once it is committed. Called beside the statement that does it, so
+    /// that no caller can forget.
+    pub(crate) fn touch(&mut self, topic: Topic, id: impl AsRef<str>) {
         self.touched.push((topic, id.as_ref().to_owned()));
     }
 
@@ -173,7 +174,7 @@ impl Write {
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.
     ///
     /// Runs to its end even if the caller is cancelled meanwhile: a commit without its announcement would leave caches stale.
-    pub async fn commit(mut self) -> Result<(), StoreError> {
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         if self.touched.is_empty() && self.credited.is_empty() {
             return self.finish().await;
         }
@@ -199,7 +200,7 @@ impl Write {
         });
         committed
             .await
-            .map_err(|_| unavailable("the host is shutting down"))?
+            .map_err(|_| StoreError::unavailable("the host is shutting down"))?
     }
 
     async fn finish(&mut self) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! Answers that are kept for a retry with the same `Idempotency-Key`, in the commit of their charge.
 
-use super::IdempotencyEntry;
 use super::poster::Item;
+use super::posting::IdempotencyEntry;
 use crate::bulk::Bulk;
 use crate::db::Write;
 use crate::error::StoreError;

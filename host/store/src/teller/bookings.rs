@@ -9,14 +9,16 @@ use crate::bulk::{Bulk, JOINED_ROWS_MAX, ROWS_MAX, Script, Style};
 use crate::charge_log::Frame;
 use crate::db::{self, Db, Turn, Write};
 use crate::error::StoreError;
-use crate::events::{self, CreditsLow};
+use crate::events::{self, Event};
 use crate::executions::{self, DayCounts, DayKey, Run};
 use crate::fields::Fields;
 use crate::ledger::{self, Entry, Transaction, TransactionType};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use souk_domain::ids::{CompanyId, TransactionId};
-use souk_domain::money::Credits;
+use souk_domain::money::{CENTS_PER_CREDIT, Credits};
 use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
 use sqlx::{AnyConnection, Executor};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -87,17 +89,23 @@ pub(super) fn accounts(bookings: &[Booking]) -> AccountChanges {
     touched
 }
 
-/// The charges that made a balance low.
-pub(super) fn low(bookings: &[Booking]) -> Vec<CreditsLow<'_>> {
+/// What is told of the charges that took a balance below what is low for its buyer.
+pub(super) fn low(bookings: &[Booking]) -> Vec<Event> {
     bookings
         .iter()
         .filter_map(|booking| {
             let charge = booking.charge.as_ref()?;
-            Some(CreditsLow {
-                buyer: &booking.buyer,
-                level: charge.low?,
-                transaction: &charge.transaction,
+            let level = charge.low?;
+            Some(Event {
+                company: booking.buyer.clone(),
+                kind: EventType::CreditsLow,
                 at: charge.at,
+                data: json!({
+                    "company_id": booking.buyer,
+                    "balance_credits": level.balance / CENTS_PER_CREDIT,
+                    "threshold_credits": level.low / CENTS_PER_CREDIT,
+                    "transaction_id": charge.transaction,
+                }),
             })
         })
         .collect()
@@ -272,7 +280,7 @@ async fn book_in_steps(
     turn: Turn,
     new: &[Account],
     script: Script,
-    low: &[CreditsLow<'_>],
+    low: &[Event],
 ) -> Result<(), StoreError> {
     let mut write: Write = turn.begin().await?;
     accounts::ensure_accounts(&mut write, new.iter()).await?;
@@ -282,12 +290,12 @@ async fn book_in_steps(
 }
 
 /// Writes the events, if they can be written: a logged charge must be booked even if a webhook is not told.
-async fn tell_low(write: &mut Write, low: &[CreditsLow<'_>]) -> Result<(), StoreError> {
+async fn tell_low(write: &mut Write, low: &[Event]) -> Result<(), StoreError> {
     if low.is_empty() {
         return Ok(());
     }
     write.execute("SAVEPOINT told").await?;
-    match events::emit_low(write, low).await {
+    match events::emit(write, low).await {
         Err(error) if error.is_refusal() => {
             tracing::error!(%error, "that credits are low was not told");
             write.execute("ROLLBACK TO told").await?;

@@ -9,8 +9,10 @@
 
 use super::answers::{forget_answers, keep_answers};
 use super::bookings::{self, Booking, Charge, Logged};
+use super::hold::{Hold, Keeper};
+use super::posting::{PostError, Posted, Receipt};
 use super::purses::Purses;
-use super::{Hold, Keeper, PostError, Posted, Receipt, reservations};
+use super::reservations;
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::ROWS_MAX;
 use crate::charge_log::AppendError;
@@ -341,7 +343,7 @@ impl Poster {
         }
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
         script.run(&mut write).await?;
-        events::emit_low(&mut write, &bookings::low(&bookings)).await?;
+        events::emit(&mut write, &bookings::low(&bookings)).await?;
         given_back.apply(&mut write).await?;
         write.commit().await.map_err(|error| Failure {
             error,
@@ -355,7 +357,7 @@ impl Poster {
     /// What a batch that may have been booked before left; `None`: it was not booked.
     async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Outcome>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
-        let mut write = self.db.write().await?;
+        let mut write = self.db.writers_view().await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         let mut found = false;
         for item in batch {

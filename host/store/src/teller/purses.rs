@@ -3,7 +3,7 @@
 //! Exact because every way in which a buyer's balance changes passes here: charges through the poster, everything else announces what it
 //! credited while its transaction still is the only writer.
 
-use super::{HoldError, Standing};
+use super::standing::{HoldError, Standing};
 use crate::accounts::{self, Account, Level};
 use crate::changes::PurseChange;
 use crate::db::Db;
@@ -24,7 +24,7 @@ pub(super) struct Purses {
 
 /// Reads all balances, with no writer in between, and keeps them up from then on.
 pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
-    let mut write = db.write().await?;
+    let mut write = db.writers_view().await?;
     let mut by_buyer = HashMap::new();
     for (account, balance) in accounts::buyer_balances(&mut write).await? {
         if let Account::Buyer(company) = account {

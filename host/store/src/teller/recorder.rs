@@ -38,6 +38,17 @@ pub struct KeyUse {
     pub failed: bool,
 }
 
+impl KeyUse {
+    pub fn new(key: KeyId, route: &'static str, at: Timestamp, failed: bool) -> Self {
+        Self {
+            key,
+            route,
+            at,
+            failed,
+        }
+    }
+}
+
 pub(super) struct Recorder {
     shared: Arc<Shared>,
 }
@@ -189,16 +200,18 @@ impl Shared {
             keys.entry(key.key.clone()).or_default().add(counts);
         }
         let keys: Vec<_> = keys.into_iter().collect();
-        let mut write = self.db.write().await?;
-        let mut script = Script::new(Style::Separate);
-        executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
-        script.run(&mut write).await?;
-        usage::add_hours(&mut write, &hours.into_iter().collect::<Vec<_>>()).await?;
-        if self.db.is_shared() {
-            usage::lock_keys(&mut write, &keys).await?;
-        }
-        usage::add_to_keys(&mut write, &keys).await?;
-        write.commit().await
+        self.db
+            .write(async |write| {
+                let mut script = Script::new(Style::Separate);
+                executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
+                script.run(write).await?;
+                usage::add_hours(write, &hours.into_iter().collect::<Vec<_>>()).await?;
+                if self.db.is_shared() {
+                    usage::lock_keys(write, &keys).await?;
+                }
+                usage::add_to_keys(write, &keys).await
+            })
+            .await
     }
 
     async fn write_runs(&self, runs: &[Run]) -> Result<(), StoreError> {
@@ -210,11 +223,13 @@ impl Shared {
                 credits: Credits::ZERO,
             })
             .collect();
-        let mut write = self.db.write().await?;
-        let mut script = Script::new(Style::Separate);
-        executions::insert(&mut script, &rows);
-        script.run(&mut write).await?;
-        write.commit().await
+        self.db
+            .write(async |write| {
+                let mut script = Script::new(Style::Separate);
+                executions::insert(&mut script, &rows);
+                script.run(write).await
+            })
+            .await
     }
 
     fn put_back(&self, days: HashMap<ProductUse, DayCounts>, hours: HashMap<HourKey, HourCounts>) {

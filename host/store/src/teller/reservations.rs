@@ -3,7 +3,8 @@
 //! One task reserves and releases in batches: it locks the buyers' accounts in the order of their ids, decides in the order of arrival,
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
-use super::{Hold, HoldError, HoldRequest, Release};
+use super::hold::{Hold, HoldRequest, Op, Release};
+use super::standing::HoldError;
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
 use crate::db::{self, Db, Write};
@@ -18,18 +19,6 @@ use tokio::sync::{mpsc, oneshot};
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
 
 type Ops = mpsc::UnboundedSender<Op>;
-
-pub(super) enum Op {
-    Reserve {
-        request: HoldRequest,
-        reply: oneshot::Sender<Result<Hold, HoldError>>,
-    },
-    Release {
-        execution: ExecutionId,
-        buyer: CompanyId,
-    },
-    Flush(oneshot::Sender<()>),
-}
 
 /// Starts the task that keeps holds. It ends with the last sender.
 pub(super) fn start(db: Db) -> Ops {

@@ -1,14 +1,16 @@
 //! What kept answers take on the disk that the ledger is on.
 
-use crate::support::{Store, assert_answers_counted, assert_settled, later, market, stores};
+use crate::support::{
+    Store, Undone, assert_answers_counted, assert_settled, later, market, stores,
+};
 use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::time::Timestamp;
-use souk_store::db;
 use souk_store::executions::Billing;
 use souk_store::idempotency::{
     self, ANSWER_BYTES_MAX, Answer, CLAIM_BYTES, COMPANY_BYTES_MAX, Claim, Scope, Ticket,
 };
 use souk_store::teller::{IdempotencyEntry, Receipt, Teller};
+use souk_store::{StoreError, db};
 
 async fn claim(store: &Store, company: &CompanyId, key: &str, at: Timestamp, max: i64) -> Claim {
     let scope = Scope {
@@ -16,14 +18,16 @@ async fn claim(store: &Store, company: &CompanyId, key: &str, at: Timestamp, max
         route: "/runs",
         key: key.to_owned(),
     };
-    let mut write = store.db.write().await.unwrap();
-    let claim = idempotency::claim(&mut write, scope, "f", at, later(at, 60), max)
-        .await
-        .unwrap();
-    if !matches!(claim, Claim::Full) {
-        write.commit().await.unwrap();
+    let claimed = store.db.write(async |write| {
+        match idempotency::claim(write, scope, "f", at, later(at, 60), max).await {
+            Ok(Claim::Full) => Err(Undone::Done(Claim::Full)),
+            claimed => Ok(claimed?),
+        }
+    });
+    match claimed.await {
+        Ok(claim) | Err(Undone::Done(claim)) => claim,
+        Err(Undone::Store(error)) => panic!("{error}"),
     }
-    claim
 }
 
 fn granted(claim: Claim) -> Ticket {
@@ -35,13 +39,18 @@ fn granted(claim: Claim) -> Ticket {
 
 async fn complete(store: &Store, ticket: &Ticket, body: &str, until: Timestamp) {
     let answer = Answer::of(201, None, body.as_bytes(), None);
-    let mut write = store.db.write().await.unwrap();
-    assert!(
-        idempotency::complete(&mut write, ticket, &answer, until)
-            .await
-            .unwrap()
-    );
-    write.commit().await.unwrap();
+    store
+        .db
+        .write(async |write| -> Result<_, StoreError> {
+            assert!(
+                idempotency::complete(write, ticket, &answer, until)
+                    .await
+                    .unwrap()
+            );
+            Ok(())
+        })
+        .await
+        .unwrap();
 }
 
 /// Of a large answer only the run is kept, and the run is charged once; a small one is kept whole.
@@ -120,22 +129,29 @@ async fn a_companys_answers_are_bounded() {
         // What was answered is answered again, however full it is.
         let again = claim(&store, one, "1", now, 0).await;
         assert!(matches!(again, Claim::Done(_)), "{again:?}");
-        let mut write = store.db.write().await.unwrap();
-        for ticket in [&second, &fourth, &first, &second] {
-            idempotency::release(&mut write, ticket).await.unwrap();
-        }
-        write.commit().await.unwrap();
+        store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                for ticket in [&second, &fourth, &first, &second] {
+                    idempotency::release(write, ticket).await.unwrap();
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
         assert_answers_counted(&store.db).await;
         // The third has lapsed, and is taken over.
         granted(claim(&store, one, "3", later(now, 61), max).await);
         assert_answers_counted(&store.db).await;
 
-        let mut write = store.db.write().await.unwrap();
-        while idempotency::sweep(&mut write, later(now, 1_000))
+        store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                while idempotency::sweep(write, later(now, 1_000)).await.unwrap() {}
+                Ok(())
+            })
             .await
-            .unwrap()
-        {}
-        write.commit().await.unwrap();
+            .unwrap();
         assert_answers_counted(&store.db).await;
         let mut read = store.db.read().await.unwrap();
         let kept = idempotency::kept_in_all(&mut read).await.unwrap();

@@ -1,6 +1,6 @@
 //! Bookings other than charges, and the proof that the books are right.
 
-use crate::support::{assert_settled, credits, market, stores};
+use crate::support::{assert_settled, credits, market, roll_back, stores};
 use souk_domain::ids::CompanyId;
 use souk_store::ledger::{self, Account, Entry, Transaction, TransactionType};
 use souk_store::maturity;
@@ -21,11 +21,12 @@ async fn charges_are_refunded_once() {
         let teller = Teller::open(&store.db).await.unwrap();
         let charge = market.charge(&teller, 4).await.transaction.unwrap();
         let attempt = async |seller: Option<&CompanyId>| {
-            let mut write = store.db.write().await.unwrap();
-            let refunded =
-                refund(&mut write, &charge, seller, "wrong data", None, db::now()).await?;
-            write.commit().await?;
-            Ok::<_, RefundError>(refunded)
+            store
+                .db
+                .write(async |write| {
+                    refund(write, &charge, seller, "wrong data", None, db::now()).await
+                })
+                .await
         };
         assert!(matches!(
             attempt(Some(&CompanyId::generate())).await,
@@ -85,27 +86,32 @@ async fn earnings_mature_once() {
             std::slice::from_ref(&market.seller)
         );
         let mature = async || {
-            let mut write = store.db.write().await.unwrap();
-            let moved = maturity::mature(&mut write, &market.seller, cutoff, db::now())
+            let moved = store
+                .db
+                .write(async |write| {
+                    maturity::mature(write, &market.seller, cutoff, db::now()).await
+                })
                 .await
                 .unwrap();
-            write.commit().await.unwrap();
             moved.map(|transaction| transaction.amount.get())
         };
         assert_eq!(mature().await, Some(600), "{}", store.name);
         assert_eq!(mature().await, None);
-        let mut write = store.db.write().await.unwrap();
-        refund(
-            &mut write,
-            old[0].transaction.as_ref().unwrap(),
-            None,
-            "late",
-            None,
-            db::now(),
-        )
-        .await
-        .unwrap();
-        write.commit().await.unwrap();
+        store
+            .db
+            .write(async |write| {
+                refund(
+                    write,
+                    old[0].transaction.as_ref().unwrap(),
+                    None,
+                    "late",
+                    None,
+                    db::now(),
+                )
+                .await
+            })
+            .await
+            .unwrap();
         let mut read = store.db.read().await.unwrap();
         let earnings = statements::earnings(&mut read, &market.seller)
             .await
@@ -136,22 +142,26 @@ async fn bookings_are_guarded() {
     for store in stores().await {
         let buyer = CompanyId::generate();
         let top_up = async || {
-            let mut write = store.db.write().await.unwrap();
-            let mut event = Transaction::new(
-                TransactionType::TopUp,
-                buyer.clone(),
-                5,
-                credits(5).cents(),
-                db::now(),
-            );
-            event.external_id = Some("evt_1".into());
-            let entry = Entry {
-                from: Account::Cash,
-                to: Account::Buyer(buyer.clone()),
-                amount: credits(5).cents(),
-            };
-            ledger::append(&mut write, event, &[entry]).await?;
-            write.commit().await
+            store
+                .db
+                .write(async |write| {
+                    let mut event = Transaction::new(
+                        TransactionType::TopUp,
+                        buyer.clone(),
+                        5,
+                        credits(5).cents(),
+                        db::now(),
+                    );
+                    event.external_id = Some("evt_1".into());
+                    let entry = Entry {
+                        from: Account::Cash,
+                        to: Account::Buyer(buyer.clone()),
+                        amount: credits(5).cents(),
+                    };
+                    ledger::append(write, event, &[entry]).await?;
+                    Ok(())
+                })
+                .await
         };
         top_up().await.unwrap();
         assert!(
@@ -159,21 +169,22 @@ async fn bookings_are_guarded() {
             "{}",
             store.name
         );
-        let mut write = store.db.write().await.unwrap();
-        let taking = Transaction::new(
-            TransactionType::Adjustment,
-            buyer.clone(),
-            -1,
-            credits(1).cents(),
-            db::now(),
-        );
-        let entry = Entry {
-            from: Account::Buyer(buyer.clone()),
-            to: Account::Cash,
-            amount: credits(1).cents(),
-        };
-        assert!(ledger::append(&mut write, taking, &[entry]).await.is_err());
-        drop(write);
+        roll_back(&store.db, async |write| {
+            let taking = Transaction::new(
+                TransactionType::Adjustment,
+                buyer.clone(),
+                -1,
+                credits(1).cents(),
+                db::now(),
+            );
+            let entry = Entry {
+                from: Account::Buyer(buyer.clone()),
+                to: Account::Cash,
+                amount: credits(1).cents(),
+            };
+            assert!(ledger::append(write, taking, &[entry]).await.is_err());
+        })
+        .await;
         let teller = Teller::open(&store.db).await.unwrap();
         assert_eq!(
             teller.standing(&buyer).await.unwrap(),
@@ -188,13 +199,14 @@ async fn bookings_are_guarded() {
 async fn the_store_refuses_negative_balances() {
     for store in stores().await {
         let market = market(&store.db, 3).await;
-        let mut write = store.db.write().await.unwrap();
-        let sql = "UPDATE accounts SET balance_cents = balance_cents - 151 WHERE kind = 'buyer' AND company_id = $1";
-        let refused = sqlx::query(sql)
-            .bind(market.buyer.as_str())
-            .execute(&mut *write)
-            .await;
-        assert!(refused.is_err(), "{}", store.name);
+        roll_back(&store.db, async |write| {
+            let sql = "UPDATE accounts SET balance_cents = balance_cents - 151 WHERE kind = 'buyer' AND company_id = $1";
+            let refused = sqlx::query(sql)
+                .bind(market.buyer.as_str())
+                .execute(&mut **write)
+                .await;
+            assert!(refused.is_err(), "{}", store.name);
+        }).await;
     }
 }
 
@@ -214,9 +226,14 @@ async fn tampering_is_found() {
             let teller = Teller::open(&store.db).await.unwrap();
             market.charge(&teller, 4).await;
             assert!(reconcile(&store.db, db::now()).await.unwrap().is_balanced());
-            let mut write = store.db.write().await.unwrap();
-            sqlx::query(sql).execute(&mut *write).await.unwrap();
-            write.commit().await.unwrap();
+            store
+                .db
+                .write(async |write| -> Result<_, StoreError> {
+                    sqlx::query(sql).execute(&mut **write).await.unwrap();
+                    Ok(())
+                })
+                .await
+                .unwrap();
             let found = reconcile(&store.db, db::now()).await.unwrap();
             assert!(!found.findings.is_empty(), "{}: {sql}", store.name);
         }
@@ -250,22 +267,27 @@ async fn refunds_and_charges_take_turns() {
                 let (db, charges, name) = (store.db.clone(), charges.to_vec(), store.name);
                 tokio::spawn(async move {
                     for charge in &charges {
-                        let mut write = db.write().await.unwrap();
-                        let refunded = refund(&mut write, charge, None, "test", None, db::now());
-                        refunded
-                            .await
-                            .unwrap_or_else(|error| panic!("{name}: {error}"));
-                        write.commit().await.unwrap();
+                        db.write(async |write| -> Result<_, StoreError> {
+                            let refunded = refund(write, charge, None, "test", None, db::now());
+                            refunded
+                                .await
+                                .unwrap_or_else(|error| panic!("{name}: {error}"));
+                            Ok(())
+                        })
+                        .await
+                        .unwrap();
                     }
                 })
             })
             .collect();
         for _ in 0..20 {
-            let mut write = store.db.write().await.unwrap();
-            maturity::mature(&mut write, &market.seller, db::now(), db::now())
+            store
+                .db
+                .write(async |write| {
+                    maturity::mature(write, &market.seller, db::now(), db::now()).await
+                })
                 .await
                 .unwrap();
-            write.commit().await.unwrap();
         }
         for task in refunding {
             task.await.unwrap();

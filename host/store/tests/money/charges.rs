@@ -203,19 +203,21 @@ async fn answers_are_kept_with_their_charge() {
             key: "k".into(),
         };
         let claim = async |at, until| {
-            let mut write = store.db.write().await.unwrap();
-            let claim = idempotency::claim(
-                &mut write,
-                scope(),
-                "f",
-                at,
-                until,
-                idempotency::COMPANY_BYTES_MAX,
-            )
-            .await
-            .unwrap();
-            write.commit().await.unwrap();
-            claim
+            store
+                .db
+                .write(async |write| {
+                    idempotency::claim(
+                        write,
+                        scope(),
+                        "f",
+                        at,
+                        until,
+                        idempotency::COMPANY_BYTES_MAX,
+                    )
+                    .await
+                })
+                .await
+                .unwrap()
         };
         let idempotency::Claim::Granted(lapsed) = claim(now, later(now, 1)).await else {
             panic!("granted")
@@ -334,10 +336,15 @@ async fn a_full_store_charges_nothing() {
     let teller = Teller::open(&store.db).await.unwrap();
     market.charge(&teller, 1).await;
     // Of this connection only: it ends with the store.
-    let mut write = store.db.write().await.unwrap();
-    let limit = "PRAGMA max_page_count = 80";
-    sqlx::query(limit).fetch_all(&mut *write).await.unwrap();
-    write.commit().await.unwrap();
+    store
+        .db
+        .write(async |write| -> Result<_, StoreError> {
+            let limit = "PRAGMA max_page_count = 80";
+            sqlx::query(limit).fetch_all(&mut **write).await?;
+            Ok(())
+        })
+        .await
+        .unwrap();
     let mut booked = 1;
     let mut failures = 0;
     while failures < 3 {

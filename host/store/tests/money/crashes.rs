@@ -6,7 +6,7 @@
 mod client;
 mod verdict;
 
-use crate::support::{Market, credits, later, market, open, postgres};
+use crate::support::{Market, credits, later, market, open, postgres, roll_back};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use souk_domain::ids::{CompanyId, ExecutionId, PayoutId, TopUpId, TransactionId};
@@ -127,19 +127,22 @@ async fn start(url: &str) -> (Db, Teller) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    let mut write = db.write().await.unwrap();
-    if db.is_shared() {
-        // Time passes.
-        for sql in [
-            "UPDATE holds SET expires_at = 1",
-            "UPDATE idempotency SET expires_at = 1 WHERE status IS NULL",
-        ] {
-            sqlx::query(sql).execute(&mut *write).await.unwrap();
+    db.write(async |write| -> Result<_, StoreError> {
+        if db.is_shared() {
+            // Time passes.
+            for sql in [
+                "UPDATE holds SET expires_at = 1",
+                "UPDATE idempotency SET expires_at = 1 WHERE status IS NULL",
+            ] {
+                sqlx::query(sql).execute(&mut **write).await.unwrap();
+            }
+        } else {
+            idempotency::release_all(write).await.unwrap();
         }
-    } else {
-        idempotency::release_all(&mut write).await.unwrap();
-    }
-    write.commit().await.unwrap();
+        Ok(())
+    })
+    .await
+    .unwrap();
     let teller = Teller::open(&db).await.unwrap();
     let begun = Instant::now();
     while teller.held_in_all().await.unwrap() > 0 {
@@ -305,11 +308,9 @@ async fn found(db: &Db) -> Setting {
         sealed_destination: vec![1],
         last4: "1234".into(),
     };
-    let mut write = db.write().await.unwrap();
-    payouts::set_method(&mut write, &one.seller, &method, db::now())
+    db.write(async |write| payouts::set_method(write, &one.seller, &method, db::now()).await)
         .await
         .unwrap();
-    write.commit().await.unwrap();
     let buyers = (0..BUYERS).map(|_| Market {
         buyer: CompanyId::generate(),
         seller: one.seller.clone(),

@@ -8,7 +8,7 @@ use souk_domain::products::Product;
 use souk_store::executions::Billing;
 use souk_store::reconciliation::reconcile;
 use souk_store::teller::{HoldError, HoldRequest, PostError, Receipt, Teller};
-use souk_store::{Fields, db};
+use souk_store::{Fields, StoreError, db};
 use std::collections::HashSet;
 use std::io::BufRead;
 use std::process::{Command, Stdio};
@@ -179,16 +179,17 @@ async fn cut_connections_lose_and_double_nothing() {
     let admin = open(&store.url).await;
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let Ok(mut write) = admin.write().await else {
-            continue;
-        };
-        sqlx::query(
-            "SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < 0.5",
-        )
-        .execute(&mut *write)
-        .await
-        .ok();
+        let cut = admin.write(async |write| -> Result<_, StoreError> {
+            sqlx::query(
+                "SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_stat_activity
+                 WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < 0.5",
+            )
+            .execute(&mut **write)
+            .await?;
+            Ok(())
+        });
+        // Its own connection may be among them.
+        cut.await.ok();
     }
     stop.store(true, Ordering::SeqCst);
     let (mut booked, mut refused, mut unknown) = (HashSet::new(), HashSet::new(), HashSet::new());

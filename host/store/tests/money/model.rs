@@ -15,7 +15,7 @@ use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError
 use souk_store::refunds::{RefundError, refund};
 use souk_store::teller::{Hold, IdempotencyEntry, PostError, Receipt, Standing, Teller};
 use souk_store::top_ups::{self, NewTopUp};
-use souk_store::{Db, Fields, db, maturity, payment_events};
+use souk_store::{Db, Fields, StoreError, db, maturity, payment_events};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -225,11 +225,9 @@ impl World {
             sealed_destination: vec![1],
             last4: "1234".into(),
         };
-        let mut write = db.write().await.unwrap();
-        payouts::set_method(&mut write, &one.seller, &method, db::now())
+        db.write(async |write| payouts::set_method(write, &one.seller, &method, db::now()).await)
             .await
             .unwrap();
-        write.commit().await.unwrap();
         let buyers = (0..BUYERS).map(|_| Market {
             buyer: CompanyId::generate(),
             seller: one.seller.clone(),
@@ -275,9 +273,11 @@ impl World {
             Step::FailTopUp { top_up } if !self.top_ups.is_empty() => {
                 let index = top_up % self.top_ups.len();
                 let bought = &mut self.top_ups[index];
-                let mut write = self.db.write().await.unwrap();
-                let failed = top_ups::fail(&mut write, &bought.id, "test").await.unwrap();
-                write.commit().await.unwrap();
+                let failed = self
+                    .db
+                    .write(async |write| top_ups::fail(write, &bought.id, "test").await)
+                    .await
+                    .unwrap();
                 assert_eq!(failed, !bought.is_settled && !bought.is_failed);
                 bought.is_failed |= failed;
             }
@@ -352,9 +352,10 @@ impl World {
             key: &self.buyers[buyer].key,
             idempotency_key: None,
         };
-        let mut write = self.db.write().await.unwrap();
-        top_ups::insert(&mut write, &new, db::now()).await.unwrap();
-        write.commit().await.unwrap();
+        self.db
+            .write(async |write| top_ups::insert(write, &new, db::now()).await)
+            .await
+            .unwrap();
         self.top_ups.push(Bought {
             id,
             buyer,
@@ -368,19 +369,25 @@ impl World {
     async fn settle(&mut self, index: usize, event: usize) {
         let bought = &mut self.top_ups[index];
         let name = format!("evt_{index}_{event}");
-        let mut write = self.db.write().await.unwrap();
-        let is_new =
-            payment_events::note(&mut write, "stripe", &name, "paid", &bought.id, db::now())
-                .await
-                .unwrap();
-        assert_eq!(is_new, !bought.events[event]);
+        let (is_new, settled) = self
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                let is_new =
+                    payment_events::note(write, "stripe", &name, "paid", &bought.id, db::now())
+                        .await
+                        .unwrap();
+                assert_eq!(is_new, !bought.events[event]);
+                let settled = match is_new {
+                    true => top_ups::settle(write, &bought.id, &name, None, db::now()).await?,
+                    false => None,
+                };
+                Ok((is_new, settled))
+            })
+            .await
+            .unwrap();
         if !is_new {
             return;
         }
-        let settled = top_ups::settle(&mut write, &bought.id, &name, None, db::now())
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
         bought.events[event] = true;
         assert_eq!(settled.is_some(), !bought.is_settled);
         if settled.is_some() {
@@ -410,18 +417,21 @@ impl World {
             route: "/runs",
             key: format!("k{key}"),
         };
-        let mut write = self.db.write().await.unwrap();
-        let claim = idempotency::claim(
-            &mut write,
-            scope,
-            fingerprint,
-            at,
-            later(at, 60),
-            idempotency::COMPANY_BYTES_MAX,
-        )
-        .await
-        .unwrap();
-        write.commit().await.unwrap();
+        let claim = self
+            .db
+            .write(async |write| {
+                idempotency::claim(
+                    write,
+                    scope,
+                    fingerprint,
+                    at,
+                    later(at, 60),
+                    idempotency::COMPANY_BYTES_MAX,
+                )
+                .await
+            })
+            .await
+            .unwrap();
         match (used, claim) {
             (Some(Used::Claimed { .. }), Claim::Granted(ticket)) if late => Some(ticket),
             (None, Claim::Granted(ticket)) => Some(ticket),
@@ -500,9 +510,10 @@ impl World {
     /// What a host does with its claim when the request fails.
     async fn give_up(&mut self, ticket: Option<Ticket>) {
         let Some(ticket) = ticket else { return };
-        let mut write = self.db.write().await.unwrap();
-        idempotency::release(&mut write, &ticket).await.unwrap();
-        write.commit().await.unwrap();
+        self.db
+            .write(async |write| idempotency::release(write, &ticket).await)
+            .await
+            .unwrap();
         self.keys.retain(
             |_, used| !matches!(used, Used::Claimed { ticket: holder, .. } if *holder == ticket.id),
         );
@@ -622,13 +633,17 @@ impl World {
         }
         open.is_expired = true;
         self.standings[open.buyer].held -= open.amount;
-        let mut write = self.db.write().await.unwrap();
-        sqlx::query("UPDATE holds SET expires_at = 1 WHERE id = $1")
-            .bind(open.run.id.as_str())
-            .execute(&mut *write)
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                sqlx::query("UPDATE holds SET expires_at = 1 WHERE id = $1")
+                    .bind(open.run.id.as_str())
+                    .execute(&mut **write)
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
         self.sweep().await;
     }
 
@@ -651,19 +666,12 @@ impl World {
         let charge = &mut self.charges[index];
         let share = charge.amount * 40;
         let cover = self.pots.pending + self.pots.payable;
-        let mut write = self.db.write().await.unwrap();
-        match refund(
-            &mut write,
-            &charge.transaction,
-            seller.as_ref(),
-            "test",
-            None,
-            db::now(),
-        )
-        .await
-        {
+        let refunded = self.db.write(async |write| {
+            let (charge, seller) = (&charge.transaction, seller.as_ref());
+            refund(write, charge, seller, "test", None, db::now()).await
+        });
+        match refunded.await {
             Ok(_) => {
-                write.commit().await.unwrap();
                 assert!(!charge.is_refunded && (seller.is_none() || cover >= share));
                 charge.is_refunded = true;
                 self.standings[charge.buyer].posted += charge.amount;
@@ -696,11 +704,13 @@ impl World {
             .map(|charge| charge.amount * 40)
             .sum();
         let expected = (self.pots.pending - recent).max(0);
-        let mut write = self.db.write().await.unwrap();
-        let matured = maturity::mature(&mut write, &self.buyers[0].seller, before, db::now())
+        let matured = self
+            .db
+            .write(async |write| {
+                maturity::mature(write, &self.buyers[0].seller, before, db::now()).await
+            })
             .await
             .unwrap();
-        write.commit().await.unwrap();
         assert_eq!(
             matured.map_or(0, |transaction| transaction.amount.get()),
             expected
@@ -710,22 +720,24 @@ impl World {
     }
 
     async fn request_payout(&mut self, amount: Option<i64>) {
-        let mut write = self.db.write().await.unwrap();
         let market = &self.buyers[0];
-        let asked = payouts::request(
-            &mut write,
-            &market.seller,
-            amount.map(UsdCents::new),
-            UsdCents::new(MINIMUM),
-            &market.key,
-            db::now(),
-        );
+        let asked = self.db.write(async |write| {
+            let (asked, minimum) = (amount.map(UsdCents::new), UsdCents::new(MINIMUM));
+            payouts::request(
+                write,
+                &market.seller,
+                asked,
+                minimum,
+                &market.key,
+                db::now(),
+            )
+            .await
+        });
         let asked = asked.await;
         let amount = amount.unwrap_or(self.pots.payable);
         let is_enough = amount >= MINIMUM && amount <= self.pots.payable;
         match asked {
             Ok(payout) => {
-                write.commit().await.unwrap();
                 assert!(is_enough && payout.amount.get() == amount);
                 self.pots.payable -= amount;
                 self.pots.in_payout += amount;
@@ -746,11 +758,12 @@ impl World {
             PayoutStatus::Processing => matches!(to, PayoutStatus::Paid | PayoutStatus::Failed),
             _ => false,
         };
-        let mut write = self.db.write().await.unwrap();
         let key = &self.buyers[0].key;
-        match payouts::advance(&mut write, id, to, None, None, key, db::now()).await {
+        let advanced = self
+            .db
+            .write(async |write| payouts::advance(write, id, to, None, None, key, db::now()).await);
+        match advanced.await {
             Ok(_) => {
-                write.commit().await.unwrap();
                 assert!(may);
                 *status = to;
                 match to {
@@ -776,19 +789,23 @@ impl World {
         }
         self.db.close().await;
         self.db = open(&self.url).await;
-        let mut write = self.db.write().await.unwrap();
-        if self.db.is_shared() {
-            // Time passes.
-            for sql in [
-                "UPDATE holds SET expires_at = 1",
-                "UPDATE idempotency SET expires_at = 1 WHERE status IS NULL",
-            ] {
-                sqlx::query(sql).execute(&mut *write).await.unwrap();
-            }
-        } else {
-            idempotency::release_all(&mut write).await.unwrap();
-        }
-        write.commit().await.unwrap();
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                if self.db.is_shared() {
+                    // Time passes.
+                    for sql in [
+                        "UPDATE holds SET expires_at = 1",
+                        "UPDATE idempotency SET expires_at = 1 WHERE status IS NULL",
+                    ] {
+                        sqlx::query(sql).execute(&mut **write).await.unwrap();
+                    }
+                } else {
+                    idempotency::release_all(write).await.unwrap();
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
         self.keys
             .retain(|_, used| matches!(used, Used::Answered { .. }));
         self.standings

@@ -1,11 +1,11 @@
 //! Money that comes in and goes out, on both backends: whatever races, it is booked once.
 
-use crate::support::{assert_settled, credits, market, stores};
+use crate::support::{assert_settled, credits, market, roll_back, stores};
 use futures_util::future::join_all;
 use souk_domain::ids::{KeyId, TopUpId};
 use souk_domain::money::UsdCents;
 use souk_store::ledger::{self, Account};
-use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
+use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus};
 use souk_store::teller::{Standing, Teller};
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::{StoreError, db, maturity, payment_events, statements};
@@ -27,19 +27,26 @@ async fn a_top_up_is_credited_once() {
             key: &market.key,
             idempotency_key: None,
         };
-        let mut write = store.db.write().await.unwrap();
-        top_ups::insert(&mut write, &new, db::now()).await.unwrap();
-        write.commit().await.unwrap();
+        store
+            .db
+            .write(async |write| top_ups::insert(write, &new, db::now()).await)
+            .await
+            .unwrap();
         // Three deliveries of each of four events.
         let tell = async |event: usize| {
-            let mut write = store.db.write().await.unwrap();
-            let event = format!("evt_{event}");
-            if !payment_events::note(&mut write, "stripe", &event, "paid", &id, db::now()).await? {
-                return Ok(false);
-            }
-            let settled = top_ups::settle(&mut write, &id, &event, None, db::now()).await?;
-            write.commit().await?;
-            Ok::<_, StoreError>(settled.is_some())
+            store
+                .db
+                .write(async |write| -> Result<_, StoreError> {
+                    let event = format!("evt_{event}");
+                    if !payment_events::note(write, "stripe", &event, "paid", &id, db::now())
+                        .await?
+                    {
+                        return Ok(false);
+                    }
+                    let settled = top_ups::settle(write, &id, &event, None, db::now()).await?;
+                    Ok(settled.is_some())
+                })
+                .await
         };
         let told = join_all((0..12).map(|attempt| tell(attempt % 4))).await;
         let credited = told
@@ -63,31 +70,36 @@ async fn payable_money_is_paid_out_once() {
         let teller = Teller::open(&store.db).await.unwrap();
         market.charge(&teller, 100).await;
         teller.flush().await;
-        let mut write = store.db.write().await.unwrap();
-        let later = crate::support::later(db::now(), 1);
-        maturity::mature(&mut write, &market.seller, later, db::now())
+        store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                let later = crate::support::later(db::now(), 1);
+                maturity::mature(write, &market.seller, later, db::now())
+                    .await
+                    .unwrap();
+                let method = Method {
+                    kind: "bank_account".into(),
+                    account_holder: "S".into(),
+                    sealed_destination: vec![1, 2, 3],
+                    last4: "1234".into(),
+                };
+                payouts::set_method(write, &market.seller, &method, db::now())
+                    .await
+                    .unwrap();
+                Ok(())
+            })
             .await
             .unwrap();
-        let method = Method {
-            kind: "bank_account".into(),
-            account_holder: "S".into(),
-            sealed_destination: vec![1, 2, 3],
-            last4: "1234".into(),
-        };
-        payouts::set_method(&mut write, &market.seller, &method, db::now())
-            .await
-            .unwrap();
-        write.commit().await.unwrap();
 
         let key = KeyId::generate();
         let ask = async || {
-            let mut write = store.db.write().await?;
-            let (amount, minimum) = (Some(UsdCents::new(1_500)), UsdCents::new(1_000));
-            let payout =
-                payouts::request(&mut write, &market.seller, amount, minimum, &key, db::now())
-                    .await?;
-            write.commit().await?;
-            Ok::<_, RequestError>(payout)
+            store
+                .db
+                .write(async |write| {
+                    let (amount, minimum) = (Some(UsdCents::new(1_500)), UsdCents::new(1_000));
+                    payouts::request(write, &market.seller, amount, minimum, &key, db::now()).await
+                })
+                .await
         };
         let asked = join_all((0..5).map(|_| ask())).await;
         // 40 dollars hold 15 twice.
@@ -95,18 +107,21 @@ async fn payable_money_is_paid_out_once() {
         assert_eq!(made.len(), 2, "{}", store.name);
 
         let end = async |status: PayoutStatus| {
-            let mut write = store.db.write().await?;
-            let ended = payouts::advance(
-                &mut write,
-                &made[0].id,
-                status,
-                Some("transfer"),
-                None,
-                &key,
-                db::now(),
-            )
-            .await?;
-            write.commit().await?;
+            let ended = store
+                .db
+                .write(async |write| {
+                    payouts::advance(
+                        write,
+                        &made[0].id,
+                        status,
+                        Some("transfer"),
+                        None,
+                        &key,
+                        db::now(),
+                    )
+                    .await
+                })
+                .await?;
             Ok::<_, AdvanceError>(ended)
         };
         let ends = [
@@ -153,18 +168,19 @@ async fn the_books_survive_their_migration() {
         let teller = Teller::open(&store.db).await.unwrap();
         let charge = market.charge(&teller, 4).await.transaction.unwrap();
         teller.flush().await;
-        let mut write = store.db.write().await.unwrap();
-        let undo = "DROP TABLE top_ups; DROP TABLE payment_events; DROP TABLE payout_methods; DROP TABLE payouts";
-        (&mut *write).execute(sqlx::raw_sql(undo)).await.unwrap();
-        let migration = include_str!("../../migrations/0008_payments.sql");
-        (&mut *write)
-            .execute(sqlx::raw_sql(migration))
-            .await
-            .unwrap();
-        // What later migrations add to these tables.
-        let later = "ALTER TABLE accounts ADD COLUMN low_credits BIGINT";
-        (&mut *write).execute(later).await.unwrap();
-        write.commit().await.unwrap();
+        store.db.write(async |write| -> Result<_, StoreError> {
+            let undo = "DROP TABLE top_ups; DROP TABLE payment_events; DROP TABLE payout_methods; DROP TABLE payouts";
+            (&mut **write).execute(sqlx::raw_sql(undo)).await.unwrap();
+            let migration = include_str!("../../migrations/0008_payments.sql");
+            (&mut **write)
+                .execute(sqlx::raw_sql(migration))
+                .await
+                .unwrap();
+            // What later migrations add to these tables.
+            let later = "ALTER TABLE accounts ADD COLUMN low_credits BIGINT";
+            (&mut **write).execute(later).await.unwrap();
+            Ok(())
+        }).await.unwrap();
         let mut read = store.db.read().await.unwrap();
         let buyer = Account::Buyer(market.buyer.clone());
         assert_eq!(
@@ -181,10 +197,12 @@ async fn the_books_survive_their_migration() {
         );
         drop(read);
         market.charge(&teller, 6).await;
-        let mut write = store.db.write().await.unwrap();
-        let overdraw = "UPDATE accounts SET balance_cents = balance_cents - 1 WHERE kind = 'buyer'";
-        assert!((&mut *write).execute(overdraw).await.is_err());
-        drop(write);
+        roll_back(&store.db, async |write| {
+            let overdraw =
+                "UPDATE accounts SET balance_cents = balance_cents - 1 WHERE kind = 'buyer'";
+            assert!((&mut **write).execute(overdraw).await.is_err());
+        })
+        .await;
         assert_settled(&store.db, &teller).await;
     }
 }

@@ -24,18 +24,21 @@ async fn two_hosts_run_a_retried_request_once() {
         let claim = |db: Db, fingerprint: &'static str| {
             let scope = scope();
             async move {
-                let mut write = db.write().await?;
-                let until = db::now().after(Duration::from_secs(60));
-                let claim = idempotency::claim(
-                    &mut write,
-                    scope,
-                    fingerprint,
-                    db::now(),
-                    until,
-                    idempotency::COMPANY_BYTES_MAX,
-                );
-                let claim = claim.await?;
-                write.commit().await?;
+                let claim = db
+                    .write(async |write| -> Result<_, StoreError> {
+                        let until = db::now().after(Duration::from_secs(60));
+                        let claim = idempotency::claim(
+                            write,
+                            scope,
+                            fingerprint,
+                            db::now(),
+                            until,
+                            idempotency::COMPANY_BYTES_MAX,
+                        );
+                        let claim = claim.await?;
+                        Ok(claim)
+                    })
+                    .await?;
                 Ok::<_, StoreError>(claim)
             }
         };
@@ -92,18 +95,23 @@ async fn an_expired_run_leaves_no_answer() {
             route: "/runs",
             key: "k".into(),
         };
-        let mut write = store.db.write().await.unwrap();
-        let until = db::now().after(Duration::from_secs(60));
-        let claim = idempotency::claim(
-            &mut write,
-            scope,
-            "f",
-            db::now(),
-            until,
-            idempotency::COMPANY_BYTES_MAX,
-        )
-        .await;
-        write.commit().await.unwrap();
+        let claim = store
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                let until = db::now().after(Duration::from_secs(60));
+                let claim = idempotency::claim(
+                    write,
+                    scope,
+                    "f",
+                    db::now(),
+                    until,
+                    idempotency::COMPANY_BYTES_MAX,
+                )
+                .await;
+                Ok(claim)
+            })
+            .await
+            .unwrap();
         claim.unwrap()
     };
     let Claim::Granted(ticket) = claim().await else {
@@ -111,12 +119,17 @@ async fn an_expired_run_leaves_no_answer() {
     };
     let run = market.run(Billing::Charged);
     let hold = market.hold(&teller, 3, &run).await.unwrap();
-    let mut write = store.db.write().await.unwrap();
-    sqlx::query("UPDATE holds SET expires_at = 1")
-        .execute(&mut *write)
+    store
+        .db
+        .write(async |write| -> Result<_, StoreError> {
+            sqlx::query("UPDATE holds SET expires_at = 1")
+                .execute(&mut **write)
+                .await
+                .unwrap();
+            Ok(())
+        })
         .await
         .unwrap();
-    write.commit().await.unwrap();
     while teller.standing(&market.buyer).await.unwrap().held > 0 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -131,9 +144,11 @@ async fn an_expired_run_leaves_no_answer() {
     };
     let refused = teller.post(hold, receipt).await.unwrap_err();
     assert!(matches!(refused, PostError::Expired), "{refused}");
-    let mut write = store.db.write().await.unwrap();
-    idempotency::release(&mut write, &ticket).await.unwrap();
-    write.commit().await.unwrap();
+    store
+        .db
+        .write(async |write| idempotency::release(write, &ticket).await)
+        .await
+        .unwrap();
     let again = claim().await;
     assert!(matches!(again, Claim::Granted(_)), "{again:?}");
     assert_settled(&store.db, &teller).await;

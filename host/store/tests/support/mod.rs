@@ -14,7 +14,7 @@ use souk_store::companies::NewCompany;
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::founding::{Founded, Founding, found};
 use souk_store::teller::{Hold, HoldError, HoldRequest, Posted, Receipt, Teller};
-use souk_store::{Db, OpenOptions, db, ledger};
+use souk_store::{Db, OpenOptions, StoreError, Write, db, ledger};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -229,7 +229,6 @@ fn wait_for(server: &mut Child, port: u16) {
 
 /// A company with a user and a key.
 pub async fn company(db: &Db, handle: &str) -> Founded {
-    let mut write = db.write().await.unwrap();
     let founding = Founding {
         company: NewCompany {
             handle,
@@ -242,9 +241,31 @@ pub async fn company(db: &Db, handle: &str) -> Founded {
         role: Role::Admin,
         rate_limit: 1_000,
     };
-    let founded = found(&mut write, &founding, db::now()).await.unwrap();
-    write.commit().await.unwrap();
-    founded
+    db.write(async |write| found(write, &founding, db::now()).await)
+        .await
+        .unwrap()
+}
+
+/// What a transaction was looked at for that is not to be committed.
+pub enum Undone<T> {
+    Done(T),
+    Store(StoreError),
+}
+
+impl<T> From<StoreError> for Undone<T> {
+    fn from(error: StoreError) -> Undone<T> {
+        Undone::Store(error)
+    }
+}
+
+/// Does `work` in a transaction that is rolled back.
+pub async fn roll_back<T>(db: &Db, work: impl AsyncFnOnce(&mut Write) -> T) -> T {
+    let undone = db.write(async |write| Err::<(), _>(Undone::Done(work(write).await)));
+    match undone.await {
+        Err(Undone::Done(done)) => done,
+        Err(Undone::Store(error)) => panic!("{error}"),
+        Ok(()) => unreachable!("it fails"),
+    }
 }
 
 pub fn credits(amount: i64) -> Credits {
@@ -252,18 +273,11 @@ pub fn credits(amount: i64) -> Credits {
 }
 
 pub async fn grant(db: &Db, company: &CompanyId, amount: i64) {
-    let mut write = db.write().await.unwrap();
-    ledger::grant(
-        &mut write,
-        company,
-        credits(amount),
-        "test",
-        None,
-        db::now(),
-    )
+    db.write(async |write| {
+        ledger::grant(write, company, credits(amount), "test", None, db::now()).await
+    })
     .await
     .unwrap();
-    write.commit().await.unwrap();
 }
 
 /// A buyer with credits, a seller, and something that the seller sells.

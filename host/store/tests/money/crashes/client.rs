@@ -42,13 +42,12 @@ impl Client {
         let id = run.id.clone();
         let mut idempotency = None;
         if self.random.random_bool(0.4) {
-            let mut write = self.db.write().await?;
-            let Claim::Granted(ticket) = claim(&mut write, market, &id).await? else {
+            let claimed = self.db.write(async |write| claim(write, market, &id).await);
+            let Claim::Granted(ticket) = claimed.await? else {
                 panic!("a new key is granted")
             };
-            write.commit().await?;
             idempotency = Some(IdempotencyEntry {
-                ticket: ticket.clone(),
+                ticket,
                 answer: Answer::of(200, None, format!("answer of {id}").as_bytes(), None),
                 expires_at: later(db::now(), 86_400),
             });
@@ -118,10 +117,12 @@ impl Client {
         let Some((id, transaction)) = chosen else {
             return Ok(());
         };
-        let mut write = self.db.write().await?;
-        match refund(&mut write, &transaction, None, "test", None, db::now()).await {
-            Ok(_) => write.commit().await?,
-            Err(RefundError::Refunded) => {}
+        let refunded = self
+            .db
+            .write(async |write| refund(write, &transaction, None, "test", None, db::now()).await);
+        match refunded.await {
+            Ok(_) | Err(RefundError::Refunded) => {}
+            Err(RefundError::Store(error)) => return Err(error),
             Err(error) => panic!("{error}"),
         }
         self.notes
@@ -161,9 +162,9 @@ impl Client {
                     key: &market.key,
                     idempotency_key: None,
                 };
-                let mut write = self.db.write().await?;
-                top_ups::insert(&mut write, &new, db::now()).await?;
-                write.commit().await?;
+                self.db
+                    .write(async |write| top_ups::insert(write, &new, db::now()).await)
+                    .await?;
                 let gain = Gain {
                     buyer,
                     amount,
@@ -174,11 +175,13 @@ impl Client {
             }
         };
         let event = format!("evt_{}_{id}", self.random.random_range(0..2));
-        let mut write = self.db.write().await?;
-        if payment_events::note(&mut write, "stripe", &event, "paid", &id, db::now()).await? {
-            top_ups::settle(&mut write, &id, &event, None, db::now()).await?;
-            write.commit().await?;
-        }
+        let noted = self.db.write(async |write| -> Result<_, StoreError> {
+            if payment_events::note(write, "stripe", &event, "paid", &id, db::now()).await? {
+                top_ups::settle(write, &id, &event, None, db::now()).await?;
+            }
+            Ok(())
+        });
+        noted.await?;
         self.notes
             .lock()
             .unwrap()
@@ -196,17 +199,20 @@ impl Client {
             fate: Fate::UnderWay,
         };
         let reason = format!("grant {}", TransactionId::generate_at(db::now()));
-        let mut write = self.db.write().await?;
-        let buyer = &self.setting.buyers[gain.buyer].buyer;
-        let amount = credits(gain.amount);
-        // Noted before it is sent, like everything else.
-        self.notes
-            .lock()
-            .unwrap()
-            .grants
-            .insert(reason.clone(), gain);
-        ledger::grant(&mut write, buyer, amount, &reason, None, db::now()).await?;
-        write.commit().await?;
+        self.db
+            .write(async |write| -> Result<_, StoreError> {
+                let buyer = &self.setting.buyers[gain.buyer].buyer;
+                let amount = credits(gain.amount);
+                // Noted before it is sent, like everything else.
+                self.notes
+                    .lock()
+                    .unwrap()
+                    .grants
+                    .insert(reason.clone(), gain);
+                ledger::grant(write, buyer, amount, &reason, None, db::now()).await?;
+                Ok(())
+            })
+            .await?;
         self.notes
             .lock()
             .unwrap()
@@ -218,29 +224,32 @@ impl Client {
     }
 
     async fn mature(&mut self) -> Result<(), StoreError> {
-        let mut write = self.db.write().await?;
-        let before = db::now();
-        maturity::mature(&mut write, &self.setting.buyers[0].seller, before, before).await?;
-        write.commit().await
+        self.db
+            .write(async |write| {
+                let before = db::now();
+                maturity::mature(write, &self.setting.buyers[0].seller, before, before).await?;
+                Ok(())
+            })
+            .await
     }
 
     async fn request_payout(&mut self) -> Result<(), StoreError> {
         let market = &self.setting.buyers[0];
         let amount = Some(UsdCents::new(self.random.random_range(1..400)));
-        let mut write = self.db.write().await?;
-        let minimum = UsdCents::new(1);
-        match payouts::request(
-            &mut write,
-            &market.seller,
-            amount,
-            minimum,
-            &market.key,
-            db::now(),
-        )
-        .await
-        {
+        let asked = self.db.write(async |write| {
+            let minimum = UsdCents::new(1);
+            payouts::request(
+                write,
+                &market.seller,
+                amount,
+                minimum,
+                &market.key,
+                db::now(),
+            )
+            .await
+        });
+        match asked.await {
             Ok(payout) => {
-                write.commit().await?;
                 self.notes
                     .lock()
                     .unwrap()
@@ -249,6 +258,7 @@ impl Client {
                 Ok(())
             }
             Err(RequestError::TooLittle { .. }) => Ok(()),
+            Err(RequestError::Store(error)) => Err(error),
             Err(error) => panic!("{error}"),
         }
     }
@@ -271,13 +281,13 @@ impl Client {
         ];
         let to = to[self.random.random_range(0..3)];
         let key = &self.setting.buyers[0].key;
-        let mut write = self.db.write().await?;
-        let told = match payouts::advance(&mut write, &id, to, None, None, key, db::now()).await {
-            Ok(_) => {
-                write.commit().await?;
-                to
-            }
+        let advanced = self.db.write(async |write| {
+            payouts::advance(write, &id, to, None, None, key, db::now()).await
+        });
+        let told = match advanced.await {
+            Ok(_) => to,
             Err(AdvanceError::State(status)) => status,
+            Err(AdvanceError::Store(error)) => return Err(error),
             Err(error) => panic!("{error}"),
         };
         let mut notes = self.notes.lock().unwrap();

@@ -64,11 +64,9 @@ pub(super) async fn verify(db: &Db, teller: &Teller, setting: &Setting, notes: &
             "{id} was refunded by nobody"
         );
         if charge.is_keyed {
-            let mut write = db.write().await.unwrap();
-            match claim(&mut write, &setting.buyers[charge.buyer], id)
-                .await
-                .unwrap()
-            {
+            let buyer = &setting.buyers[charge.buyer];
+            let claimed = roll_back(db, async |write| claim(write, buyer, id).await);
+            match claimed.await.unwrap() {
                 Claim::Done(answer) => {
                     assert!(booked, "an answer without its charge: {id}");
                     assert_eq!(answer.body, Some(format!("answer of {id}")));

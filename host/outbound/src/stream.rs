@@ -1,4 +1,4 @@
-//! One wire, plain or protected, read and written by polling: a session has one task for both.
+//! One wire, plain or protected.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
-pub(crate) enum Stream {
+pub enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }

@@ -1,10 +1,10 @@
-//! TLS at the host: how a certificate is checked is the data connection's `ssl_mode`, never the
-//! connector's choice.
+//! TLS towards others: how a certificate is checked, and by which authorities.
 
 use std::sync::{Arc, OnceLock};
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    WantsVerifier,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -15,50 +15,67 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::WireError;
-use crate::{source::TlsMode, v1::WireFault};
+use crate::{Error, ErrorKind};
 
-/// Whom a wire trusts, made once for all sessions of a data connection.
+/// How a wire is protected; the names are libpq's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TlsMode {
+    Disable,
+    /// Encrypted, the certificate is not looked at.
+    Require,
+    /// The chain must lead to a trusted authority; the name is not looked at.
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Whom a wire trusts. Made once for all wires of one purpose, which resume each other's sessions.
 #[derive(Clone)]
-pub(crate) struct Trust(Arc<ClientConfig>);
+pub struct Trust(Arc<ClientConfig>);
 
 impl Trust {
     /// `None` for a wire that is not to be protected. `Err` says what is wrong with the CA.
     pub fn new(mode: TlsMode, ca_pem: Option<&str>) -> Result<Option<Trust>, String> {
-        let provider = provider();
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let config = match mode {
+        let verifier: Arc<dyn ServerCertVerifier> = match mode {
             TlsMode::Disable => return Ok(None),
-            TlsMode::Require => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate { provider }))
-                .with_no_client_auth(),
+            TlsMode::VerifyFull => return Trust::verified(ca_pem).map(Some),
+            TlsMode::Require => Arc::new(AnyCertificate {
+                provider: provider(),
+            }),
             TlsMode::VerifyCa => {
-                let chain = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider)
-                    .build()
-                    .map_err(|error| error.to_string())?;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(AnyName { chain }))
-                    .with_no_client_auth()
+                let chain = WebPkiServerVerifier::builder_with_provider(roots(ca_pem)?, provider());
+                let chain = chain.build().map_err(|error| error.to_string())?;
+                Arc::new(AnyName { chain })
             }
-            TlsMode::VerifyFull => builder
-                .with_root_certificates(roots(ca_pem)?)
-                .with_no_client_auth(),
         };
+        let config = builder()?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
         Ok(Some(Trust(Arc::new(config))))
+    }
+
+    /// The chain must lead to an authority in `ca_pem`, without one to a public authority, and the name must be right.
+    pub fn verified(ca_pem: Option<&str>) -> Result<Trust, String> {
+        let config = builder()?
+            .with_root_certificates(roots(ca_pem)?)
+            .with_no_client_auth();
+        Ok(Trust(Arc::new(config)))
     }
 }
 
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
+    ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())
+}
+
 /// Shakes hands. The caller bounds the time.
-pub(crate) async fn protect(
+pub async fn protect(
     stream: TcpStream,
     trust: &Trust,
     host: &str,
-) -> Result<TlsStream<TcpStream>, WireError> {
-    let failed = |reason: String| WireError::new(WireFault::Tls, reason);
+) -> Result<TlsStream<TcpStream>, Error> {
+    let failed = |reason: String| Error::new(ErrorKind::Tls, reason);
     let bare = host
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
@@ -206,5 +223,44 @@ impl ServerCertVerifier for AnyName {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.chain.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Ca, Server};
+
+    /// Each mode asks for as much of a certificate as libpq does under its name.
+    #[tokio::test]
+    async fn modes_ask_for_what_they_say() {
+        let (ca, other) = (Ca::new(), Ca::new());
+        let server = Server::start_tls("", &ca.leaf("localhost")).await;
+        for (mode, authority, host, accepted) in [
+            (TlsMode::Require, &other, "127.0.0.1", true),
+            (TlsMode::VerifyCa, &ca, "127.0.0.1", true),
+            (TlsMode::VerifyCa, &other, "localhost", false),
+            (TlsMode::VerifyFull, &ca, "localhost", true),
+            (TlsMode::VerifyFull, &ca, "127.0.0.1", false),
+            (TlsMode::VerifyFull, &other, "localhost", false),
+        ] {
+            let trust = Trust::new(mode, Some(&authority.pem())).unwrap().unwrap();
+            let stream = TcpStream::connect(server.address).await.unwrap();
+            let protected = protect(stream, &trust, host).await;
+            assert_eq!(protected.is_ok(), accepted, "{mode:?} {host}");
+        }
+        assert!(Trust::new(TlsMode::Disable, None).unwrap().is_none());
+    }
+
+    /// What is no certificate is refused when it is given, not when it is needed.
+    #[test]
+    fn authorities_are_read_at_once() {
+        for wrong in [
+            "",
+            "no PEM",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            assert!(Trust::verified(Some(wrong)).is_err(), "{wrong:?}");
+        }
     }
 }

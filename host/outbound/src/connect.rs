@@ -1,0 +1,239 @@
+//! Where HTTP may go and how it gets there, and what is read of an answer: what both clients have in common.
+
+use std::{
+    error::Error as _,
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Uri, response};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper_util::{client::legacy::connect, rt::TokioIo};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::timeout,
+};
+
+use crate::{Account, Dialer, EgressPolicy, Error, ErrorKind, Own, Stream, Trust, protect};
+
+/// Where requests may go, and whom the client believes.
+#[derive(Clone)]
+pub struct Reach<A = Own> {
+    /// Which addresses `https:` may lead to,
+    pub egress: EgressPolicy,
+    /// and which `http:`, whose bytes anybody on the way can read and change.
+    pub egress_plain: EgressPolicy,
+    /// `None`: `https:` is not spoken.
+    pub trust: Option<Trust>,
+    pub account: A,
+}
+
+/// What a client takes at most. What a single request takes is said with the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// From the look-up to the connection; TLS has as long again.
+    pub connect: Duration,
+    /// Of an answer. (It has at most a hundred headers: hyper reads no more.)
+    pub head_bytes: usize,
+    /// Connections kept to one host.
+    pub idle_per_host: usize,
+    /// Connections kept to all hosts.
+    pub idle_total: usize,
+    /// How long one is kept. `None`: as long as the client.
+    pub idle: Option<Duration>,
+}
+
+/// An answer, read as far as was allowed.
+#[derive(Debug)]
+pub struct Answer {
+    pub head: response::Parts,
+    /// An error when it was cut short or is longer than was asked for.
+    pub body: Result<Bytes, Error>,
+}
+
+/// Makes connections: judges, dials, protects.
+pub(crate) struct Connector<A>(Arc<Way<A>>);
+
+struct Way<A> {
+    reach: Reach<A>,
+    bounds: Bounds,
+    open: Arc<AtomicUsize>,
+}
+
+impl<A> Connector<A> {
+    pub fn new(reach: Reach<A>, bounds: Bounds) -> Connector<A> {
+        Connector(Arc::new(Way {
+            reach,
+            bounds,
+            open: Arc::default(),
+        }))
+    }
+
+    pub fn bounds(&self) -> &Bounds {
+        &self.0.bounds
+    }
+
+    /// Connections that are open, in use or not.
+    pub fn open(&self) -> usize {
+        self.0.open.load(Ordering::Relaxed)
+    }
+}
+
+impl<A> Clone for Connector<A> {
+    fn clone(&self) -> Connector<A> {
+        Connector(self.0.clone())
+    }
+}
+
+impl<A: Account> Connector<A> {
+    pub async fn connect(self, uri: Uri) -> Result<TokioIo<Connection<A::Place>>, Error> {
+        let Way {
+            reach,
+            bounds,
+            open,
+        } = &*self.0;
+        let unfit = |reason: &str| Error::new(ErrorKind::Unreachable, format!("{uri} {reason}"));
+        let (egress, trust, port) = match (uri.scheme_str(), &reach.trust) {
+            (Some("http"), _) => (&reach.egress_plain, None, 80),
+            (Some("https"), Some(trust)) => (&reach.egress, Some(trust), 443),
+            _ => return Err(unfit("has a scheme that is not spoken here")),
+        };
+        let host = uri.host().ok_or_else(|| unfit("names no host"))?;
+        let place = reach.account.take_socket()?;
+        let dialer = Dialer {
+            host: host.to_owned(),
+            port: uri.port_u16().unwrap_or(port),
+            egress: egress.clone(),
+            connect_timeout: bounds.connect,
+            account: reach.account.clone(),
+        };
+        let stream = dialer.dial().await?;
+        let stream = match trust {
+            None => Stream::Plain(stream),
+            Some(trust) => match timeout(bounds.connect, protect(stream, trust, host)).await {
+                Ok(stream) => Stream::Tls(Box::new(stream?)),
+                Err(_) => {
+                    let message = format!("{host} did not shake hands in time");
+                    return Err(Error::new(ErrorKind::Timeout, message));
+                }
+            },
+        };
+        Ok(TokioIo::new(Connection {
+            stream,
+            _place: place,
+            _open: Open::count(open),
+        }))
+    }
+}
+
+impl<A: Account> tower_service::Service<Uri> for Connector<A> {
+    type Response = TokioIo<Connection<A::Place>>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}
+
+/// A connection, with what it has taken.
+pub(crate) struct Connection<P> {
+    stream: Stream,
+    _place: P,
+    _open: Open,
+}
+
+/// Counts one connection as long as it lives.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn count(open: &Arc<AtomicUsize>) -> Open {
+        open.fetch_add(1, Ordering::Relaxed);
+        Open(open.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<P> connect::Connection for Connection<P> {
+    fn connected(&self) -> connect::Connected {
+        connect::Connected::new()
+    }
+}
+
+impl<P: Unpin> AsyncRead for Connection<P> {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
+    }
+}
+
+impl<P: Unpin> AsyncWrite for Connection<P> {
+    #[inline]
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
+    }
+
+    #[inline]
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    #[inline]
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+pub(crate) async fn read(body: Incoming, bytes_max: usize) -> Result<Bytes, Error> {
+    match Limited::new(body, bytes_max).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) => Err(match error.downcast_ref::<hyper::Error>() {
+            Some(error) => http_error(error),
+            None => Error::new(
+                ErrorKind::BadResponse,
+                format!("the response is longer than {bytes_max} bytes"),
+            ),
+        }),
+    }
+}
+
+pub(crate) fn http_error(error: &hyper::Error) -> Error {
+    let kind = if error.is_parse() || error.is_parse_too_large() {
+        ErrorKind::BadResponse
+    } else if error.is_timeout() {
+        ErrorKind::Timeout
+    } else {
+        ErrorKind::Reset
+    };
+    let source = error
+        .source()
+        .map(|cause| format!(": {cause}"))
+        .unwrap_or_default();
+    Error::new(kind, format!("{error}{source}"))
+}

@@ -1,0 +1,268 @@
+//! Looks up names and opens TCP connections, after asking the egress policy about every address that a name resolves to. The address that
+//! was checked is the one dialled.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use tokio::{
+    net::TcpStream,
+    sync::Semaphore,
+    time::{Instant, timeout, timeout_at},
+};
+
+use crate::{EgressPolicy, Error, ErrorKind};
+
+/// Addresses tried of one name: a name with more is not waiting for us to reach the last one.
+const ADDRESSES_MAX: usize = 8;
+/// A first address that does not answer must leave time for the second.
+const ATTEMPT_MIN: Duration = Duration::from_secs(2);
+
+/// Name look-ups at once on nobody's account. They block a thread each, some resolvers for half a minute.
+const LOOKUPS_MAX: usize = 16;
+
+static LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LOOKUPS_MAX)));
+
+/// On whose account a connection is made: what it uses is counted there, and may be refused.
+pub trait Account: Clone + Send + Sync + 'static {
+    /// A place for one socket; dropping it gives it back.
+    type Place: Send + Unpin + 'static;
+
+    /// A place for one more socket of a [`Client`](crate::Client). `Err` says how many there are.
+    fn take_socket(&self) -> Result<Self::Place, Error>;
+
+    /// As many names as this has permits are looked up at once.
+    fn lookups(&self) -> Arc<Semaphore>;
+}
+
+/// The host's own account. Whoever uses it bounds how much is under way at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own;
+
+impl Account for Own {
+    type Place = ();
+
+    fn take_socket(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn lookups(&self) -> Arc<Semaphore> {
+        LOOKUPS.clone()
+    }
+}
+
+/// How to reach one host.
+#[derive(Clone)]
+pub struct Dialer<A = Own> {
+    pub host: String,
+    pub port: u16,
+    pub egress: EgressPolicy,
+    /// From the look-up to the connection.
+    pub connect_timeout: Duration,
+    pub account: A,
+}
+
+impl<A: Account> Dialer<A> {
+    /// Connects to the first of the host's addresses that the policy allows and that answers.
+    pub async fn dial(&self) -> Result<TcpStream, Error> {
+        let deadline = Instant::now() + self.connect_timeout;
+        let addresses = timeout_at(
+            deadline,
+            resolve_and_check(&self.egress, &self.host, self.port, self.account.lookups()),
+        )
+        .await
+        .map_err(|_| unresolved(&self.host))??;
+        let mut last = None;
+        let count = addresses.len() as u32;
+        for (tried, address) in addresses.into_iter().enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let attempt = (left / (count - tried as u32)).max(ATTEMPT_MIN).min(left);
+            match timeout(attempt, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    // Requests are whole messages: waiting for more to send only adds latency.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = Some(connect_error(address, &error)),
+                Err(_) => {
+                    last = Some(Error::new(
+                        ErrorKind::Timeout,
+                        format!("{address} did not answer in time"),
+                    ))
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::Unreachable,
+                format!("{} has no address", self.host),
+            )
+        }))
+    }
+}
+
+/// The addresses of `host` that may be dialled. None: the reason is about the first one refused.
+async fn resolve_and_check(
+    egress: &EgressPolicy,
+    host: &str,
+    port: u16,
+    lookups: Arc<Semaphore>,
+) -> Result<Vec<SocketAddr>, Error> {
+    let addresses: Vec<SocketAddr> = match literal_ip(host) {
+        Some(ip) => vec![SocketAddr::new(ip, port)],
+        None => lookup(host, port, lookups).await?,
+    };
+    let mut allowed = Vec::with_capacity(addresses.len());
+    let mut refused = None;
+    for address in addresses {
+        // Dialled in the form in which it was judged.
+        let address = SocketAddr::new(address.ip().to_canonical(), port);
+        match egress.check(address) {
+            Ok(()) => allowed.push(address),
+            Err(reason) => refused = refused.or(Some(reason)),
+        }
+    }
+    match (allowed.is_empty(), refused) {
+        (false, _) => Ok(allowed),
+        (true, Some(reason)) => Err(Error::new(ErrorKind::EgressRefused, reason.to_string())),
+        (true, None) => Err(Error::new(
+            ErrorKind::Unreachable,
+            format!("{host} has no address"),
+        )),
+    }
+}
+
+/// Blocks a thread of the runtime until the resolver answers, also when nobody waits any more: so long its place
+/// is taken.
+async fn lookup(host: &str, port: u16, lookups: Arc<Semaphore>) -> Result<Vec<SocketAddr>, Error> {
+    let place = lookups.acquire_owned().await;
+    let name = host.to_owned();
+    let found = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let found = (name.as_str(), port).to_socket_addrs()?;
+        Ok::<_, io::Error>(found.take(ADDRESSES_MAX).collect())
+    });
+    let found = found
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)));
+    found.map_err(|error| {
+        Error::new(
+            ErrorKind::Unreachable,
+            format!("{host} cannot be resolved: {error}"),
+        )
+    })
+}
+
+/// Resolves a name and checks every address, without dialling: for refusing one when it is saved.
+pub async fn check_address(
+    egress: &EgressPolicy,
+    host: &str,
+    port: u16,
+    within: Duration,
+) -> Result<(), Error> {
+    let checked = resolve_and_check(egress, host, port, Own.lookups());
+    match timeout(within, checked).await {
+        Ok(checked) => checked.map(drop),
+        Err(_) => Err(unresolved(host)),
+    }
+}
+
+/// The address that a text stands for without asking anybody: a literal in any of the forms that resolvers read (`127.1`, `0x7f000001`), or
+/// a name of this host.
+pub fn written_address(host: &str) -> Option<IpAddr> {
+    if let Some(ip) = literal_ip(host) {
+        return Some(ip);
+    }
+    match url::Host::parse(host).ok()? {
+        url::Host::Ipv4(ip) => Some(ip.into()),
+        url::Host::Ipv6(ip) => Some(ip.into()),
+        url::Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            let local = name == "localhost" || name.ends_with(".localhost");
+            local.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
+        }
+    }
+}
+
+/// The host part of an address: a literal is not looked up.
+fn literal_ip(host: &str) -> Option<IpAddr> {
+    host.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host)
+        .parse()
+        .ok()
+}
+
+fn unresolved(host: &str) -> Error {
+    let message = format!("{host} was not resolved in time");
+    Error::new(ErrorKind::Timeout, message)
+}
+
+fn connect_error(address: SocketAddr, error: &io::Error) -> Error {
+    let fault = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorKind::Refused,
+        io::ErrorKind::TimedOut => ErrorKind::Timeout,
+        io::ErrorKind::ConnectionReset => ErrorKind::Reset,
+        _ => ErrorKind::Unreachable,
+    };
+    Error::new(fault, format!("{address}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However an address is written, it is known without asking anybody; a name of this machine is this machine.
+    #[test]
+    fn written_addresses_are_read() {
+        for (text, ip) in [
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.1", "127.0.0.1"),
+            ("0x7f000001", "127.0.0.1"),
+            ("2130706433", "127.0.0.1"),
+            ("[::1]", "::1"),
+            ("::ffff:10.0.0.1", "::ffff:10.0.0.1"),
+            ("localhost", "127.0.0.1"),
+            ("a.localhost.", "127.0.0.1"),
+        ] {
+            assert_eq!(written_address(text), Some(ip.parse().unwrap()), "{text}");
+        }
+        for name in ["example.com", "localhost.example.com", "", "a b"] {
+            assert_eq!(written_address(name), None, "{name}");
+        }
+    }
+
+    /// An address is judged before anything is sent there, and a name that leads nowhere is no address.
+    #[tokio::test]
+    async fn addresses_are_checked_without_dialling() {
+        let policy = EgressPolicy::public_only();
+        let check = |host: &'static str| check_address(&policy, host, 443, Duration::from_secs(30));
+        assert!(check("1.1.1.1").await.is_ok());
+        for host in ["10.0.0.1", "[::1]", "localhost"] {
+            let refused = check(host).await.unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::EgressRefused, "{host}");
+        }
+        let unknown = check("no-such-name.invalid").await.unwrap_err();
+        assert_eq!(unknown.kind, ErrorKind::Unreachable);
+    }
+
+    /// Nobody listens there, and it is said so at once.
+    #[tokio::test]
+    async fn refused_connections_are_told() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let dialer = Dialer {
+            host: "127.0.0.1".to_owned(),
+            port: address.port(),
+            egress: EgressPolicy::public_only().allow_socket(address),
+            connect_timeout: Duration::from_secs(30),
+            account: Own,
+        };
+        assert!(dialer.dial().await.unwrap().nodelay().unwrap());
+        drop(listener);
+        assert_eq!(dialer.dial().await.unwrap_err().kind, ErrorKind::Refused);
+    }
+}

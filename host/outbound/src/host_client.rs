@@ -1,0 +1,133 @@
+//! HTTP/1.1 to one host on behalf of one user, a session say, that sends thousands of requests a second. What [`Client`](crate::Client)
+//! does for any number of hosts and users (a key and a boxed future for each request, a task that waits for each connection to be free)
+//! would cost a tenth of an exchange here; a list of connections is enough.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::{
+    body::Incoming,
+    client::conn::http1::{self, SendRequest},
+};
+use parking_lot::Mutex;
+use tokio::time::timeout;
+
+use crate::{
+    Account, Answer, Bounds, Error, ErrorKind, Own, Reach,
+    connect::{Connector, http_error, read},
+};
+
+/// The connections of one user to one host.
+pub struct HostClient<A: Account = Own>(Arc<Kept<A>>);
+
+struct Kept<A> {
+    connector: Connector<A>,
+    /// Scheme, host and port.
+    host: Uri,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+impl<A: Account> HostClient<A> {
+    /// Of `host` nothing matters but scheme, host and port. There is one host, so that [`Bounds::idle_per_host`] bounds all that is kept;
+    /// it is kept as long as the client.
+    pub fn new(host: Uri, reach: Reach<A>, bounds: Bounds) -> HostClient<A> {
+        HostClient::over(host, Connector::new(reach, bounds))
+    }
+
+    /// A client alike that shares no connection with this one.
+    pub fn apart(&self) -> HostClient<A> {
+        HostClient::over(self.0.host.clone(), self.0.connector.clone())
+    }
+
+    fn over(host: Uri, connector: Connector<A>) -> HostClient<A> {
+        HostClient(Arc::new(Kept {
+            connector,
+            host,
+            idle: Mutex::default(),
+        }))
+    }
+
+    /// Sends a request, whose URI is a path and whose header names the host, and reads the answer. A request that was not written at all,
+    /// because the connection that was kept for it had been closed, is sent again; no other is.
+    pub fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        within: Duration,
+        body_bytes_max: usize,
+    ) -> impl Future<Output = Result<Answer, Error>> + Send + use<A> {
+        let kept = self.0.clone();
+        async move {
+            timeout(within, kept.exchange(request, body_bytes_max))
+                .await
+                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "no answer in time")))
+        }
+    }
+}
+
+impl<A: Account> Kept<A> {
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+        body_bytes_max: usize,
+    ) -> Result<Answer, Error> {
+        let (sender, response) = match self.reuse().await {
+            Some(mut sender) => match sender.try_send_request(request).await {
+                Ok(response) => (sender, response),
+                Err(mut error) => match error.take_message() {
+                    Some(request) => self.first(request).await?,
+                    None => return Err(http_error(&error.into_error())),
+                },
+            },
+            None => self.first(request).await?,
+        };
+        let (head, body) = response.into_parts();
+        let body = read(body, body_bytes_max).await;
+        // Read to its end, so that the connection is at a message's border.
+        if body.is_ok() {
+            self.keep(sender);
+        }
+        Ok(Answer { head, body })
+    }
+
+    fn keep(&self, sender: SendRequest<Full<Bytes>>) {
+        let mut idle = self.idle.lock();
+        if idle.len() < self.connector.bounds().idle_per_host && !sender.is_closed() {
+            idle.push(sender);
+        }
+    }
+
+    /// A connection that is still open, the one used last.
+    async fn reuse(&self) -> Option<SendRequest<Full<Bytes>>> {
+        if self.idle.lock().is_empty() {
+            return None;
+        }
+        // A request that another thread hands over may be here before this thread has heard that the other side closed a connection,
+        // however long ago: this lets it hear.
+        tokio::task::yield_now().await;
+        let mut idle = self.idle.lock();
+        while let Some(sender) = idle.pop() {
+            if sender.is_ready() {
+                return Some(sender);
+            }
+        }
+        None
+    }
+
+    async fn first(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), Error> {
+        let connection = self.connector.clone().connect(self.host.clone()).await?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(self.connector.bounds().head_bytes)
+            .handshake(connection)
+            .await
+            .map_err(|error| http_error(&error))?;
+        // Ends when the last sender is dropped, and notices at once when the peer closes.
+        tokio::spawn(connection);
+        let response = sender.send_request(request).await;
+        Ok((sender, response.map_err(|error| http_error(&error))?))
+    }
+}

@@ -1,0 +1,25 @@
+//! The one way out of this process: which addresses may be dialled, how names are looked up, whom TLS trusts, sockets, and pooled HTTP
+//! over them.
+//!
+//! Refuses to know: connectors and stores, whose data connection something is, what is said over a wire. On whose account a connection is
+//! made comes in as an [`Account`]. Start reading at [`EgressPolicy::check`], then [`Dialer::dial`], then [`Client::send`].
+
+mod client;
+mod connect;
+mod dial;
+mod egress;
+mod error;
+mod host_client;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod tls;
+
+pub use client::{Client, Clients};
+pub use connect::{Answer, Bounds, Reach};
+pub use dial::{Account, Dialer, Own, check_address, written_address};
+pub use egress::{EgressPolicy, EgressRefused};
+pub use error::{Error, ErrorKind};
+pub use host_client::HostClient;
+pub use stream::Stream;
+pub use tls::{TlsMode, Trust, protect};

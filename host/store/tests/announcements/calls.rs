@@ -1,0 +1,388 @@
+//! A call of every function that changes what is cached.
+
+use crate::Witness;
+use souk_domain::connections::Target;
+use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, KeyId};
+use souk_domain::keys::{KeySecret, KeyType};
+use souk_domain::money::{Credits, UsdCents};
+use souk_domain::prices::Validity;
+use souk_domain::products::Product;
+use souk_domain::roles::{Grant, Permissions, Role};
+use souk_domain::time::Timestamp;
+use souk_store::companies::{Company, NewCompany};
+use souk_store::connectors::{Choice, StoredConnector};
+use souk_store::files::File;
+use souk_store::keys::{Deactivation, Key, NewKey};
+use souk_store::prices::{NewPrice, Price};
+use souk_store::purchases::{NewPurchase, PurchaseStatus};
+use souk_store::users::User;
+use souk_store::{
+    Write, assets, companies, connections, connectors, endpoints, files, keys, prices, purchases,
+    users,
+};
+use std::time::Duration;
+
+const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
+
+fn after(seconds: u64) -> Timestamp {
+    NOW.after(Duration::from_secs(seconds))
+}
+
+pub async fn all(witness: &mut Witness) {
+    let (seller, user) = company(witness, "seller").await;
+    let (buyer, _) = company(witness, "buyer").await;
+    let moved = Company {
+        handle: "moved".into(),
+        ..seller.clone()
+    };
+    witness
+        .of("companies::update", async |write| {
+            companies::update(write, &moved, NOW).await
+        })
+        .await;
+    let retired = User {
+        is_active: false,
+        ..user.clone()
+    };
+    witness
+        .of("users::update", async |write| {
+            users::update(write, &retired, NOW).await
+        })
+        .await;
+
+    let connection = sources(witness, &seller.id, &user).await;
+    let asset = assets(witness, &seller.id, &user, &connection).await;
+    let endpoint = endpoints(witness, &seller.id, &user, &connection).await;
+    prices(witness, &seller.id, &asset).await;
+    let purchase = NewPurchase {
+        buyer: &buyer.id,
+        seller: &seller.id,
+        product: &Product::Endpoint(endpoint.clone()),
+        credits: Credits::ZERO,
+        ai_training_allowed: false,
+        accepted_by: "key_1",
+    };
+    purchases_and_keys(witness, &purchase, &endpoint, &user).await;
+    let gone = async |write: &mut Write| {
+        let id = &connection;
+        connections::delete(write, &seller.id, id, NOW).await
+    };
+    assert!(witness.of("connections::delete", gone).await);
+    connectors(witness, &seller.id).await;
+}
+
+async fn company(witness: &mut Witness, handle: &str) -> (Company, User) {
+    let new = NewCompany {
+        handle,
+        name: handle,
+        description: None,
+        is_platform: false,
+    };
+    let company = witness
+        .of("companies::insert", async |write| {
+            companies::insert(write, &new, NOW).await
+        })
+        .await;
+    let new = users::NewUser {
+        company_id: &company.id,
+        email: None,
+        name: "x",
+        role: Role::Admin,
+    };
+    let user = witness
+        .db
+        .write(async |write| users::insert(write, &new, NOW).await)
+        .await;
+    (company, user.unwrap())
+}
+
+async fn sources(witness: &mut Witness, company: &CompanyId, user: &User) -> ConnectionId {
+    /// The bundled `sqlite`.
+    const ENGINE: i64 = 4;
+    let id = ConnectionId::generate();
+    let target = Target::File {
+        name: "sales.db".into(),
+    };
+    let written = |name| connections::Written {
+        name,
+        credential_type: "NONE",
+        credentials: b"sealed",
+        target: &target,
+        cloud_provider_id: None,
+        verified_usage_ability: true,
+        statement_timeout_ms: 10_000,
+    };
+    let insert = async |write: &mut Write| {
+        let written = written("one");
+        connections::insert(write, &id, company, &user.id, ENGINE, &written, NOW).await
+    };
+    witness.of("connections::insert", insert).await;
+    let update = async |write: &mut Write| {
+        connections::update(write, company, &id, 1, &written("two"), NOW).await
+    };
+    assert!(witness.of("connections::update", update).await);
+    let relabel = async |write: &mut Write| {
+        connections::relabel(write, company, &id, &written("three"), NOW).await
+    };
+    assert!(witness.of("connections::relabel", relabel).await);
+    let file = File {
+        name: "sales.db".into(),
+        upload_id: "upl_1".into(),
+        size_bytes: 7,
+        sha256: "00".into(),
+        created_at: NOW,
+        updated_at: NOW,
+    };
+    let put = async |write: &mut Write| files::put(write, company, &file).await;
+    let readers = witness.of("files::put", put).await;
+    assert_eq!(readers, std::slice::from_ref(&id));
+    id
+}
+
+async fn assets(
+    witness: &mut Witness,
+    company: &CompanyId,
+    user: &User,
+    connection: &ConnectionId,
+) -> AssetId {
+    let id = AssetId::generate();
+    let written = |name: &str| assets::Written {
+        connection_id: connection.clone(),
+        asset_type: "CALCULATION".into(),
+        name: name.into(),
+        slug: name.into(),
+        description: String::new(),
+        category: None,
+        sport: None,
+        labels: "{}".into(),
+        source_kind: "sql".into(),
+        source: "SELECT 1".into(),
+        parameters: "[]".into(),
+        result_type: "number".into(),
+        unit: None,
+        visualization: None,
+        prediction: None,
+        privacy: None,
+        freshness_column: None,
+        timeout_ms: 10_000,
+        allow_ai_training: false,
+    };
+    let insert = async |write: &mut Write| {
+        assets::insert(write, &id, company, &user.id, &written("one"), NOW).await
+    };
+    witness.of("assets::insert", insert).await;
+    let keep = async |write: &mut Write| assets::keep_sample(write, &id, NOW, "{}").await;
+    witness.of("assets::keep_sample", keep).await;
+    let update = async |write: &mut Write| {
+        assets::update(write, company, &id, NOW, &written("two"), false, after(1)).await
+    };
+    assert!(witness.of("assets::update", update).await);
+    let publish = async |write: &mut Write| {
+        assets::publish(write, company, &id, after(1), "{}", after(2)).await
+    };
+    assert!(witness.of("assets::publish", publish).await);
+    let hide = async |write: &mut Write| {
+        assets::set_status(write, company, &id, "unpublished", after(3)).await
+    };
+    assert!(witness.of("assets::set_status", hide).await);
+    id
+}
+
+async fn endpoints(
+    witness: &mut Witness,
+    company: &CompanyId,
+    user: &User,
+    connection: &ConnectionId,
+) -> EndpointId {
+    let id = EndpointId::generate();
+    let written = |name: &str| endpoints::Written {
+        connection_id: connection.clone(),
+        name: name.into(),
+        slug: name.into(),
+        description: String::new(),
+        category: None,
+        labels: "{}".into(),
+        source_schema: None,
+        source_table: Some("t".into()),
+        sql_logic: None,
+        fields: "[]".into(),
+        order_by: "[]".into(),
+        filters: "[]".into(),
+        default_limit: 100,
+        max_limit: 1_000,
+        timeout_ms: 10_000,
+        allow_ai_training: true,
+    };
+    let insert = async |write: &mut Write| {
+        endpoints::insert(write, &id, company, &user.id, &written("one"), NOW).await
+    };
+    witness.of("endpoints::insert", insert).await;
+    let keep = async |write: &mut Write| endpoints::keep_sample(write, &id, NOW, "[]", NOW).await;
+    witness.of("endpoints::keep_sample", keep).await;
+    let update = async |write: &mut Write| {
+        endpoints::update(write, company, &id, NOW, &written("two"), false, after(1)).await
+    };
+    assert!(witness.of("endpoints::update", update).await);
+    let publish = async |write: &mut Write| {
+        endpoints::publish(write, company, &id, after(1), "{}", "[]", true, after(2)).await
+    };
+    assert!(witness.of("endpoints::publish", publish).await);
+    let hide = async |write: &mut Write| {
+        endpoints::set_status(write, company, &id, "unpublished", after(3)).await
+    };
+    assert!(witness.of("endpoints::set_status", hide).await);
+    id
+}
+
+async fn prices(witness: &mut Witness, company: &CompanyId, asset: &AssetId) {
+    let new = NewPrice {
+        company,
+        product: asset.as_str(),
+        credits: Credits::ZERO,
+        usd: UsdCents::ZERO,
+        discount_percent: None,
+        original_credits: None,
+        validity: Validity {
+            from: NOW,
+            to: None,
+        },
+        created_by: "key_1",
+    };
+    let price = witness
+        .of("prices::insert", async |write| {
+            prices::insert(write, &new, NOW).await
+        })
+        .await;
+    let dearer = Price {
+        usd: UsdCents::new(50),
+        ..price.clone()
+    };
+    witness
+        .of("prices::update", async |write| {
+            prices::update(write, &dearer, NOW).await
+        })
+        .await;
+    let end = async |write: &mut Write| prices::end_at(write, &price, after(9), NOW).await;
+    witness.of("prices::end_at", end).await;
+    witness
+        .of("prices::delete", async |write| {
+            prices::delete(write, &price).await
+        })
+        .await;
+}
+
+async fn purchases_and_keys(
+    witness: &mut Witness,
+    new: &NewPurchase<'_>,
+    endpoint: &EndpointId,
+    user: &User,
+) {
+    let purchase = witness
+        .of("purchases::implicit", async |write| {
+            purchases::implicit(write, new, NOW).await
+        })
+        .await;
+    let cancel = async |write: &mut Write| {
+        let (from, to) = (PurchaseStatus::Active, PurchaseStatus::Cancelled);
+        purchases::set_status(write, &purchase.id, from, to).await
+    };
+    assert!(witness.of("purchases::set_status", cancel).await);
+    let renew = async |write: &mut Write| purchases::renew(write, &purchase.id, new, NOW).await;
+    assert!(witness.of("purchases::renew", renew).await.is_some());
+    let of_endpoint = NewKey {
+        company_id: new.buyer,
+        user_id: None,
+        endpoint_id: Some(endpoint),
+        purchase_id: Some(&purchase.id),
+        name: "a key",
+        description: None,
+        grant: Grant {
+            role: Role::Analyst,
+            permissions: Permissions::READ_WRITE,
+        },
+        rate_limit: 1_000,
+        created_by: None,
+        expires_at: None,
+    };
+    let mut insert = async |new: &NewKey<'_>| -> Key {
+        let secret = KeySecret::generate(KeyType::Endpoint);
+        witness
+            .of("keys::insert", async |write| {
+                keys::insert(write, new, &secret, NOW).await
+            })
+            .await
+    };
+    let key = insert(&of_endpoint).await;
+    let others = [insert(&of_endpoint).await, insert(&of_endpoint).await];
+    let set: KeyId = key.id.clone();
+    let set = async |write: &mut Write| purchases::set_key(write, &purchase.id, &set).await;
+    witness.of("purchases::set_key", set).await;
+    let renamed = Key {
+        name: format!("of {}", user.name),
+        ..key.clone()
+    };
+    witness
+        .of("keys::update", async |write| {
+            keys::update(write, &renamed, NOW).await
+        })
+        .await;
+    let now = Deactivation {
+        at: NOW,
+        ..Deactivation::default()
+    };
+    let revoke =
+        async |write: &mut Write| keys::deactivate(write, new.buyer, &key.id, &now, NOW).await;
+    assert!(witness.of("keys::deactivate", revoke).await.is_some());
+    let all = async |write: &mut Write| {
+        keys::deactivate_of_purchase(write, new.buyer, &purchase.id, &now).await
+    };
+    witness.of("keys::deactivate_of_purchase", all).await;
+    // From an earlier instant on, so that those that were just deactivated are deactivated anew.
+    let before = Deactivation {
+        at: Timestamp::from_micros(1),
+        ..now
+    };
+    let all =
+        async |write: &mut Write| keys::deactivate_of_endpoint(write, endpoint, &before).await;
+    witness.of("keys::deactivate_of_endpoint", all).await;
+    assert!(others.iter().all(|other| {
+        witness
+            .announced
+            .contains(&("Key".into(), other.id.to_string()))
+    }));
+}
+
+async fn connectors(witness: &mut Witness, company: &CompanyId) {
+    let version = |version: &str| StoredConnector {
+        described: None,
+        scope: company.to_string(),
+        name: "x".into(),
+        version: version.into(),
+        digest: "00".into(),
+        size_bytes: 1,
+        uploaded_by: "key_1".into(),
+        created_at: NOW,
+    };
+    for version in [version("1.0.0"), version("2.0.0")] {
+        let insert = async |write: &mut Write| connectors::insert(write, &version).await;
+        witness.of("connectors::insert", insert).await;
+    }
+    let choice = Choice {
+        scope: company.to_string(),
+        name: "x".into(),
+        version: "2.0.0".into(),
+        previous_version: Some("1.0.0".into()),
+        activated_at: NOW,
+    };
+    witness
+        .of("connectors::choose", async |write| {
+            connectors::choose(write, &choice).await
+        })
+        .await;
+    let (scope, name, old) = (company.as_str(), "x", "1.0.0");
+    let delete = async |write: &mut Write| connectors::delete(write, scope, name, old).await;
+    assert!(witness.of("connectors::delete", delete).await);
+    let forget =
+        async |write: &mut Write| connectors::forget_previous(write, scope, name, old).await;
+    witness.of("connectors::forget_previous", forget).await;
+}
