@@ -3,6 +3,7 @@
 //! Every upload gets a directory of its own, `<files_dir>/<company>/<upload>/<name>`, which nothing
 //! names until the file's row is committed. So a reader sees the old file or the new one, never a
 //! part of either, and a connector is granted the one file that its connection names.
+//! What is opened here is opened below a [`Dir`], which no name and no link leads out of.
 //! Refuses to know: what is in a file. An engine says so when it reads it.
 
 use std::collections::HashMap;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
 use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -88,9 +91,9 @@ where
     let mut room = app.files.room(company, others);
     room.grow(declared.unwrap_or(0))?;
     let upload = FileId::generate();
-    let directory = directory(&app.files_dir, company, upload.as_str());
-    let guard = Leftover(Some(directory.clone()));
-    let (size_bytes, sha256) = receive(&directory, name, body, &mut room).await?;
+    let place = Place::of(app, company, upload.as_str());
+    let guard = Leftover(Some(place.clone()));
+    let (size_bytes, sha256) = receive(place, name, body, &mut room).await?;
     let now = app.clock.now();
     let file = File {
         name: name.to_owned(),
@@ -127,7 +130,7 @@ where
         app.sandbox.forget(company.as_str(), id.as_str());
     }
     if let Some(before) = &before {
-        remove_later(self::directory(&app.files_dir, company, &before.upload_id));
+        remove_later(Place::of(app, company, &before.upload_id));
     }
     Ok((file, before.is_none()))
 }
@@ -149,7 +152,7 @@ pub async fn delete(app: &App, company: &CompanyId, name: &str) -> Result<(), Fi
             Ok(file)
         })
         .await?;
-    remove_later(directory(&app.files_dir, company, &file.upload_id));
+    remove_later(Place::of(app, company, &file.upload_id));
     Ok(())
 }
 
@@ -165,21 +168,23 @@ pub async fn sweep(app: &App) -> Result<usize, FileError> {
     let files_dir = app.files_dir.clone();
     blocking(move || {
         let mut removed = 0;
-        std::fs::create_dir_all(&files_dir)?;
-        for company in std::fs::read_dir(&files_dir)? {
+        for company in root(&files_dir)?.entries()? {
             let company = company?;
             if !company.file_type()?.is_dir() {
                 continue;
             }
-            for upload in std::fs::read_dir(company.path())? {
+            let uploads = company.open_dir()?;
+            for upload in uploads.entries()? {
                 let upload = upload?;
+                let name = upload.file_name();
                 let key = (
                     company.file_name().to_string_lossy().into_owned(),
-                    upload.file_name().to_string_lossy().into_owned(),
+                    name.to_string_lossy().into_owned(),
                 );
-                let age = upload.metadata()?.modified()?.elapsed().unwrap_or_default();
+                let written = upload.metadata()?.modified()?.into_std();
+                let age = written.elapsed().unwrap_or_default();
                 if !needed.contains(&key) && age > LEFTOVER_AGE_MIN {
-                    std::fs::remove_dir_all(upload.path())?;
+                    uploads.remove_dir_all(name)?;
                     removed += 1;
                 }
             }
@@ -277,7 +282,7 @@ impl Drop for Room<'_> {
 
 /// Writes the body, block by block, away from the threads that serve requests; returns once it is on disk.
 async fn receive<S, E>(
-    directory: &Path,
+    place: Place,
     name: &str,
     mut body: S,
     room: &mut Room<'_>,
@@ -286,8 +291,8 @@ where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
     E: std::fmt::Display,
 {
-    let (path, directory) = (directory.join(name), directory.to_owned());
-    let mut sink = blocking(move || Sink::create(directory, path)).await?;
+    let name = name.to_owned();
+    let mut sink = blocking(move || Sink::create(&place, &name)).await?;
     let mut block: Vec<Bytes> = Vec::new();
     let (mut pending, mut size) = (0, 0_u64);
     loop {
@@ -314,20 +319,63 @@ where
     Ok((size, sha256))
 }
 
+/// Where an upload is: `<company>/<upload>` below the directory of all files.
+#[derive(Clone)]
+struct Place {
+    files_dir: PathBuf,
+    company: CompanyId,
+    upload: String,
+}
+
+impl Place {
+    fn of(app: &App, company: &CompanyId, upload: &str) -> Place {
+        Place {
+            files_dir: app.files_dir.clone(),
+            company: company.clone(),
+            upload: upload.to_owned(),
+        }
+    }
+
+    fn remove(&self) {
+        let removed = root(&self.files_dir)
+            .and_then(|files| files.open_dir(self.company.as_str()))
+            .and_then(|uploads| uploads.remove_dir_all(&self.upload));
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let (company, upload) = (&self.company, &self.upload);
+                tracing::warn!(%company, upload, %error, "could not remove an upload");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The directory of all files, made when there is none.
+fn root(files_dir: &Path) -> std::io::Result<Dir> {
+    Dir::create_ambient_dir_all(files_dir, ambient_authority())?;
+    Dir::open_ambient_dir(files_dir, ambient_authority())
+}
+
 /// A file being written, with the digest of what is in it so far.
 struct Sink {
-    file: std::fs::File,
-    directory: PathBuf,
+    file: cap_std::fs::File,
+    upload: Dir,
+    uploads: Dir,
     digest: Sha256,
 }
 
 impl Sink {
-    fn create(directory: PathBuf, path: PathBuf) -> std::io::Result<Sink> {
-        std::fs::create_dir_all(&directory)?;
-        let file = std::fs::File::create_new(path)?;
+    fn create(place: &Place, name: &str) -> std::io::Result<Sink> {
+        let files = root(&place.files_dir)?;
+        files.create_dir_all(place.company.as_str())?;
+        let uploads = files.open_dir(place.company.as_str())?;
+        uploads.create_dir(&place.upload)?;
+        let upload = uploads.open_dir(&place.upload)?;
+        let file = upload.open_with(name, OpenOptions::new().write(true).create_new(true))?;
         Ok(Sink {
             file,
-            directory,
+            upload,
+            uploads,
             digest: Sha256::new(),
         })
     }
@@ -343,16 +391,15 @@ impl Sink {
     /// The file, its name and the name of its directory outlive a power failure from here on.
     fn finish(self) -> std::io::Result<String> {
         self.file.sync_all()?;
-        std::fs::File::open(&self.directory)?.sync_all()?;
-        if let Some(parent) = self.directory.parent() {
-            std::fs::File::open(parent)?.sync_all()?;
+        for directory in [self.upload, self.uploads] {
+            directory.open(".")?.sync_all()?;
         }
         Ok(hex::encode(self.digest.finalize()))
     }
 }
 
 /// Removes an upload that did not become a file.
-struct Leftover(Option<PathBuf>);
+struct Leftover(Option<Place>);
 
 impl Leftover {
     fn keep(mut self) {
@@ -362,26 +409,17 @@ impl Leftover {
 
 impl Drop for Leftover {
     fn drop(&mut self) {
-        if let Some(directory) = self.0.take() {
-            std::thread::spawn(move || remove(&directory));
+        if let Some(place) = self.0.take() {
+            std::thread::spawn(move || place.remove());
         }
     }
 }
 
-fn remove_later(directory: PathBuf) {
+fn remove_later(place: Place) {
     tokio::spawn(async move {
         tokio::time::sleep(REPLACED_KEPT).await;
-        let _ = tokio::task::spawn_blocking(move || remove(&directory)).await;
+        let _ = tokio::task::spawn_blocking(move || place.remove()).await;
     });
-}
-
-fn remove(directory: &Path) {
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(directory = %directory.display(), %error, "could not remove an upload");
-        }
-        _ => {}
-    }
 }
 
 async fn blocking<T, F>(work: F) -> Result<T, FileError>
@@ -400,4 +438,57 @@ fn list(ids: &[ConnectionId]) -> String {
         .map(ConnectionId::as_str)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(files_dir: &Path) -> Place {
+        Place {
+            files_dir: files_dir.to_owned(),
+            company: CompanyId::generate(),
+            upload: "upl_1".to_owned(),
+        }
+    }
+
+    /// What is received is there under its name, and is gone when it is removed.
+    #[test]
+    fn uploads_are_kept_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place(&directory.path().join("files"));
+        let sink = Sink::create(&place, "a.csv").unwrap();
+        let sink = sink.write(vec![Bytes::from("a,b\n")]).unwrap();
+        sink.finish().unwrap();
+        let upload = super::directory(&place.files_dir, &place.company, &place.upload);
+        let kept = std::fs::read(upload.join("a.csv")).unwrap();
+        assert_eq!(kept, b"a,b\n");
+        place.remove();
+        assert!(!upload.exists());
+        // A second time there is nothing to do, and nothing to complain about.
+        place.remove();
+    }
+
+    /// Neither a name nor a link, whoever made it, leads out of the directory of all files.
+    #[test]
+    fn nothing_leads_out_of_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (files, outside) = (
+            directory.path().join("files"),
+            directory.path().join("outside"),
+        );
+        std::fs::create_dir_all(&files).unwrap();
+        std::fs::create_dir_all(outside.join("upl_1")).unwrap();
+        std::fs::write(outside.join("upl_1/b.csv"), "kept").unwrap();
+        for name in ["../../../c.csv", "/tmp/souk-c.csv"] {
+            assert!(Sink::create(&place(&files), name).is_err(), "{name}");
+        }
+        let linked = place(&files);
+        std::os::unix::fs::symlink(&outside, files.join(linked.company.as_str())).unwrap();
+        assert!(Sink::create(&linked, "c.csv").is_err());
+        linked.remove();
+        let left = |path: &Path| std::fs::read_dir(path).unwrap().count();
+        assert_eq!((left(directory.path()), left(&outside)), (2, 1));
+        assert_eq!(std::fs::read(outside.join("upl_1/b.csv")).unwrap(), b"kept");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a data connection must say about itself, by the kind of source it leads to.
 //!
 //! Refuses to know: how anything is stored or sealed, whether an address may be dialled (the
-//! sandbox's egress policy), which engines are installed. Start at [`check`].
+//! egress policy of `souk-outbound`), which engines are installed. Start at [`check`].
 
 use std::collections::BTreeMap;
 

@@ -64,7 +64,7 @@ impl<A: Account> Client<A> {
         body_bytes_max: usize,
     ) -> impl Future<Output = Result<Answer, Error>> + Send + use<A> {
         if self.connector.open() > self.connector.bounds().idle_total {
-            // As many as may be kept are open: this one is not added to them.
+            // hyper-util's pool cannot say how many it keeps, and one that is poisoned when its answer comes may be in the pool already.
             let close = HeaderValue::from_static("close");
             request.headers_mut().insert(header::CONNECTION, close);
         }

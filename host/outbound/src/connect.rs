@@ -46,7 +46,7 @@ pub struct Bounds {
     pub head_bytes: usize,
     /// Connections kept to one host.
     pub idle_per_host: usize,
-    /// Connections kept to all hosts.
+    /// Connections kept to all hosts: with more than this open, requests ask that theirs is closed. Those that begin at once may add as many.
     pub idle_total: usize,
     /// How long one is kept. `None`: as long as the client.
     pub idle: Option<Duration>,

@@ -119,7 +119,9 @@ impl<A: Account> Kept<A> {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), Error> {
-        let connection = self.connector.clone().connect(self.host.clone()).await?;
+        // Boxed, so that requests which find a connection do not carry the dialling about.
+        let connecting = Box::pin(self.connector.clone().connect(self.host.clone()));
+        let connection = connecting.await?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(self.connector.bounds().head_bytes)
             .handshake(connection)
