@@ -2,10 +2,13 @@
 
 use crate::ApiState;
 use crate::caller::Caller;
+use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
+use crate::openapi::schema;
 use crate::operation::BODY_BYTES_MAX;
 use crate::problem::{FieldError, Problem};
+use crate::refusals::{self, Refusal};
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequestParts, Request};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -14,7 +17,14 @@ use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
+use serde_json::{Map, Value};
+use souk_domain::ids::{
+    AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, ID_CHARS_MAX, KeyId, PayoutId,
+    PriceId, PurchaseId, TopUpId, WebhookId,
+};
+use std::marker::PhantomData;
 use std::time::Duration;
+use utoipa::ToSchema;
 
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
@@ -25,12 +35,17 @@ const DISCARD_FOR: Duration = Duration::from_secs(1);
 /// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
-    type Rejection = Problem;
+impl<T: ToSchema> Describe for Body<T> {
+    fn describe(into: &mut Description) {
+        into.take_body(json::<T>(true));
+        into.refuse(UNREADABLE);
+    }
+}
 
-    async fn from_request(request: Request, state: &ApiState) -> Result<Body<T>, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        require_json(&parts.headers)?;
+impl<T: DeserializeOwned + ToSchema + Send> Argument for Body<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Body<T>, Problem> {
+        let bytes = incoming.read().await?;
+        require_json(&incoming.parts.headers)?;
         parse(&bytes).map(Body)
     }
 }
@@ -38,42 +53,170 @@ impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
 /// A JSON object that may also be absent or empty: then it is the default.
 pub struct OptionalBody<T>(pub T);
 
-impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalBody<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &ApiState) -> Result<OptionalBody<T>, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(OptionalBody(T::default()));
-        }
-        require_json(&parts.headers)?;
-        parse(&bytes).map(OptionalBody)
+impl<T: ToSchema> Describe for OptionalBody<T> {
+    fn describe(into: &mut Description) {
+        into.take_body(json::<T>(false));
+        into.refuse(UNREADABLE);
     }
 }
 
-/// The body as it came, bounded by the operation's limit, with the request's head: for operations that fingerprint it.
-pub struct RawBody {
+impl<T: DeserializeOwned + Default + ToSchema + Send> Argument for OptionalBody<T> {
+    async fn take(incoming: &mut Incoming) -> Result<OptionalBody<T>, Problem> {
+        let bytes = incoming.read().await?;
+        or_default(&incoming.parts.headers, &bytes).map(OptionalBody)
+    }
+}
+
+/// A JSON object of members to change: what `T` has, each of them optional. What it becomes is for whoever lays it over what there is.
+pub struct Changes<T> {
+    pub members: Map<String, Value>,
+    shape: PhantomData<fn() -> T>,
+}
+
+impl<T: ToSchema> Describe for Changes<T> {
+    fn describe(into: &mut Description) {
+        Body::<T>::describe(into);
+    }
+}
+
+impl<T: ToSchema> Argument for Changes<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Changes<T>, Problem> {
+        let bytes = incoming.read().await?;
+        require_json(&incoming.parts.headers)?;
+        let members = parse(&bytes)?;
+        let shape = PhantomData;
+        Ok(Changes { members, shape })
+    }
+}
+
+/// The body as it came, bounded by the operation's limit, with the request's head: for operations that fingerprint it. It is a `T`, or empty
+/// unless it is `REQUIRED`.
+pub struct RawBody<T, const REQUIRED: bool = false> {
     pub parts: Parts,
     pub bytes: Bytes,
+    shape: PhantomData<fn() -> T>,
 }
 
-impl FromRequest<ApiState> for RawBody {
-    type Rejection = Problem;
+/// What a [`RawBody`] may be.
+pub trait Raw {
+    /// `None`: nothing is expected, and what comes is not looked at.
+    fn described(required: bool) -> Option<Described>;
+}
 
-    async fn from_request(request: Request, state: &ApiState) -> Result<RawBody, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        Ok(RawBody { parts, bytes })
+/// No body.
+pub struct Nothing;
+
+impl Raw for Nothing {
+    fn described(_: bool) -> Option<Described> {
+        None
     }
 }
 
-impl RawBody {
-    /// The body as [`OptionalBody`] would read it.
-    pub fn json<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
-        if self.bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(T::default());
+impl<T: ToSchema> Raw for T {
+    fn described(required: bool) -> Option<Described> {
+        Some(json::<T>(required))
+    }
+}
+
+impl<T: Raw, const REQUIRED: bool> Describe for RawBody<T, REQUIRED> {
+    fn describe(into: &mut Description) {
+        if let Some(body) = T::described(REQUIRED) {
+            into.take_body(body);
+            into.refuse(UNREADABLE);
         }
-        require_json(&self.parts.headers)?;
-        parse(&self.bytes)
+    }
+}
+
+impl<T: Raw, const REQUIRED: bool> Argument for RawBody<T, REQUIRED> {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let bytes = incoming.read().await?;
+        let parts = incoming.take_parts();
+        let shape = PhantomData;
+        Ok(RawBody {
+            parts,
+            bytes,
+            shape,
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Default, const REQUIRED: bool> RawBody<T, REQUIRED> {
+    /// The body as [`OptionalBody`] would read it.
+    pub fn json(&self) -> Result<T, Problem> {
+        self.json_as()
+    }
+}
+
+impl<T, const REQUIRED: bool> RawBody<T, REQUIRED> {
+    /// Some members of it.
+    pub fn json_as<U: DeserializeOwned + Default>(&self) -> Result<U, Problem> {
+        or_default(&self.parts.headers, &self.bytes)
+    }
+}
+
+fn or_default<T: DeserializeOwned + Default>(
+    headers: &HeaderMap,
+    bytes: &[u8],
+) -> Result<T, Problem> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(T::default());
+    }
+    require_json(headers)?;
+    parse(bytes)
+}
+
+/// A body of another kind than JSON, which the handler reads as a stream.
+pub struct Upload<M> {
+    pub body: axum::body::Body,
+    kind: PhantomData<fn() -> M>,
+}
+
+/// What is uploaded.
+pub trait Media {
+    const CONTENT_TYPE: &'static str;
+    /// The handler holds at most this of it in memory, for which it has a place before a byte is read ([`crate::uploads`]).
+    const MEMORY_BYTES_MAX: u64;
+}
+
+impl<M: Media> Describe for Upload<M> {
+    fn describe(into: &mut Description) {
+        into.take_body(Described {
+            content_type: M::CONTENT_TYPE,
+            required: true,
+            shape: |_| serde_json::json!({"type": "string", "format": "binary"}),
+        });
+        into.body_bytes_max = None;
+        into.upload_bytes_max = M::MEMORY_BYTES_MAX;
+    }
+}
+
+impl<M: Media> Argument for Upload<M> {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let body = std::mem::take(&mut incoming.body);
+        let kind = PhantomData;
+        Ok(Upload { body, kind })
+    }
+}
+
+fn json<T: ToSchema>(required: bool) -> Described {
+    Described {
+        content_type: JSON,
+        required,
+        shape: schema::<T>,
+    }
+}
+
+/// What a body that cannot be read is refused with, beside one that is too large.
+const UNREADABLE: &[Refusal] = &[
+    refusals::INVALID_REQUEST,
+    refusals::VALIDATION_ERROR,
+    refusals::UNSUPPORTED_MEDIA_TYPE,
+];
+
+impl Incoming {
+    async fn read(&mut self) -> Result<Bytes, Problem> {
+        let body = std::mem::take(&mut self.body);
+        read(&self.parts, body, &self.state).await
     }
 }
 
@@ -83,15 +226,18 @@ const LARGE_BYTES: usize = 32 << 10;
 const COST_PER_MIB: Duration = Duration::from_millis(60);
 
 /// Reads a whole body, bounded by its operation.
-pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, Bytes), Problem> {
-    let (parts, mut body) = request.into_parts();
+pub(crate) async fn read(
+    parts: &Parts,
+    mut body: axum::body::Body,
+    state: &ApiState,
+) -> Result<Bytes, Problem> {
     if body.is_end_stream() {
-        return Ok((parts, Bytes::new()));
+        return Ok(Bytes::new());
     }
     let limit = match parts.extensions.get::<Caller>() {
         Some(caller) => caller
             .operation()
-            .operation
+            .description
             .body_bytes_max
             .unwrap_or(BUFFERED_BYTES_MAX),
         None => BODY_BYTES_MAX,
@@ -139,7 +285,7 @@ pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, B
             tokio::time::sleep(delay).await;
         }
     }
-    Ok((parts, whole))
+    Ok(whole)
 }
 
 /// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
@@ -277,20 +423,121 @@ fn wrong_field(path: &str, error: &serde_json::Error) -> Problem {
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
 pub struct Path<T>(pub T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<ApiState> for Path<T> {
-    type Rejection = Problem;
+impl<T: Segments> Describe for Path<T> {
+    fn describe(into: &mut Description) {
+        into.segments = Some(T::schemas());
+        into.refuse(&[refusals::INVALID_PATH_PARAMETER]);
+        into.refuse(&T::unknown());
+    }
+}
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Path<T>, Problem> {
-        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(value)) => Ok(Path(value)),
-            Err(PathRejection::FailedToDeserializePathParams(error)) => {
-                let text = error.body_text();
-                let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
-                let error = FieldError::new("path", "invalid", text);
-                Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
-            }
-            Err(error) => Err(Problem::internal(error)),
+impl<T: Segments + DeserializeOwned + Send> Argument for Path<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Path<T>, Problem> {
+        segments(incoming).await.map(Path)
+    }
+}
+
+/// The path's parameters as any type.
+pub(crate) async fn segments<T: DeserializeOwned + Send>(
+    incoming: &mut Incoming,
+) -> Result<T, Problem> {
+    let Incoming { parts, state, .. } = incoming;
+    match axum::extract::Path::<T>::from_request_parts(parts, state).await {
+        Ok(axum::extract::Path(value)) => Ok(value),
+        Err(PathRejection::FailedToDeserializePathParams(error)) => {
+            let text = error.body_text();
+            let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
+            let error = FieldError::new("path", "invalid", text);
+            Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
         }
+        Err(error) => Err(Problem::internal(error)),
+    }
+}
+
+/// What the parameters of a path are, in their order.
+pub trait Segments {
+    fn schemas() -> Vec<Value>;
+    /// What is answered when there are no such things.
+    fn unknown() -> Vec<Refusal>;
+}
+
+/// What one parameter of a path is.
+pub trait Segment {
+    const UNKNOWN: &'static [Refusal] = &[];
+    fn schema() -> Value;
+}
+
+/// Whether there is such a company is for the gate to say.
+impl Segment for CompanyId {
+    fn schema() -> Value {
+        id(CompanyId::PREFIX)
+    }
+}
+
+impl Segment for String {
+    fn schema() -> Value {
+        serde_json::json!({"type": "string", "minLength": 1, "maxLength": ID_CHARS_MAX})
+    }
+}
+
+/// An id that exists begins with its kind; one that does not may be anything.
+fn id(prefix: &str) -> Value {
+    let pattern = format!("^[a-zA-Z0-9_-]{{1,{ID_CHARS_MAX}}}$");
+    serde_json::json!({"type": "string", "pattern": pattern, "examples": [format!("{prefix}_…")]})
+}
+
+macro_rules! ids {
+    ($($id:ident: $unknown:ident),+ $(,)?) => {
+        $(impl Segment for $id {
+            const UNKNOWN: &'static [Refusal] = &[refusals::$unknown];
+
+            fn schema() -> Value {
+                id($id::PREFIX)
+            }
+        })+
+    };
+}
+
+ids!(
+    AssetId: ASSET_NOT_FOUND,
+    ConnectionId: CONNECTION_NOT_FOUND,
+    DeliveryId: DELIVERY_NOT_FOUND,
+    EndpointId: ENDPOINT_NOT_FOUND,
+    KeyId: API_KEY_NOT_FOUND,
+    PayoutId: PAYOUT_NOT_FOUND,
+    PriceId: PRICE_NOT_FOUND,
+    PurchaseId: PURCHASE_NOT_FOUND,
+    TopUpId: TOP_UP_NOT_FOUND,
+    WebhookId: WEBHOOK_NOT_FOUND,
+);
+
+impl<A: Segment> Segments for A {
+    fn schemas() -> Vec<Value> {
+        vec![A::schema()]
+    }
+
+    fn unknown() -> Vec<Refusal> {
+        [A::UNKNOWN].concat()
+    }
+}
+
+impl<A: Segment, B: Segment> Segments for (A, B) {
+    fn schemas() -> Vec<Value> {
+        vec![A::schema(), B::schema()]
+    }
+
+    fn unknown() -> Vec<Refusal> {
+        [A::UNKNOWN, B::UNKNOWN].concat()
+    }
+}
+
+impl<A: Segment, B: Segment, C: Segment> Segments for (A, B, C) {
+    fn schemas() -> Vec<Value> {
+        vec![A::schema(), B::schema(), C::schema()]
+    }
+
+    fn unknown() -> Vec<Refusal> {
+        [A::UNKNOWN, B::UNKNOWN, C::UNKNOWN].concat()
     }
 }
 
@@ -300,6 +547,13 @@ impl<T: DeserializeOwned + Send> FromRequestParts<ApiState> for Path<T> {
 pub struct Text<const MIN: usize, const MAX: usize>(String);
 
 impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let is_blank = MIN > 0 && text.trim().is_empty();
+        let fits = (MIN..=MAX).contains(&text.chars().count()) && !text.contains('\0');
+        (fits && !is_blank).then_some(Text(text))
+    }
+
     pub fn into_string(self) -> String {
         self.0
     }
@@ -316,13 +570,8 @@ impl<const MIN: usize, const MAX: usize> std::ops::Deref for Text<MIN, MAX> {
 impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let is_blank = MIN > 0 && text.trim().is_empty();
-        if is_blank || !(MIN..=MAX).contains(&text.chars().count()) || text.contains('\0') {
-            return Err(D::Error::custom(format!(
-                "must be a text of {MIN} to {MAX} characters"
-            )));
-        }
-        Ok(Text(text))
+        let wrong = || D::Error::custom(format!("must be a text of {MIN} to {MAX} characters"));
+        Text::new(text).ok_or_else(wrong)
     }
 }
 

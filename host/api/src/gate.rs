@@ -8,7 +8,6 @@ use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
-use crate::query::Query;
 use crate::routes::{Mounted, path_company};
 use crate::uploads::Place;
 use crate::{ApiState, HEADER_KEY};
@@ -34,14 +33,14 @@ pub async fn pass(
 ) -> Result<Passed, Problem> {
     let operation = &mounted.operation;
     call.operation = Some(mounted.clone());
-    let size = check_size(operation.body_bytes_max, request.headers());
+    let size = check_size(mounted.description.body_bytes_max, request.headers());
     let (role, permission) = match operation.access {
         Access::Public => {
-            if !is_probe(operation.id) {
+            if !operation.is_probe() {
                 call.spend_address(state)?;
             }
             size?;
-            read_query(mounted, request)?;
+            mounted.description.query.read(request)?;
             return Ok(Passed { in_flight: None });
         }
         Access::Key { role, permission } => (role, permission),
@@ -81,7 +80,7 @@ pub async fn pass(
     let foreign = check_company(mounted, &principal, request.uri().path())?;
     check_grant(&principal, role, permission)?;
     check_unread(state, operation, &principal)?;
-    let place = place(state, operation, &principal, request.headers())?;
+    let place = place(state, mounted, &principal, request.headers())?;
     let in_flight = match operation.runs_connector {
         true => Some(
             state
@@ -110,7 +109,7 @@ pub async fn pass(
         call,
         place,
     ));
-    read_query(mounted, request)?;
+    mounted.description.query.read(request)?;
     Ok(Passed { in_flight })
 }
 
@@ -201,11 +200,6 @@ async fn look_up(
     }
 }
 
-/// What supervisors and balancers ask, often and from one address: always answered, and cheap.
-fn is_probe(id: &str) -> bool {
-    matches!(id, "healthz" | "readyz")
-}
-
 /// A company whose clients leave too much unread gets no new answers that may be large. What changes something answers little.
 fn check_unread(
     state: &ApiState,
@@ -225,15 +219,16 @@ fn check_unread(
 /// An upload's place, for as many bytes as it says that it has: before any of them is read.
 fn place(
     state: &ApiState,
-    operation: &Operation,
+    mounted: &Mounted,
     principal: &Principal,
     headers: &HeaderMap,
 ) -> Result<Option<Place>, Problem> {
-    if operation.upload_bytes_max == 0 {
+    let bytes_max = mounted.description.upload_bytes_max;
+    if bytes_max == 0 {
         return Ok(None);
     }
     let bytes = declared(headers).unwrap_or(u64::MAX);
-    let bytes = bytes.min(operation.upload_bytes_max);
+    let bytes = bytes.min(bytes_max);
     let place = state.uploads().enter(principal.company(), bytes);
     place.map(Some).map_err(Problem::no_place)
 }
@@ -308,13 +303,4 @@ fn check_size(limit: Option<u64>, headers: &HeaderMap) -> Result<(), Problem> {
 fn declared(headers: &HeaderMap) -> Option<u64> {
     let length = headers.get(header::CONTENT_LENGTH)?;
     length.to_str().ok()?.parse().ok()
-}
-
-fn read_query(mounted: &Mounted, request: &mut Request) -> Result<(), Problem> {
-    let Some(text) = request.uri().query().filter(|text| !text.is_empty()) else {
-        return Ok(());
-    };
-    let query = Query::read(text, mounted.operation.query, mounted.operation.open_query)?;
-    request.extensions_mut().insert(query);
-    Ok(())
 }

@@ -8,13 +8,13 @@ use crate::ApiState;
 use crate::answer::{Kept, ToKeep, json};
 use crate::body;
 use crate::caller::Caller;
+use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
 use crate::problem::{FieldError, Problem};
 use crate::routes::Mounted;
 use crate::state::SWEEP_EVERY;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Request};
-use axum::handler::Handler;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::request::Parts;
@@ -24,7 +24,6 @@ use sha2::{Digest, Sha256};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
 use souk_store::idempotency::{self as store, Answer, Scope, Ticket};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -86,11 +85,14 @@ impl Once {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Once {
-    type Rejection = Infallible;
+impl Describe for Once {
+    fn describe(_: &mut Description) {}
+}
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Once, Infallible> {
-        Ok(parts.extensions.get::<Once>().cloned().unwrap_or_default())
+impl Argument for Once {
+    async fn take(incoming: &mut Incoming) -> Result<Once, Problem> {
+        let once = incoming.parts.extensions.get::<Once>().cloned();
+        Ok(once.unwrap_or_default())
     }
 }
 
@@ -201,22 +203,18 @@ pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
 }
 
 /// Runs a handler at most once per key. The work goes on to its end when the client hangs up: it will ask again.
-pub(crate) async fn once<H, T>(
-    handler: H,
+pub(crate) async fn once(
+    mounted: &Arc<Mounted>,
     request: Request,
     state: ApiState,
-    mounted: &Mounted,
     call: &Call,
-) -> Response
-where
-    H: Handler<T, ApiState>,
-    T: 'static,
-{
+) -> Response {
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
-        return handler.call(request, state).await;
+        return (mounted.handler)(request, state).await;
     };
-    let (parts, bytes) = match body::read(request, &state).await {
-        Ok(read) => read,
+    let (parts, body) = request.into_parts();
+    let bytes = match body::read(&parts, body, &state).await {
+        Ok(bytes) => bytes,
         Err(problem) => return problem.into_response(),
     };
     let lapses_at = call.now.after(CLAIM);
@@ -224,9 +222,8 @@ where
         Ok(Attempt::First(ticket)) => ticket,
         Ok(Attempt::Replay(response)) => return response,
         Ok(Attempt::Plain) => {
-            return handler
-                .call(Request::from_parts(parts, Body::from(bytes)), state)
-                .await;
+            let request = Request::from_parts(parts, Body::from(bytes));
+            return (mounted.handler)(request, state).await;
         }
         Err(problem) => return problem.into_response(),
     };
@@ -236,8 +233,9 @@ where
     });
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(Once(Some(claimed.clone())));
+    let work = (mounted.handler)(request, state.clone());
     let work = tokio::spawn(async move {
-        let response = handler.call(request, state.clone()).await;
+        let response = work.await;
         if claimed.is_kept.load(Ordering::Relaxed) && response.status().is_success() {
             return response;
         }

@@ -13,6 +13,10 @@ pub mod upload;
 
 use crate::caller::Caller;
 use crate::operation::CompanyRule;
+use crate::refusals::{
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
+    CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, Refusal,
+};
 use crate::{Problem, Routes};
 use http::StatusCode;
 pub use shape::ConnectorOut;
@@ -31,6 +35,17 @@ pub fn routes() -> Routes {
         .add(remove::PLATFORM, remove::delete_connector_version)
         .add(remove::COMPANY, remove::delete_company_connector_version)
 }
+
+/// What putting a version to work is refused with.
+const REFUSALS: &[Refusal] = &[
+    CONNECTOR_NOT_FOUND,
+    CONNECTOR_INVALID,
+    CONNECTOR_UNHEALTHY,
+    CONFLICT,
+    ENGINE_RESERVED,
+    CONNECTOR_QUOTA_EXCEEDED,
+    COMPILE_TIME_EXCEEDED,
+];
 
 /// The scope that an operation's path speaks of.
 fn scope(caller: &Caller) -> Scope {

@@ -1,6 +1,7 @@
 use super::shape::KeyOut;
 use super::{check_future, check_rate_limit, refuse};
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::UserId;
@@ -21,8 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .body(schema::<KeyIn>)
-    .returns(201, Shape::One(schema::<KeyOut>));
+.refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyIn)]

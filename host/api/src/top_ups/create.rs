@@ -1,7 +1,8 @@
 use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
 use crate::money::read_usd;
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, Text, schema};
+use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
@@ -23,8 +24,7 @@ pub const OPERATION: Operation =
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-        .body(schema::<TopUpIn>)
-        .returns(201, Shape::One(schema::<TopUpOut>));
+.refuses(&[PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct TopUpIn {
