@@ -59,10 +59,7 @@ fn judge(document: &Value, seen: &Seen<'_>) -> Result<(), String> {
         if seen.body.is_empty() && seen.method == "HEAD" {
             return Ok(());
         }
-        let Some(operation) = operation else {
-            let problem = json_content(&document["components"]["schemas"]["Problem"]);
-            return content(document, &problem, seen);
-        };
+        let operation = operation.unwrap_or(&document["x-no-such-route"]);
         return content(document, response(document, operation, seen)?, seen);
     }
     if !(200..300).contains(&seen.status) {
@@ -90,10 +87,6 @@ fn response<'a>(
     };
     let found = document.pointer(reference.trim_start_matches('#'));
     found.ok_or_else(|| format!("{reference} does not resolve"))
-}
-
-fn json_content(schema: &Value) -> Value {
-    serde_json::json!({"content": {"application/json": {"schema": schema}}})
 }
 
 /// The operation of a path, the one with the most literal segments when several match.

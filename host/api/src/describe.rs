@@ -111,7 +111,22 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// A handler whatever its arguments.
 pub type Erased = Box<dyn Fn(Request, ApiState) -> BoxFuture + Send + Sync>;
 
-/// An async function that can be mounted. `Arguments` keeps functions of different arity apart.
+/// An async function that can be mounted. One that does not say what it answers cannot:
+///
+/// ```
+/// use souk_api::{Access, Deleted, Operation, Problem, Routes};
+/// const OPERATION: Operation = Operation::get("quiet", "/quiet").access(Access::Public);
+/// async fn quiet() -> Result<Deleted, Problem> { Ok(Deleted) }
+/// Routes::new().add(OPERATION, quiet);
+/// ```
+/// ```compile_fail
+/// use souk_api::{Access, Deleted, Operation, Problem, Routes};
+/// const OPERATION: Operation = Operation::get("quiet", "/quiet").access(Access::Public);
+/// async fn quiet() -> Result<axum::response::Response, Problem> { todo!() }
+/// Routes::new().add(OPERATION, quiet);
+/// ```
+///
+/// `Arguments` keeps functions of different arity apart.
 pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
     fn description() -> Description;
     fn erase(self) -> Erased;

@@ -58,12 +58,14 @@ pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
+mod json;
 pub mod keys;
 pub mod limiter;
 pub mod marketplace;
 pub mod money;
 pub mod openapi;
 pub mod operation;
+pub mod path;
 pub mod payments;
 pub mod payouts;
 pub mod prices;
@@ -85,11 +87,12 @@ pub use answer::{
     Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Page, Prepared,
     Ran, Slice,
 };
-pub use body::{Body, Changes, Media, Nothing, OptionalBody, Patch, Path, RawBody, Text, Upload};
+pub use body::{Body, Changes, Media, Nothing, OptionalBody, Patch, RawBody, Text, Upload};
 pub use caller::Caller;
 pub use describe::Either;
 pub use finish::unreadable;
 pub use operation::{Access, Operation};
+pub use path::Path;
 pub use problem::{FieldError, Problem};
 pub use query::{Integer, Open, Paging, Query, SortOrder};
 pub use routes::Routes;

@@ -1,8 +1,8 @@
 //! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
-use crate::body::Segment;
 use crate::describe::{Answered, Description};
 use crate::operation::{Access, Operation};
+use crate::path::Segment;
 use crate::query::Param;
 use crate::refusals::{self, Refusal};
 use crate::routes::Routes;
@@ -88,10 +88,12 @@ pub fn document(routes: &Routes) -> Value {
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}],
         "paths": paths,
+        "x-no-such-route": {"responses": refused.references(refusals::of_unrouted())},
         "components": {
             "securitySchemes": {"api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"}},
             "schemas": with_problem(schemas),
             "responses": refused.components(),
+            "examples": refused.examples(),
         },
     })
 }
@@ -144,8 +146,9 @@ struct Refused(BTreeSet<Vec<Refusal>>);
 impl Refused {
     fn of(routes: &Routes) -> Refused {
         let sets = routes.described();
-        let sets = sets.flat_map(|(operation, description)| by_status(operation, description));
-        Refused(sets.collect())
+        let sets = sets.map(|(operation, description)| refusals::of(operation, description));
+        let sets = sets.chain([refusals::of_unrouted()]);
+        Refused(sets.flat_map(by_status).collect())
     }
 
     /// `API_KEY_DEACTIVATED`, or `Refused403_2` for several codes.
@@ -166,12 +169,30 @@ impl Refused {
         format!("Refused{status}_{}", place + 1)
     }
 
+    /// The responses that refuse with one of these, by status.
+    fn references(&self, all: Vec<Refusal>) -> Map<String, Value> {
+        let reference = |set: Vec<Refusal>| {
+            let reference = format!("#/components/responses/{}", self.name(&set));
+            (set[0].status.to_string(), json!({"$ref": reference}))
+        };
+        by_status(all).into_iter().map(reference).collect()
+    }
+
+    /// An example of every code.
+    fn examples(&self) -> Map<String, Value> {
+        self.0.iter().flatten().map(example).collect()
+    }
+
     fn components(&self) -> Map<String, Value> {
         let mut all = Map::new();
         for set in &self.0 {
             let codes: Vec<&str> = set.iter().map(|refusal| refusal.code).collect();
             let quoted: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
-            let examples: Map<String, Value> = set.iter().map(example).collect();
+            let examples = codes.iter().map(|code| {
+                let reference = format!("#/components/examples/{code}");
+                ((*code).to_owned(), json!({"$ref": reference}))
+            });
+            let examples: Map<String, Value> = examples.collect();
             let narrowed = json!({"properties": {"error": {
                 "properties": {"code": {"enum": codes}},
                 "additionalProperties": true,
@@ -188,8 +209,7 @@ impl Refused {
     }
 }
 
-fn by_status(operation: &Operation, description: &Description) -> Vec<Vec<Refusal>> {
-    let all = refusals::of(operation, description);
+fn by_status(all: Vec<Refusal>) -> Vec<Vec<Refusal>> {
     let sets = all.chunk_by(|one, other| one.status == other.status);
     sets.map(<[Refusal]>::to_vec).collect()
 }
@@ -216,10 +236,7 @@ fn describe(
             response["content"][kind] = json!({"schema": shape(schemas)});
         }
     }
-    for set in by_status(operation, description) {
-        let reference = format!("#/components/responses/{}", refused.name(&set));
-        responses.insert(set[0].status.to_string(), json!({"$ref": reference}));
-    }
+    responses.extend(refused.references(refusals::of(operation, description)));
     let mut described = json!({
         "operationId": id,
         "summary": operation.summary,

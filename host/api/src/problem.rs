@@ -3,6 +3,7 @@
 //! A [`Problem`] knows status, code, message and details; the request id and the rate-limit numbers are added when the answer
 //! leaves ([`crate::finish`]). Public text says what to do next; what happened inside goes to the log.
 
+use crate::refusals;
 use crate::uploads::Full;
 use axum::response::{IntoResponse, Response};
 use http::header::{HeaderName, HeaderValue};
@@ -53,9 +54,14 @@ impl Problem {
         code: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,
     ) -> Problem {
+        let code = code.into();
+        debug_assert!(
+            refusals::is_known(status.as_u16(), &code),
+            "{status} {code} is not in the catalogue of refusals"
+        );
         Problem(Box::new(Inner {
             status,
-            code: code.into(),
+            code,
             message: message.into(),
             details: Map::new(),
             headers: Vec::new(),

@@ -22,6 +22,9 @@ macro_rules! catalogue {
             code: stringify!($code),
             message: $message,
         };)+)+
+
+        /// The whole catalogue.
+        pub const ALL: &[Refusal] = &[$($($code,)+)+];
     };
 }
 
@@ -73,9 +76,13 @@ catalogue! {
         PRICE_NOT_FOUND: "there is no price \"prc_…\" that this key can see",
         PRODUCT_NOT_FOUND: "there is no product \"ast_…\" that this key can see",
         PURCHASE_NOT_FOUND: "there is no purchase \"pur_…\" that this key can see",
+        ROUTE_NOT_FOUND: "there is no such route; see /openapi.json",
         TOP_UP_NOT_FOUND: "there is no top-up \"top_…\" that this key can see",
         TRANSACTION_NOT_FOUND: "there is no transaction \"txn_…\" that this key can see",
         WEBHOOK_NOT_FOUND: "there is no webhook \"whk_…\" that this key can see",
+    }
+    405 {
+        METHOD_NOT_ALLOWED: "this route takes GET, POST",
     }
     409 {
         CONFLICT: "somebody else has changed this meanwhile; read it again",
@@ -161,6 +168,8 @@ const BEFORE_ALL: &[Refusal] = &[
     INVALID_PARAMETER,
     INTERNAL_ERROR,
 ];
+/// What a request is refused with that no operation takes.
+pub const UNROUTED: &[Refusal] = &[ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED, RATE_LIMIT_EXCEEDED];
 /// What the gate refuses keys with.
 const OF_KEYS: &[Refusal] = &[
     MISSING_API_KEY,
@@ -197,6 +206,19 @@ const OF_BILLING: &[Refusal] = &[
     SELLER_SUSPENDED,
     INVALID_STATE,
 ];
+
+/// Whether the catalogue has this code with this status. What a library refuses may have any status.
+pub fn is_known(status: u16, code: &str) -> bool {
+    let is = |refusal: &Refusal| refusal.code == code && refusal.status == status;
+    ALL.iter().chain(&[HOST_UPLOADS, HOST_CONNECTIONS]).any(is) || code == INVALID_REQUEST.code
+}
+
+/// What a request that no operation takes can be refused with, by status and code.
+pub fn of_unrouted() -> Vec<Refusal> {
+    let mut all = [BEFORE_ALL, UNROUTED].concat();
+    all.sort();
+    all
+}
 
 /// All that an operation can refuse with, by status and code.
 pub fn of(operation: &Operation, description: &Description) -> Vec<Refusal> {

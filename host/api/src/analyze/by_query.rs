@@ -14,7 +14,7 @@ pub const OPERATION: Operation = Operation::get("analyze_by_query", "/analyze/{c
     .any_company()
     .billed()
     .runs_connector()
-.refuses(&[ASSET_NOT_FOUND]);
+    .refuses(&[ASSET_NOT_FOUND]);
 
 /// Runs an asset with parameters from the query.
 pub async fn analyze_by_query(

@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::post("create_asset", "/companies/{co
          `SQL_NOT_READ_ONLY`. A given slug that is taken is 409 `SLUG_TAKEN`; one made from the name is numbered.",
     )
     .needs(Role::DataScientist, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE]);
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE]);
 
 /// Creates a draft of an asset.
 pub async fn create_asset(

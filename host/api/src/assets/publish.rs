@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{c
     )
     .needs(Role::DataEngineer, Permission::Write)
     .runs_connector()
-.refuses(&[INVALID_STATE, CONFLICT]);
+    .refuses(&[INVALID_STATE, CONFLICT]);
 
 /// Tests an asset and puts it on the market.
 pub async fn publish_asset(

@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::post("test_asset", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Read)
     .runs_connector()
-.refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
+    .refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
 
 pub const GET_OPERATION: Operation = Operation::get(
     "test_asset_defaults",

@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_company", "/admin/compa
          of another company has it already.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-.refuses(&[SLUG_TAKEN]);
+    .refuses(&[SLUG_TAKEN]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyIn {

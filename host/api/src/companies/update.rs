@@ -20,7 +20,7 @@ pub const OPERATION: Operation = Operation::patch("update_company", "/companies/
          above it. A new threshold holds from the next charge on.",
     )
     .needs(Role::Admin, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN]);
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN]);
 
 /// Industries are numbered in 32 bits.
 const INDUSTRY_ID_MAX: i64 = i32::MAX as i64;

@@ -15,7 +15,7 @@ pub const OPERATION: Operation =
              409 `CONNECTION_LIMIT_REACHED` when the company has as many connections as it may have.",
         )
         .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONNECTION_LIMIT_REACHED]);
+        .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONNECTION_LIMIT_REACHED]);
 
 /// Saves a connection; its credentials are sealed and never shown again.
 pub async fn create_connection(

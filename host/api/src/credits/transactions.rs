@@ -2,7 +2,7 @@ use super::csv::{self, Csv};
 use super::shape::TransactionOut;
 use crate::query::{Since, Until, choices, parameters};
 use crate::refusals::INVALID_PERIOD;
-use crate::{ApiState, Caller, Either, Integer, List, Operation, Paging, Problem, Query, Text};
+use crate::{ApiState, Caller, Either, List, Operation, Paging, Problem, Query, Text};
 use axum::extract::State;
 use http::HeaderMap;
 use souk_store::statements::{self, LineFilter, LineType};
@@ -65,13 +65,7 @@ pub async fn list_transactions(
         || csv::is_accepted(&headers),
         |format| format == Format::Csv,
     );
-    let is_whole = is_csv
-        && query
-            .paging
-            .page
-            .map(Integer::get)
-            .or(query.paging.per_page.map(Integer::get))
-            .is_none();
+    let is_whole = is_csv && query.paging.page.is_none() && query.paging.per_page.is_none();
     let (offset, limit) = match is_whole {
         true => (0, csv::LINES_MAX),
         false => (page.offset(), page.limit()),

@@ -15,7 +15,7 @@ pub const OPERATION: Operation = Operation::get("fetch_data", "/endpoints/v1/{en
     .access(Access::Data)
     .billed()
     .runs_connector()
-.refuses(&[COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH]);
+    .refuses(&[COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH]);
 
 /// Fetches a page of the endpoint that the host or the key names.
 pub async fn fetch_data(

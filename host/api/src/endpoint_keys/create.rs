@@ -18,7 +18,7 @@ pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/compan
     .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
     .needs(Role::DataEngineer, Permission::Write)
     .hourly(10)
-.refuses(&[PATH_BODY_MISMATCH, INVALID_STATE]);
+    .refuses(&[PATH_BODY_MISMATCH, INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyIn {

@@ -18,7 +18,7 @@ pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies
     )
     .needs(Role::DataEngineer, Permission::Write)
     .runs_connector()
-.refuses(&[INVALID_STATE, CONFLICT]);
+    .refuses(&[INVALID_STATE, CONFLICT]);
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]

@@ -3,7 +3,7 @@ use crate::refusals::{
     CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN,
     SQL_NOT_READ_ONLY,
 };
-use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem, body};
+use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem, json};
 use axum::extract::State;
 use serde_json::Value;
 use souk_app::publish::{endpoint_sample_holds, later};
@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies
          source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
 
 /// Lays a patch over an endpoint and checks the whole.
 pub async fn update_endpoint(
@@ -33,7 +33,7 @@ pub async fn update_endpoint(
     let before = super::find(&mut read, caller.company(), &id).await?;
     drop(read);
     let merged = serde_json::to_vec(&patched(&before, &members)).map_err(Problem::internal)?;
-    let endpoint: EndpointIn = body::parse(&merged)?;
+    let endpoint: EndpointIn = json::parse(&merged)?;
     let credits = endpoint.price()?;
     let written = endpoint.checked(&api, &caller).await?;
     if before.status == "published" && written.slug != before.written.slug {

@@ -15,7 +15,7 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
          digits, `_`, `.` and `-`, not beginning with `.` or `-`.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[CONFLICT]);
+    .refuses(&[CONFLICT]);
 
 /// A file of any kind.
 pub struct AnyFile;

@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-.refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION]);
+    .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyIn)]

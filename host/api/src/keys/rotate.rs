@@ -23,7 +23,7 @@ pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-.refuses(&[ROLE_ESCALATION, INVALID_STATE, PURCHASE_NOT_FOUND]);
+    .refuses(&[ROLE_ESCALATION, INVALID_STATE, PURCHASE_NOT_FOUND]);
 
 /// A day is enough to roll a new key out everywhere.
 const GRACE_SECONDS_MAX: u64 = 86_400;

@@ -38,7 +38,7 @@ pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{compan
          were refused with 403 or 429 count as failed.",
     )
     .hourly(100)
-.refuses(&[INVALID_PERIOD]);
+    .refuses(&[INVALID_PERIOD]);
 
 /// A leap year.
 const SPAN_DAYS_MAX: u32 = 366;

@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{com
     .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
     .needs(Role::DataScientist, Permission::Write)
     .hourly(50)
-.refuses(&[PATH_BODY_MISMATCH, KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
+    .refuses(&[PATH_BODY_MISMATCH, KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyPatch)]

@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace
          counts per key and product.",
     )
     .hourly_each(60)
-.refuses(&[PRODUCT_NOT_FOUND, PREVIEW_NOT_AVAILABLE, NOT_ENTITLED, SELLER_SUSPENDED, CONNECTOR_UNAVAILABLE]);
+    .refuses(&[PRODUCT_NOT_FOUND, PREVIEW_NOT_AVAILABLE, NOT_ENTITLED, SELLER_SUSPENDED, CONNECTOR_UNAVAILABLE]);
 
 /// Shows what was stored when the product was published, or tested since.
 pub async fn preview_product(

@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::patch("advance_payout", "/admin/payo
          again.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-.refuses(&[INVALID_STATE]);
+    .refuses(&[INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct AdvanceIn {

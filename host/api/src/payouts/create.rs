@@ -20,7 +20,7 @@ pub const OPERATION: Operation =
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-.refuses(&[PAYOUT_METHOD_MISSING, PAYABLE_TOO_LOW]);
+        .refuses(&[PAYOUT_METHOD_MISSING, PAYABLE_TOO_LOW]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct PayoutIn {

@@ -15,7 +15,7 @@ pub const OPERATION: Operation = Operation::post("create_price", "/companies/{co
     .about("Prices", "Set the price of a product")
     .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PriceIn {

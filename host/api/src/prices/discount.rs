@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::post("discount_price", "/companies/{
     .about("Prices", "Discount the price of a product")
     .notes("Rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again.")
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP]);
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct DiscountIn {

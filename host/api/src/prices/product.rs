@@ -1,7 +1,7 @@
 //! The product that a price belongs to: the asset or the endpoint of the path.
 
-use crate::body::segments;
 use crate::describe::{Argument, Describe, Description, Incoming};
+use crate::path::segments;
 use crate::{Caller, Problem, refusals};
 use souk_domain::ids::{AssetId, EndpointId, PriceId};
 use souk_domain::products::Product;

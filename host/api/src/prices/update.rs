@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
     .about("Prices", "Change a price that has not begun")
     .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PricePatch {

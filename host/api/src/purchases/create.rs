@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/
          answers 200 with the purchase there is.",
     )
     .needs(Role::DataScientist, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND, CONFLICT]);
+    .refuses(&[PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PurchaseIn {

@@ -15,7 +15,7 @@ pub const OPERATION: Operation = Operation::post("suspend_purchase", "/admin/pur
          well, until the purchase is resumed. Only an active purchase can be suspended.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-.refuses(&[INVALID_STATE]);
+    .refuses(&[INVALID_STATE]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct SuspendIn {}

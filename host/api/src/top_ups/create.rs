@@ -24,7 +24,7 @@ pub const OPERATION: Operation =
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-.refuses(&[PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE]);
+        .refuses(&[PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct TopUpIn {

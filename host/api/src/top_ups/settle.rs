@@ -18,7 +18,7 @@ pub const OPERATION: Operation =
              409 when it was settled before, by whomever.",
         )
         .needs(Role::SuperAdmin, Permission::Write)
-.refuses(&[INVALID_STATE]);
+        .refuses(&[INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct SettleIn {

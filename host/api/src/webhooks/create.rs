@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{
          emits `alert.*` yet.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
+    .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct WebhookIn {
