@@ -242,7 +242,10 @@ pub(crate) async fn read(
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            Problem::bad_request("INVALID_REQUEST", format!("the body ended early: {error}"))
+            Problem::of(
+                refusals::INVALID_REQUEST,
+                format!("the body ended early: {error}"),
+            )
         })?;
         let Ok(data) = frame.into_data() else {
             continue;

@@ -8,6 +8,7 @@ use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
+use crate::refusals;
 use crate::routes::{Mounted, path_company};
 use crate::uploads::Place;
 use crate::{ApiState, HEADER_KEY};
@@ -66,14 +67,14 @@ pub async fn pass(
     call.recognise(principal.clone(), limits);
 
     if principal.key_type() == KeyType::Endpoint && operation.access != Access::Data {
-        return Err(Problem::forbidden(
-            "ENDPOINT_KEY_NOT_ALLOWED",
+        return Err(Problem::of(
+            refusals::ENDPOINT_KEY_NOT_ALLOWED,
             "an endpoint key only reads its endpoint through /endpoints/v1/; use an analytics key here",
         ));
     }
     if principal.is_suspended() {
-        return Err(Problem::forbidden(
-            "COMPANY_SUSPENDED",
+        return Err(Problem::of(
+            refusals::COMPANY_SUSPENDED,
             "this company is suspended; ask the platform's staff",
         ));
     }
@@ -244,8 +245,8 @@ fn check_company(
         return Ok(None);
     }
     let denied = || {
-        Problem::forbidden(
-            "COMPANY_ACCESS_DENIED",
+        Problem::of(
+            refusals::COMPANY_ACCESS_DENIED,
             "this key belongs to another company; use your own company_id in the path",
         )
     };
@@ -264,16 +265,16 @@ fn check_company(
 /// (d), role and permission.
 fn check_grant(principal: &Principal, role: Role, permission: Permission) -> Result<(), Problem> {
     if principal.role() < role {
-        return Err(Problem::forbidden(
-            "INSUFFICIENT_ROLE",
+        return Err(Problem::of(
+            refusals::INSUFFICIENT_ROLE,
             format!("this needs a key with role {role} or higher"),
         )
         .detail("required_role", role.level())
         .detail("role", principal.role().level()));
     }
     if !principal.permissions().has(permission) {
-        return Err(Problem::forbidden(
-            "INSUFFICIENT_PERMISSIONS",
+        return Err(Problem::of(
+            refusals::INSUFFICIENT_PERMISSIONS,
             format!(
                 "this needs a key with the permission {}",
                 permission.as_str()

@@ -11,6 +11,7 @@ use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
 use crate::problem::{FieldError, Problem};
+use crate::refusals;
 use crate::routes::Mounted;
 use crate::state::SWEEP_EVERY;
 use axum::body::Body;
@@ -144,17 +145,16 @@ pub async fn claim(
 }
 
 fn in_progress() -> Problem {
-    Problem::conflict(
-        "IDEMPOTENCY_IN_PROGRESS",
+    Problem::of(
+        refusals::IDEMPOTENCY_IN_PROGRESS,
         "a request with this Idempotency-Key is being executed; retry in a moment",
     )
     .retry_after(1)
 }
 
 pub(crate) fn reused() -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "IDEMPOTENCY_KEY_REUSED",
+    Problem::of(
+        refusals::IDEMPOTENCY_KEY_REUSED,
         "this Idempotency-Key was used for another request; use a new key for every new request",
     )
 }
@@ -162,9 +162,8 @@ pub(crate) fn reused() -> Problem {
 /// Nothing was executed: an answer that cannot be kept could not protect its request.
 fn full(bytes_max: i64) -> Problem {
     let seconds = SWEEP_EVERY.as_secs();
-    Problem::new(
-        StatusCode::TOO_MANY_REQUESTS,
-        "IDEMPOTENCY_LIMIT_EXCEEDED",
+    Problem::of(
+        refusals::IDEMPOTENCY_LIMIT_EXCEEDED,
         "the answers kept for your company's Idempotency-Keys take all the room they may; they are kept for 24 hours: send fewer requests \
          with a key, or try again later",
     )
@@ -175,8 +174,8 @@ fn full(bytes_max: i64) -> Problem {
 
 fn too_large(answer: Answer) -> Problem {
     let execution = answer.execution.map(|execution| execution.to_string());
-    Problem::conflict(
-        "IDEMPOTENCY_ANSWER_TOO_LARGE",
+    Problem::of(
+        refusals::IDEMPOTENCY_ANSWER_TOO_LARGE,
         "the request with this Idempotency-Key was executed, once, and its answer was too large to be kept; send a new key to execute it anew",
     )
     .detail("execution_id", execution)
@@ -191,7 +190,7 @@ pub(crate) fn missing() -> Problem {
         "required",
         "is required here: send a new one with every new request, and the same one when you repeat it",
     );
-    Problem::fields("INVALID_REQUEST", vec![error])
+    Problem::fields(refusals::INVALID_REQUEST, vec![error])
 }
 
 /// Gives up a claim after a failure, so that a retry executes anew.
@@ -312,7 +311,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
                 "invalid",
                 format!("must be one value of 1 to {KEY_CHARS_MAX} visible ASCII characters"),
             );
-            Err(Problem::fields("INVALID_REQUEST", vec![error]))
+            Err(Problem::fields(refusals::INVALID_REQUEST, vec![error]))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! JSON bodies, parsed strictly and refused with the name of the field that does not fit.
 
 use crate::problem::{FieldError, Problem};
+use crate::refusals;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -33,11 +34,10 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         .is_some_and(|byte| *byte != b'{')
     {
         return match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-            Ok(_) => Err(Problem::bad_request(
-                "VALIDATION_ERROR",
-                "the body must be a JSON object",
-            )
-            .detail("errors", serde_json::json!([]))),
+            Ok(_) => Err(
+                Problem::of(refusals::VALIDATION_ERROR, "the body must be a JSON object")
+                    .detail("errors", serde_json::json!([])),
+            ),
             Err(error) => Err(not_json(&error)),
         };
     }
@@ -58,7 +58,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn check_text(bytes: &[u8]) -> Result<(), Problem> {
     let refuse = |what: &str, place: usize| {
         let message = format!("the body is not valid JSON: {what} at byte {place}");
-        Err(Problem::bad_request("INVALID_REQUEST", message))
+        Err(Problem::of(refusals::INVALID_REQUEST, message))
     };
     if let Err(error) = std::str::from_utf8(bytes) {
         return refuse("it is not UTF-8", error.valid_up_to());
@@ -85,8 +85,8 @@ fn unit(bytes: &[u8]) -> Option<u16> {
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::bad_request(
-        "INVALID_REQUEST",
+    Problem::of(
+        refusals::INVALID_REQUEST,
         format!("the body is not valid JSON: {error}"),
     )
 }
@@ -110,7 +110,7 @@ fn wrong_field(path: &str, error: &serde_json::Error) -> Problem {
         None => (parent.to_owned(), "invalid", message.to_owned()),
     };
     Problem::fields(
-        "VALIDATION_ERROR",
+        refusals::VALIDATION_ERROR,
         vec![FieldError::new(field, code, message)],
     )
 }

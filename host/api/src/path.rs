@@ -40,7 +40,10 @@ pub(crate) async fn segments<T: DeserializeOwned + Send>(
             let text = error.body_text();
             let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
             let error = FieldError::new("path", "invalid", text);
-            Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
+            Err(Problem::fields(
+                refusals::INVALID_PATH_PARAMETER,
+                vec![error],
+            ))
         }
         Err(error) => Err(Problem::internal(error)),
     }

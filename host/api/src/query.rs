@@ -18,6 +18,7 @@ use crate::Text;
 use crate::answer::Page;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::problem::{FieldError, Problem};
+use crate::refusals;
 use axum::extract::Request;
 use serde_json::{Value, json};
 use souk_domain::time::{DAY, Timestamp};
@@ -117,7 +118,7 @@ impl Reader {
             }
         }
         if !errors.is_empty() {
-            return Err(Problem::fields("INVALID_PARAMETER", errors));
+            return Err(Problem::fields(refusals::INVALID_PARAMETER, errors));
         }
         values.keep(rest);
         Ok(())

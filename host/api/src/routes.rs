@@ -8,12 +8,13 @@ use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
+use crate::refusals;
 use crate::{ApiState, body, finish, idempotency};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use futures_util::FutureExt;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -227,16 +228,14 @@ impl axum::handler::Handler<(), ApiState> for Unrouted {
             let problem = match gate::pass_unrouted(&state, request.headers(), &mut call).await {
                 Err(problem) => problem,
                 Ok(()) => match self.allow {
-                    None => Problem::new(
-                        StatusCode::NOT_FOUND,
-                        "ROUTE_NOT_FOUND",
+                    None => Problem::of(
+                        refusals::ROUTE_NOT_FOUND,
                         "there is no such route; see /openapi.json",
                     ),
                     Some(allow) => {
                         let names = allow.to_str().unwrap_or_default().to_owned();
-                        Problem::new(
-                            StatusCode::METHOD_NOT_ALLOWED,
-                            "METHOD_NOT_ALLOWED",
+                        Problem::of(
+                            refusals::METHOD_NOT_ALLOWED,
                             format!("this route takes {names}"),
                         )
                         .detail("allow", names)

@@ -35,9 +35,7 @@ pub async fn delete_asset(
     if buyers > 0 && query.force != Some(true) {
         let message =
             format!("{buyers} companies have bought this asset; archive it with force=true");
-        return Err(
-            Problem::conflict("RESOURCE_IN_USE", message).detail("active_purchases", buyers)
-        );
+        return Err(Problem::of(RESOURCE_IN_USE, message).detail("active_purchases", buyers));
     }
     if !assets::set_status(&mut write, caller.company(), &id, "archived", caller.now()).await? {
         return Err(super::not_found(&id));

@@ -115,8 +115,8 @@ async fn attempt(
 }
 
 pub(super) fn handle_taken(handle: &str) -> Problem {
-    Problem::conflict(
-        "SLUG_TAKEN",
+    Problem::of(
+        SLUG_TAKEN,
         format!("the handle {handle:?} is taken, or was given up too recently; choose another one"),
     )
 }

@@ -1,5 +1,6 @@
 use super::refusal;
 use crate::query::parameters;
+use crate::refusals::INVALID_PARAMETER;
 use crate::{ApiState, Caller, Data, FieldError, Operation, Path, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
@@ -65,7 +66,7 @@ fn names(parameter: &'static str, given: Option<Text<0, 10_000>>) -> Result<Vec<
         true => {
             let message = format!("must name at most {NAMES_MAX}");
             Err(Problem::fields(
-                "INVALID_PARAMETER",
+                INVALID_PARAMETER,
                 vec![FieldError::new(parameter, "invalid", message)],
             ))
         }

@@ -60,8 +60,8 @@ pub async fn refund_transaction(
     let refunded = refunded.map_err(|error| match error {
         RefundError::NotFound => unknown(),
         RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
-        RefundError::NotCovered { share, cover } => Problem::conflict(
-            "REFUND_NOT_COVERED",
+        RefundError::NotCovered { share, cover } => Problem::of(
+            REFUND_NOT_COVERED,
             "your company's share of this charge was paid out already: a refund needs earnings that are pending or payable; ask the \
              platform's staff",
         )

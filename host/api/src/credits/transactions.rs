@@ -89,7 +89,7 @@ pub async fn list_transactions(
             "{total} lines match and one file holds {}: ask for a shorter period, or for pages",
             csv::LINES_MAX
         );
-        return Err(Problem::bad_request("INVALID_PERIOD", message));
+        return Err(Problem::of(INVALID_PERIOD, message));
     }
     Ok(Either::That(Csv::of(lines)))
 }

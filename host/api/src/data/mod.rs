@@ -7,6 +7,7 @@ pub mod by_handle;
 pub mod by_slug;
 
 use crate::query::parameters;
+use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
 use crate::runs::{self, payer, refusal};
 use crate::state::peer;
 use crate::{
@@ -124,8 +125,8 @@ async fn of_endpoint_key(
     slug: &str,
 ) -> Result<Arc<EndpointSnapshot>, Problem> {
     let mismatch = || {
-        Problem::forbidden(
-            "ENDPOINT_SCOPE_MISMATCH",
+        Problem::of(
+            ENDPOINT_SCOPE_MISMATCH,
             "this key reads another endpoint; use the key that was made for this one",
         )
     };
@@ -160,8 +161,8 @@ async fn of_analytics_key(
     slug: &str,
 ) -> Result<Arc<EndpointSnapshot>, Problem> {
     let denied = || {
-        Problem::forbidden(
-            "COMPANY_ACCESS_DENIED",
+        Problem::of(
+            COMPANY_ACCESS_DENIED,
             "an analytics key fetches its own company's endpoints; buyers use the endpoint key of their purchase",
         )
     };

@@ -115,8 +115,8 @@ fn expiry(body: &KeyIn, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
 /// Role 5 works in every company, so it is only handed out in the platform's own.
 fn check_staff(caller: &Caller, grant: Grant) -> Result<(), Problem> {
     if grant.role == Role::SuperAdmin && caller.company() != caller.payer() {
-        return Err(Problem::forbidden(
-            "ROLE_ESCALATION",
+        return Err(Problem::of(
+            ROLE_ESCALATION,
             "keys with role 5 are made in the platform's own company",
         ));
     }

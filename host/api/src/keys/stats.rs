@@ -118,7 +118,7 @@ fn period(query: &Wanted, now: Timestamp) -> Result<(String, Timestamp, Timestam
         return Ok((name.as_str().to_owned(), from, now));
     }
     let invalid = |message: &'static str| {
-        Problem::bad_request("INVALID_PERIOD", message).detail("errors", serde_json::json!([]))
+        Problem::of(INVALID_PERIOD, message).detail("errors", serde_json::json!([]))
     };
     if query.period.is_some() {
         return Err(invalid("send either period or start_date and end_date"));

@@ -60,7 +60,7 @@ pub async fn update_key(
         if value.is_some() {
             let error =
                 FieldError::new(field, "immutable", "cannot be changed; create another key");
-            return Err(Problem::fields("KEY_VALUE_IMMUTABLE", vec![error]));
+            return Err(Problem::fields(KEY_VALUE_IMMUTABLE, vec![error]));
         }
     }
     let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;

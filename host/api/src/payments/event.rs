@@ -1,4 +1,4 @@
-use crate::refusals::{INVALID_SIGNATURE, PAYMENT_PROVIDER_NOT_FOUND};
+use crate::refusals::{INVALID_REQUEST, INVALID_SIGNATURE, PAYMENT_PROVIDER_NOT_FOUND};
 use crate::{Access, AnyObject, ApiState, Data, Operation, Path, Problem, RawBody};
 use axum::extract::State;
 use http::HeaderName;
@@ -42,10 +42,10 @@ pub async fn receive_payment_event(
         Err(ReceiveError::Event(EventError::SendsNone)) => Err(unknown()),
         Err(ReceiveError::Event(error @ EventError::Signature(_))) => {
             tracing::warn!(provider = name, %error, "a payment event was refused");
-            Err(Problem::bad_request("INVALID_SIGNATURE", error.to_string()))
+            Err(Problem::of(INVALID_SIGNATURE, error.to_string()))
         }
         Err(ReceiveError::Event(error @ EventError::Malformed(_))) => {
-            Err(Problem::bad_request("INVALID_REQUEST", error.to_string()))
+            Err(Problem::of(INVALID_REQUEST, error.to_string()))
         }
         Err(ReceiveError::Store(error)) => Err(error.into()),
     }

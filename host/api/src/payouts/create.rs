@@ -65,12 +65,12 @@ pub async fn create_payout(
 
 fn refuse(error: RequestError) -> Problem {
     match error {
-        RequestError::NoMethod => Problem::conflict(
-            "PAYOUT_METHOD_MISSING",
+        RequestError::NoMethod => Problem::of(
+            PAYOUT_METHOD_MISSING,
             "set where the money goes first: PUT payout-method",
         ),
-        RequestError::TooLittle { payable } => Problem::conflict(
-            "PAYABLE_TOO_LOW",
+        RequestError::TooLittle { payable } => Problem::of(
+            PAYABLE_TOO_LOW,
             "less is payable than that; earnings become payable some days after their charge",
         )
         .detail("payable_usd", Value::Number(usd(payable)))

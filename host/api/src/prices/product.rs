@@ -28,7 +28,7 @@ impl Argument for Priced {
     async fn take(incoming: &mut Incoming) -> Result<Priced, Problem> {
         let mut names: HashMap<String, String> = segments(incoming).await?;
         let malformed = |error: souk_domain::ids::IdError| {
-            Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string())
+            Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string())
         };
         let product = match (names.remove("asset_id"), names.remove("endpoint_id")) {
             (Some(asset), _) => Product::Asset(AssetId::parse(&asset).map_err(malformed)?),
@@ -48,7 +48,7 @@ impl Priced {
     pub fn price(&self) -> Result<PriceId, Problem> {
         let id = self.price.as_deref().unwrap_or_default();
         PriceId::parse(id)
-            .map_err(|error| Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string()))
+            .map_err(|error| Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string()))
     }
 
     /// The product must be the company's own; nobody else changes its prices meanwhile.

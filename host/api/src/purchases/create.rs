@@ -53,8 +53,8 @@ pub async fn create_purchase(
         .ok_or_else(|| Problem::not_found("product", &body.product_id))?;
     let product = Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
     if offer.company_id == *caller.company() {
-        return Err(Problem::conflict(
-            "CONFLICT",
+        return Err(Problem::of(
+            CONFLICT,
             "this product is your own: calling it is free already",
         ));
     }

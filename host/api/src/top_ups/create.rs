@@ -4,7 +4,6 @@ use crate::money::read_usd;
 use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
 use axum::extract::State;
-use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Number;
 use souk_app::payments::{self, BeginError, Order, Retry, TopUpError};
@@ -113,14 +112,12 @@ fn refuse(error: TopUpError) -> Problem {
         TopUpError::Begin(BeginError::PaymentMethod(message)) => {
             Problem::invalid("payment_method", message)
         }
-        TopUpError::Begin(BeginError::Refused(_)) => Problem::new(
-            StatusCode::BAD_GATEWAY,
-            "PAYMENT_PROVIDER_ERROR",
+        TopUpError::Begin(BeginError::Refused(_)) => Problem::of(
+            PAYMENT_PROVIDER_ERROR,
             "the payment provider refused; nothing was paid",
         ),
-        TopUpError::Begin(BeginError::Unavailable(_)) => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "PAYMENT_PROVIDER_UNAVAILABLE",
+        TopUpError::Begin(BeginError::Unavailable(_)) => Problem::of(
+            PAYMENT_PROVIDER_UNAVAILABLE,
             "the payment provider cannot be used now; nothing was paid, try again later",
         )
         .retry_after(60),
