@@ -1,5 +1,9 @@
-use super::{ConnectorOut, REFUSALS, refusal, scope};
+use super::{ConnectorOut, refusal, scope};
 use crate::query::parameters;
+use crate::refusals::{
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_QUOTA_EXCEEDED,
+    CONNECTOR_UNHEALTHY, ENGINE_RESERVED, Refusal, UNSUPPORTED_MEDIA_TYPE,
+};
 use crate::{ApiState, Caller, Created, Media, Operation, Problem, Query, Upload};
 use axum::extract::State;
 use http::{HeaderMap, header};
@@ -21,6 +25,17 @@ parameters! {
         activate: Option<bool>,
     }
 }
+
+/// What puts a version to work, and a body of another type.
+const REFUSALS: &[Refusal] = &[
+    CONNECTOR_INVALID,
+    CONNECTOR_UNHEALTHY,
+    CONFLICT,
+    ENGINE_RESERVED,
+    CONNECTOR_QUOTA_EXCEEDED,
+    COMPILE_TIME_EXCEEDED,
+    UNSUPPORTED_MEDIA_TYPE,
+];
 
 pub const PLATFORM: Operation = Operation::post("upload_connector", "/connectors")
     .about("Connectors", "Upload a connector for all companies")
