@@ -1,5 +1,5 @@
-//! Every answer that a test sees is held against `openapi.json`: the operation is known, its 2xx status is described, the body is what the
-//! schema says. Errors have the envelope.
+//! Every answer that a test sees is held against `openapi.json`: the operation is known, its status is described, the body is what the
+//! schema of that status says. An error has the envelope, and a code that is listed for its operation and status.
 //!
 //! Needs nothing but `serde_json`, because the tests of `souk-api` include this file as well. The validator knows the keywords that the
 //! document uses and refuses any other, so that none is believed to be checked that is not. Start reading at [`check`].
@@ -59,20 +59,34 @@ fn judge(document: &Value, seen: &Seen<'_>) -> Result<(), String> {
         if seen.body.is_empty() && seen.method == "HEAD" {
             return Ok(());
         }
-        let problem = &document["components"]["responses"]["Problem"];
-        return content(document, problem, seen);
+        let operation = operation.unwrap_or(&document["x-no-such-route"]);
+        return content(document, response(document, operation, seen)?, seen);
     }
     if !(200..300).contains(&seen.status) {
         return Err("neither 2xx nor an error is described anywhere".to_owned());
     }
     let operation = operation.ok_or("it describes no such operation")?;
+    let response = response(document, operation, seen)?;
+    content(document, response, seen)
+}
+
+/// What the document says of the status that was seen.
+fn response<'a>(
+    document: &'a Value,
+    operation: &'a Value,
+    seen: &Seen<'_>,
+) -> Result<&'a Value, String> {
     let response = &operation["responses"][seen.status.to_string()];
     if response.is_null() {
         let described = operation["responses"].as_object();
         let described: Vec<&String> = described.into_iter().flat_map(Map::keys).collect();
         return Err(format!("it describes {described:?} only"));
     }
-    content(document, response, seen)
+    let Some(reference) = response["$ref"].as_str() else {
+        return Ok(response);
+    };
+    let found = document.pointer(reference.trim_start_matches('#'));
+    found.ok_or_else(|| format!("{reference} does not resolve"))
 }
 
 /// The operation of a path, the one with the most literal segments when several match.
@@ -345,7 +359,10 @@ mod tests {
     fn judged(status: u16, body: Value) -> Result<(), String> {
         let document = json!({
             "paths": {
-                "/things/{id}": {"get": {"responses": {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}}}}},
+                "/things/{id}": {"get": {"responses": {
+                    "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}},
+                    "404": {"$ref": "#/components/responses/Gone"},
+                }}},
                 "/things/all": {"get": {"responses": {"204": {}}}},
             },
             "components": {
@@ -353,7 +370,9 @@ mod tests {
                     "a": {"type": ["integer", "null"]},
                     "b": {"type": "array", "items": {"oneOf": [{"type": "null"}, {"type": "string", "format": "date-time"}]}},
                 }}},
-                "responses": {"Problem": {"content": {"application/json": {"schema": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object"}}}}}}},
+                "responses": {"Gone": {"content": {"application/json": {"schema": {"type": "object", "required": ["error"], "properties": {"error": {
+                    "type": "object", "required": ["code"], "properties": {"code": {"enum": ["GONE", "LOST"]}},
+                }}}}}}},
             },
         });
         let body = body.to_string();
@@ -391,7 +410,10 @@ mod tests {
             (200, json!({"a": 1.5}), false),
             (200, json!({"a": 1, "b": ["yesterday"]}), false),
             (200, json!({"a": 1, "c": 1}), false),
-            (404, json!({"error": {}}), true),
+            (404, json!({"error": {"code": "LOST"}}), true),
+            (404, json!({"error": {"code": "CONFLICT"}}), false),
+            (409, json!({"error": {"code": "CONFLICT"}}), false),
+            (404, json!({"error": {}}), false),
             (404, json!({"message": "no"}), false),
         ] {
             let judged = judged(status, body.clone());

@@ -1,14 +1,19 @@
 //! The success envelopes.
 
-use crate::operation::Param;
+use crate::describe::{Describe, Description};
+use crate::openapi::{Schemas, enveloped, listed, schema};
 use crate::problem::Problem;
-use crate::query::Query;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use serde_json::Value;
 use souk_store::idempotency::Answer;
+use std::marker::PhantomData;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// 200 `{"data": …}`.
 pub struct Data<T>(pub T);
@@ -53,8 +58,38 @@ pub struct Slice<T> {
 /// 204.
 pub struct Deleted;
 
-/// 200 with a body that is JSON already, envelope included.
-pub struct Prepared(pub Bytes);
+/// 200 `{"data": […]}`: all there are.
+pub struct All<T>(pub Vec<T>);
+
+/// 200 with a body that is JSON of a `T` already, envelope included.
+pub struct Prepared<T> {
+    body: Bytes,
+    shape: PhantomData<fn() -> T>,
+}
+
+impl<T> Prepared<T> {
+    pub fn new(body: impl Into<Bytes>) -> Prepared<T> {
+        let (body, shape) = (body.into(), PhantomData);
+        Prepared { body, shape }
+    }
+}
+
+/// 200 for a billed run: a [`Prepared`], or what a request with the same `Idempotency-Key` was answered.
+pub enum Ran<T> {
+    Now(Prepared<T>),
+    Before(Response),
+}
+
+/// A JSON object whose members are somebody else's business: results of a seller's query, events of a payment provider.
+pub struct AnyObject;
+
+impl PartialSchema for AnyObject {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().into()
+    }
+}
+
+impl ToSchema for AnyObject {}
 
 /// `page` and `per_page` of a list.
 #[derive(Clone, Copy, Debug)]
@@ -63,18 +98,7 @@ pub struct Page {
     pub per_page: i64,
 }
 
-const PER_PAGE_DEFAULT: i64 = 50;
-/// The parameters that [`Page::of`] reads.
-pub const PAGING: &[Param] = &[crate::operation::PAGE, crate::operation::PER_PAGE];
-
 impl Page {
-    pub fn of(query: &Query) -> Page {
-        Page {
-            page: query.integer("page").unwrap_or(1),
-            per_page: query.integer("per_page").unwrap_or(PER_PAGE_DEFAULT),
-        }
-    }
-
     pub fn limit(&self) -> i64 {
         self.per_page
     }
@@ -246,8 +270,66 @@ impl IntoResponse for Deleted {
     }
 }
 
-impl IntoResponse for Prepared {
+impl<T: Serialize> IntoResponse for All<T> {
     fn into_response(self) -> Response {
-        json(StatusCode::OK, self.0)
+        Data(self.0).into_response()
+    }
+}
+
+impl<T> IntoResponse for Prepared<T> {
+    fn into_response(self) -> Response {
+        json(StatusCode::OK, self.body)
+    }
+}
+
+impl<T> IntoResponse for Ran<T> {
+    fn into_response(self) -> Response {
+        match self {
+            Ran::Now(prepared) => prepared.into_response(),
+            Ran::Before(response) => response,
+        }
+    }
+}
+
+fn one<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    enveloped(schema::<T>(schemas), None)
+}
+
+macro_rules! described {
+    ($($answer:ident: $status:literal $shape:expr;)+) => {
+        $(impl<T: ToSchema> Describe for $answer<T> {
+            fn describe(into: &mut Description) {
+                into.json($status, $shape);
+            }
+        })+
+    };
+}
+
+described! {
+    Data: 200 one::<T>;
+    DataOnce: 200 one::<T>;
+    Created: 201 one::<T>;
+    CreatedOnce: 201 one::<T>;
+    Accepted: 202 one::<T>;
+    List: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("Meta"));
+    Slice: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("SliceMeta"));
+    All: 200 |schemas| enveloped(listed(schema::<T>(schemas)), None);
+    Prepared: 200 schema::<T>;
+    Ran: 200 schema::<T>;
+}
+
+impl Describe for Deleted {
+    fn describe(into: &mut Description) {
+        into.answer(204, None);
+    }
+}
+
+/// A text for people.
+impl Describe for &'static str {
+    fn describe(into: &mut Description) {
+        into.answer(
+            200,
+            Some(("text/plain", |_| serde_json::json!({"type": "string"}))),
+        );
     }
 }

@@ -1,11 +1,14 @@
-//! Bodies and path parameters, read once and refused in the envelope; and the small types that make fields valid by having them.
+//! Bodies, read once and refused in the envelope; and the small types that make fields valid by having them.
 
 use crate::ApiState;
 use crate::caller::Caller;
+use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
+use crate::json::{parse, require_json};
+use crate::openapi::schema;
 use crate::operation::BODY_BYTES_MAX;
-use crate::problem::{FieldError, Problem};
-use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use crate::problem::Problem;
+use crate::refusals::{self, Refusal};
+use axum::extract::Request;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -13,8 +16,10 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-use serde_json::error::Category;
+use serde_json::{Map, Value};
+use std::marker::PhantomData;
 use std::time::Duration;
+use utoipa::ToSchema;
 
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
@@ -25,12 +30,17 @@ const DISCARD_FOR: Duration = Duration::from_secs(1);
 /// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
-    type Rejection = Problem;
+impl<T: ToSchema> Describe for Body<T> {
+    fn describe(into: &mut Description) {
+        into.take_body(json::<T>(true));
+        into.refuse(UNREADABLE);
+    }
+}
 
-    async fn from_request(request: Request, state: &ApiState) -> Result<Body<T>, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        require_json(&parts.headers)?;
+impl<T: DeserializeOwned + ToSchema + Send> Argument for Body<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Body<T>, Problem> {
+        let bytes = incoming.read().await?;
+        require_json(&incoming.parts.headers)?;
         parse(&bytes).map(Body)
     }
 }
@@ -38,42 +48,170 @@ impl<T: DeserializeOwned> FromRequest<ApiState> for Body<T> {
 /// A JSON object that may also be absent or empty: then it is the default.
 pub struct OptionalBody<T>(pub T);
 
-impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalBody<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &ApiState) -> Result<OptionalBody<T>, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(OptionalBody(T::default()));
-        }
-        require_json(&parts.headers)?;
-        parse(&bytes).map(OptionalBody)
+impl<T: ToSchema> Describe for OptionalBody<T> {
+    fn describe(into: &mut Description) {
+        into.take_body(json::<T>(false));
+        into.refuse(UNREADABLE);
     }
 }
 
-/// The body as it came, bounded by the operation's limit, with the request's head: for operations that fingerprint it.
-pub struct RawBody {
+impl<T: DeserializeOwned + Default + ToSchema + Send> Argument for OptionalBody<T> {
+    async fn take(incoming: &mut Incoming) -> Result<OptionalBody<T>, Problem> {
+        let bytes = incoming.read().await?;
+        or_default(&incoming.parts.headers, &bytes).map(OptionalBody)
+    }
+}
+
+/// A JSON object of members to change: what `T` has, each of them optional. What it becomes is for whoever lays it over what there is.
+pub struct Changes<T> {
+    pub members: Map<String, Value>,
+    shape: PhantomData<fn() -> T>,
+}
+
+impl<T: ToSchema> Describe for Changes<T> {
+    fn describe(into: &mut Description) {
+        Body::<T>::describe(into);
+    }
+}
+
+impl<T: ToSchema> Argument for Changes<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Changes<T>, Problem> {
+        let bytes = incoming.read().await?;
+        require_json(&incoming.parts.headers)?;
+        let members = parse(&bytes)?;
+        let shape = PhantomData;
+        Ok(Changes { members, shape })
+    }
+}
+
+/// The body as it came, bounded by the operation's limit, with the request's head: for operations that fingerprint it. It is a `T`, or empty
+/// unless it is `REQUIRED`.
+pub struct RawBody<T, const REQUIRED: bool = false> {
     pub parts: Parts,
     pub bytes: Bytes,
+    shape: PhantomData<fn() -> T>,
 }
 
-impl FromRequest<ApiState> for RawBody {
-    type Rejection = Problem;
+/// What a [`RawBody`] may be.
+pub trait Raw {
+    /// `None`: nothing is expected, and what comes is not looked at.
+    fn described(required: bool) -> Option<Described>;
+}
 
-    async fn from_request(request: Request, state: &ApiState) -> Result<RawBody, Problem> {
-        let (parts, bytes) = read(request, state).await?;
-        Ok(RawBody { parts, bytes })
+/// No body.
+pub struct Nothing;
+
+impl Raw for Nothing {
+    fn described(_: bool) -> Option<Described> {
+        None
     }
 }
 
-impl RawBody {
-    /// The body as [`OptionalBody`] would read it.
-    pub fn json<T: DeserializeOwned + Default>(&self) -> Result<T, Problem> {
-        if self.bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(T::default());
+impl<T: ToSchema> Raw for T {
+    fn described(required: bool) -> Option<Described> {
+        Some(json::<T>(required))
+    }
+}
+
+impl<T: Raw, const REQUIRED: bool> Describe for RawBody<T, REQUIRED> {
+    fn describe(into: &mut Description) {
+        if let Some(body) = T::described(REQUIRED) {
+            into.take_body(body);
+            into.refuse(UNREADABLE);
         }
-        require_json(&self.parts.headers)?;
-        parse(&self.bytes)
+    }
+}
+
+impl<T: Raw, const REQUIRED: bool> Argument for RawBody<T, REQUIRED> {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let bytes = incoming.read().await?;
+        let parts = incoming.take_parts();
+        let shape = PhantomData;
+        Ok(RawBody {
+            parts,
+            bytes,
+            shape,
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Default, const REQUIRED: bool> RawBody<T, REQUIRED> {
+    /// The body as [`OptionalBody`] would read it.
+    pub fn json(&self) -> Result<T, Problem> {
+        self.json_as()
+    }
+}
+
+impl<T, const REQUIRED: bool> RawBody<T, REQUIRED> {
+    /// Some members of it.
+    pub fn json_as<U: DeserializeOwned + Default>(&self) -> Result<U, Problem> {
+        or_default(&self.parts.headers, &self.bytes)
+    }
+}
+
+fn or_default<T: DeserializeOwned + Default>(
+    headers: &HeaderMap,
+    bytes: &[u8],
+) -> Result<T, Problem> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(T::default());
+    }
+    require_json(headers)?;
+    parse(bytes)
+}
+
+/// A body of another kind than JSON, which the handler reads as a stream.
+pub struct Upload<M> {
+    pub body: axum::body::Body,
+    kind: PhantomData<fn() -> M>,
+}
+
+/// What is uploaded.
+pub trait Media {
+    const CONTENT_TYPE: &'static str;
+    /// The handler holds at most this of it in memory, for which it has a place before a byte is read ([`crate::uploads`]).
+    const MEMORY_BYTES_MAX: u64;
+}
+
+impl<M: Media> Describe for Upload<M> {
+    fn describe(into: &mut Description) {
+        into.take_body(Described {
+            content_type: M::CONTENT_TYPE,
+            required: true,
+            shape: |_| serde_json::json!({"type": "string", "format": "binary"}),
+        });
+        into.body_bytes_max = None;
+        into.upload_bytes_max = M::MEMORY_BYTES_MAX;
+    }
+}
+
+impl<M: Media> Argument for Upload<M> {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let body = std::mem::take(&mut incoming.body);
+        let kind = PhantomData;
+        Ok(Upload { body, kind })
+    }
+}
+
+fn json<T: ToSchema>(required: bool) -> Described {
+    Described {
+        content_type: JSON,
+        required,
+        shape: schema::<T>,
+    }
+}
+
+/// What a body that cannot be read is refused with, beside one that is too large.
+const UNREADABLE: &[Refusal] = &[
+    refusals::INVALID_REQUEST,
+    refusals::VALIDATION_ERROR,
+    refusals::UNSUPPORTED_MEDIA_TYPE,
+];
+
+impl Incoming {
+    async fn read(&mut self) -> Result<Bytes, Problem> {
+        let body = std::mem::take(&mut self.body);
+        read(&self.parts, body, &self.state).await
     }
 }
 
@@ -83,15 +221,18 @@ const LARGE_BYTES: usize = 32 << 10;
 const COST_PER_MIB: Duration = Duration::from_millis(60);
 
 /// Reads a whole body, bounded by its operation.
-pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, Bytes), Problem> {
-    let (parts, mut body) = request.into_parts();
+pub(crate) async fn read(
+    parts: &Parts,
+    mut body: axum::body::Body,
+    state: &ApiState,
+) -> Result<Bytes, Problem> {
     if body.is_end_stream() {
-        return Ok((parts, Bytes::new()));
+        return Ok(Bytes::new());
     }
     let limit = match parts.extensions.get::<Caller>() {
         Some(caller) => caller
             .operation()
-            .operation
+            .description
             .body_bytes_max
             .unwrap_or(BUFFERED_BYTES_MAX),
         None => BODY_BYTES_MAX,
@@ -101,7 +242,10 @@ pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, B
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            Problem::bad_request("INVALID_REQUEST", format!("the body ended early: {error}"))
+            Problem::of(
+                refusals::INVALID_REQUEST,
+                format!("the body ended early: {error}"),
+            )
         })?;
         let Ok(data) = frame.into_data() else {
             continue;
@@ -139,7 +283,7 @@ pub(crate) async fn read(request: Request, state: &ApiState) -> Result<(Parts, B
             tokio::time::sleep(delay).await;
         }
     }
-    Ok((parts, whole))
+    Ok(whole)
 }
 
 /// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
@@ -164,142 +308,19 @@ pub(crate) async fn discard(mut body: axum::body::Body) {
     tokio::time::timeout(DISCARD_FOR, take).await.ok();
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-    let kind = kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    match kind == "application/json"
-        || (kind.starts_with("application/") && kind.ends_with("+json"))
-    {
-        true => Ok(()),
-        false => Err(Problem::unsupported_media_type("application/json")),
-    }
-}
-
-/// Parses a JSON object, naming the field that does not fit.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    check_text(bytes)?;
-    if bytes
-        .iter()
-        .find(|byte| !byte.is_ascii_whitespace())
-        .is_some_and(|byte| *byte != b'{')
-    {
-        return match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-            Ok(_) => Err(Problem::bad_request(
-                "VALIDATION_ERROR",
-                "the body must be a JSON object",
-            )
-            .detail("errors", serde_json::json!([]))),
-            Err(error) => Err(not_json(&error)),
-        };
-    }
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        match error.inner().classify() {
-            Category::Data => wrong_field(&path, error.inner()),
-            _ => not_json(error.inner()),
-        }
-    })?;
-    deserializer.end().map_err(|error| not_json(&error))?;
-    Ok(value)
-}
-
-/// The parser does not look into members that nobody asks for, but what is no text is no JSON either: a body that one reader refuses
-/// and another executes is charged to somebody who meant something else.
-fn check_text(bytes: &[u8]) -> Result<(), Problem> {
-    let refuse = |what: &str, place: usize| {
-        let message = format!("the body is not valid JSON: {what} at byte {place}");
-        Err(Problem::bad_request("INVALID_REQUEST", message))
-    };
-    if let Err(error) = std::str::from_utf8(bytes) {
-        return refuse("it is not UTF-8", error.valid_up_to());
-    }
-    let mut place = 0;
-    // Outside of a string a backslash is the parser's to refuse.
-    while let Some(found) = bytes[place..].iter().position(|byte| *byte == b'\\') {
-        place += found;
-        place += match (unit(&bytes[place..]), bytes.get(place + 6..).and_then(unit)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0xd800..=0xdfff), _) => return refuse("half a surrogate pair", place),
-            (Some(_), _) => 6,
-            (None, _) => 2,
-        };
-        place = place.min(bytes.len());
-    }
-    Ok(())
-}
-
-/// The UTF-16 unit of the escape that `bytes` begin with, if it is `\uXXXX`.
-fn unit(bytes: &[u8]) -> Option<u16> {
-    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::bad_request(
-        "INVALID_REQUEST",
-        format!("the body is not valid JSON: {error}"),
-    )
-}
-
-/// Serde reports one error at a time, with its position appended, and a missing field at its parent.
-fn wrong_field(path: &str, error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text);
-    let parent = if path == "." { "" } else { path };
-    let (field, code, message) = match message
-        .strip_prefix("missing field `")
-        .and_then(|rest| rest.strip_suffix('`'))
-    {
-        Some(name) if parent.is_empty() => (name.to_owned(), "required", "is required".to_owned()),
-        Some(name) => (
-            format!("{parent}.{name}"),
-            "required",
-            "is required".to_owned(),
-        ),
-        None if parent.is_empty() => ("body".to_owned(), "invalid", message.to_owned()),
-        None => (parent.to_owned(), "invalid", message.to_owned()),
-    };
-    Problem::fields(
-        "VALIDATION_ERROR",
-        vec![FieldError::new(field, code, message)],
-    )
-}
-
-/// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
-pub struct Path<T>(pub T);
-
-impl<T: DeserializeOwned + Send> FromRequestParts<ApiState> for Path<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Path<T>, Problem> {
-        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
-            Ok(axum::extract::Path(value)) => Ok(Path(value)),
-            Err(PathRejection::FailedToDeserializePathParams(error)) => {
-                let text = error.body_text();
-                let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
-                let error = FieldError::new("path", "invalid", text);
-                Err(Problem::fields("INVALID_PATH_PARAMETER", vec![error]))
-            }
-            Err(error) => Err(Problem::internal(error)),
-        }
-    }
-}
-
 /// A text of `MIN` to `MAX` characters without NUL, which no store keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Text<const MIN: usize, const MAX: usize>(String);
 
 impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let is_blank = MIN > 0 && text.trim().is_empty();
+        let fits = (MIN..=MAX).contains(&text.chars().count()) && !text.contains('\0');
+        (fits && !is_blank).then_some(Text(text))
+    }
+
     pub fn into_string(self) -> String {
         self.0
     }
@@ -316,13 +337,8 @@ impl<const MIN: usize, const MAX: usize> std::ops::Deref for Text<MIN, MAX> {
 impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let is_blank = MIN > 0 && text.trim().is_empty();
-        if is_blank || !(MIN..=MAX).contains(&text.chars().count()) || text.contains('\0') {
-            return Err(D::Error::custom(format!(
-                "must be a text of {MIN} to {MAX} characters"
-            )));
-        }
-        Ok(Text(text))
+        let wrong = || D::Error::custom(format!("must be a text of {MIN} to {MAX} characters"));
+        Text::new(text).ok_or_else(wrong)
     }
 }
 
@@ -338,92 +354,5 @@ pub enum Patch<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Option::<T>::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, Deserialize)]
-    #[allow(dead_code)]
-    struct Example {
-        name: Text<1, 5>,
-        count: Option<i64>,
-        #[serde(default)]
-        note: Patch<String>,
-    }
-
-    fn refusal(body: &str) -> (String, String) {
-        let (_, _, bytes) = parse::<Example>(body.as_bytes())
-            .unwrap_err()
-            .into_parts("req_1");
-        let body: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-        let field = body["error"]["details"]["errors"][0]["field"]
-            .as_str()
-            .unwrap_or_default();
-        (
-            body["error"]["code"].as_str().unwrap().to_owned(),
-            field.to_owned(),
-        )
-    }
-
-    /// Bad JSON is not a bad field, and a bad field is named.
-    #[test]
-    fn what_is_wrong_is_named() {
-        let named = |code: &str, field: &str| (code.to_owned(), field.to_owned());
-        assert_eq!(refusal("{"), named("INVALID_REQUEST", ""));
-        assert_eq!(
-            refusal(r#"{"name":"x"} trailing"#),
-            named("INVALID_REQUEST", "")
-        );
-        assert_eq!(refusal(""), named("INVALID_REQUEST", ""));
-        assert_eq!(refusal("[]"), named("VALIDATION_ERROR", ""));
-        assert_eq!(refusal("{}"), named("VALIDATION_ERROR", "name"));
-        assert_eq!(refusal(r#"{"name":""}"#), named("VALIDATION_ERROR", "name"));
-        assert_eq!(
-            refusal(r#"{"name":"toolong"}"#),
-            named("VALIDATION_ERROR", "name")
-        );
-        assert_eq!(
-            refusal(r#"{"name":"x","count":"1"}"#),
-            named("VALIDATION_ERROR", "count")
-        );
-    }
-
-    /// Also in a member that nobody reads: what is no text is refused, what merely looks odd is not.
-    #[test]
-    fn what_is_no_text_is_refused_wherever_it_stands() {
-        let with = |ignored: &[u8]| [br#"{"name":"x","more":[""#, ignored, br#""]}"#].concat();
-        let broken: [&[u8]; 6] = [
-            b"\xff",
-            b"\xed\xa0\x80",
-            br"\ud800",
-            br"\uDC00 \ud800",
-            br"\ud83d\u0041",
-            br"\\\ud83d\n",
-        ];
-        for ignored in broken {
-            let problem = parse::<Example>(&with(ignored)).unwrap_err();
-            assert_eq!(
-                (problem.status().as_u16(), problem.code()),
-                (400, "INVALID_REQUEST")
-            );
-        }
-        for sound in [r"\ud83d\ude00", r"\\ud800", r"\u0041", "\u{1f600}", r"\\"] {
-            assert!(parse::<Example>(&with(sound.as_bytes())).is_ok(), "{sound}");
-        }
-        assert!(parse::<Example>(br#"{"name":"x\"#).is_err());
-    }
-
-    /// Unknown members pass; an absent field differs from null.
-    #[test]
-    fn unknown_members_are_ignored() {
-        let example: Example = parse(br#"{"name":"x","note":null,"more":[1]}"#).unwrap();
-        assert_eq!(example.note, Patch::Null);
-        assert_eq!(
-            parse::<Example>(br#"{"name":"x"}"#).unwrap().note,
-            Patch::Absent
-        );
     }
 }

@@ -1,14 +1,11 @@
 //! Who calls. Holding a [`Caller`] is the proof that the gate let the request pass: key, company, role, permission and limits are checked.
 
-use crate::ApiState;
 use crate::finish::Call;
 use crate::limiter::KeyBuckets;
 use crate::problem::Problem;
 use crate::routes::Mounted;
 use crate::unread::Tally;
 use crate::uploads::Place;
-use axum::extract::FromRequestParts;
-use http::request::Parts;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, RequestId, UserId};
 use souk_domain::keys::{KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
@@ -205,17 +202,5 @@ impl Caller {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl FromRequestParts<ApiState> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Caller, Problem> {
-        parts
-            .extensions
-            .get::<Caller>()
-            .cloned()
-            .ok_or_else(|| Problem::internal("an operation without a key has no caller"))
     }
 }

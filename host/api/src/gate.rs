@@ -8,7 +8,7 @@ use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::refusals;
 use crate::routes::{Mounted, path_company};
 use crate::uploads::Place;
 use crate::{ApiState, HEADER_KEY};
@@ -34,14 +34,14 @@ pub async fn pass(
 ) -> Result<Passed, Problem> {
     let operation = &mounted.operation;
     call.operation = Some(mounted.clone());
-    let size = check_size(operation.body_bytes_max, request.headers());
+    let size = check_size(mounted.description.body_bytes_max, request.headers());
     let (role, permission) = match operation.access {
         Access::Public => {
-            if !is_probe(operation.id) {
+            if !operation.is_probe() {
                 call.spend_address(state)?;
             }
             size?;
-            read_query(mounted, request)?;
+            mounted.description.query.read(request)?;
             return Ok(Passed { in_flight: None });
         }
         Access::Key { role, permission } => (role, permission),
@@ -67,21 +67,21 @@ pub async fn pass(
     call.recognise(principal.clone(), limits);
 
     if principal.key_type() == KeyType::Endpoint && operation.access != Access::Data {
-        return Err(Problem::forbidden(
-            "ENDPOINT_KEY_NOT_ALLOWED",
+        return Err(Problem::of(
+            refusals::ENDPOINT_KEY_NOT_ALLOWED,
             "an endpoint key only reads its endpoint through /endpoints/v1/; use an analytics key here",
         ));
     }
     if principal.is_suspended() {
-        return Err(Problem::forbidden(
-            "COMPANY_SUSPENDED",
+        return Err(Problem::of(
+            refusals::COMPANY_SUSPENDED,
             "this company is suspended; ask the platform's staff",
         ));
     }
     let foreign = check_company(mounted, &principal, request.uri().path())?;
     check_grant(&principal, role, permission)?;
     check_unread(state, operation, &principal)?;
-    let place = place(state, operation, &principal, request.headers())?;
+    let place = place(state, mounted, &principal, request.headers())?;
     let in_flight = match operation.runs_connector {
         true => Some(
             state
@@ -113,7 +113,7 @@ pub async fn pass(
         call,
         place,
     ));
-    read_query(mounted, request)?;
+    mounted.description.query.read(request)?;
     Ok(Passed { in_flight })
 }
 
@@ -204,11 +204,6 @@ async fn look_up(
     }
 }
 
-/// What supervisors and balancers ask, often and from one address: always answered, and cheap.
-fn is_probe(id: &str) -> bool {
-    matches!(id, "healthz" | "readyz")
-}
-
 /// A company whose clients leave too much unread gets no new answers that may be large. What changes something answers little.
 fn check_unread(
     state: &ApiState,
@@ -228,15 +223,16 @@ fn check_unread(
 /// An upload's place, for as many bytes as it says that it has: before any of them is read.
 fn place(
     state: &ApiState,
-    operation: &Operation,
+    mounted: &Mounted,
     principal: &Principal,
     headers: &HeaderMap,
 ) -> Result<Option<Place>, Problem> {
-    if operation.upload_bytes_max == 0 {
+    let bytes_max = mounted.description.upload_bytes_max;
+    if bytes_max == 0 {
         return Ok(None);
     }
     let bytes = declared(headers).unwrap_or(u64::MAX);
-    let bytes = bytes.min(operation.upload_bytes_max);
+    let bytes = bytes.min(bytes_max);
     let place = state.uploads().enter(principal.company(), bytes);
     place.map(Some).map_err(Problem::no_place)
 }
@@ -252,8 +248,8 @@ fn check_company(
         return Ok(None);
     }
     let denied = || {
-        Problem::forbidden(
-            "COMPANY_ACCESS_DENIED",
+        Problem::of(
+            refusals::COMPANY_ACCESS_DENIED,
             "this key belongs to another company; use your own company_id in the path",
         )
     };
@@ -272,16 +268,16 @@ fn check_company(
 /// (d), role and permission.
 fn check_grant(principal: &Principal, role: Role, permission: Permission) -> Result<(), Problem> {
     if principal.role() < role {
-        return Err(Problem::forbidden(
-            "INSUFFICIENT_ROLE",
+        return Err(Problem::of(
+            refusals::INSUFFICIENT_ROLE,
             format!("this needs a key with role {role} or higher"),
         )
         .detail("required_role", role.level())
         .detail("role", principal.role().level()));
     }
     if !principal.permissions().has(permission) {
-        return Err(Problem::forbidden(
-            "INSUFFICIENT_PERMISSIONS",
+        return Err(Problem::of(
+            refusals::INSUFFICIENT_PERMISSIONS,
             format!(
                 "this needs a key with the permission {}",
                 permission.as_str()
@@ -311,13 +307,4 @@ fn check_size(limit: Option<u64>, headers: &HeaderMap) -> Result<(), Problem> {
 fn declared(headers: &HeaderMap) -> Option<u64> {
     let length = headers.get(header::CONTENT_LENGTH)?;
     length.to_str().ok()?.parse().ok()
-}
-
-fn read_query(mounted: &Mounted, request: &mut Request) -> Result<(), Problem> {
-    let Some(text) = request.uri().query().filter(|text| !text.is_empty()) else {
-        return Ok(());
-    };
-    let query = Query::read(text, mounted.operation.query, mounted.operation.open_query)?;
-    request.extensions_mut().insert(query);
-    Ok(())
 }

@@ -8,13 +8,14 @@ use crate::ApiState;
 use crate::answer::{Kept, ToKeep, json};
 use crate::body;
 use crate::caller::Caller;
+use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
 use crate::problem::{FieldError, Problem};
+use crate::refusals;
 use crate::routes::Mounted;
 use crate::state::SWEEP_EVERY;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Request};
-use axum::handler::Handler;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::request::Parts;
@@ -24,7 +25,6 @@ use sha2::{Digest, Sha256};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
 use souk_store::idempotency::{self as store, Answer, Scope, Ticket};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -86,11 +86,14 @@ impl Once {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Once {
-    type Rejection = Infallible;
+impl Describe for Once {
+    fn describe(_: &mut Description) {}
+}
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Once, Infallible> {
-        Ok(parts.extensions.get::<Once>().cloned().unwrap_or_default())
+impl Argument for Once {
+    async fn take(incoming: &mut Incoming) -> Result<Once, Problem> {
+        let once = incoming.parts.extensions.get::<Once>().cloned();
+        Ok(once.unwrap_or_default())
     }
 }
 
@@ -135,17 +138,16 @@ pub async fn claim(
 }
 
 fn in_progress() -> Problem {
-    Problem::conflict(
-        "IDEMPOTENCY_IN_PROGRESS",
+    Problem::of(
+        refusals::IDEMPOTENCY_IN_PROGRESS,
         "a request with this Idempotency-Key is being executed; retry in a moment",
     )
     .retry_after(1)
 }
 
 pub(crate) fn reused() -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "IDEMPOTENCY_KEY_REUSED",
+    Problem::of(
+        refusals::IDEMPOTENCY_KEY_REUSED,
         "this Idempotency-Key was used for another request; use a new key for every new request",
     )
 }
@@ -153,9 +155,8 @@ pub(crate) fn reused() -> Problem {
 /// Nothing was executed: an answer that cannot be kept could not protect its request.
 fn full(bytes_max: i64) -> Problem {
     let seconds = SWEEP_EVERY.as_secs();
-    Problem::new(
-        StatusCode::TOO_MANY_REQUESTS,
-        "IDEMPOTENCY_LIMIT_EXCEEDED",
+    Problem::of(
+        refusals::IDEMPOTENCY_LIMIT_EXCEEDED,
         "the answers kept for your company's Idempotency-Keys take all the room they may; they are kept for 24 hours: send fewer requests \
          with a key, or try again later",
     )
@@ -166,8 +167,8 @@ fn full(bytes_max: i64) -> Problem {
 
 fn too_large(answer: Answer) -> Problem {
     let execution = answer.execution.map(|execution| execution.to_string());
-    Problem::conflict(
-        "IDEMPOTENCY_ANSWER_TOO_LARGE",
+    Problem::of(
+        refusals::IDEMPOTENCY_ANSWER_TOO_LARGE,
         "the request with this Idempotency-Key was executed, once, and its answer was too large to be kept; send a new key to execute it anew",
     )
     .detail("execution_id", execution)
@@ -182,7 +183,7 @@ pub(crate) fn missing() -> Problem {
         "required",
         "is required here: send a new one with every new request, and the same one when you repeat it",
     );
-    Problem::fields("INVALID_REQUEST", vec![error])
+    Problem::fields(refusals::INVALID_REQUEST, vec![error])
 }
 
 /// Gives up a claim after a failure, so that a retry executes anew.
@@ -197,22 +198,18 @@ pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
 }
 
 /// Runs a handler at most once per key. The work goes on to its end when the client hangs up: it will ask again.
-pub(crate) async fn once<H, T>(
-    handler: H,
+pub(crate) async fn once(
+    mounted: &Arc<Mounted>,
     request: Request,
     state: ApiState,
-    mounted: &Mounted,
     call: &Call,
-) -> Response
-where
-    H: Handler<T, ApiState>,
-    T: 'static,
-{
+) -> Response {
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
-        return handler.call(request, state).await;
+        return (mounted.handler)(request, state).await;
     };
-    let (parts, bytes) = match body::read(request, &state).await {
-        Ok(read) => read,
+    let (parts, body) = request.into_parts();
+    let bytes = match body::read(&parts, body, &state).await {
+        Ok(bytes) => bytes,
         Err(problem) => return problem.into_response(),
     };
     let lapses_at = call.now.after(CLAIM);
@@ -220,9 +217,8 @@ where
         Ok(Attempt::First(ticket)) => ticket,
         Ok(Attempt::Replay(response)) => return response,
         Ok(Attempt::Plain) => {
-            return handler
-                .call(Request::from_parts(parts, Body::from(bytes)), state)
-                .await;
+            let request = Request::from_parts(parts, Body::from(bytes));
+            return (mounted.handler)(request, state).await;
         }
         Err(problem) => return problem.into_response(),
     };
@@ -232,8 +228,9 @@ where
     });
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(Once(Some(claimed.clone())));
+    let work = (mounted.handler)(request, state.clone());
     let work = tokio::spawn(async move {
-        let response = handler.call(request, state.clone()).await;
+        let response = work.await;
         if claimed.is_kept.load(Ordering::Relaxed) && response.status().is_success() {
             return response;
         }
@@ -313,7 +310,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
                 "invalid",
                 format!("must be one value of 1 to {KEY_CHARS_MAX} visible ASCII characters"),
             );
-            Err(Problem::fields("INVALID_REQUEST", vec![error]))
+            Err(Problem::fields(refusals::INVALID_REQUEST, vec![error]))
         }
     }
 }

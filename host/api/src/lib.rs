@@ -3,7 +3,8 @@
 //! Refuses to know SQL, wires and the sandbox. A handler extracts, decides with `souk-domain`, writes once through `souk-store` (or calls
 //! `souk-app` for a flow), and renders. Start reading at [`routes`] (how a call runs) and [`gate`] (the order of checks).
 //!
-//! One operation is one file, `<resource>/<verb>.rs`, and its resource's `mod.rs` mounts it:
+//! One operation is one file, `<resource>/<verb>.rs`, and its resource's `mod.rs` mounts it. What it takes and answers is told by the types of
+//! its handler and nowhere else ([`describe`]); `OPERATION` holds what they cannot say:
 //!
 //! ```ignore
 //! // host/api/src/prices/create.rs
@@ -11,16 +12,15 @@
 //!     .about("Prices", "Set the price of an asset")
 //!     .needs(Role::DataEngineer, Permission::Write)           // default: role 1, `read` for GET and `write` for the others
 //!     .hourly(100)                                            // beside the key's own limit
-//!     .body(schema::<PriceIn>)                                // Deserialize + ToSchema
-//!     .returns(201, Shape::One(schema::<PriceOut>));          // Serialize + ToSchema
+//!     .refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);         // what neither its types nor its properties imply: `refusals`
 //!
 //! /// Sets the price; the former one ends.
 //! pub async fn create_price(
 //!     State(api): State<ApiState>,
 //!     caller: Caller,                                         // key, company, role, permission and limits are checked
-//!     Path((_, asset)): Path<(CompanyId, AssetId)>,
-//!     Body(body): Body<PriceIn>,                              // always last
-//! ) -> Result<Created<PriceOut>, Problem> {
+//!     Path((_, asset)): Path<(CompanyId, AssetId)>,           // as many as the path has; 404 `ASSET_NOT_FOUND`
+//!     Body(body): Body<PriceIn>,                              // Deserialize + ToSchema
+//! ) -> Result<Created<PriceOut>, Problem> {                   // 201; Serialize + ToSchema
 //!     caller.agree_company(body.company_id.as_deref())?;
 //!     api.db()
 //!         .write(async |write| {                              // committed when it returns Ok; StoreError turns into a Problem
@@ -37,10 +37,11 @@
 //! }
 //! ```
 //!
-//! Lists: `.query(PAGING)` (or `&[PAGE, PER_PAGE, STATUS]` with consts), take `query: Query`, `Page::of(&query)`, answer [`List`].
-//! What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]).
-//! Execution of foreign assets says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads say `.streams("type/subtype", bytes_max)`
-//! and take `axum::body::Body`. A body that is JSON already is answered as [`Prepared`].
+//! Query parameters are a struct made by `parameters!` ([`query`]); lists take [`Paging`], alone or within it, and answer [`List`]. Two
+//! answers are [`Either`] of them. What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says
+//! `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]). Execution of foreign assets
+//! says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads take [`Upload`]. A body that is JSON already is
+//! answered as [`Prepared`].
 
 pub mod analyze;
 pub mod answer;
@@ -52,24 +53,28 @@ pub mod connections;
 pub mod connectors;
 pub mod credits;
 pub mod data;
+pub mod describe;
 pub mod endpoint_keys;
 pub mod endpoints;
 pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
+mod json;
 pub mod keys;
 pub mod limiter;
 pub mod marketplace;
 pub mod money;
 pub mod openapi;
 pub mod operation;
+pub mod path;
 pub mod payments;
 pub mod payouts;
 pub mod prices;
 pub mod problem;
 pub mod purchases;
 pub mod query;
+pub mod refusals;
 pub mod routes;
 pub mod runs;
 mod state;
@@ -81,15 +86,17 @@ mod uploads;
 pub mod webhooks;
 
 pub use answer::{
-    Accepted, Created, CreatedOnce, Data, DataOnce, Deleted, List, PAGING, Page, Prepared, Slice,
+    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Page, Prepared,
+    Ran, Slice,
 };
-pub use body::{Body, OptionalBody, Patch, Path, RawBody, Text};
+pub use body::{Body, Changes, Media, Nothing, OptionalBody, Patch, RawBody, Text, Upload};
 pub use caller::Caller;
+pub use describe::Either;
 pub use finish::unreadable;
-pub use openapi::schema;
-pub use operation::{Access, Operation, PAGE, PER_PAGE, Param, ParamKind, SORT_ORDER, Shape};
+pub use operation::{Access, Operation};
+pub use path::Path;
 pub use problem::{FieldError, Problem};
-pub use query::Query;
+pub use query::{Integer, Open, Paging, Query, SortOrder};
 pub use routes::Routes;
 pub use state::{ApiState, Settings};
 

@@ -1,8 +1,13 @@
-//! The OpenAPI document, made from the operations that are mounted. Nothing is described that does not exist.
+//! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
-use crate::operation::{Access, Operation, Param, ParamKind, Shape};
+use crate::describe::{Answered, Description};
+use crate::operation::{Access, Operation};
+use crate::path::Segment;
+use crate::query::Param;
+use crate::refusals::{self, Refusal};
+use crate::routes::Routes;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, schema::Schema};
 
@@ -13,7 +18,7 @@ pub struct Schemas(BTreeMap<String, Value>);
 /// Adds a type's schema and answers a reference to it.
 pub type SchemaFn = fn(&mut Schemas) -> Value;
 
-/// The [`SchemaFn`] of a type: `.body(schema::<KeyIn>)`.
+/// The [`SchemaFn`] of a type.
 pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let name = T::name().into_owned();
     if !schemas.0.contains_key(&name) {
@@ -27,14 +32,19 @@ pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// A list of a type without paging: `.returns(200, Shape::One(list::<RouteOut>))`.
-pub fn list<T: ToSchema>(schemas: &mut Schemas) -> Value {
-    json!({"type": "array", "items": schema::<T>(schemas)})
+/// The envelope around what is answered.
+pub fn enveloped(data: Value, meta: Option<&str>) -> Value {
+    match meta {
+        None => json!({"type": "object", "required": ["data"], "properties": {"data": data}}),
+        Some(meta) => json!({"type": "object", "required": ["data", "meta"], "properties": {
+            "data": data,
+            "meta": {"$ref": format!("#/components/schemas/{meta}")},
+        }}),
+    }
 }
 
-/// For bodies whose shape is open: results of a seller's query, JSON Schemas.
-pub fn any_object(_: &mut Schemas) -> Value {
-    json!({"type": "object"})
+pub fn listed(items: Value) -> Value {
+    json!({"type": "array", "items": items})
 }
 
 impl Schemas {
@@ -51,10 +61,11 @@ const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source an
 ignored, unknown query parameters are refused.";
 
 /// The whole document, OpenAPI 3.1.
-pub fn document<'a>(operations: impl Iterator<Item = &'a Operation>) -> Value {
+pub fn document(routes: &Routes) -> Value {
     let mut schemas = Schemas::default();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    for operation in operations {
+    let refused = Refused::of(routes);
+    for (operation, description) in routes.described() {
         for (place, path) in std::iter::once(&operation.path)
             .chain(operation.aliases)
             .enumerate()
@@ -64,7 +75,7 @@ pub fn document<'a>(operations: impl Iterator<Item = &'a Operation>) -> Value {
             } else {
                 format!("{}_{}", operation.id, place + 1)
             };
-            let described = describe(operation, path, &id, &mut schemas);
+            let described = describe((operation, description), path, &id, &refused, &mut schemas);
             paths
                 .entry(path)
                 .or_default()
@@ -77,14 +88,12 @@ pub fn document<'a>(operations: impl Iterator<Item = &'a Operation>) -> Value {
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}],
         "paths": paths,
+        "x-no-such-route": {"responses": refused.references(refusals::of_unrouted())},
         "components": {
             "securitySchemes": {"api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"}},
             "schemas": with_problem(schemas),
-            "responses": {"Problem": {
-                "description": "Refused or failed; `code` says why, `message` what to do next.",
-                "headers": headers(),
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            }},
+            "responses": refused.components(),
+            "examples": refused.examples(),
         },
     })
 }
@@ -131,19 +140,108 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
     schemas.0
 }
 
-fn describe(operation: &Operation, path: &str, id: &str, schemas: &mut Schemas) -> Value {
-    let mut responses = json!({
-        operation.success.to_string(): success(operation, schemas),
-        "default": {"$ref": "#/components/responses/Problem"},
-    });
-    if let Some(status) = operation.success_also {
-        responses[status.to_string()] = success(operation, schemas);
+/// Refusals by status: operations that refuse alike share a component.
+struct Refused(BTreeSet<Vec<Refusal>>);
+
+impl Refused {
+    fn of(routes: &Routes) -> Refused {
+        let sets = routes.described();
+        let sets = sets.map(|(operation, description)| refusals::of(operation, description));
+        let sets = sets.chain([refusals::of_unrouted()]);
+        Refused(sets.flat_map(by_status).collect())
     }
+
+    /// `API_KEY_DEACTIVATED`, or `Refused403_2` for several codes.
+    fn name(&self, set: &[Refusal]) -> String {
+        if let [one] = set
+            && self
+                .0
+                .iter()
+                .filter(|other| matches!(other.as_slice(), [other] if other.code == one.code))
+                .count()
+                == 1
+        {
+            return one.code.to_owned();
+        }
+        let status = set[0].status;
+        let alike = self.0.iter().filter(|other| other[0].status == status);
+        let place = alike.take_while(|other| other.as_slice() != set).count();
+        format!("Refused{status}_{}", place + 1)
+    }
+
+    /// The responses that refuse with one of these, by status.
+    fn references(&self, all: Vec<Refusal>) -> Map<String, Value> {
+        let reference = |set: Vec<Refusal>| {
+            let reference = format!("#/components/responses/{}", self.name(&set));
+            (set[0].status.to_string(), json!({"$ref": reference}))
+        };
+        by_status(all).into_iter().map(reference).collect()
+    }
+
+    /// An example of every code.
+    fn examples(&self) -> Map<String, Value> {
+        self.0.iter().flatten().map(example).collect()
+    }
+
+    fn components(&self) -> Map<String, Value> {
+        let mut all = Map::new();
+        for set in &self.0 {
+            let codes: Vec<&str> = set.iter().map(|refusal| refusal.code).collect();
+            let quoted: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+            let examples = codes.iter().map(|code| {
+                let reference = format!("#/components/examples/{code}");
+                ((*code).to_owned(), json!({"$ref": reference}))
+            });
+            let examples: Map<String, Value> = examples.collect();
+            let narrowed = json!({"properties": {"error": {
+                "properties": {"code": {"enum": codes}},
+                "additionalProperties": true,
+            }}});
+            let schema = json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, narrowed]});
+            let response = json!({
+                "description": quoted.join(", "),
+                "headers": headers(),
+                "content": {"application/json": {"schema": schema, "examples": examples}},
+            });
+            all.insert(self.name(set), response);
+        }
+        all
+    }
+}
+
+fn by_status(all: Vec<Refusal>) -> Vec<Vec<Refusal>> {
+    let sets = all.chunk_by(|one, other| one.status == other.status);
+    sets.map(<[Refusal]>::to_vec).collect()
+}
+
+fn example(refusal: &Refusal) -> (String, Value) {
+    let details = json!({"request_id": "req_…"});
+    let error = json!({"code": refusal.code, "message": refusal.message, "details": details});
+    (refusal.code.to_owned(), json!({"value": {"error": error}}))
+}
+
+fn describe(
+    (operation, description): (&Operation, &Description),
+    path: &str,
+    id: &str,
+    refused: &Refused,
+    schemas: &mut Schemas,
+) -> Value {
+    let mut responses = Map::new();
+    for answered in &description.answers {
+        let response = responses
+            .entry(answered.status.to_string())
+            .or_insert_with(|| json!({"description": success(answered), "headers": headers()}));
+        if let Some((kind, shape)) = answered.content {
+            response["content"][kind] = json!({"schema": shape(schemas)});
+        }
+    }
+    responses.extend(refused.references(refusals::of(operation, description)));
     let mut described = json!({
         "operationId": id,
         "summary": operation.summary,
         "tags": [operation.tag],
-        "parameters": parameters(operation, path),
+        "parameters": parameters(operation, description, path),
         "responses": responses,
     });
     let Some(members) = described.as_object_mut() else {
@@ -176,51 +274,21 @@ fn describe(operation: &Operation, path: &str, id: &str, schemas: &mut Schemas) 
     if operation.billed {
         members.insert("x-billed".to_owned(), true.into());
     }
-    let body = match operation.body {
-        Some(body) => Some(body(schemas)),
-        None if operation.body_bytes_max.is_none() => {
-            Some(json!({"type": "string", "format": "binary"}))
-        }
-        None => None,
-    };
-    if let Some(body) = body {
-        let content = json!({operation.body_type: {"schema": body}});
+    if let Some(body) = &description.body {
+        let content = json!({body.content_type: {"schema": (body.shape)(schemas)}});
         members.insert(
             "requestBody".to_owned(),
-            json!({"required": !operation.body_optional, "content": content}),
+            json!({"required": body.required, "content": content}),
         );
     }
     described
 }
 
-fn success(operation: &Operation, schemas: &mut Schemas) -> Value {
-    let content = match operation.shape {
-        Shape::Empty => return json!({"description": "Done.", "headers": headers()}),
-        Shape::One(schema) => {
-            json!({"type": "object", "required": ["data"], "properties": {"data": schema(schemas)}})
-        }
-        Shape::List(schema) => {
-            json!({"type": "object", "required": ["data", "meta"], "properties": {
-                "data": {"type": "array", "items": schema(schemas)},
-                "meta": {"$ref": "#/components/schemas/Meta"},
-            }})
-        }
-        Shape::Slice(schema) => {
-            json!({"type": "object", "required": ["data", "meta"], "properties": {
-                "data": {"type": "array", "items": schema(schemas)},
-                "meta": {"$ref": "#/components/schemas/SliceMeta"},
-            }})
-        }
-        Shape::Bare(schema) => schema(schemas),
-        Shape::Raw(kind) => {
-            return json!({"description": "Success.", "headers": headers(), "content": {kind: {}}});
-        }
-    };
-    let mut content = json!({"application/json": {"schema": content}});
-    if let Some(kind) = operation.also {
-        content[kind] = json!({"schema": {"type": "string"}});
+fn success(answered: &Answered) -> &'static str {
+    match answered.content {
+        Some(_) => "Success.",
+        None => "Done.",
     }
-    json!({"description": "Success.", "headers": headers(), "content": content})
 }
 
 fn headers() -> Value {
@@ -232,15 +300,20 @@ fn headers() -> Value {
     })
 }
 
-fn parameters(operation: &Operation, path: &str) -> Vec<Value> {
+fn parameters(operation: &Operation, description: &Description, path: &str) -> Vec<Value> {
     let names = path
         .split('/')
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+    let schemas = description.segments.as_deref().unwrap_or_default();
     let mut parameters: Vec<Value> = names
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1, "maxLength": 255}}))
+        .enumerate()
+        .map(|(place, name)| {
+            let schema = schemas.get(place).cloned().unwrap_or_else(String::schema);
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
+        })
         .collect();
-    parameters.extend(operation.query.iter().map(query_parameter));
-    if operation.open_query {
+    parameters.extend(description.query.params.iter().map(query_parameter));
+    if description.query.open {
         let rest = json!({"type": "object", "additionalProperties": {"type": "string"}});
         parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest}));
     }
@@ -258,17 +331,5 @@ fn parameters(operation: &Operation, path: &str) -> Vec<Value> {
 }
 
 fn query_parameter(param: &Param) -> Value {
-    let schema = match param.kind {
-        ParamKind::Integer { min, max } => {
-            json!({"type": "integer", "minimum": min, "maximum": max})
-        }
-        ParamKind::Boolean => json!({"type": "boolean"}),
-        ParamKind::Text { chars_max } => json!({"type": "string", "maxLength": chars_max}),
-        ParamKind::From | ParamKind::Until => {
-            json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
-        }
-        ParamKind::Date => json!({"type": "string", "format": "date"}),
-        ParamKind::OneOf(choices) => json!({"type": "string", "enum": choices}),
-    };
-    json!({"name": param.name, "in": "query", "description": param.about, "schema": schema})
+    json!({"name": param.name, "in": "query", "description": param.about, "schema": param.schema})
 }

@@ -1,12 +1,12 @@
-//! An operation in one place: method, path, who may call it, how often, what it takes and what it answers.
+//! What a handler's signature cannot say of its operation: method, path, who may call it, how often, what it means.
 //!
-//! Routing ([`crate::routes`]), the gate ([`crate::gate`]) and the OpenAPI document ([`crate::openapi`]) are all made from this value,
-//! so that none of them can tell another story.
+//! Routing ([`crate::routes`]), the gate ([`crate::gate`]) and the OpenAPI document ([`crate::openapi`]) are all made from this value
+//! and from the handler's own types ([`crate::describe`]), so that none of them can tell another story.
 
-use crate::openapi::SchemaFn;
+use crate::refusals::Refusal;
 use souk_domain::roles::{Permission, Role};
 
-/// Largest JSON body. Uploads say `.streams()` and bound themselves.
+/// Largest JSON body. Uploads bound themselves.
 pub const BODY_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,68 +50,6 @@ pub enum CompanyRule {
 }
 
 #[derive(Clone, Copy)]
-pub enum ParamKind {
-    Integer {
-        min: i64,
-        max: i64,
-    },
-    Boolean,
-    Text {
-        chars_max: usize,
-    },
-    /// A date, meaning its midnight UTC, or an instant: from then on.
-    From,
-    /// A date, which is included, or an instant, which is not.
-    Until,
-    /// A UTC date, read as its midnight.
-    Date,
-    OneOf(&'static [&'static str]),
-}
-
-/// A query parameter. What is not declared is refused, what breaks its kind is refused: a handler sees valid values only.
-#[derive(Clone, Copy)]
-pub struct Param {
-    pub name: &'static str,
-    pub kind: ParamKind,
-    pub about: &'static str,
-}
-
-/// `page` and `per_page` of management lists.
-pub const PAGE: Param = Param {
-    name: "page",
-    kind: ParamKind::Integer {
-        min: 1,
-        max: 1_000_000,
-    },
-    about: "Page number, from 1. Default 1.",
-};
-pub const PER_PAGE: Param = Param {
-    name: "per_page",
-    kind: ParamKind::Integer { min: 1, max: 100 },
-    about: "Items per page. Default 50.",
-};
-pub const SORT_ORDER: Param = Param {
-    name: "sort_order",
-    kind: ParamKind::OneOf(&["asc", "desc"]),
-    about: "Direction of `sort_by`.",
-};
-
-#[derive(Clone, Copy)]
-pub enum Shape {
-    /// `{"data": <schema>}`
-    One(SchemaFn),
-    /// `{"data": [<schema>], "meta": {total, page, per_page}}`
-    List(SchemaFn),
-    /// `{"data": [<schema>], "meta": {total, limit, offset}}`
-    Slice(SchemaFn),
-    /// The schema as it is, without the envelope.
-    Bare(SchemaFn),
-    Empty,
-    /// Not JSON.
-    Raw(&'static str),
-}
-
-#[derive(Clone, Copy)]
 pub struct Operation {
     pub id: &'static str,
     pub verb: Verb,
@@ -132,22 +70,8 @@ pub struct Operation {
     pub key_required: bool,
     /// Runs a connector: counts against the calls in flight of a key.
     pub runs_connector: bool,
-    /// `None`: the handler reads the body as a stream and bounds it.
-    pub body_bytes_max: Option<u64>,
-    /// The most memory that a streamed body may come to hold; 0 when the body is not streamed.
-    pub upload_bytes_max: u64,
-    pub query: &'static [Param],
-    /// Further query parameters are handed to the handler (filters, parameters of an asset).
-    pub open_query: bool,
-    pub body: Option<SchemaFn>,
-    pub body_optional: bool,
-    pub body_type: &'static str,
-    pub success: u16,
-    /// Another status of an answer with the same shape.
-    pub success_also: Option<u16>,
-    pub shape: Shape,
-    /// Another content type in which the answer can be had.
-    pub also: Option<&'static str>,
+    /// What it refuses with that neither its handler's types nor its properties say.
+    pub refusals: &'static [Refusal],
 }
 
 impl Operation {
@@ -185,20 +109,7 @@ impl Operation {
             billed: false,
             key_required: false,
             runs_connector: false,
-            body_bytes_max: Some(BODY_BYTES_MAX),
-            upload_bytes_max: 0,
-            query: &[],
-            open_query: false,
-            body: None,
-            body_optional: false,
-            body_type: "application/json",
-            success: match verb {
-                Verb::Delete => 204,
-                _ => 200,
-            },
-            success_also: None,
-            shape: Shape::Empty,
-            also: None,
+            refusals: &[],
         }
     }
 
@@ -233,6 +144,16 @@ impl Operation {
                 ..
             }
         )
+    }
+
+    /// The router keeps its answers for requests with an `Idempotency-Key`.
+    pub const fn keeps_answers(&self) -> bool {
+        matches!(self.verb, Verb::Post) && !self.billed && !self.only_reads()
+    }
+
+    /// What supervisors and balancers ask, often and from one address: always answered, and cheap.
+    pub fn is_probe(&self) -> bool {
+        matches!(self.id, "healthz" | "readyz")
     }
 
     /// Further paths of the same operation. They must have the same parameters.
@@ -283,15 +204,6 @@ impl Operation {
         self
     }
 
-    /// An upload: the handler reads the body as a stream and holds at most `bytes_max` of it in memory, for which it has a place
-    /// before a byte is read ([`crate::uploads`]).
-    pub const fn streams(mut self, content_type: &'static str, bytes_max: u64) -> Operation {
-        self.body_bytes_max = None;
-        self.upload_bytes_max = bytes_max;
-        self.body_type = content_type;
-        self
-    }
-
     pub const fn about(mut self, tag: &'static str, summary: &'static str) -> Operation {
         self.tag = tag;
         self.summary = summary;
@@ -304,41 +216,8 @@ impl Operation {
         self
     }
 
-    pub const fn query(mut self, params: &'static [Param]) -> Operation {
-        self.query = params;
-        self
-    }
-
-    pub const fn open_query(mut self) -> Operation {
-        self.open_query = true;
-        self
-    }
-
-    pub const fn body(mut self, schema: SchemaFn) -> Operation {
-        self.body = Some(schema);
-        self
-    }
-
-    pub const fn optional_body(mut self, schema: SchemaFn) -> Operation {
-        self.body = Some(schema);
-        self.body_optional = true;
-        self
-    }
-
-    pub const fn returns(mut self, success: u16, shape: Shape) -> Operation {
-        self.success = success;
-        self.shape = shape;
-        self
-    }
-
-    /// An answer of the same shape may have this status as well: 200 for what is there already, 201 for what was made just now.
-    pub const fn or(mut self, success: u16) -> Operation {
-        self.success_also = Some(success);
-        self
-    }
-
-    pub const fn also(mut self, content_type: &'static str) -> Operation {
-        self.also = Some(content_type);
+    pub const fn refuses(mut self, refusals: &'static [Refusal]) -> Operation {
+        self.refusals = refusals;
         self
     }
 }

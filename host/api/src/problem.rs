@@ -3,6 +3,7 @@
 //! A [`Problem`] knows status, code, message and details; the request id and the rate-limit numbers are added when the answer
 //! leaves ([`crate::finish`]). Public text says what to do next; what happened inside goes to the log.
 
+use crate::refusals::{self, Refusal};
 use crate::uploads::Full;
 use axum::response::{IntoResponse, Response};
 use http::header::{HeaderName, HeaderValue};
@@ -48,14 +49,26 @@ impl FieldError {
 }
 
 impl Problem {
-    pub fn new(
+    /// As the catalogue has it.
+    pub fn of(refusal: Refusal, message: impl Into<Cow<'static, str>>) -> Problem {
+        let status = StatusCode::from_u16(refusal.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Problem::new(status, refusal.code, message)
+    }
+
+    pub(crate) fn new(
         status: StatusCode,
         code: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,
     ) -> Problem {
+        let code = code.into();
+        debug_assert!(
+            refusals::is_known(status.as_u16(), &code),
+            "{status} {code} is not in the catalogue of refusals"
+        );
         Problem(Box::new(Inner {
             status,
-            code: code.into(),
+            code,
             message: message.into(),
             details: Map::new(),
             headers: Vec::new(),
@@ -92,7 +105,7 @@ impl Problem {
     /// A body that breaks a rule of one field.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem::fields(
-            "VALIDATION_ERROR",
+            refusals::VALIDATION_ERROR,
             vec![FieldError::new(field, "invalid", message)],
         )
     }
@@ -100,30 +113,26 @@ impl Problem {
     /// A query parameter, or a parameter of an asset, that cannot be used.
     pub fn parameter(name: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem::fields(
-            "INVALID_PARAMETER",
+            refusals::INVALID_PARAMETER,
             vec![FieldError::new(name, "invalid", message)],
         )
     }
 
     /// Several fields at once, under the code of the whole.
-    pub fn fields(code: &'static str, errors: Vec<FieldError>) -> Problem {
+    pub fn fields(refusal: Refusal, errors: Vec<FieldError>) -> Problem {
         let message = match errors.as_slice() {
             [one] => format!("{}: {}", one.field, one.message),
             many => format!("{} fields are not valid; see details.errors", many.len()),
         };
         let errors = serde_json::to_value(errors).unwrap_or_default();
-        Problem::new(StatusCode::BAD_REQUEST, code, message).detail("errors", errors)
-    }
-
-    pub fn bad_request(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
-        Problem::new(StatusCode::BAD_REQUEST, code, message)
+        Problem::of(refusal, message).detail("errors", errors)
     }
 
     /// A body names another company or user than the path.
     pub fn path_body_mismatch(field: &str) -> Problem {
         let message = format!("must equal the `{field}` of the path, or be left out");
         Problem::fields(
-            "PATH_BODY_MISMATCH",
+            refusals::PATH_BODY_MISMATCH,
             vec![FieldError::new(field, "mismatch", message)],
         )
     }
@@ -132,7 +141,7 @@ impl Problem {
 
     pub fn missing_key() -> Problem {
         Problem::unauthenticated(
-            "MISSING_API_KEY",
+            refusals::MISSING_API_KEY,
             "send your API key in the header x-api-key",
         )
     }
@@ -143,34 +152,31 @@ impl Problem {
         key_id: Option<&str>,
         expires_at: Option<String>,
     ) -> Problem {
-        Problem::unauthenticated("INVALID_API_KEY", message)
+        Problem::unauthenticated(refusals::INVALID_API_KEY, message)
             .detail("key_id", key_id)
             .detail("expires_at", expires_at)
     }
 
-    fn unauthenticated(code: &'static str, message: &'static str) -> Problem {
+    fn unauthenticated(refusal: Refusal, message: &'static str) -> Problem {
         const CHALLENGE: HeaderValue =
             HeaderValue::from_static(r#"ApiKey realm="api", header="x-api-key""#);
-        Problem::new(StatusCode::UNAUTHORIZED, code, message)
-            .header(header::WWW_AUTHENTICATE, CHALLENGE)
+        Problem::of(refusal, message).header(header::WWW_AUTHENTICATE, CHALLENGE)
     }
 
     pub fn deactivated_key(key_id: &str, deactivated_at: Option<Timestamp>) -> Problem {
-        Problem::new(
-            StatusCode::GONE,
-            "API_KEY_DEACTIVATED",
+        Problem::of(
+            refusals::API_KEY_DEACTIVATED,
             "this API key has been deactivated; create a new one",
         )
         .detail("key_id", key_id)
         .detail("deactivated_at", deactivated_at.map(|at| at.to_string()))
     }
 
-    // 402, 403
+    // 402
 
     pub fn insufficient_credits(required: i64, balance: i64, held: i64) -> Problem {
-        Problem::new(
-            StatusCode::PAYMENT_REQUIRED,
-            "INSUFFICIENT_CREDITS",
+        Problem::of(
+            refusals::INSUFFICIENT_CREDITS,
             "the balance does not cover this call; buy credits and try again",
         )
         .detail("required_credits", required)
@@ -178,11 +184,7 @@ impl Problem {
         .detail("held_credits", held)
     }
 
-    pub fn forbidden(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
-        Problem::new(StatusCode::FORBIDDEN, code, message)
-    }
-
-    // 404, 405, 409
+    // 404, 409
 
     /// `resource` is a word such as `asset`; the code is `ASSET_NOT_FOUND`.
     pub fn not_found(resource: &str, id: &str) -> Problem {
@@ -198,30 +200,24 @@ impl Problem {
         .detail("id", id)
     }
 
-    pub fn conflict(code: &'static str, message: impl Into<Cow<'static, str>>) -> Problem {
-        Problem::new(StatusCode::CONFLICT, code, message)
-    }
-
     /// The resource exists but its state does not allow this.
     pub fn state(status: &str, message: impl Into<Cow<'static, str>>) -> Problem {
-        Problem::conflict("INVALID_STATE", message).detail("status", status)
+        Problem::of(refusals::INVALID_STATE, message).detail("status", status)
     }
 
     // 413, 415
 
     pub fn too_large(limit: u64) -> Problem {
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "PAYLOAD_TOO_LARGE",
+        Problem::of(
+            refusals::PAYLOAD_TOO_LARGE,
             format!("the body is larger than {limit} bytes"),
         )
         .detail("limit_bytes", limit)
     }
 
     pub fn unsupported_media_type(expected: &str) -> Problem {
-        Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "UNSUPPORTED_MEDIA_TYPE",
+        Problem::of(
+            refusals::UNSUPPORTED_MEDIA_TYPE,
             format!("send the body with Content-Type: {expected}"),
         )
     }
@@ -230,9 +226,8 @@ impl Problem {
 
     /// Too many calls at once. Consumes nothing of the hourly limits.
     pub fn busy(retry_after_seconds: u64) -> Problem {
-        Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            CONCURRENCY,
+        Problem::of(
+            refusals::CONCURRENCY_LIMIT_EXCEEDED,
             "too many calls are in flight; try again shortly",
         )
         .retry_after(retry_after_seconds)
@@ -244,14 +239,10 @@ impl Problem {
         let message = format!(
             "{bytes} bytes of answers wait for this company's clients to read them, more than {bytes_max}; read them, or close those connections"
         );
-        Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "TOO_MANY_UNREAD_ANSWERS",
-            message,
-        )
-        .retry_after(1)
-        .detail("unread_bytes", bytes)
-        .detail("unread_bytes_max", bytes_max)
+        Problem::of(refusals::TOO_MANY_UNREAD_ANSWERS, message)
+            .retry_after(1)
+            .detail("unread_bytes", bytes)
+            .detail("unread_bytes_max", bytes_max)
     }
 
     /// No place for an upload: the company's own others take it (429), or everybody's (503).
@@ -290,7 +281,7 @@ impl Problem {
 
     /// Whether the call was refused for want of room rather than spent.
     pub(crate) fn consumes_nothing(&self) -> bool {
-        self.0.code == CONCURRENCY
+        self.0.code == refusals::CONCURRENCY_LIMIT_EXCEEDED.code
     }
 
     // 500, 503
@@ -298,20 +289,14 @@ impl Problem {
     /// Our own failure: the cause goes to the log, not to the caller.
     pub fn internal(cause: impl std::fmt::Display) -> Problem {
         tracing::error!(%cause, "request failed");
-        Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "INTERNAL_ERROR",
+        Problem::of(
+            refusals::INTERNAL_ERROR,
             "the request failed on our side; try again, and report the request id if it persists",
         )
     }
 
     pub fn unavailable(message: &'static str) -> Problem {
-        Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "SERVICE_UNAVAILABLE",
-            message,
-        )
-        .retry_after(1)
+        Problem::of(refusals::SERVICE_UNAVAILABLE, message).retry_after(1)
     }
 
     /// The envelope, with the request id in its details.
@@ -358,8 +343,6 @@ impl Problem {
         }
     }
 }
-
-const CONCURRENCY: &str = "CONCURRENCY_LIMIT_EXCEEDED";
 
 /// The body is written when the answer leaves, because only then its request id is known.
 impl IntoResponse for Problem {

@@ -1,36 +1,99 @@
-//! Query strings, checked against what the operation declares: unknown, repeated and malformed parameters are all named in one 400.
+//! Query strings as typed structs: a field is a parameter, its type says what it may be, its comment what it means. Unknown, repeated and
+//! malformed parameters are all named in one 400.
+//!
+//! ```ignore
+//! parameters! {
+//!     pub struct Wanted {
+//!         ..paging: Paging,
+//!         /// Only keys in this state.
+//!         status: Option<KeyState>,
+//!     }
+//! }
+//! choices! { impl KeyState { Active = "active", Expired = "expired", Deactivated = "deactivated" } }
+//! ```
+//!
+//! A handler takes `Query(wanted): Query<Wanted>`; the gate has read it before. Start reading at [`Reader`].
 
-use crate::ApiState;
-use crate::operation::{Param, ParamKind};
+use crate::Text;
+use crate::answer::Page;
+use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::problem::{FieldError, Problem};
-use axum::extract::FromRequestParts;
-use http::request::Parts;
+use crate::refusals;
+use axum::extract::Request;
+use serde_json::{Value, json};
 use souk_domain::time::{DAY, Timestamp};
-use std::convert::Infallible;
 
 /// More parameters than any operation has: a bound on the work below.
 const PARAMETERS_MAX: usize = 100;
 
-/// The query parameters of a request. Values have the kind that the operation declares.
+/// The query parameters of a request. What is absent is `None`, or what its type has for a default.
 #[derive(Clone, Default)]
-pub struct Query {
-    values: Vec<(&'static str, Value)>,
-    rest: Vec<(String, String)>,
+pub struct Query<T>(pub T);
+
+/// A parameter, for the description.
+pub struct Param {
+    pub name: &'static str,
+    pub about: String,
+    pub schema: Value,
 }
 
-#[derive(Clone)]
-enum Value {
-    Integer(i64),
-    Boolean(bool),
-    Text(String),
-    Choice(&'static str),
-    Time(Timestamp),
+/// What takes the values of parameters.
+pub trait Values {
+    /// `None`: it has no such parameter.
+    fn put(&mut self, name: &str, text: &str) -> Option<Result<(), String>>;
+    /// Takes what is not declared, if the query is open.
+    fn keep(&mut self, _: Vec<(String, String)>) {}
 }
 
-impl Query {
-    pub(crate) fn read(text: &str, params: &'static [Param], open: bool) -> Result<Query, Problem> {
-        let mut query = Query::default();
+/// All parameters of an operation, or some that go together. Made by [`parameters!`].
+pub trait Parameters: Values + Default + Clone + Send + Sync + 'static {
+    /// Further parameters are handed to the handler (filters, parameters of an asset).
+    const OPEN: bool = false;
+    fn declare(into: &mut Vec<Param>);
+}
+
+/// What one parameter may be.
+pub trait Parameter: Sized {
+    fn schema() -> Value;
+    /// Refuses with what it must be.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+/// Reads the query of one operation. What is not declared is refused, what breaks its type is refused: a handler sees valid values only.
+pub struct Reader {
+    pub params: Vec<Param>,
+    pub open: bool,
+    read: fn(&Reader, &mut Request) -> Result<(), Problem>,
+}
+
+impl Reader {
+    pub fn of<T: Parameters>() -> Reader {
+        let mut params = Vec::new();
+        T::declare(&mut params);
+        Reader {
+            params,
+            open: T::OPEN,
+            read: |reader, request| {
+                let mut query = Query(T::default());
+                reader.fill(request.uri().query().unwrap_or_default(), &mut query.0)?;
+                request.extensions_mut().insert(query);
+                Ok(())
+            },
+        }
+    }
+
+    /// Puts the [`Query`] that a handler takes into the extensions of its request.
+    pub fn read(&self, request: &mut Request) -> Result<(), Problem> {
+        match request.uri().query().is_some_and(|text| !text.is_empty()) {
+            true => (self.read)(self, request),
+            false => Ok(()),
+        }
+    }
+
+    fn fill(&self, text: &str, values: &mut dyn Values) -> Result<(), Problem> {
         let mut errors = Vec::new();
+        let mut seen: u128 = 0;
+        let mut rest: Vec<(String, String)> = Vec::new();
         for (place, (name, text)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
             if place >= PARAMETERS_MAX {
                 return Err(Problem::parameter(
@@ -38,100 +101,313 @@ impl Query {
                     format!("more than {PARAMETERS_MAX} query parameters"),
                 ));
             }
-            let declared = params.iter().find(|param| param.name == name);
-            let repeated = query.values.iter().any(|(known, _)| *known == name)
-                || query.rest.iter().any(|(known, _)| *known == name);
-            match declared {
-                _ if repeated => {
-                    errors.push(FieldError::new(name, "repeated", "may be given only once"))
-                }
-                Some(param) => match value(param.kind, &text) {
-                    Ok(value) => query.values.push((param.name, value)),
-                    Err(message) => errors.push(FieldError::new(name, "invalid", message)),
-                },
-                None if open => query.rest.push((name.into_owned(), text.into_owned())),
-                None => errors.push(FieldError::new(name, "unknown", unknown(params))),
+            let declared = self.params.iter().position(|param| param.name == name);
+            let repeated = match declared {
+                Some(place) => seen & (1 << place) != 0,
+                None => rest.iter().any(|(known, _)| *known == name),
+            };
+            if repeated {
+                errors.push(FieldError::new(name, "repeated", "may be given only once"));
+                continue;
+            }
+            match declared.and_then(|place| Some((place, values.put(&name, &text)?))) {
+                Some((place, Ok(()))) => seen |= 1 << place,
+                Some((_, Err(message))) => errors.push(FieldError::new(name, "invalid", message)),
+                None if self.open => rest.push((name.into_owned(), text.into_owned())),
+                None => errors.push(FieldError::new(name, "unknown", self.unknown())),
             }
         }
-        if errors.is_empty() {
-            Ok(query)
-        } else {
-            Err(Problem::fields("INVALID_PARAMETER", errors))
+        if !errors.is_empty() {
+            return Err(Problem::fields(refusals::INVALID_PARAMETER, errors));
         }
+        values.keep(rest);
+        Ok(())
     }
 
-    pub fn integer(&self, name: &str) -> Option<i64> {
-        match self.value(name)? {
-            Value::Integer(value) => Some(*value),
-            _ => None,
+    fn unknown(&self) -> String {
+        if self.params.is_empty() {
+            return "this operation takes no query parameters".to_owned();
         }
-    }
-
-    pub fn boolean(&self, name: &str) -> Option<bool> {
-        match self.value(name)? {
-            Value::Boolean(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// A text or one of the declared choices.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        match self.value(name)? {
-            Value::Text(value) => Some(value),
-            Value::Choice(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    pub fn time(&self, name: &str) -> Option<Timestamp> {
-        match self.value(name)? {
-            Value::Time(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// What an operation with an open query was sent beside its declared parameters.
-    pub fn rest(&self) -> &[(String, String)] {
-        &self.rest
-    }
-
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.values
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+        let names: Vec<&str> = self.params.iter().map(|param| param.name).collect();
+        let names = names.join(", ");
+        format!("not a parameter of this operation, which takes {names}")
     }
 }
 
-fn value(kind: ParamKind, text: &str) -> Result<Value, String> {
-    match kind {
-        ParamKind::Integer { min, max } => match text.parse::<i64>() {
-            Ok(number) if (min..=max).contains(&number) => Ok(Value::Integer(number)),
-            _ => Err(format!("must be an integer from {min} to {max}")),
-        },
-        ParamKind::Boolean => match text {
-            "true" => Ok(Value::Boolean(true)),
-            "false" => Ok(Value::Boolean(false)),
-            _ => Err("must be true or false".to_owned()),
-        },
-        ParamKind::Text { chars_max } => match text.chars().count() {
-            count if count <= chars_max && !text.contains('\0') => Ok(Value::Text(text.to_owned())),
-            _ => Err(format!("must be a text of at most {chars_max} characters")),
-        },
-        ParamKind::From => date(text)
-            .map_or_else(|| instant(text), Ok)
-            .map(Value::Time),
-        ParamKind::Until => date(text)
-            .map_or_else(|| instant(text), |midnight| Ok(midnight.after(DAY)))
-            .map(Value::Time),
-        ParamKind::Date => date(text)
-            .map(Value::Time)
-            .ok_or_else(|| "must be a date such as 2026-01-31".to_owned()),
-        ParamKind::OneOf(choices) => match choices.iter().find(|choice| **choice == text) {
-            Some(choice) => Ok(Value::Choice(choice)),
-            None => Err(format!("must be one of {}", choices.join(", "))),
-        },
+impl<T: Parameters> Describe for Query<T> {
+    fn describe(into: &mut Description) {
+        into.query = Reader::of::<T>();
     }
+}
+
+impl<T: Parameters> Argument for Query<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Query<T>, Problem> {
+        let read = incoming.parts.extensions.remove::<Query<T>>();
+        Ok(read.unwrap_or_default())
+    }
+}
+
+/// Declares a struct of query parameters. A line that begins with `..` takes in a group of them.
+macro_rules! parameters {
+    (
+        $(#[$meta:meta])*
+        $visible:vis struct $name:ident {
+            $(..$group:ident: $Group:ty,)*
+            $($(#[doc = $about:literal])+ $field:ident: $Type:ty,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Default)]
+        $visible struct $name {
+            $($visible $group: $Group,)*
+            $($(#[doc = $about])+ $visible $field: $Type,)*
+        }
+
+        impl $crate::query::Values for $name {
+            fn put(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+                $(if let Some(put) = $crate::query::Values::put(&mut self.$group, name, text) {
+                    return Some(put);
+                })*
+                match name {
+                    $(name if name == $crate::query::plain(stringify!($field)) => {
+                        let read = <$Type as $crate::query::Parameter>::read(text);
+                        Some(read.map(|value| self.$field = value))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::query::Parameters for $name {
+            fn declare(into: &mut Vec<$crate::query::Param>) {
+                $(<$Group as $crate::query::Parameters>::declare(into);)*
+                $(into.push($crate::query::Param {
+                    name: $crate::query::plain(stringify!($field)),
+                    about: $crate::query::about(&[$($about),+]),
+                    schema: <$Type as $crate::query::Parameter>::schema(),
+                });)*
+            }
+        }
+    };
+}
+pub(crate) use parameters;
+
+/// Names the values of an enum that is a parameter; without `impl` it makes the enum as well.
+macro_rules! choices {
+    (impl $name:ty { $($variant:ident = $text:literal),+ $(,)? }) => {
+        impl $crate::query::Parameter for $name {
+            fn schema() -> serde_json::Value {
+                serde_json::json!({"type": "string", "enum": [$($text),+]})
+            }
+
+            fn read(text: &str) -> Result<Self, String> {
+                match text {
+                    $($text => Ok(<$name>::$variant),)+
+                    _ => Err(format!("must be one of {}", [$($text),+].join(", "))),
+                }
+            }
+        }
+    };
+    ($visible:vis enum $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        $visible enum $name {
+            $($variant),+
+        }
+
+        impl $name {
+            #[allow(dead_code)]
+            $visible fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text),+
+                }
+            }
+        }
+
+        $crate::query::choices!(impl $name { $($variant = $text),+ });
+    };
+}
+pub(crate) use choices;
+
+/// A field's name without what makes it no keyword.
+pub fn plain(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}
+
+/// The lines of a comment as one text.
+pub fn about(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ")
+}
+
+impl Values for () {
+    fn put(&mut self, _: &str, _: &str) -> Option<Result<(), String>> {
+        None
+    }
+}
+
+/// No parameters at all.
+impl Parameters for () {
+    fn declare(_: &mut Vec<Param>) {}
+}
+
+/// Declared parameters and whatever else was sent.
+#[derive(Clone, Default)]
+pub struct Open<T> {
+    pub known: T,
+    pub rest: Vec<(String, String)>,
+}
+
+impl<T: Parameters> Values for Open<T> {
+    fn put(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+        self.known.put(name, text)
+    }
+
+    fn keep(&mut self, rest: Vec<(String, String)>) {
+        self.rest = rest;
+    }
+}
+
+impl<T: Parameters> Parameters for Open<T> {
+    const OPEN: bool = true;
+
+    fn declare(into: &mut Vec<Param>) {
+        T::declare(into);
+    }
+}
+
+parameters! {
+    /// The pages of management lists.
+    pub struct Paging {
+        /// Page number, from 1. Default 1.
+        page: Option<Integer<1, 1_000_000>>,
+        /// Items per page. Default 50.
+        per_page: Option<Integer<1, 100>>,
+    }
+}
+
+const PER_PAGE_DEFAULT: i64 = 50;
+
+impl Paging {
+    pub fn page(&self) -> Page {
+        Page {
+            page: self.page.map_or(1, Integer::get),
+            per_page: self.per_page.map_or(PER_PAGE_DEFAULT, Integer::get),
+        }
+    }
+}
+
+choices! {
+    pub enum SortOrder {
+        Ascending = "asc",
+        Descending = "desc",
+    }
+}
+
+impl<T: Parameter> Parameter for Option<T> {
+    fn schema() -> Value {
+        T::schema()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        T::read(text).map(Some)
+    }
+}
+
+impl Parameter for bool {
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err("must be true or false".to_owned()),
+        }
+    }
+}
+
+/// An integer from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integer<const MIN: i64, const MAX: i64>(i64);
+
+impl<const MIN: i64, const MAX: i64> Integer<MIN, MAX> {
+    pub fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl<const MIN: i64, const MAX: i64> Parameter for Integer<MIN, MAX> {
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": MIN, "maximum": MAX})
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text.parse::<i64>() {
+            Ok(number) if (MIN..=MAX).contains(&number) => Ok(Integer(number)),
+            _ => Err(format!("must be an integer from {MIN} to {MAX}")),
+        }
+    }
+}
+
+impl<const MAX: usize> Parameter for Text<0, MAX> {
+    fn schema() -> Value {
+        json!({"type": "string", "maxLength": MAX})
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        Text::new(text).ok_or_else(|| format!("must be a text of at most {MAX} characters"))
+    }
+}
+
+/// A date, meaning its midnight UTC, or an instant: from then on.
+#[derive(Clone, Copy)]
+pub struct Since(pub Timestamp);
+
+/// A date, which is included, or an instant, which is not.
+#[derive(Clone, Copy)]
+pub struct Until(pub Timestamp);
+
+/// A UTC date, as its midnight.
+#[derive(Clone, Copy)]
+pub struct Date(pub Timestamp);
+
+impl Parameter for Since {
+    fn schema() -> Value {
+        date_or_instant()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        date(text).map_or_else(|| instant(text), Ok).map(Since)
+    }
+}
+
+impl Parameter for Until {
+    fn schema() -> Value {
+        date_or_instant()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        date(text)
+            .map_or_else(|| instant(text), |midnight| Ok(midnight.after(DAY)))
+            .map(Until)
+    }
+}
+
+impl Parameter for Date {
+    fn schema() -> Value {
+        json!({"type": "string", "format": "date"})
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        date(text)
+            .map(Date)
+            .ok_or_else(|| "must be a date such as 2026-01-31".to_owned())
+    }
+}
+
+fn date_or_instant() -> Value {
+    json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
 }
 
 /// Midnight UTC of a date.
@@ -146,65 +422,46 @@ fn instant(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).map_err(|error| error.to_string())
 }
 
-fn unknown(params: &[Param]) -> String {
-    match params {
-        [] => "this operation takes no query parameters".to_owned(),
-        params => format!(
-            "not a parameter of this operation, which takes {}",
-            params
-                .iter()
-                .map(|param| param.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-    }
-}
-
-impl FromRequestParts<ApiState> for Query {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Query, Infallible> {
-        Ok(parts.extensions.remove::<Query>().unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::{PAGE, PER_PAGE, SORT_ORDER};
 
-    static PARAMS: &[Param] = &[PAGE, PER_PAGE, SORT_ORDER];
+    parameters! {
+        struct Wanted {
+            ..paging: Paging,
+            /// Direction.
+            sort_order: Option<SortOrder>,
+        }
+    }
+
+    fn read<T: Parameters>(text: &str) -> Result<T, Problem> {
+        let request = Request::builder().uri(format!("/?{text}"));
+        let mut request = request.body(axum::body::Body::empty()).unwrap();
+        Reader::of::<T>().read(&mut request)?;
+        Ok(request.extensions_mut().remove::<Query<T>>().unwrap().0)
+    }
 
     /// Valid values arrive typed; what is absent is absent.
     #[test]
     fn declared_parameters_are_typed() {
-        let query = Query::read("page=2&sort_order=asc", PARAMS, false).unwrap();
-        assert_eq!(
-            (
-                query.integer("page"),
-                query.text("sort_order"),
-                query.integer("per_page")
-            ),
-            (Some(2), Some("asc"), None)
-        );
+        let wanted: Wanted = read("page=2&sort_order=asc").unwrap();
+        assert_eq!(wanted.paging.page, Some(Integer(2)));
+        assert_eq!(wanted.paging.per_page, None);
+        assert!(wanted.sort_order == Some(SortOrder::Ascending));
     }
 
     /// Over the maximum, unknown, repeated and malformed are refused, all at once.
     #[test]
     fn everything_wrong_is_named() {
-        let problem = Query::read(
-            "per_page=101&page=x&nope=1&sort_order=asc&sort_order=desc",
-            PARAMS,
-            false,
-        )
-        .err()
-        .unwrap();
+        let problem =
+            read::<Wanted>("per_page=101&page=x&nope=1&sort_order=asc&sort_order=desc").err();
+        let problem = problem.unwrap();
         assert_eq!(
             (problem.status().as_u16(), problem.code()),
             (400, "INVALID_PARAMETER")
         );
         let (_, _, body) = problem.into_parts("req_1");
-        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
         let fields: Vec<_> = body["error"]["details"]["errors"]
             .as_array()
             .unwrap()
@@ -217,29 +474,27 @@ mod tests {
     /// A date is a whole day: it begins a period at its midnight and ends one at the next.
     #[test]
     fn dates_are_whole_days() {
-        let read = |kind, text: &str| match value(kind, text) {
-            Ok(Value::Time(time)) => Some(time.to_string()),
-            _ => None,
-        };
+        let from = |text| Since::read(text).ok().map(|time| time.0.to_string());
+        let until = |text| Until::read(text).ok().map(|time| time.0.to_string());
+        let day = |text| Date::read(text).ok().map(|time| time.0.to_string());
         let midnight = |day: u32| Some(format!("2026-01-0{day}T00:00:00Z"));
-        assert_eq!(read(ParamKind::From, "2026-01-02"), midnight(2));
-        assert_eq!(read(ParamKind::Until, "2026-01-02"), midnight(3));
-        assert_eq!(read(ParamKind::Date, "2026-01-02"), midnight(2));
-        assert_eq!(read(ParamKind::Until, "2026-01-02T00:00:00Z"), midnight(2));
-        assert_eq!(
-            read(ParamKind::From, "2026-01-02T01:00:00+01:00"),
-            midnight(2)
-        );
+        assert_eq!(from("2026-01-02"), midnight(2));
+        assert_eq!(until("2026-01-02"), midnight(3));
+        assert_eq!(day("2026-01-02"), midnight(2));
+        assert_eq!(until("2026-01-02T00:00:00Z"), midnight(2));
+        assert_eq!(from("2026-01-02T01:00:00+01:00"), midnight(2));
         for wrong in ["2026-02-30", "2026-1-2", "yesterday", ""] {
-            assert_eq!(read(ParamKind::From, wrong), None, "{wrong}");
+            assert_eq!(from(wrong), None, "{wrong}");
         }
-        assert_eq!(read(ParamKind::Date, "2026-01-02T00:00:00Z"), None);
+        assert_eq!(day("2026-01-02T00:00:00Z"), None);
     }
 
-    /// An open query keeps what it does not declare.
+    /// An open query keeps what it does not declare; another refuses it.
     #[test]
     fn an_open_query_hands_on_the_rest() {
-        let query = Query::read("page=1&team=A%20B", PARAMS, true).unwrap();
-        assert_eq!(query.rest(), [("team".to_owned(), "A B".to_owned())]);
+        let open: Open<Paging> = read("page=1&team=A%20B").unwrap();
+        assert_eq!(open.rest, [("team".to_owned(), "A B".to_owned())]);
+        assert_eq!(open.known.page, Some(Integer(1)));
+        assert!(read::<Paging>("page=1&team=A%20B").is_err());
     }
 }

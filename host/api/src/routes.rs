@@ -1,40 +1,46 @@
 //! From operations and handlers to an axum router.
 //!
-//! Every route is one axum handler that runs the gate, the operation's own handler and the finish, in that order and in one boxed future.
+//! Every route is one axum handler, of one type, that runs the gate, the operation's own handler and the finish, in that order and in one
+//! boxed future.
 //! What matches no route or no method gets the same envelope and headers from the same code.
 
+use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
-use crate::operation::{CompanyRule, Operation, Verb};
+use crate::operation::{Access, CompanyRule, Operation, Verb};
 use crate::problem::Problem;
+use crate::refusals;
 use crate::{ApiState, body, finish, idempotency};
 use axum::extract::Request;
-use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use futures_util::FutureExt;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 
 /// An operation in its place: what the gate needs beside the declaration.
 pub struct Mounted {
     pub operation: Operation,
+    pub description: Description,
+    pub(crate) handler: Erased,
     /// Its bucket among those of a key, if it has a limit of its own.
     pub bucket: Option<usize>,
     /// What statistics call it: the first fixed segment of its path, the company's left out.
     pub prefix: &'static str,
 }
 
-type Mount =
-    Box<dyn Fn(MethodRouter<ApiState>, Arc<Mounted>) -> MethodRouter<ApiState> + Send + Sync>;
+/// An operation, what its handler's types say of it, and the handler.
+struct Entry {
+    operation: Operation,
+    description: Description,
+    handler: Erased,
+}
 
 /// Operations with their handlers; every resource module makes one, `lib.rs` merges them.
 #[derive(Default)]
 pub struct Routes {
-    entries: Vec<(Operation, Mount)>,
+    entries: Vec<Entry>,
 }
 
 impl Routes {
@@ -42,23 +48,15 @@ impl Routes {
         Routes::default()
     }
 
-    pub fn add<H, T>(mut self, operation: Operation, handler: H) -> Routes
-    where
-        H: Handler<T, ApiState>,
-        T: 'static,
-    {
-        let mount = move |router: MethodRouter<ApiState>, mounted: Arc<Mounted>| {
-            let filter = filter(mounted.operation.verb);
-            router.on(
-                filter,
-                Gated {
-                    mounted,
-                    handler: handler.clone(),
-                    arguments: PhantomData,
-                },
-            )
-        };
-        self.entries.push((operation, Box::new(mount)));
+    /// Panics when the handler cannot be that of this operation: it reads other parameters than the path has, say.
+    pub fn add<T>(mut self, operation: Operation, handler: impl Handler<T>) -> Routes {
+        let description = described(&operation, handler);
+        let handler = handler.erase();
+        self.entries.push(Entry {
+            operation,
+            description,
+            handler,
+        });
         self
     }
 
@@ -68,7 +66,13 @@ impl Routes {
     }
 
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
-        self.entries.iter().map(|(operation, _)| operation)
+        self.described().map(|(operation, _)| operation)
+    }
+
+    /// Operations with what their handlers' types say of them.
+    pub fn described(&self) -> impl Iterator<Item = (&Operation, &Description)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (&entry.operation, &entry.description))
     }
 
     /// How many operations have a limit of their own.
@@ -82,19 +86,29 @@ impl Routes {
         let mut buckets = 0;
         let mut paths: BTreeMap<&'static str, (MethodRouter<ApiState>, Vec<&'static str>)> =
             BTreeMap::new();
-        for (operation, mount) in &self.entries {
+        for Entry {
+            operation,
+            description,
+            handler,
+        } in self.entries
+        {
             let bucket = operation.hourly.map(|_| {
                 buckets += 1;
                 buckets - 1
             });
             let mounted = Arc::new(Mounted {
-                operation: *operation,
+                operation,
+                description,
+                handler,
                 bucket,
                 prefix: prefix(operation.path),
             });
             for path in std::iter::once(&operation.path).chain(operation.aliases) {
                 let (router, methods) = paths.entry(path).or_default();
-                *router = mount(std::mem::take(router), mounted.clone());
+                let gated = Gated {
+                    mounted: mounted.clone(),
+                };
+                *router = std::mem::take(router).on(filter(operation.verb), gated);
                 methods.push(operation.verb.name());
             }
         }
@@ -127,30 +141,35 @@ fn filter(verb: Verb) -> MethodFilter {
     }
 }
 
-type BoxFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-/// An operation's handler behind the gate.
-struct Gated<H, T> {
-    mounted: Arc<Mounted>,
-    handler: H,
-    arguments: PhantomData<fn() -> T>,
-}
-
-impl<H: Clone, T> Clone for Gated<H, T> {
-    fn clone(&self) -> Self {
-        Gated {
-            mounted: self.mounted.clone(),
-            handler: self.handler.clone(),
-            arguments: PhantomData,
+/// What the types of `handler` say, if it can be the handler of `operation` at all.
+fn described<T, H: Handler<T>>(operation: &Operation, _: H) -> Description {
+    let description = H::description();
+    let id = operation.id;
+    let is_public = operation.access == Access::Public;
+    assert!(
+        !(description.takes_caller && is_public),
+        "{id} has a caller without a key"
+    );
+    if let Some(segments) = &description.segments {
+        for path in std::iter::once(&operation.path).chain(operation.aliases) {
+            let count = path.matches('{').count();
+            assert!(
+                count == segments.len(),
+                "{id} reads {} of {path}",
+                segments.len()
+            );
         }
     }
+    description
 }
 
-impl<H, T> Handler<(T,), ApiState> for Gated<H, T>
-where
-    H: Handler<T, ApiState>,
-    T: 'static,
-{
+/// An operation's handler behind the gate.
+#[derive(Clone)]
+struct Gated {
+    mounted: Arc<Mounted>,
+}
+
+impl axum::handler::Handler<(), ApiState> for Gated {
     type Future = BoxFuture;
 
     fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
@@ -163,7 +182,7 @@ where
                     problem.into_response()
                 }
                 Ok(Passed { in_flight }) => {
-                    let work = respond(self.handler, request, state.clone(), &self.mounted, &call);
+                    let work = respond(&self.mounted, request, state.clone(), &call);
                     let response = AssertUnwindSafe(work).catch_unwind().await;
                     drop(in_flight);
                     response.unwrap_or_else(|_| {
@@ -178,24 +197,19 @@ where
     }
 }
 
-async fn respond<H, T>(
-    handler: H,
+async fn respond(
+    mounted: &Arc<Mounted>,
     request: Request,
     state: ApiState,
-    mounted: &Mounted,
     call: &finish::Call,
-) -> Response
-where
-    H: Handler<T, ApiState>,
-    T: 'static,
-{
+) -> Response {
     let operation = &mounted.operation;
-    let keeps_answers =
-        operation.verb == Verb::Post && !operation.billed && !operation.only_reads();
     match request.headers().get(idempotency::HEADER) {
         None if operation.key_required => idempotency::missing().into_response(),
-        Some(_) if keeps_answers => idempotency::once(handler, request, state, mounted, call).await,
-        _ => handler.call(request, state).await,
+        Some(_) if operation.keeps_answers() => {
+            idempotency::once(mounted, request, state, call).await
+        }
+        _ => (mounted.handler)(request, state).await,
     }
 }
 
@@ -205,7 +219,7 @@ struct Unrouted {
     allow: Option<HeaderValue>,
 }
 
-impl Handler<(), ApiState> for Unrouted {
+impl axum::handler::Handler<(), ApiState> for Unrouted {
     type Future = BoxFuture;
 
     fn call(self, request: Request, state: ApiState) -> BoxFuture {
@@ -214,16 +228,14 @@ impl Handler<(), ApiState> for Unrouted {
             let problem = match gate::pass_unrouted(&state, request.headers(), &mut call).await {
                 Err(problem) => problem,
                 Ok(()) => match self.allow {
-                    None => Problem::new(
-                        StatusCode::NOT_FOUND,
-                        "ROUTE_NOT_FOUND",
+                    None => Problem::of(
+                        refusals::ROUTE_NOT_FOUND,
                         "there is no such route; see /openapi.json",
                     ),
                     Some(allow) => {
                         let names = allow.to_str().unwrap_or_default().to_owned();
-                        Problem::new(
-                            StatusCode::METHOD_NOT_ALLOWED,
-                            "METHOD_NOT_ALLOWED",
+                        Problem::of(
+                            refusals::METHOD_NOT_ALLOWED,
                             format!("this route takes {names}"),
                         )
                         .detail("allow", names)

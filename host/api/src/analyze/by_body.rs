@@ -1,9 +1,8 @@
 use super::asset;
-use crate::openapi::any_object;
+use crate::refusals::ASSET_NOT_FOUND;
 use crate::runs::{self, ExecuteIn, Params};
-use crate::{ApiState, Caller, Operation, Path, Problem, RawBody, Shape, schema};
+use crate::{AnyObject, ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
 use axum::extract::State;
-use axum::response::Response;
 use souk_domain::roles::{Permission, Role};
 
 pub const OPERATION: Operation =
@@ -14,16 +13,15 @@ pub const OPERATION: Operation =
         .any_company()
         .billed()
         .runs_connector()
-        .optional_body(schema::<ExecuteIn>)
-        .returns(200, Shape::Bare(any_object));
+        .refuses(&[ASSET_NOT_FOUND]);
 
 /// Runs an asset for its result.
 pub async fn analyze(
     State(api): State<ApiState>,
     caller: Caller,
     Path((handle, slug)): Path<(String, String)>,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    raw: RawBody<ExecuteIn>,
+) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &handle, &slug).await?;
     let product = asset.row.id.clone();

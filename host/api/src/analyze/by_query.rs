@@ -1,9 +1,10 @@
 use super::asset;
-use crate::openapi::any_object;
+use crate::refusals::ASSET_NOT_FOUND;
 use crate::runs::{self, Params};
-use crate::{ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape};
+use crate::{
+    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
+};
 use axum::extract::State;
-use axum::response::Response;
 use souk_domain::roles::{Permission, Role};
 
 pub const OPERATION: Operation = Operation::get("analyze_by_query", "/analyze/{company_handle}/assets/{asset_slug}")
@@ -13,18 +14,17 @@ pub const OPERATION: Operation = Operation::get("analyze_by_query", "/analyze/{c
     .any_company()
     .billed()
     .runs_connector()
-    .open_query()
-    .returns(200, Shape::Bare(any_object));
+    .refuses(&[ASSET_NOT_FOUND]);
 
 /// Runs an asset with parameters from the query.
 pub async fn analyze_by_query(
     State(api): State<ApiState>,
     caller: Caller,
     Path((handle, slug)): Path<(String, String)>,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
-    let params = Params::of_query(query.rest());
+    Query(query): Query<Open<()>>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
+    let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &handle, &slug).await?;
     let product = asset.row.id.clone();
     runs::once(

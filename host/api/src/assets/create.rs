@@ -1,5 +1,6 @@
 use super::shape::{AssetIn, AssetOut, user};
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use crate::refusals::{CONNECTOR_UNAVAILABLE, PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_domain::ids::AssetId;
 use souk_domain::roles::{Permission, Role};
@@ -16,8 +17,7 @@ pub const OPERATION: Operation = Operation::post("create_asset", "/companies/{co
          `SQL_NOT_READ_ONLY`. A given slug that is taken is 409 `SLUG_TAKEN`; one made from the name is numbered.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .body(schema::<AssetIn>)
-    .returns(201, Shape::One(schema::<AssetOut>));
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE]);
 
 /// Creates a draft of an asset.
 pub async fn create_asset(

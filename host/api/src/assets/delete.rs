@@ -1,14 +1,17 @@
-use crate::{ApiState, Caller, Deleted, Operation, Param, ParamKind, Path, Problem, Query};
+use crate::query::parameters;
+use crate::refusals::RESOURCE_IN_USE;
+use crate::{ApiState, Caller, Deleted, Operation, Path, Problem, Query};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::{assets, purchases};
 
-const FORCE: Param = Param {
-    name: "force",
-    kind: ParamKind::Boolean,
-    about: "Archive although companies have bought it.",
-};
+parameters! {
+    pub struct Wanted {
+        /// Archive although companies have bought it.
+        force: Option<bool>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::delete(
     "delete_asset",
@@ -17,25 +20,26 @@ pub const OPERATION: Operation = Operation::delete(
 .about("Assets", "Archive an asset")
 .notes("409 `RESOURCE_IN_USE` when companies have active purchases of it, unless `force=true`.")
 .needs(Role::DataScientist, Permission::Write)
-.query(&[FORCE]);
+.refuses(&[RESOURCE_IN_USE]);
 
 /// Archives an asset: nobody can run it any more.
 pub async fn delete_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
             super::find(write, caller.company(), &id).await?;
             let buyers = purchases::active_of_product(write, id.as_str()).await?;
-            if buyers > 0 && query.boolean("force") != Some(true) {
+            if buyers > 0 && query.force != Some(true) {
                 let message = format!(
                     "{buyers} companies have bought this asset; archive it with force=true"
                 );
-                return Err(Problem::conflict("RESOURCE_IN_USE", message)
-                    .detail("active_purchases", buyers));
+                return Err(
+                    Problem::of(RESOURCE_IN_USE, message).detail("active_purchases", buyers)
+                );
             }
             if !assets::set_status(write, caller.company(), &id, "archived", caller.now()).await? {
                 return Err(super::not_found(&id));

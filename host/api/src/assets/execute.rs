@@ -1,8 +1,6 @@
-use crate::openapi::any_object;
 use crate::runs::{self, ExecuteIn, Params, refusal};
-use crate::{ApiState, Caller, Operation, Path, Problem, RawBody, Shape, schema};
+use crate::{AnyObject, ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
 use axum::extract::State;
-use axum::response::Response;
 use souk_app::products::{self, AssetSnapshot};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
@@ -17,17 +15,15 @@ pub const OPERATION: Operation = Operation::post("execute_asset", "/companies/{c
     .needs(Role::Analyst, Permission::Read)
     .any_company()
     .billed()
-    .runs_connector()
-    .optional_body(schema::<ExecuteIn>)
-    .returns(200, Shape::Bare(any_object));
+    .runs_connector();
 
 /// Runs an asset for its result.
 pub async fn execute_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((company, id)): Path<(CompanyId, AssetId)>,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    raw: RawBody<ExecuteIn>,
+) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
     let product = asset.row.id.clone();

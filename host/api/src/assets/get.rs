@@ -1,5 +1,5 @@
 use super::shape::AssetOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_store::{assets, prices, purchases};
@@ -9,8 +9,7 @@ pub const OPERATION: Operation =
         .about("Assets", "Show an asset")
         .notes(
             "Published assets of other companies are shown without what only their owner may see.",
-        )
-        .returns(200, Shape::One(schema::<AssetOut>));
+        );
 
 /// Shows an own asset, or a foreign one that may be bought or was bought.
 pub async fn get_asset(

@@ -1,66 +1,77 @@
 use super::shape::AssetOut;
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    SORT_ORDER, Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
 use axum::extract::State;
 use souk_store::assets::{self, Filter, Sort};
 use souk_store::prices;
 
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["draft", "published", "unpublished", "archived"]),
-    about: "Only assets in this state. Archived ones are listed only when asked for.",
-};
-const ASSET_TYPE: Param = Param {
-    name: "asset_type",
-    kind: ParamKind::OneOf(&["CALCULATION", "VISUALIZATION", "PREDICTION"]),
-    about: "Only assets of this type.",
-};
-const CATEGORY: Param = Param {
-    name: "category",
-    kind: ParamKind::Text { chars_max: 100 },
-    about: "Only assets of this category.",
-};
-const CONNECTION: Param = Param {
-    name: "connection_id",
-    kind: ParamKind::Text { chars_max: 255 },
-    about: "Only assets on this connection.",
-};
-const SORT_BY: Param = Param {
-    name: "sort_by",
-    kind: ParamKind::OneOf(&["created_at", "updated_at", "name"]),
-    about: "Default created_at; newest first unless sorted by name.",
-};
+choices! {
+    pub enum Status {
+        Draft = "draft",
+        Published = "published",
+        Unpublished = "unpublished",
+        Archived = "archived",
+    }
+}
+
+choices! {
+    pub enum AssetType {
+        Calculation = "CALCULATION",
+        Visualization = "VISUALIZATION",
+        Prediction = "PREDICTION",
+    }
+}
+
+choices! {
+    pub enum SortBy {
+        CreatedAt = "created_at",
+        UpdatedAt = "updated_at",
+        Name = "name",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Only assets in this state. Archived ones are listed only when asked for.
+        status: Option<Status>,
+        /// Only assets of this type.
+        asset_type: Option<AssetType>,
+        /// Only assets of this category.
+        category: Option<Text<0, 100>>,
+        /// Only assets on this connection.
+        connection_id: Option<Text<0, 255>>,
+        /// Default created_at; newest first unless sorted by name.
+        sort_by: Option<SortBy>,
+        /// Direction of `sort_by`.
+        sort_order: Option<SortOrder>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("list_assets", "/companies/{company_id}/assets")
-    .about("Assets", "List a company's own assets")
-    .query(&[
-        PAGE, PER_PAGE, STATUS, ASSET_TYPE, CATEGORY, CONNECTION, SORT_BY, SORT_ORDER,
-    ])
-    .returns(200, Shape::List(schema::<AssetOut>));
+    .about("Assets", "List a company's own assets");
 
 /// Lists a company's own assets.
 pub async fn list_assets(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<AssetOut>, Problem> {
-    let page = Page::of(&query);
+    let page = query.paging.page();
     let filter = Filter {
-        status: query.text("status"),
-        asset_type: query.text("asset_type"),
-        category: query.text("category"),
-        connection_id: query.text("connection_id"),
+        status: query.status.map(Status::as_str),
+        asset_type: query.asset_type.map(AssetType::as_str),
+        category: query.category.as_deref(),
+        connection_id: query.connection_id.as_deref(),
     };
-    let sort = match query.text("sort_by") {
-        Some("name") => Sort::Name,
-        Some("updated_at") => Sort::UpdatedAt,
-        _ => Sort::CreatedAt,
+    let sort = match query.sort_by {
+        Some(SortBy::Name) => Sort::Name,
+        Some(SortBy::UpdatedAt) => Sort::UpdatedAt,
+        Some(SortBy::CreatedAt) | None => Sort::CreatedAt,
     };
     let descending = query
-        .text("sort_order")
-        .map_or(sort != Sort::Name, |order| order == "desc");
+        .sort_order
+        .map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
     let mut read = api.db().read().await?;
     let (assets, total) = assets::list(
         &mut read,

@@ -12,6 +12,7 @@ pub mod test;
 pub mod unpublish;
 pub mod update;
 
+use crate::refusals::{CONFLICT, SLUG_TAKEN};
 use crate::{Problem, Routes};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_store::AnyConnection;
@@ -49,15 +50,15 @@ pub fn not_found(id: &AssetId) -> Problem {
 }
 
 fn slug_taken(slug: &str) -> Problem {
-    Problem::conflict(
-        "SLUG_TAKEN",
+    Problem::of(
+        SLUG_TAKEN,
         format!("the company has an asset with the slug \"{slug}\"; choose another"),
     )
 }
 
 fn changed() -> Problem {
-    Problem::conflict(
-        "CONFLICT",
+    Problem::of(
+        CONFLICT,
         "the asset was changed at the same time; read it again and repeat the change",
     )
 }

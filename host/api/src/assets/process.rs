@@ -1,9 +1,9 @@
 use super::execute::asset;
-use crate::openapi::any_object;
 use crate::runs::{self, ExecuteIn, Params};
-use crate::{ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape, schema};
+use crate::{
+    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
+};
 use axum::extract::State;
-use axum::response::Response;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 
@@ -16,9 +16,7 @@ pub const OPERATION: Operation = Operation::post(
 .needs(Role::Analyst, Permission::Read)
 .any_company()
 .billed()
-.runs_connector()
-.optional_body(schema::<ExecuteIn>)
-.returns(200, Shape::Bare(any_object));
+.runs_connector();
 
 pub const GET_OPERATION: Operation = Operation::get("process_asset_by_query", "/companies/{company_id}/assets/{asset_id}/process")
     .about("Assets", "Run an asset, with parameters in the query")
@@ -26,17 +24,15 @@ pub const GET_OPERATION: Operation = Operation::get("process_asset_by_query", "/
     .needs(Role::Analyst, Permission::Read)
     .any_company()
     .billed()
-    .runs_connector()
-    .open_query()
-    .returns(200, Shape::Bare(any_object));
+    .runs_connector();
 
 /// Runs an asset for its result.
 pub async fn process_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((company, id)): Path<(CompanyId, AssetId)>,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    raw: RawBody<ExecuteIn>,
+) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
     let product = asset.row.id.clone();
@@ -56,10 +52,10 @@ pub async fn process_asset_by_query(
     State(api): State<ApiState>,
     caller: Caller,
     Path((company, id)): Path<(CompanyId, AssetId)>,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
-    let params = Params::of_query(query.rest());
+    Query(query): Query<Open<()>>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
+    let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &company, &id).await?;
     let product = asset.row.id.clone();
     runs::once(

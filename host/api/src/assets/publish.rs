@@ -1,6 +1,7 @@
 use super::shape::AssetOut;
+use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::{ExecuteIn, Params, payer, unpublished};
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_app::publish;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -15,8 +16,7 @@ pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{c
     )
     .needs(Role::DataEngineer, Permission::Write)
     .runs_connector()
-    .optional_body(schema::<ExecuteIn>)
-    .returns(200, Shape::One(schema::<AssetOut>));
+    .refuses(&[INVALID_STATE, CONFLICT]);
 
 /// Tests an asset and puts it on the market.
 pub async fn publish_asset(

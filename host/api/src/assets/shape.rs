@@ -1,5 +1,6 @@
 //! An asset as clients write and read it.
 
+use crate::refusals::{SQL_NOT_READ_ONLY, VALIDATION_ERROR};
 use crate::runs::fields;
 use crate::{ApiState, Caller, FieldError, Problem};
 use serde::{Deserialize, Serialize};
@@ -282,18 +283,18 @@ impl Errors {
     }
 
     pub fn sql(&mut self, error: &SqlError) -> Problem {
-        let code = match error {
-            SqlError::NotReadOnly(_) => "SQL_NOT_READ_ONLY",
-            _ => "VALIDATION_ERROR",
+        let refusal = match error {
+            SqlError::NotReadOnly(_) => SQL_NOT_READ_ONLY,
+            _ => VALIDATION_ERROR,
         };
         self.add("sql_logic", "invalid", error.to_string());
-        Problem::fields(code, std::mem::take(&mut self.0))
+        Problem::fields(refusal, std::mem::take(&mut self.0))
     }
 
     pub fn check(self) -> Result<(), Problem> {
         match self.0.is_empty() {
             true => Ok(()),
-            false => Err(Problem::fields("VALIDATION_ERROR", self.0)),
+            false => Err(Problem::fields(VALIDATION_ERROR, self.0)),
         }
     }
 }
@@ -559,7 +560,7 @@ pub async fn user(
 ) -> Result<UserId, Problem> {
     let unknown = || {
         Problem::fields(
-            "VALIDATION_ERROR",
+            VALIDATION_ERROR,
             vec![FieldError::new(
                 "user_id",
                 "unknown",

@@ -1,10 +1,9 @@
-use crate::openapi::any_object;
+use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::{ExecuteIn, Params, payer, refusal};
 use crate::{
-    ApiState, Caller, Operation, OptionalBody, Path, Prepared, Problem, Query, Shape, schema,
+    AnyObject, ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query,
 };
 use axum::extract::State;
-use bytes::Bytes;
 use souk_app::execute::{self, Purpose};
 use souk_app::products;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -18,8 +17,7 @@ pub const OPERATION: Operation = Operation::post("test_asset", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Read)
     .runs_connector()
-    .optional_body(schema::<ExecuteIn>)
-    .returns(200, Shape::Bare(any_object));
+    .refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
 
 pub const GET_OPERATION: Operation = Operation::get(
     "test_asset_defaults",
@@ -29,8 +27,7 @@ pub const GET_OPERATION: Operation = Operation::get(
 .notes("Parameters are written `params.<name>=value`, or `<name>=value`.")
 .needs(Role::DataScientist, Permission::Read)
 .runs_connector()
-.open_query()
-.returns(200, Shape::Bare(any_object));
+.refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
 
 /// Runs an own asset, free, published or not.
 pub async fn test_asset(
@@ -38,7 +35,7 @@ pub async fn test_asset(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
     OptionalBody(body): OptionalBody<ExecuteIn>,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared<AnyObject>, Problem> {
     run(
         &api,
         &caller,
@@ -53,9 +50,9 @@ pub async fn test_asset_defaults(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    query: Query,
-) -> Result<Prepared, Problem> {
-    run(&api, &caller, &id, Params::of_query(query.rest())).await
+    Query(query): Query<Open<()>>,
+) -> Result<Prepared<AnyObject>, Problem> {
+    run(&api, &caller, &id, Params::of_query(query.rest)).await
 }
 
 async fn run(
@@ -63,7 +60,7 @@ async fn run(
     caller: &Caller,
     id: &AssetId,
     params: Params,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared<AnyObject>, Problem> {
     let told = refusal("asset", id.as_str());
     let asset = products::asset(api.app(), id, caller.now())
         .await
@@ -77,5 +74,5 @@ async fn run(
     let executed = execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Test)
         .await
         .map_err(told)?;
-    Ok(Prepared(Bytes::from(executed.body)))
+    Ok(Prepared::new(executed.body))
 }

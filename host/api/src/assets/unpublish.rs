@@ -1,5 +1,6 @@
 use super::shape::AssetOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::publish::later;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -13,7 +14,7 @@ pub const OPERATION: Operation = Operation::post(
 .about("Assets", "Take an asset off the market")
 .notes("Companies that have bought it keep it until it is archived.")
 .needs(Role::DataEngineer, Permission::Write)
-.returns(200, Shape::One(schema::<AssetOut>));
+.refuses(&[INVALID_STATE]);
 
 /// Hides an asset from new buyers.
 pub async fn unpublish_asset(

@@ -1,7 +1,11 @@
 use super::shape::{AssetIn, AssetOut, patched};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
+use crate::refusals::{
+    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN,
+    SQL_NOT_READ_ONLY,
+};
+use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem, json};
 use axum::extract::State;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use souk_app::publish::{asset_sample_holds, later};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
@@ -15,22 +19,21 @@ pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{c
          source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .body(schema::<AssetIn>)
-    .returns(200, Shape::One(schema::<AssetOut>));
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
 
 /// Lays a patch over an asset and checks the whole.
 pub async fn update_asset(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
-    Body(patch): Body<Map<String, Value>>,
+    Changes { members, .. }: Changes<AssetIn>,
 ) -> Result<Data<AssetOut>, Problem> {
-    caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
+    caller.agree_company(members.get("company_id").and_then(Value::as_str))?;
     let mut read = api.db().read().await?;
     let before = super::find(&mut read, caller.company(), &id).await?;
     drop(read);
-    let merged = serde_json::to_vec(&patched(&before, &patch)).map_err(Problem::internal)?;
-    let asset: AssetIn = body::parse(&merged)?;
+    let merged = serde_json::to_vec(&patched(&before, &members)).map_err(Problem::internal)?;
+    let asset: AssetIn = json::parse(&merged)?;
     let written = asset.checked(&api, &caller).await?;
     if before.status == "published" && written.slug != before.written.slug {
         return Err(Problem::state(

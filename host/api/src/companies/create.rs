@@ -1,7 +1,8 @@
 use super::shape::{CompanyOut, UserOut};
 use super::{EMAIL_CHARS_MAX, check_email};
 use crate::keys::shape::KeyOut;
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use crate::refusals::SLUG_TAKEN;
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
@@ -21,8 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_company", "/admin/compa
          of another company has it already.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-    .body(schema::<CompanyIn>)
-    .returns(201, Shape::One(schema::<CompanyCreated>));
+    .refuses(&[SLUG_TAKEN]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyIn {
@@ -115,8 +115,8 @@ async fn attempt(
 }
 
 pub(super) fn handle_taken(handle: &str) -> Problem {
-    Problem::conflict(
-        "SLUG_TAKEN",
+    Problem::of(
+        SLUG_TAKEN,
         format!("the handle {handle:?} is taken, or was given up too recently; choose another one"),
     )
 }

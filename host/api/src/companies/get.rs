@@ -1,16 +1,16 @@
 use super::shape::CompanyOut;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::refusals::COMPANY_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use souk_store::{companies, ledger};
 
 pub const OPERATION: Operation = Operation::get("get_company", "/companies/{company_id}")
-    .about("Companies", "Show the own company")
-    .returns(200, Shape::One(schema::<CompanyOut>));
+    .about("Companies", "Show the own company");
 
 pub const ME: Operation = Operation::get("my_company", "/companies/me")
     .about("Companies", "Show the company of the key")
     .any_company()
-    .returns(200, Shape::One(schema::<CompanyOut>));
+    .refuses(&[COMPANY_NOT_FOUND]);
 
 /// Shows the path's company.
 pub async fn get_company(

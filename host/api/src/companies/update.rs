@@ -1,7 +1,8 @@
 use super::create::handle_taken;
 use super::shape::CompanyOut;
 use super::{EMAIL_CHARS_MAX, check_email};
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Shape, Text, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, SLUG_TAKEN};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::money::CREDITS_MAX;
@@ -19,8 +20,7 @@ pub const OPERATION: Operation = Operation::patch("update_company", "/companies/
          above it. A new threshold holds from the next charge on.",
     )
     .needs(Role::Admin, Permission::Write)
-    .body(schema::<CompanyPatch>)
-    .returns(200, Shape::One(schema::<CompanyOut>));
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN]);
 
 /// Industries are numbered in 32 bits.
 const INDUSTRY_ID_MAX: i64 = i32::MAX as i64;

@@ -1,6 +1,7 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ConnectionOut};
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use crate::refusals::{CONNECTION_LIMIT_REACHED, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_app::connections;
 use souk_domain::roles::{Permission, Role};
@@ -14,8 +15,7 @@ pub const OPERATION: Operation =
              409 `CONNECTION_LIMIT_REACHED` when the company has as many connections as it may have.",
         )
         .needs(Role::DataEngineer, Permission::Write)
-        .body(schema::<ConnectionIn>)
-        .returns(201, Shape::One(schema::<ConnectionOut>));
+        .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONNECTION_LIMIT_REACHED]);
 
 /// Saves a connection; its credentials are sealed and never shown again.
 pub async fn create_connection(

@@ -1,4 +1,5 @@
 use super::refusal;
+use crate::refusals::RESOURCE_IN_USE;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connections;
@@ -14,7 +15,8 @@ pub const OPERATION: Operation = Operation::delete(
     "Delete a connection and destroy its credentials",
 )
 .notes("409 `RESOURCE_IN_USE` while an asset or endpoint that is not archived runs on it.")
-.needs(Role::DataEngineer, Permission::Write);
+.needs(Role::DataEngineer, Permission::Write)
+.refuses(&[RESOURCE_IN_USE]);
 
 pub async fn delete_connection(
     State(api): State<ApiState>,

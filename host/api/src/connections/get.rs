@@ -1,6 +1,6 @@
 use super::refusal;
 use super::shape::ConnectionOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connections;
 use souk_domain::ids::{CompanyId, ConnectionId};
@@ -9,8 +9,7 @@ pub const OPERATION: Operation = Operation::get(
     "get_connection",
     "/companies/{company_id}/connections/{connection_id}",
 )
-.about("Connections", "Read a connection, without its credentials")
-.returns(200, Shape::One(schema::<ConnectionOut>));
+.about("Connections", "Read a connection, without its credentials");
 
 pub async fn get_connection(
     State(api): State<ApiState>,

@@ -1,40 +1,40 @@
 use super::shape::ConnectionOut;
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, Integer, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_store::connections::{self, Filter};
 
-const ENGINE: Param = Param {
-    name: "engine_id",
-    kind: ParamKind::Integer {
-        min: 1,
-        max: i64::MAX,
-    },
-    about: "Connections of this storage engine only.",
-};
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["unverified", "active", "failed"]),
-    about: "Connections with this status only.",
-};
+choices! {
+    pub enum Status {
+        Unverified = "unverified",
+        Active = "active",
+        Failed = "failed",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Connections of this storage engine only.
+        engine_id: Option<Integer<1, { i64::MAX }>>,
+        /// Connections with this status only.
+        status: Option<Status>,
+    }
+}
 
 pub const OPERATION: Operation =
     Operation::get("list_connections", "/companies/{company_id}/connections")
-        .about("Connections", "List connections, newest first")
-        .query(&[PAGE, PER_PAGE, ENGINE, STATUS])
-        .returns(200, Shape::List(schema::<ConnectionOut>));
+        .about("Connections", "List connections, newest first");
 
 pub async fn list_connections(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<ConnectionOut>, Problem> {
-    let page = Page::of(&query);
+    let page = query.paging.page();
     let filter = Filter {
-        engine_id: query.integer("engine_id"),
-        status: query.text("status"),
+        engine_id: query.engine_id.map(Integer::get),
+        status: query.status.map(Status::as_str),
     };
     let mut read = api.db().read().await?;
     let (rows, total) = connections::list(

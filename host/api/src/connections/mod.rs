@@ -10,8 +10,11 @@ pub mod test;
 pub mod test_unsaved;
 pub mod update;
 
+use crate::refusals::{
+    CONFLICT, CONNECTION_LIMIT_REACHED, CONNECTOR_FAULT, CONNECTOR_UNAVAILABLE, EXECUTION_TIMEOUT,
+    INVALID_REQUEST, RESOURCE_IN_USE, SHUTTING_DOWN, SOURCE_ERROR, UNSAFE_URL, VALIDATION_ERROR,
+};
 use crate::{FieldError, Problem, Routes};
-use http::StatusCode;
 pub use shape::{ConnectionIn, ConnectionOut};
 use souk_app::connections::ConnectionError;
 use souk_app::connections::check::{Fault, FaultKind, blames_connector};
@@ -39,32 +42,27 @@ fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
             let field = |fault: souk_domain::connections::Invalid| {
                 FieldError::new(fault.field, fault.code, fault.message)
             };
-            Problem::fields("VALIDATION_ERROR", faults.into_iter().map(field).collect())
+            Problem::fields(VALIDATION_ERROR, faults.into_iter().map(field).collect())
         }
-        ConnectionError::UnsafeAddress { field, message } => Problem::fields(
-            "UNSAFE_URL",
-            vec![FieldError::new(field, "unsafe", message)],
-        ),
+        ConnectionError::UnsafeAddress { field, message } => {
+            Problem::fields(UNSAFE_URL, vec![FieldError::new(field, "unsafe", message)])
+        }
         ConnectionError::InUse { assets, endpoints } => {
             let message = format!(
                 "{assets} assets and {endpoints} endpoints run on this connection: archive them or give them another one first"
             );
-            Problem::conflict("RESOURCE_IN_USE", message)
+            Problem::of(RESOURCE_IN_USE, message)
                 .detail("assets", assets)
                 .detail("endpoints", endpoints)
         }
         error @ ConnectionError::TooMany(max) => {
-            Problem::conflict("CONNECTION_LIMIT_REACHED", error.to_string()).detail("limit", max)
+            Problem::of(CONNECTION_LIMIT_REACHED, error.to_string()).detail("limit", max)
         }
-        error @ ConnectionError::Lost => Problem::conflict("CONFLICT", error.to_string()),
-        error @ ConnectionError::NoConnector(_) => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "CONNECTOR_UNAVAILABLE",
-            error.to_string(),
-        ),
-        error @ ConnectionError::NoCatalog(_) => {
-            Problem::bad_request("INVALID_REQUEST", error.to_string())
+        error @ ConnectionError::Lost => Problem::of(CONFLICT, error.to_string()),
+        error @ ConnectionError::NoConnector(_) => {
+            Problem::of(CONNECTOR_UNAVAILABLE, error.to_string())
         }
+        error @ ConnectionError::NoCatalog(_) => Problem::of(INVALID_REQUEST, error.to_string()),
         ConnectionError::Fault(fault) => failed(&fault),
         ConnectionError::Sealed(error) => Problem::internal(error),
         ConnectionError::Store(error) => error.into(),
@@ -73,15 +71,15 @@ fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
 
 /// A request to the source that failed, told to the owner of the source.
 fn failed(fault: &Fault) -> Problem {
-    let (status, code) = match fault.kind {
+    let refusal = match fault.kind {
         FaultKind::Busy => return Problem::busy(1),
-        FaultKind::Timeout => (StatusCode::GATEWAY_TIMEOUT, "EXECUTION_TIMEOUT"),
-        FaultKind::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN"),
+        FaultKind::Timeout => EXECUTION_TIMEOUT,
+        FaultKind::ShuttingDown => SHUTTING_DOWN,
         FaultKind::Internal => return Problem::internal(fault),
-        _ if blames_connector(fault) => (StatusCode::BAD_GATEWAY, "CONNECTOR_FAULT"),
-        _ => (StatusCode::BAD_GATEWAY, "SOURCE_ERROR"),
+        _ if blames_connector(fault) => CONNECTOR_FAULT,
+        _ => SOURCE_ERROR,
     };
-    let problem = Problem::new(status, code, fault.message.clone())
+    let problem = Problem::of(refusal, fault.message.clone())
         .detail("charged", false)
         .detail("blame", fault.blame.as_str())
         .detail("reason", fault.kind.as_str());

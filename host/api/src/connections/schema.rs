@@ -1,30 +1,26 @@
 use super::refusal;
-use crate::openapi::any_object;
-use crate::{
-    ApiState, Caller, Data, FieldError, Operation, Param, ParamKind, Path, Problem, Query, Shape,
-};
+use crate::query::parameters;
+use crate::refusals::INVALID_PARAMETER;
+use crate::{ApiState, Caller, Data, FieldError, Operation, Path, Problem, Query, Text};
 use axum::extract::State;
+use serde::Serialize;
 use souk_app::connections::catalog::{self, Catalog, Filter};
 use souk_domain::ids::{CompanyId, ConnectionId};
+use utoipa::ToSchema;
 
 /// Names in one list: more is no filter.
 const NAMES_MAX: usize = 100;
 
-const INCLUDE_FIELDS: Param = Param {
-    name: "include_fields",
-    kind: ParamKind::Boolean,
-    about: "Whether tables come with their fields. Default true.",
-};
-const SCHEMAS: Param = Param {
-    name: "schemas",
-    kind: ParamKind::Text { chars_max: 10_000 },
-    about: "Only these schemas, separated by commas.",
-};
-const TABLES: Param = Param {
-    name: "tables",
-    kind: ParamKind::Text { chars_max: 10_000 },
-    about: "Only these tables, separated by commas.",
-};
+parameters! {
+    pub struct Wanted {
+        /// Whether tables come with their fields. Default true.
+        include_fields: Option<bool>,
+        /// Only these schemas, separated by commas.
+        schemas: Option<Text<0, 10_000>>,
+        /// Only these tables, separated by commas.
+        tables: Option<Text<0, 10_000>>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get(
     "get_connection_schema",
@@ -32,28 +28,33 @@ pub const OPERATION: Operation = Operation::get(
 )
 .about("Connections", "Read the catalog of a connection's source")
 .notes("`{schemas: [{name, tables: [{name, type, row_estimate, fields: [{name, type, nullable, primary_key}]}]}], fetched_at}`")
-.runs_connector()
-.query(&[INCLUDE_FIELDS, SCHEMAS, TABLES])
-.returns(200, Shape::One(any_object));
+.runs_connector();
+
+/// The catalog as it was read.
+#[derive(Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(as = Catalog, value_type = Object)]
+pub struct CatalogOut(Catalog);
 
 /// Reads tables and fields from the source itself, never from a copy.
 pub async fn get_connection_schema(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
-    query: Query,
-) -> Result<Data<Catalog>, Problem> {
+    Query(query): Query<Wanted>,
+) -> Result<Data<CatalogOut>, Problem> {
     let filter = Filter {
-        schemas: names(&query, "schemas")?,
-        tables: names(&query, "tables")?,
-        include_fields: query.boolean("include_fields").unwrap_or(true),
+        schemas: names("schemas", query.schemas)?,
+        tables: names("tables", query.tables)?,
+        include_fields: query.include_fields.unwrap_or(true),
     };
     let catalog = catalog::catalog(api.app(), caller.company(), &id, filter).await;
-    Ok(Data(catalog.map_err(refusal(id.as_str()))?))
+    let catalog = catalog.map_err(refusal(id.as_str()))?;
+    Ok(Data(CatalogOut(catalog)))
 }
 
-fn names(query: &Query, parameter: &'static str) -> Result<Vec<String>, Problem> {
-    let text = query.text(parameter).unwrap_or_default();
+fn names(parameter: &'static str, given: Option<Text<0, 10_000>>) -> Result<Vec<String>, Problem> {
+    let text = given.as_deref().unwrap_or_default();
     let names: Vec<String> = text
         .split(',')
         .map(str::trim)
@@ -65,7 +66,7 @@ fn names(query: &Query, parameter: &'static str) -> Result<Vec<String>, Problem>
         true => {
             let message = format!("must name at most {NAMES_MAX}");
             Err(Problem::fields(
-                "INVALID_PARAMETER",
+                INVALID_PARAMETER,
                 vec![FieldError::new(parameter, "invalid", message)],
             ))
         }

@@ -1,5 +1,6 @@
 //! A connection as clients write and read it.
 
+use crate::refusals::VALIDATION_ERROR;
 use crate::{FieldError, Patch, Problem};
 use serde::{Deserialize, Serialize};
 use souk_app::connections::Input;
@@ -201,7 +202,7 @@ impl ProbeIn {
             "must begin with / and be percent-encoded",
         );
         if !errors.is_empty() {
-            return Err(Problem::fields("VALIDATION_ERROR", errors));
+            return Err(Problem::fields(VALIDATION_ERROR, errors));
         }
         let params = serde_json::Value::Object(self.params.unwrap_or_default()).to_string();
         Ok(match (function, path) {

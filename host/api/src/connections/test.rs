@@ -1,6 +1,7 @@
 use super::refusal;
 use super::shape::{ProbeIn, TestOut};
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::refusals::{CONFLICT, UNSAFE_URL};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_app::connections::check;
 use souk_domain::ids::{CompanyId, ConnectionId};
@@ -17,8 +18,7 @@ pub const OPERATION: Operation = Operation::post(
 )
 .needs(Role::DataEngineer, Permission::Write)
 .runs_connector()
-.optional_body(schema::<ProbeIn>)
-.returns(200, Shape::One(schema::<TestOut>));
+.refuses(&[UNSAFE_URL, CONFLICT]);
 
 /// Tries the connection on a session of its own and records what was found.
 pub async fn test_connection(

@@ -1,9 +1,13 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ProbeIn, TestOut};
-use crate::{ApiState, Caller, Data, Operation, Problem, RawBody, Shape, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Caller, Data, Operation, Problem, RawBody};
 use axum::extract::State;
 use souk_app::connections::check;
 use souk_domain::roles::{Permission, Role};
+use utoipa::openapi::schema::{AllOfBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 pub const OPERATION: Operation = Operation::post(
     "test_unsaved_connection",
@@ -13,17 +17,38 @@ pub const OPERATION: Operation = Operation::post(
 .notes("The body is that of creating one; `function_id`, `path` and `params` may be added for a seller API.")
 .needs(Role::DataEngineer, Permission::Write)
 .runs_connector()
-.body(schema::<ConnectionIn>)
-.returns(200, Shape::One(schema::<TestOut>));
+.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL]);
+
+/// A connection, and what a [`ProbeIn`] adds for a seller API.
+pub struct UnsavedIn;
+
+impl PartialSchema for UnsavedIn {
+    fn schema() -> RefOr<Schema> {
+        let parts = [ConnectionIn::name(), ProbeIn::name()];
+        let all = AllOfBuilder::new();
+        let all = parts
+            .into_iter()
+            .fold(all, |all, name| all.item(Ref::from_schema_name(name)));
+        all.into()
+    }
+}
+
+impl ToSchema for UnsavedIn {
+    fn schemas(nested: &mut Vec<(String, RefOr<Schema>)>) {
+        nested.push((ConnectionIn::name().into_owned(), ConnectionIn::schema()));
+        nested.push((ProbeIn::name().into_owned(), ProbeIn::schema()));
+        ConnectionIn::schemas(nested);
+        ProbeIn::schemas(nested);
+    }
+}
 
 /// Tries a connection; nothing of it is kept.
 pub async fn test_unsaved_connection(
     State(api): State<ApiState>,
     caller: Caller,
-    body: RawBody,
+    body: RawBody<UnsavedIn, true>,
 ) -> Result<Data<TestOut>, Problem> {
-    let connection: ConnectionIn = body.json()?;
-    let probe: ProbeIn = body.json()?;
+    let (connection, probe): (ConnectionIn, ProbeIn) = (body.json_as()?, body.json_as()?);
     caller.agree_company(connection.company_id.as_deref())?;
     let input = connection.into_input();
     let report = check::unsaved(api.app(), caller.company(), &input, probe.into_probe()?).await;

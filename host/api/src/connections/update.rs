@@ -1,6 +1,7 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ConnectionOut};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connections::{self, check};
 use souk_domain::ids::{CompanyId, ConnectionId};
@@ -18,8 +19,7 @@ pub const OPERATION: Operation = Operation::patch(
 )
 .needs(Role::DataEngineer, Permission::Write)
 .runs_connector()
-.body(schema::<ConnectionIn>)
-.returns(200, Shape::One(schema::<ConnectionOut>));
+.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
 
 /// Changes a connection and tests it anew where the change calls for it.
 pub async fn update_connection(

@@ -1,5 +1,5 @@
-use super::{ConnectorOut, refusal, scope};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, schema};
+use super::{ConnectorOut, REFUSALS, refusal, scope};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::connectors;
@@ -15,8 +15,7 @@ pub const PLATFORM: Operation =
         .about("Connectors", "Put a version to work")
         .notes(NOTES)
         .needs(Role::SuperAdmin, Permission::Write)
-        .body(schema::<ActivateIn>)
-        .returns(200, Shape::One(schema::<ConnectorOut>));
+        .refuses(REFUSALS);
 
 pub const COMPANY: Operation = Operation::post(
     "activate_company_connector",
@@ -28,8 +27,7 @@ pub const COMPANY: Operation = Operation::post(
 )
 .notes(NOTES)
 .needs(Role::DataEngineer, Permission::Write)
-.body(schema::<ActivateIn>)
-.returns(200, Shape::One(schema::<ConnectorOut>));
+.refuses(REFUSALS);
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ActivateIn {

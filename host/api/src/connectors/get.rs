@@ -1,5 +1,6 @@
 use super::{ConnectorOut, refusal};
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::CONNECTOR_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors;
@@ -7,7 +8,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("get_connector", "/connectors/{name}")
     .about("Connectors", "Read a connector with every version of it")
-    .returns(200, Shape::One(schema::<VersionsOut>));
+    .refuses(&[CONNECTOR_NOT_FOUND]);
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VersionsOut {

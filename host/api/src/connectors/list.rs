@@ -1,29 +1,37 @@
 use super::{ConnectorOut, refusal};
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_app::connectors;
 
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["staged", "active", "draining", "retired", "rejected"]),
-    about: "Versions with this status only.",
-};
+choices! {
+    pub enum Status {
+        Staged = "staged",
+        Active = "active",
+        Draining = "draining",
+        Retired = "retired",
+        Rejected = "rejected",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Versions with this status only.
+        status: Option<Status>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("list_connectors", "/connectors")
     .about("Connectors", "List the versions of all connectors")
-    .notes("The platform's, and the company's own.")
-    .query(&[PAGE, PER_PAGE, STATUS])
-    .returns(200, Shape::List(schema::<ConnectorOut>));
+    .notes("The platform's, and the company's own.");
 
 pub async fn list_connectors(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<ConnectorOut>, Problem> {
-    let page = Page::of(&query);
+    let page = query.paging.page();
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(""))?;
@@ -33,7 +41,7 @@ pub async fn list_connectors(
     let rows = visible
         .into_iter()
         .map(|info| ConnectorOut::new(info, &engines));
-    let rows: Vec<ConnectorOut> = match query.text("status") {
+    let rows: Vec<ConnectorOut> = match query.status.map(Status::as_str) {
         Some(status) => rows.filter(|row| row.status == status).collect(),
         None => rows.collect(),
     };

@@ -13,8 +13,11 @@ pub mod upload;
 
 use crate::caller::Caller;
 use crate::operation::CompanyRule;
+use crate::refusals::{
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
+    CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, INVALID_REQUEST, Refusal,
+};
 use crate::{Problem, Routes};
-use http::StatusCode;
 pub use shape::ConnectorOut;
 use souk_app::connectors::{ConnectorError, Scope};
 
@@ -32,6 +35,17 @@ pub fn routes() -> Routes {
         .add(remove::COMPANY, remove::delete_company_connector_version)
 }
 
+/// What putting a version to work is refused with.
+const REFUSALS: &[Refusal] = &[
+    CONNECTOR_NOT_FOUND,
+    CONNECTOR_INVALID,
+    CONNECTOR_UNHEALTHY,
+    CONFLICT,
+    ENGINE_RESERVED,
+    CONNECTOR_QUOTA_EXCEEDED,
+    COMPILE_TIME_EXCEEDED,
+];
+
 /// The scope that an operation's path speaks of.
 fn scope(caller: &Caller) -> Scope {
     match caller.operation().operation.company {
@@ -45,18 +59,15 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
     move |error| {
         let text = error.to_string();
         match error {
-            ConnectorError::Invalid(_) => Problem::bad_request("CONNECTOR_INVALID", text),
-            ConnectorError::Unhealthy(_) => {
-                Problem::new(StatusCode::CONFLICT, "CONNECTOR_UNHEALTHY", text)
-            }
-            ConnectorError::Conflict(_) => Problem::conflict("CONFLICT", text),
+            ConnectorError::Invalid(_) => Problem::of(CONNECTOR_INVALID, text),
+            ConnectorError::Unhealthy(_) => Problem::of(CONNECTOR_UNHEALTHY, text),
+            ConnectorError::Conflict(_) => Problem::of(CONFLICT, text),
             ConnectorError::EngineReserved(slug) => {
-                Problem::conflict("ENGINE_RESERVED", text).detail("engine", slug)
+                Problem::of(ENGINE_RESERVED, text).detail("engine", slug)
             }
-            ConnectorError::NoRoom(_) => Problem::conflict("CONNECTOR_QUOTA_EXCEEDED", text),
+            ConnectorError::NoRoom(_) => Problem::of(CONNECTOR_QUOTA_EXCEEDED, text),
             ConnectorError::CompileTime { wait_seconds, .. } => {
-                let status = StatusCode::TOO_MANY_REQUESTS;
-                Problem::new(status, "COMPILE_TIME_EXCEEDED", text)
+                Problem::of(COMPILE_TIME_EXCEEDED, text)
                     .retry_after(wait_seconds)
                     .detail("retry_after", wait_seconds)
             }
@@ -64,7 +75,7 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
             ConnectorError::TooLarge => {
                 Problem::too_large(souk_app::connectors::COMPONENT_BYTES_MAX as u64)
             }
-            ConnectorError::Aborted(_) => Problem::bad_request("INVALID_REQUEST", text),
+            ConnectorError::Aborted(_) => Problem::of(INVALID_REQUEST, text),
             ConnectorError::Internal(error) => Problem::internal(error),
             ConnectorError::Store(error) => error.into(),
         }

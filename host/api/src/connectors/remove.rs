@@ -1,4 +1,5 @@
 use super::{refusal, scope};
+use crate::refusals::{CONFLICT, CONNECTOR_NOT_FOUND};
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connectors;
@@ -13,7 +14,8 @@ pub const PLATFORM: Operation = Operation::delete(
 )
 .about("Connectors", "Delete an uploaded version")
 .notes(NOTES)
-.needs(Role::SuperAdmin, Permission::Write);
+.needs(Role::SuperAdmin, Permission::Write)
+.refuses(&[CONNECTOR_NOT_FOUND, CONFLICT]);
 
 pub const COMPANY: Operation = Operation::delete(
     "delete_company_connector_version",
@@ -24,7 +26,8 @@ pub const COMPANY: Operation = Operation::delete(
     "Delete a version of the company's own connector",
 )
 .notes(NOTES)
-.needs(Role::DataEngineer, Permission::Write);
+.needs(Role::DataEngineer, Permission::Write)
+.refuses(&[CONNECTOR_NOT_FOUND, CONFLICT]);
 
 pub async fn delete_connector_version(
     api: State<ApiState>,

@@ -1,5 +1,5 @@
-use super::{ConnectorOut, refusal, scope};
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use super::{ConnectorOut, REFUSALS, refusal, scope};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connectors;
 use souk_domain::ids::CompanyId;
@@ -15,7 +15,7 @@ pub const PLATFORM: Operation =
         )
         .notes(NOTES)
         .needs(Role::SuperAdmin, Permission::Write)
-        .returns(200, Shape::One(schema::<ConnectorOut>));
+        .refuses(REFUSALS);
 
 pub const COMPANY: Operation = Operation::post(
     "rollback_company_connector",
@@ -27,7 +27,7 @@ pub const COMPANY: Operation = Operation::post(
 )
 .notes(NOTES)
 .needs(Role::DataEngineer, Permission::Write)
-.returns(200, Shape::One(schema::<ConnectorOut>));
+.refuses(REFUSALS);
 
 pub async fn rollback_connector(
     api: State<ApiState>,

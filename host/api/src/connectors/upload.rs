@@ -1,19 +1,15 @@
 use super::{ConnectorOut, refusal, scope};
-use crate::{
-    ApiState, Caller, Created, Operation, Param, ParamKind, Problem, Query, Shape, schema,
+use crate::query::parameters;
+use crate::refusals::{
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_QUOTA_EXCEEDED,
+    CONNECTOR_UNHEALTHY, ENGINE_RESERVED, Refusal, UNSUPPORTED_MEDIA_TYPE,
 };
-use axum::body::Body;
+use crate::{ApiState, Caller, Created, Media, Operation, Problem, Query, Upload};
 use axum::extract::State;
 use http::{HeaderMap, header};
 use souk_app::connectors::{self, COMPONENT_BYTES_MAX, Scope};
 use souk_domain::roles::{Permission, Role};
 
-const ACTIVATE: Param = Param {
-    name: "activate",
-    kind: ParamKind::Boolean,
-    about: "Put the version to work at once. Default false: it is staged.",
-};
-const WASM: &str = "application/wasm";
 const NOTES: &str = "The body is a WebAssembly component, at most 64 MiB, `application/wasm`. It is compiled and checked before \
 anything else: 400 `CONNECTOR_INVALID` says what is wrong with it, 409 `CONFLICT` that this version exists with another digest, 409 \
 `CONNECTOR_UNHEALTHY` that it is stored but could not be activated. The version that ran before goes on in each case.";
@@ -23,13 +19,29 @@ has taken its share of the hour. The body is a WebAssembly component, at most 64
 wrong with it, 409 `CONFLICT` that this version exists with another digest, 409 `CONNECTOR_UNHEALTHY` that it is stored but could not be \
 activated. The version that ran before goes on in each case.";
 
+parameters! {
+    pub struct Wanted {
+        /// Put the version to work at once. Default false: it is staged.
+        activate: Option<bool>,
+    }
+}
+
+/// What puts a version to work, and a body of another type.
+const REFUSALS: &[Refusal] = &[
+    CONNECTOR_INVALID,
+    CONNECTOR_UNHEALTHY,
+    CONFLICT,
+    ENGINE_RESERVED,
+    CONNECTOR_QUOTA_EXCEEDED,
+    COMPILE_TIME_EXCEEDED,
+    UNSUPPORTED_MEDIA_TYPE,
+];
+
 pub const PLATFORM: Operation = Operation::post("upload_connector", "/connectors")
     .about("Connectors", "Upload a connector for all companies")
     .notes(NOTES)
     .needs(Role::SuperAdmin, Permission::Write)
-    .query(&[ACTIVATE])
-    .streams(WASM, COMPONENT_BYTES_MAX as u64)
-    .returns(201, Shape::One(schema::<ConnectorOut>));
+    .refuses(REFUSALS);
 
 pub const COMPANY: Operation = Operation::post(
     "upload_company_connector",
@@ -41,32 +53,38 @@ pub const COMPANY: Operation = Operation::post(
 )
 .notes(COMPANY_NOTES)
 .needs(Role::DataEngineer, Permission::Write)
-.query(&[ACTIVATE])
-.streams(WASM, COMPONENT_BYTES_MAX as u64)
-.returns(201, Shape::One(schema::<ConnectorOut>));
+.refuses(REFUSALS);
+
+/// A connector.
+pub struct Component;
+
+impl Media for Component {
+    const CONTENT_TYPE: &'static str = "application/wasm";
+    const MEMORY_BYTES_MAX: u64 = COMPONENT_BYTES_MAX as u64;
+}
 
 /// Checks, keeps and stages a component, and puts it to work if asked to.
 pub async fn upload_connector(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
     headers: HeaderMap,
-    body: Body,
+    upload: Upload<Component>,
 ) -> Result<Created<ConnectorOut>, Problem> {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default();
-    if kind.split(';').next().unwrap_or_default().trim() != WASM {
-        return Err(Problem::unsupported_media_type(WASM));
+    if kind.split(';').next().unwrap_or_default().trim() != Component::CONTENT_TYPE {
+        return Err(Problem::unsupported_media_type(Component::CONTENT_TYPE));
     }
     let scope = scope(&caller);
-    let activate = query.boolean("activate").unwrap_or(false);
+    let activate = query.activate.unwrap_or(false);
     let info = connectors::upload(
         api.app(),
         &scope,
         caller.key_id(),
-        body.into_data_stream(),
+        upload.body.into_data_stream(),
         activate,
     )
     .await

@@ -1,9 +1,11 @@
 //! A statement as CSV (RFC 4180), for spreadsheets. Refuses to be a program: a text that a spreadsheet would calculate is disarmed.
 
 use super::shape::TransactionOut;
+use crate::describe::{Describe, Description};
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, header};
+use serde_json::json;
 
 pub const CONTENT_TYPE: &str = "text/csv";
 /// More lines than this are asked for by period. About 3 MB.
@@ -25,7 +27,28 @@ pub fn is_accepted(headers: &HeaderMap) -> bool {
         == Some(CONTENT_TYPE)
 }
 
-pub fn answer(lines: impl Iterator<Item = TransactionOut>) -> Response {
+/// A statement as a file.
+pub struct Csv(Response);
+
+impl Csv {
+    pub fn of(lines: impl Iterator<Item = TransactionOut>) -> Csv {
+        Csv(answer(lines))
+    }
+}
+
+impl Describe for Csv {
+    fn describe(into: &mut Description) {
+        into.answer(200, Some((CONTENT_TYPE, |_| json!({"type": "string"}))));
+    }
+}
+
+impl IntoResponse for Csv {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+fn answer(lines: impl Iterator<Item = TransactionOut>) -> Response {
     let mut text = HEADER.to_owned();
     for line in lines {
         row(&mut text, &line);

@@ -1,5 +1,5 @@
 use crate::money::usd;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::Number;
@@ -9,8 +9,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("get_credits", "/companies/{company_id}/credits")
     .about("Credits", "Show the balance and the use of the last 30 days")
-    .notes("The balance is net of what calls in flight hold. The last 30 days are UTC dates, today included.")
-    .returns(200, Shape::One(schema::<CreditsOut>));
+    .notes("The balance is net of what calls in flight hold. The last 30 days are UTC dates, today included.");
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Credits)]

@@ -1,5 +1,6 @@
 use crate::idempotency::Once;
-use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
+use crate::refusals::COMPANY_NOT_FOUND;
+use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::{CompanyId, TransactionId};
@@ -16,8 +17,7 @@ pub const OPERATION: Operation = Operation::post(
 .about("Credits", "Give credits to a company")
 .notes("Platform staff only.")
 .needs(Role::SuperAdmin, Permission::Write)
-.body(schema::<GrantIn>)
-.returns(201, Shape::One(schema::<GrantOut>));
+.refuses(&[COMPANY_NOT_FOUND]);
 
 /// A bound against typing errors.
 const GRANT_CREDITS_MAX: i64 = 1_000_000_000;

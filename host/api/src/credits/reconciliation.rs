@@ -1,4 +1,5 @@
-use crate::{ApiState, Caller, Data, Operation, Param, ParamKind, Problem, Query, Shape, schema};
+use crate::query::{Date, parameters};
+use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::roles::{Permission, Role};
@@ -6,19 +7,18 @@ use souk_store::reconciliation::{day, reconcile};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-const DATE: Param = Param {
-    name: "date",
-    kind: ParamKind::Date,
-    about: "Also what was booked on this UTC date, and what accounts held at its end.",
-};
+parameters! {
+    pub struct Wanted {
+        /// Also what was booked on this UTC date, and what accounts held at its end.
+        date: Option<Date>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("reconcile_ledger", "/admin/ledger/reconciliation")
     .about("Credits", "Prove that the books balance")
     .notes("Platform staff only. Reads everything: run it daily, not by the minute.")
     .needs(Role::SuperAdmin, Permission::Read)
-    .hourly(60)
-    .query(&[DATE])
-    .returns(200, Shape::One(schema::<ReconciliationOut>));
+    .hourly(60);
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Reconciliation)]
@@ -70,9 +70,9 @@ pub struct Mismatch {
 pub async fn reconcile_ledger(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<Data<ReconciliationOut>, Problem> {
-    let day = match query.time("date") {
+    let day = match query.date.map(|time| time.0) {
         None => None,
         Some(midnight) => {
             let found = day(api.db(), midnight).await?;

@@ -1,7 +1,8 @@
 use super::shape::TransactionOut;
 use crate::idempotency::Once;
 use crate::money::usd;
-use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Shape, Text, schema};
+use crate::refusals::{INVALID_STATE, REFUND_NOT_COVERED, TRANSACTION_NOT_FOUND};
+use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,8 +23,7 @@ pub const OPERATION: Operation = Operation::post(
      409 `REFUND_NOT_COVERED` when the seller has less pending and payable than its share; staff can do it all the same.",
 )
 .needs(Role::Admin, Permission::Write)
-.body(schema::<RefundIn>)
-.returns(201, Shape::One(schema::<TransactionOut>));
+.refuses(&[TRANSACTION_NOT_FOUND, INVALID_STATE, REFUND_NOT_COVERED]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct RefundIn {
@@ -60,8 +60,8 @@ pub async fn refund_transaction(
         let refunded = refunded.map_err(|error| match error {
             RefundError::NotFound => unknown(),
             RefundError::NotACharge(kind) => Problem::state(kind.as_str(), error.to_string()),
-            RefundError::NotCovered { share, cover } => Problem::conflict(
-                "REFUND_NOT_COVERED",
+            RefundError::NotCovered { share, cover } => Problem::of(
+                REFUND_NOT_COVERED,
                 "your company's share of this charge was paid out already: a refund needs earnings that are pending or payable; ask the \
                  platform's staff",
             )

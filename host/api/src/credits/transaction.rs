@@ -1,5 +1,6 @@
 use super::shape::TransactionOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::TRANSACTION_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::CompanyId;
 use souk_store::statements;
@@ -9,7 +10,7 @@ pub const OPERATION: Operation = Operation::get(
     "/companies/{company_id}/credits/transactions/{transaction_id}",
 )
 .about("Credits", "Show a line of the statement")
-.returns(200, Shape::One(schema::<TransactionOut>));
+.refuses(&[TRANSACTION_NOT_FOUND]);
 
 /// Shows a line of a company's statement.
 pub async fn get_transaction(

@@ -1,8 +1,10 @@
-use super::{LIMIT, START, path_url, serve};
-use crate::openapi::any_object;
-use crate::{Access, ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape};
+use super::{Rows, path_url, serve};
+use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
+use crate::{
+    Access, AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran,
+    RawBody,
+};
 use axum::extract::State;
-use axum::response::Response;
 
 pub const OPERATION: Operation = Operation::get(
     "fetch_data_by_handle",
@@ -16,18 +18,20 @@ pub const OPERATION: Operation = Operation::get(
 .access(Access::Data)
 .billed()
 .runs_connector()
-.query(&[START, LIMIT])
-.open_query()
-.returns(200, Shape::Bare(any_object));
+.refuses(&[
+    COMPANY_ACCESS_DENIED,
+    ENDPOINT_NOT_FOUND,
+    ENDPOINT_SCOPE_MISMATCH,
+]);
 
 /// Fetches a page of a seller's endpoint.
 pub async fn fetch_data_by_handle(
     State(api): State<ApiState>,
     caller: Caller,
     Path((handle, slug)): Path<(String, String)>,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    Query(query): Query<Open<Rows>>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
     let link = path_url(api.settings(), &handle, &slug);
     serve(api, caller, Some(handle), slug, link, query, raw).await
 }

@@ -1,8 +1,10 @@
-use super::{LIMIT, START, handle_of_host, serve, url};
-use crate::openapi::any_object;
-use crate::{Access, ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape};
+use super::{Rows, handle_of_host, serve, url};
+use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
+use crate::{
+    Access, AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran,
+    RawBody,
+};
 use axum::extract::State;
-use axum::response::Response;
 
 pub const OPERATION: Operation = Operation::get("fetch_data", "/endpoints/v1/{endpoint_slug}")
     .about("Data", "Fetch a page of an endpoint")
@@ -13,18 +15,16 @@ pub const OPERATION: Operation = Operation::get("fetch_data", "/endpoints/v1/{en
     .access(Access::Data)
     .billed()
     .runs_connector()
-    .query(&[START, LIMIT])
-    .open_query()
-    .returns(200, Shape::Bare(any_object));
+    .refuses(&[COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH]);
 
 /// Fetches a page of the endpoint that the host or the key names.
 pub async fn fetch_data(
     State(api): State<ApiState>,
     caller: Caller,
     Path(slug): Path<String>,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    Query(query): Query<Open<Rows>>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
     let handle = handle_of_host(api.settings(), &raw.parts);
     let link = match &handle {
         Some(handle) => url(api.settings(), handle, &slug),

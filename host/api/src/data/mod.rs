@@ -6,10 +6,13 @@
 pub mod by_handle;
 pub mod by_slug;
 
+use crate::query::parameters;
+use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
 use crate::runs::{self, payer, refusal};
 use crate::state::peer;
-use crate::{ApiState, Caller, Param, ParamKind, Problem, Query, RawBody, Routes, Settings};
-use axum::response::Response;
+use crate::{
+    AnyObject, ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings,
+};
 use http::request::Parts;
 use souk_app::failure::Refusal;
 use souk_app::fetch::{self, Wanted};
@@ -24,22 +27,14 @@ pub fn routes() -> Routes {
         .add(by_handle::OPERATION, by_handle::fetch_data_by_handle)
 }
 
-pub const START: Param = Param {
-    name: "start",
-    kind: ParamKind::Integer {
-        min: 0,
-        max: START_MAX as i64,
-    },
-    about: "Rows to skip. Default 0.",
-};
-pub const LIMIT: Param = Param {
-    name: "limit",
-    kind: ParamKind::Integer {
-        min: 1,
-        max: LIMIT_MAX as i64,
-    },
-    about: "Rows to return, at most the endpoint's max_limit. Default its default_limit.",
-};
+parameters! {
+    pub struct Rows {
+        /// Rows to skip. Default 0.
+        start: Option<Integer<0, { START_MAX as i64 }>>,
+        /// Rows to return, at most the endpoint's max_limit. Default its default_limit.
+        limit: Option<Integer<1, { LIMIT_MAX as i64 }>>,
+    }
+}
 
 /// The page and the filters of a request.
 pub struct Request {
@@ -47,20 +42,21 @@ pub struct Request {
     pub filters: Vec<(String, String)>,
 }
 
-pub fn wanted(endpoint: &EndpointSnapshot, query: &Query) -> Result<Request, Problem> {
+pub fn wanted(endpoint: &EndpointSnapshot, query: Open<Rows>) -> Result<Request, Problem> {
     let written = &endpoint.row.written;
     let bound = |limit: i64| u32::try_from(limit).unwrap_or(u32::MAX);
-    let start = query
-        .integer("start")
-        .and_then(|start| u64::try_from(start).ok())
+    let Open { known, rest } = query;
+    let start = known
+        .start
+        .and_then(|start| u64::try_from(start.get()).ok())
         .unwrap_or(0);
-    let limit = bound(query.integer("limit").unwrap_or(written.default_limit));
+    let limit = bound(known.limit.map_or(written.default_limit, Integer::get));
     let page = Page::new(start, limit, bound(written.max_limit)).map_err(|error| {
         refusal("endpoint", endpoint.row.id.as_str())(Refusal::from(error).into())
     })?;
     Ok(Request {
         page,
-        filters: query.rest().to_vec(),
+        filters: rest,
     })
 }
 
@@ -82,9 +78,9 @@ async fn serve(
     handle: Option<String>,
     slug: String,
     link: String,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    query: Open<Rows>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
     let endpoint = match caller.key_type() {
         KeyType::Endpoint => of_endpoint_key(&api, &caller, handle.as_deref(), &slug).await?,
         KeyType::Analytics => of_analytics_key(&api, &caller, handle.as_deref(), &slug).await?,
@@ -93,7 +89,7 @@ async fn serve(
     fetch::admit(api.app(), &endpoint, caller.payer())
         .await
         .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
-    let wanted = wanted(&endpoint, &query)?;
+    let wanted = wanted(&endpoint, query)?;
     let product = id.clone();
     runs::once(
         &api,
@@ -129,8 +125,8 @@ async fn of_endpoint_key(
     slug: &str,
 ) -> Result<Arc<EndpointSnapshot>, Problem> {
     let mismatch = || {
-        Problem::forbidden(
-            "ENDPOINT_SCOPE_MISMATCH",
+        Problem::of(
+            ENDPOINT_SCOPE_MISMATCH,
             "this key reads another endpoint; use the key that was made for this one",
         )
     };
@@ -165,8 +161,8 @@ async fn of_analytics_key(
     slug: &str,
 ) -> Result<Arc<EndpointSnapshot>, Problem> {
     let denied = || {
-        Problem::forbidden(
-            "COMPANY_ACCESS_DENIED",
+        Problem::of(
+            COMPANY_ACCESS_DENIED,
             "an analytics key fetches its own company's endpoints; buyers use the endpoint key of their purchase",
         )
     };

@@ -1,7 +1,8 @@
 use super::find_endpoint;
 use crate::keys::shape::KeyOut;
 use crate::keys::{check_future, check_rate_limit};
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Shape, Text, schema};
+use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -17,8 +18,7 @@ pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/compan
     .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
     .needs(Role::DataEngineer, Permission::Write)
     .hourly(10)
-    .body(schema::<EndpointKeyIn>)
-    .returns(201, Shape::One(schema::<KeyOut>));
+    .refuses(&[PATH_BODY_MISMATCH, INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyIn {

@@ -1,6 +1,6 @@
 use super::find_endpoint;
 use crate::keys::shape::KeyOut;
-use crate::{ApiState, Caller, List, Operation, PAGING, Page, Path, Problem, Query, Shape, schema};
+use crate::{ApiState, Caller, List, Operation, Paging, Path, Problem, Query};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_store::keys::{self, KeyFilter};
@@ -12,18 +12,16 @@ pub const OPERATION: Operation = Operation::get(
 .about(
     "Endpoint keys",
     "List the company's keys of one endpoint, newest first",
-)
-.query(PAGING)
-.returns(200, Shape::List(schema::<KeyOut>));
+);
 
 /// Lists the keys of one endpoint, masked.
 pub async fn list_endpoint_keys(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, endpoint)): Path<(CompanyId, EndpointId)>,
-    query: Query,
+    Query(paging): Query<Paging>,
 ) -> Result<List<KeyOut>, Problem> {
-    let page = Page::of(&query);
+    let page = paging.page();
     let mut read = api.db().read().await?;
     find_endpoint(&mut read, &caller, &endpoint).await?;
     let filter = KeyFilter {

@@ -1,7 +1,7 @@
 use super::{find_endpoint, find_key};
 use crate::keys::shape::KeyOut;
 use crate::keys::{check_future, check_rate_limit};
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Shape, Text, schema};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
@@ -15,9 +15,7 @@ pub const OPERATION: Operation = Operation::patch(
     "/companies/{company_id}/endpoints/{endpoint_id}/keys/{api_key_id}",
 )
 .about("Endpoint keys", "Change a key's metadata")
-.needs(Role::DataEngineer, Permission::Write)
-.body(schema::<EndpointKeyPatch>)
-.returns(200, Shape::One(schema::<KeyOut>));
+.needs(Role::DataEngineer, Permission::Write);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyPatch {

@@ -1,6 +1,5 @@
 use crate::data::url;
-use crate::openapi::list;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape};
+use crate::{All, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -11,8 +10,7 @@ pub const OPERATION: Operation = Operation::get(
     "list_available_endpoints",
     "/companies/{company_id}/endpoints/{endpoint_id}/available-endpoints",
 )
-.about("Endpoints", "The callable routes of an endpoint")
-.returns(200, Shape::One(list::<AvailableEndpoint>));
+.about("Endpoints", "The callable routes of an endpoint");
 
 #[derive(Serialize, ToSchema)]
 pub struct AvailableEndpoint {
@@ -32,7 +30,7 @@ pub async fn list_available_endpoints(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
-) -> Result<Data<Vec<AvailableEndpoint>>, Problem> {
+) -> Result<All<AvailableEndpoint>, Problem> {
     let mut read = api.db().read().await?;
     let endpoint = super::find(&mut read, caller.company(), &id).await?;
     let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
@@ -61,7 +59,7 @@ pub async fn list_available_endpoints(
         credits_per_request: price.map_or(0, |price| price.credits.get()),
     };
     let preview = format!("/marketplace/products/{id}/preview");
-    Ok(Data(vec![
+    Ok(All(vec![
         data,
         managed(
             "preview",

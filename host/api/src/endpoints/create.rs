@@ -1,6 +1,7 @@
 use super::shape::{EndpointIn, EndpointOut};
 use crate::assets::shape::user;
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use crate::refusals::{CONNECTOR_UNAVAILABLE, PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_domain::ids::EndpointId;
 use souk_domain::roles::{Permission, Role};
@@ -15,8 +16,12 @@ pub const OPERATION: Operation =
         .about("Endpoints", "Create an endpoint")
         .notes("A draft: nothing is run. Only the named fields ever leave the source.")
         .needs(Role::DataEngineer, Permission::Write)
-        .body(schema::<EndpointIn>)
-        .returns(201, Shape::One(schema::<EndpointOut>));
+        .refuses(&[
+            PATH_BODY_MISMATCH,
+            SLUG_TAKEN,
+            SQL_NOT_READ_ONLY,
+            CONNECTOR_UNAVAILABLE,
+        ]);
 
 /// Creates a draft of an endpoint.
 pub async fn create_endpoint(

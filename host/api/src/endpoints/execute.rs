@@ -1,9 +1,9 @@
-use crate::data::{LIMIT, START, wanted};
-use crate::openapi::any_object;
+use crate::data::{Rows, wanted};
 use crate::runs::{self, payer, refusal};
-use crate::{ApiState, Caller, Operation, Path, Problem, Query, RawBody, Shape};
+use crate::{
+    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
+};
 use axum::extract::State;
-use axum::response::Response;
 use souk_app::fetch::{self, Wanted};
 use souk_app::products;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -12,26 +12,23 @@ pub const OPERATION: Operation = Operation::get("execute_endpoint", "/companies/
     .about("Endpoints", "Fetch a page of an own endpoint")
     .notes("Free, and also before it is published. The body is that of the data route; filters are `column=value`.")
     .billed()
-    .runs_connector()
-    .query(&[START, LIMIT])
-    .open_query()
-    .returns(200, Shape::Bare(any_object));
+    .runs_connector();
 
 /// Fetches a page as the owner.
 pub async fn execute_endpoint(
     State(api): State<ApiState>,
     caller: Caller,
     Path((company, id)): Path<(CompanyId, EndpointId)>,
-    query: Query,
-    raw: RawBody,
-) -> Result<Response, Problem> {
+    Query(query): Query<Open<Rows>>,
+    raw: RawBody<Nothing>,
+) -> Result<Ran<AnyObject>, Problem> {
     let endpoint = products::endpoint(api.app(), &id, caller.now())
         .await
         .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
     if endpoint.row.company_id != *caller.company() || endpoint.row.status == "archived" {
         return Err(super::not_found(&id));
     }
-    let wanted = wanted(&endpoint, &query)?;
+    let wanted = wanted(&endpoint, query)?;
     let link = format!(
         "{}/companies/{company}/endpoints/{id}/execute",
         api.settings().base_url

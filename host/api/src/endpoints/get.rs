@@ -1,5 +1,5 @@
 use super::shape::EndpointOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_store::prices;
@@ -8,8 +8,7 @@ pub const OPERATION: Operation = Operation::get(
     "get_endpoint",
     "/companies/{company_id}/endpoints/{endpoint_id}",
 )
-.about("Endpoints", "Show an endpoint")
-.returns(200, Shape::One(schema::<EndpointOut>));
+.about("Endpoints", "Show an endpoint");
 
 /// Shows an own endpoint.
 pub async fn get_endpoint(

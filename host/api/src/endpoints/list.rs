@@ -1,61 +1,70 @@
 use super::shape::EndpointOut;
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    SORT_ORDER, Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
 use axum::extract::State;
 use souk_store::endpoints::{self, Filter, Sort};
 use souk_store::prices;
 
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["draft", "published", "unpublished", "archived"]),
-    about: "Only endpoints in this state. Archived ones are listed only when asked for.",
-};
-const CONNECTION: Param = Param {
-    name: "connection_id",
-    kind: ParamKind::Text { chars_max: 255 },
-    about: "Only endpoints on this connection.",
-};
-const Q: Param = Param {
-    name: "q",
-    kind: ParamKind::Text { chars_max: 100 },
-    about: "Part of the name.",
-};
-const SORT_BY: Param = Param {
-    name: "sort_by",
-    kind: ParamKind::OneOf(&["created_at", "updated_at", "name", "requests"]),
-    about: "Default created_at; newest (most requested) first unless sorted by name.",
-};
+choices! {
+    pub enum Status {
+        Draft = "draft",
+        Published = "published",
+        Unpublished = "unpublished",
+        Archived = "archived",
+    }
+}
+
+choices! {
+    pub enum SortBy {
+        CreatedAt = "created_at",
+        UpdatedAt = "updated_at",
+        Name = "name",
+        Requests = "requests",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Only endpoints in this state. Archived ones are listed only when asked for.
+        status: Option<Status>,
+        /// Only endpoints on this connection.
+        connection_id: Option<Text<0, 255>>,
+        /// Part of the name.
+        q: Option<Text<0, 100>>,
+        /// Default created_at; newest (most requested) first unless sorted by name.
+        sort_by: Option<SortBy>,
+        /// Direction of `sort_by`.
+        sort_order: Option<SortOrder>,
+    }
+}
 
 pub const OPERATION: Operation =
     Operation::get("list_endpoints", "/companies/{company_id}/endpoints")
-        .about("Endpoints", "List a company's endpoints")
-        .query(&[PAGE, PER_PAGE, STATUS, CONNECTION, Q, SORT_BY, SORT_ORDER])
-        .returns(200, Shape::List(schema::<EndpointOut>));
+        .about("Endpoints", "List a company's endpoints");
 
 /// Lists a company's endpoints.
 pub async fn list_endpoints(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<EndpointOut>, Problem> {
-    let page = Page::of(&query);
-    let q = query.text("q").map(str::to_lowercase);
+    let page = query.paging.page();
+    let q = query.q.as_deref().map(str::to_lowercase);
     let filter = Filter {
-        status: query.text("status"),
-        connection_id: query.text("connection_id"),
+        status: query.status.map(Status::as_str),
+        connection_id: query.connection_id.as_deref(),
         q: q.as_deref(),
     };
-    let sort = match query.text("sort_by") {
-        Some("name") => Sort::Name,
-        Some("updated_at") => Sort::UpdatedAt,
-        Some("requests") => Sort::Requests,
-        _ => Sort::CreatedAt,
+    let sort = match query.sort_by {
+        Some(SortBy::Name) => Sort::Name,
+        Some(SortBy::UpdatedAt) => Sort::UpdatedAt,
+        Some(SortBy::Requests) => Sort::Requests,
+        Some(SortBy::CreatedAt) | None => Sort::CreatedAt,
     };
     let descending = query
-        .text("sort_order")
-        .map_or(sort != Sort::Name, |order| order == "desc");
+        .sort_order
+        .map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
     let mut read = api.db().read().await?;
     let (endpoints, total) = endpoints::list(
         &mut read,

@@ -14,6 +14,7 @@ pub mod unpublish;
 pub mod update;
 pub mod url;
 
+use crate::refusals::{CONFLICT, SLUG_TAKEN};
 use crate::{Problem, Routes};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_store::AnyConnection;
@@ -50,15 +51,15 @@ pub fn not_found(id: &EndpointId) -> Problem {
 }
 
 fn slug_taken(slug: &str) -> Problem {
-    Problem::conflict(
-        "SLUG_TAKEN",
+    Problem::of(
+        SLUG_TAKEN,
         format!("the company has an endpoint with the slug \"{slug}\"; choose another"),
     )
 }
 
 fn changed() -> Problem {
-    Problem::conflict(
-        "CONFLICT",
+    Problem::of(
+        CONFLICT,
         "the endpoint was changed at the same time; read it again and repeat the change",
     )
 }

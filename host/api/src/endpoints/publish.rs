@@ -1,6 +1,7 @@
 use super::shape::{EndpointOut, price};
+use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::unpublished;
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::publish;
@@ -17,8 +18,7 @@ pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies
     )
     .needs(Role::DataEngineer, Permission::Write)
     .runs_connector()
-    .optional_body(schema::<PublishEndpointIn>)
-    .returns(200, Shape::One(schema::<EndpointOut>));
+    .refuses(&[INVALID_STATE, CONFLICT]);
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]

@@ -1,7 +1,7 @@
+use crate::query::parameters;
+use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::refusal;
-use crate::{
-    ApiState, Caller, Data, Operation, Param, ParamKind, Path, Problem, Query, Shape, schema,
-};
+use crate::{ApiState, Caller, Data, Integer, Operation, Path, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,12 +10,14 @@ use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
 
-const LIMIT: Param = Param {
-    name: "limit",
-    kind: ParamKind::Integer { min: 1, max: 100 },
-    about: "Rows, at most 100. Default 10.",
-};
 const LIMIT_DEFAULT: i64 = 10;
+
+parameters! {
+    pub struct Wanted {
+        /// Rows, at most 100. Default 10.
+        limit: Option<Integer<1, 100>>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get(
     "test_endpoint",
@@ -25,8 +27,7 @@ pub const OPERATION: Operation = Operation::get(
 .notes("Free, and also before it is published. Where there is no preview, its first three rows become it.")
 .needs(Role::DataScientist, Permission::Read)
 .runs_connector()
-.query(&[LIMIT])
-.returns(200, Shape::One(schema::<EndpointTestOut>));
+.refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
 
 #[derive(Serialize, ToSchema)]
 pub struct EndpointTestOut {
@@ -52,7 +53,7 @@ pub async fn test_endpoint(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<Data<EndpointTestOut>, Problem> {
     let told = refusal("endpoint", id.as_str());
     let endpoint = products::endpoint(api.app(), &id, caller.now())
@@ -61,7 +62,7 @@ pub async fn test_endpoint(
     if endpoint.row.company_id != *caller.company() || endpoint.row.status == "archived" {
         return Err(super::not_found(&id));
     }
-    let limit = query.integer("limit").unwrap_or(LIMIT_DEFAULT) as u32;
+    let limit = query.limit.map(Integer::get).unwrap_or(LIMIT_DEFAULT) as u32;
     let tested = fetch::test(api.app(), &endpoint, limit)
         .await
         .map_err(told)?;

@@ -1,5 +1,6 @@
 use super::shape::EndpointOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::publish::later;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -13,7 +14,7 @@ pub const OPERATION: Operation = Operation::post(
 .about("Endpoints", "Take an endpoint off the market")
 .notes("Companies that have bought it keep it until it is archived.")
 .needs(Role::DataEngineer, Permission::Write)
-.returns(200, Shape::One(schema::<EndpointOut>));
+.refuses(&[INVALID_STATE]);
 
 /// Hides an endpoint from new buyers.
 pub async fn unpublish_endpoint(

@@ -1,7 +1,11 @@
 use super::shape::{EndpointIn, EndpointOut, patched};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, body, schema};
+use crate::refusals::{
+    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN,
+    SQL_NOT_READ_ONLY,
+};
+use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem, json};
 use axum::extract::State;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use souk_app::publish::{endpoint_sample_holds, later};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
@@ -15,22 +19,21 @@ pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies
          source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .body(schema::<EndpointIn>)
-    .returns(200, Shape::One(schema::<EndpointOut>));
+    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
 
 /// Lays a patch over an endpoint and checks the whole.
 pub async fn update_endpoint(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
-    Body(patch): Body<Map<String, Value>>,
+    Changes { members, .. }: Changes<EndpointIn>,
 ) -> Result<Data<EndpointOut>, Problem> {
-    caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
+    caller.agree_company(members.get("company_id").and_then(Value::as_str))?;
     let mut read = api.db().read().await?;
     let before = super::find(&mut read, caller.company(), &id).await?;
     drop(read);
-    let merged = serde_json::to_vec(&patched(&before, &patch)).map_err(Problem::internal)?;
-    let endpoint: EndpointIn = body::parse(&merged)?;
+    let merged = serde_json::to_vec(&patched(&before, &members)).map_err(Problem::internal)?;
+    let endpoint: EndpointIn = json::parse(&merged)?;
     let credits = endpoint.price()?;
     let written = endpoint.checked(&api, &caller).await?;
     if before.status == "published" && written.slug != before.written.slug {

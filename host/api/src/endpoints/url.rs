@@ -1,5 +1,5 @@
 use crate::data::{path_url, url};
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -9,8 +9,7 @@ pub const OPERATION: Operation = Operation::get(
     "get_endpoint_url",
     "/companies/{company_id}/endpoints/{endpoint_id}/url",
 )
-.about("Endpoints", "Where buyers fetch an endpoint")
-.returns(200, Shape::One(schema::<EndpointUrl>));
+.about("Endpoints", "Where buyers fetch an endpoint");
 
 #[derive(Serialize, ToSchema)]
 pub struct EndpointUrl {

@@ -1,4 +1,5 @@
 use super::refusal;
+use crate::refusals::{FILE_NOT_FOUND, RESOURCE_IN_USE};
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::files;
@@ -9,7 +10,8 @@ pub const OPERATION: Operation =
     Operation::delete("delete_file", "/companies/{company_id}/files/{name}")
         .about("Files", "Delete a file")
         .notes("409 `RESOURCE_IN_USE` while a connection reads it.")
-        .needs(Role::DataEngineer, Permission::Write);
+        .needs(Role::DataEngineer, Permission::Write)
+        .refuses(&[FILE_NOT_FOUND, RESOURCE_IN_USE]);
 
 pub async fn delete_file(
     State(api): State<ApiState>,

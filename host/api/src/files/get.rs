@@ -1,5 +1,6 @@
 use super::{FileOut, refusal};
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::FILE_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::files::FileError;
 use souk_domain::ids::CompanyId;
@@ -8,7 +9,7 @@ use souk_store::files;
 pub const OPERATION: Operation = Operation::get("get_file", "/companies/{company_id}/files/{name}")
     .about("Files", "What is known about a file")
     .notes("Size and digest; the content itself is never given out again.")
-    .returns(200, Shape::One(schema::<FileOut>));
+    .refuses(&[FILE_NOT_FOUND]);
 
 pub async fn get_file(
     State(api): State<ApiState>,

@@ -1,19 +1,17 @@
 use super::FileOut;
-use crate::{ApiState, Caller, List, Operation, PAGING, Page, Problem, Query, Shape, schema};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_store::files;
 
 pub const OPERATION: Operation = Operation::get("list_files", "/companies/{company_id}/files")
-    .about("Files", "List the company's files by name")
-    .query(PAGING)
-    .returns(200, Shape::List(schema::<FileOut>));
+    .about("Files", "List the company's files by name");
 
 pub async fn list_files(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(paging): Query<Paging>,
 ) -> Result<List<FileOut>, Problem> {
-    let page = Page::of(&query);
+    let page = paging.page();
     let mut read = api.db().read().await?;
     let (rows, total) =
         files::list(&mut read, caller.company(), page.limit(), page.offset()).await?;

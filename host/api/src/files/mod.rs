@@ -5,6 +5,7 @@ pub mod get;
 pub mod list;
 pub mod put;
 
+use crate::refusals::{CONFLICT, INVALID_PATH_PARAMETER, INVALID_REQUEST, RESOURCE_IN_USE};
 use crate::{FieldError, Problem, Routes};
 use serde::Serialize;
 use souk_app::files::FileError;
@@ -50,14 +51,14 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
     move |error| match error {
         error @ FileError::Name => {
             let error = FieldError::new("name", "invalid", error.to_string());
-            Problem::fields("INVALID_PATH_PARAMETER", vec![error])
+            Problem::fields(INVALID_PATH_PARAMETER, vec![error])
         }
         FileError::TooLarge { max } => Problem::too_large(max),
         error @ (FileError::CompanyFull { .. } | FileError::TooManyFiles) => {
-            Problem::conflict("CONFLICT", error.to_string())
+            Problem::of(CONFLICT, error.to_string())
         }
         error @ (FileError::Aborted(_) | FileError::Empty) => {
-            Problem::bad_request("INVALID_REQUEST", error.to_string())
+            Problem::of(INVALID_REQUEST, error.to_string())
         }
         FileError::InUse(ids) => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -65,7 +66,7 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
                 "connections read this file: delete or change {} first",
                 ids.join(", ")
             );
-            Problem::conflict("RESOURCE_IN_USE", message).detail("connection_ids", ids)
+            Problem::of(RESOURCE_IN_USE, message).detail("connection_ids", ids)
         }
         FileError::NotFound => Problem::not_found("file", name),
         FileError::Io(error) => Problem::internal(error),

@@ -1,9 +1,7 @@
 use super::{FileOut, refusal};
-use crate::answer::{Created, Data};
-use crate::{ApiState, Caller, Operation, Path, Problem, Shape, schema};
-use axum::body::Body;
+use crate::refusals::CONFLICT;
+use crate::{ApiState, Caller, Created, Data, Either, Media, Operation, Path, Problem, Upload};
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use souk_app::files::{self, FILE_BYTES_MAX, UPLOAD_MEMORY_MAX};
 use souk_domain::ids::CompanyId;
@@ -17,9 +15,15 @@ pub const OPERATION: Operation = Operation::put("put_file", "/companies/{company
          digits, `_`, `.` and `-`, not beginning with `.` or `-`.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .streams("application/octet-stream", UPLOAD_MEMORY_MAX)
-    .returns(201, Shape::One(schema::<FileOut>))
-    .or(200);
+    .refuses(&[CONFLICT]);
+
+/// A file of any kind.
+pub struct AnyFile;
+
+impl Media for AnyFile {
+    const CONTENT_TYPE: &'static str = "application/octet-stream";
+    const MEMORY_BYTES_MAX: u64 = UPLOAD_MEMORY_MAX;
+}
 
 /// Streams the body to disk; the file is there whole or not at all.
 pub async fn put_file(
@@ -27,8 +31,8 @@ pub async fn put_file(
     caller: Caller,
     Path((_, name)): Path<(CompanyId, String)>,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
+    upload: Upload<AnyFile>,
+) -> Result<Either<Created<FileOut>, Data<FileOut>>, Problem> {
     let declared = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());
@@ -36,16 +40,15 @@ pub async fn put_file(
         return Err(Problem::too_large(FILE_BYTES_MAX));
     }
     let company = caller.company();
-    let body = body.into_data_stream();
+    let body = upload.body.into_data_stream();
     let (file, is_new) = files::put(api.app(), company, &name, declared, body)
         .await
         .map_err(refusal(&name))?;
     Ok(match is_new {
-        true => Created {
+        true => Either::This(Created {
             location: format!("/companies/{company}/files/{name}"),
             data: FileOut::from(file),
-        }
-        .into_response(),
-        false => Data(FileOut::from(file)).into_response(),
+        }),
+        false => Either::That(Data(FileOut::from(file))),
     })
 }

@@ -1,6 +1,7 @@
 use super::shape::KeyOut;
 use super::{check_future, check_rate_limit, refuse};
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::UserId;
@@ -21,8 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .body(schema::<KeyIn>)
-    .returns(201, Shape::One(schema::<KeyOut>));
+    .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyIn)]
@@ -117,8 +117,8 @@ fn expiry(body: &KeyIn, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
 /// Role 5 works in every company, so it is only handed out in the platform's own.
 fn check_staff(caller: &Caller, grant: Grant) -> Result<(), Problem> {
     if grant.role == Role::SuperAdmin && caller.company() != caller.payer() {
-        return Err(Problem::forbidden(
-            "ROLE_ESCALATION",
+        return Err(Problem::of(
+            ROLE_ESCALATION,
             "keys with role 5 are made in the platform's own company",
         ));
     }

@@ -1,6 +1,7 @@
 use super::find;
 use super::shape::KeyOut;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::refusals::API_KEY_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use souk_domain::ids::KeyId;
 
@@ -8,7 +9,7 @@ pub const OPERATION: Operation =
     Operation::get("current_key", "/companies/{company_id}/api-keys/current")
         .aliases(&["/companies/{company_id}/api_keys/current"])
         .about("API keys", "Show the key that makes this request, masked")
-        .returns(200, Shape::One(schema::<KeyOut>));
+        .refuses(&[API_KEY_NOT_FOUND]);
 
 /// Shows the caller's own key.
 pub async fn current_key(

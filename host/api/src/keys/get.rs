@@ -1,6 +1,6 @@
 use super::find;
 use super::shape::KeyOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, KeyId};
 
@@ -9,8 +9,7 @@ pub const OPERATION: Operation =
         .aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
         .about("API keys", "Show a key, masked")
         .notes("Deactivated keys stay readable.")
-        .hourly(1000)
-        .returns(200, Shape::One(schema::<KeyOut>));
+        .hourly(1000);
 
 /// Shows a key, masked.
 pub async fn get_key(

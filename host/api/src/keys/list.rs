@@ -1,40 +1,50 @@
 use super::shape::KeyOut;
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_domain::keys::{KeyState, KeyType};
 use souk_store::keys::{self, KeyFilter};
 
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["active", "expired", "deactivated"]),
-    about: "Only keys in this state.",
-};
-const KEY_TYPE: Param = Param {
-    name: "key_type",
-    kind: ParamKind::OneOf(&["analytics", "endpoint"]),
-    about: "Only keys of this type.",
-};
+choices! {
+    impl KeyState {
+        Active = "active",
+        Expired = "expired",
+        Deactivated = "deactivated",
+    }
+}
+
+choices! {
+    impl KeyType {
+        Analytics = "analytics",
+        Endpoint = "endpoint",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Only keys in this state.
+        status: Option<KeyState>,
+        /// Only keys of this type.
+        key_type: Option<KeyType>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("list_keys", "/companies/{company_id}/api-keys")
     .aliases(&["/companies/{company_id}/api_keys"])
     .about("API keys", "List a company's keys, newest first")
-    .hourly(100)
-    .query(&[PAGE, PER_PAGE, STATUS, KEY_TYPE])
-    .returns(200, Shape::List(schema::<KeyOut>));
+    .hourly(100);
 
 /// Lists a company's keys, masked.
 pub async fn list_keys(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<KeyOut>, Problem> {
-    let page = Page::of(&query);
+    let page = query.paging.page();
     let filter = KeyFilter {
-        key_type: query.text("key_type").and_then(KeyType::parse),
-        state: query.text("status").and_then(KeyState::parse),
+        key_type: query.key_type,
+        state: query.status,
         ..KeyFilter::default()
     };
     let mut read = api.db().read().await?;

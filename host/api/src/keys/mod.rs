@@ -11,6 +11,7 @@ pub mod shape;
 pub mod stats;
 pub mod update;
 
+use crate::refusals::{INSUFFICIENT_ROLE, ROLE_ESCALATION};
 use crate::{Caller, Problem, Routes};
 use souk_domain::ids::KeyId;
 use souk_domain::keys::KeyType;
@@ -68,7 +69,7 @@ fn check_endpoint_key(caller: &Caller, key: &Key) -> Result<(), Problem> {
 }
 
 fn insufficient_role(caller: &Caller, required: Role, message: &'static str) -> Problem {
-    Problem::forbidden("INSUFFICIENT_ROLE", message)
+    Problem::of(INSUFFICIENT_ROLE, message)
         .detail("required_role", required.level())
         .detail("role", caller.role().level())
 }
@@ -76,7 +77,7 @@ fn insufficient_role(caller: &Caller, required: Role, message: &'static str) -> 
 /// What a request for a grant is refused with.
 fn refuse(error: GrantError) -> Problem {
     if error.is_escalation() {
-        return Problem::forbidden("ROLE_ESCALATION", error.to_string());
+        return Problem::of(ROLE_ESCALATION, error.to_string());
     }
     let field = match error {
         GrantError::UnknownRole => "role_id",

@@ -1,5 +1,5 @@
 use super::{check_may_manage, find};
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, Text, schema};
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::{CompanyId, KeyId};
@@ -16,9 +16,7 @@ pub const OPERATION: Operation = Operation::post(
 .about("API keys", "Deactivate a key and record why")
 .notes("A key that is deactivated already keeps its first reason.")
 .needs(Role::DataScientist, Permission::Write)
-.hourly(10)
-.optional_body(schema::<RevokeIn>)
-.returns(200, Shape::One(schema::<Revoked>));
+.hourly(10);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct RevokeIn {

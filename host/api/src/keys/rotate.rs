@@ -1,6 +1,7 @@
 use super::shape::KeyOut;
 use super::{check_endpoint_key, find, refuse};
-use crate::{ApiState, Caller, CreatedOnce, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::refusals::{INVALID_STATE, PURCHASE_NOT_FOUND, ROLE_ESCALATION};
+use crate::{ApiState, Caller, CreatedOnce, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, KeyId};
@@ -22,8 +23,7 @@ pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .optional_body(schema::<RotateIn>)
-    .returns(201, Shape::One(schema::<KeyOut>));
+    .refuses(&[ROLE_ESCALATION, INVALID_STATE, PURCHASE_NOT_FOUND]);
 
 /// A day is enough to roll a new key out everywhere.
 const GRACE_SECONDS_MAX: u64 = 86_400;

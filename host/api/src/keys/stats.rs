@@ -1,7 +1,7 @@
 use super::find;
-use crate::{
-    ApiState, Caller, Data, Operation, Param, ParamKind, Path, Problem, Query, Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::refusals::INVALID_PERIOD;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId};
@@ -10,21 +10,25 @@ use souk_store::usage;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-const PERIOD: Param = Param {
-    name: "period",
-    kind: ParamKind::OneOf(&["24h", "7d", "30d", "90d"]),
-    about: "Up to now. Default 30d. Not together with dates.",
-};
-const START_DATE: Param = Param {
-    name: "start_date",
-    kind: ParamKind::Text { chars_max: 40 },
-    about: "Begin of a custom period: a date or an instant, UTC.",
-};
-const END_DATE: Param = Param {
-    name: "end_date",
-    kind: ParamKind::Text { chars_max: 40 },
-    about: "End of a custom period: an instant, or a date that is included.",
-};
+choices! {
+    pub enum Period {
+        Day = "24h",
+        Week = "7d",
+        Month = "30d",
+        Quarter = "90d",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        /// Up to now. Default 30d. Not together with dates.
+        period: Option<Period>,
+        /// Begin of a custom period: a date or an instant, UTC.
+        start_date: Option<Text<0, 40>>,
+        /// End of a custom period: an instant, or a date that is included.
+        end_date: Option<Text<0, 40>>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{company_id}/api-keys/{api_key_id}/stats")
     .aliases(&["/companies/{company_id}/api_keys/{api_key_id}/stats"])
@@ -34,8 +38,7 @@ pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{compan
          were refused with 403 or 429 count as failed.",
     )
     .hourly(100)
-    .query(&[PERIOD, START_DATE, END_DATE])
-    .returns(200, Shape::One(schema::<KeyStats>));
+    .refuses(&[INVALID_PERIOD]);
 
 /// A leap year.
 const SPAN_DAYS_MAX: u32 = 366;
@@ -70,7 +73,7 @@ pub async fn key_stats(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, KeyId)>,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<Data<KeyStats>, Problem> {
     let (period, from, to) = period(&query, caller.now())?;
     let mut read = api.db().read().await?;
@@ -102,22 +105,22 @@ pub async fn key_stats(
 }
 
 /// Name, begin and end of the period: 7d, 30d and 90d are that many dates ending today, 24h the last day to the hour.
-fn period(query: &Query, now: Timestamp) -> Result<(String, Timestamp, Timestamp), Problem> {
-    let (start, end) = (query.text("start_date"), query.text("end_date"));
+fn period(query: &Wanted, now: Timestamp) -> Result<(String, Timestamp, Timestamp), Problem> {
+    let (start, end) = (query.start_date.as_deref(), query.end_date.as_deref());
     if start.is_none() && end.is_none() {
-        let name = query.text("period").unwrap_or("30d");
+        let name = query.period.unwrap_or(Period::Month);
         let from = match name {
-            "24h" => now.before(DAY),
-            "7d" => now.day_start().before(DAY * 6),
-            "90d" => now.day_start().before(DAY * 89),
-            _ => now.day_start().before(DAY * 29),
+            Period::Day => now.before(DAY),
+            Period::Week => now.day_start().before(DAY * 6),
+            Period::Quarter => now.day_start().before(DAY * 89),
+            Period::Month => now.day_start().before(DAY * 29),
         };
-        return Ok((name.to_owned(), from, now));
+        return Ok((name.as_str().to_owned(), from, now));
     }
     let invalid = |message: &'static str| {
-        Problem::bad_request("INVALID_PERIOD", message).detail("errors", serde_json::json!([]))
+        Problem::of(INVALID_PERIOD, message).detail("errors", serde_json::json!([]))
     };
-    if query.text("period").is_some() {
+    if query.period.is_some() {
         return Err(invalid("send either period or start_date and end_date"));
     }
     let (Some(start), Some(end)) = (start, end) else {
@@ -170,14 +173,15 @@ fn zero_filled(from: Timestamp, to: Timestamp) -> BTreeMap<String, i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::Param;
-
-    static PARAMS: &[Param] = &[PERIOD, START_DATE, END_DATE];
+    use crate::query::Reader;
 
     fn dates(query: &str) -> Result<usize, String> {
         let now = Timestamp::parse("2026-03-10T12:30:00Z").unwrap();
-        let query =
-            Query::read(query, PARAMS, false).map_err(|problem| problem.code().to_owned())?;
+        let request = axum::extract::Request::builder().uri(format!("/?{query}"));
+        let mut request = request.body(axum::body::Body::empty()).unwrap();
+        let read = Reader::of::<Wanted>().read(&mut request);
+        read.map_err(|problem| problem.code().to_owned())?;
+        let Query(query) = request.extensions_mut().remove().unwrap_or_default();
         period(&query, now)
             .map(|(_, from, to)| zero_filled(from, to).len())
             .map_err(|problem| problem.code().to_owned())

@@ -1,8 +1,7 @@
 use super::shape::KeyOut;
 use super::{check_future, check_may_manage, check_rate_limit, find, refuse};
-use crate::{
-    ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Shape, Text, schema,
-};
+use crate::refusals::{KEY_VALUE_IMMUTABLE, PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,8 +17,7 @@ pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{com
     .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
     .needs(Role::DataScientist, Permission::Write)
     .hourly(50)
-    .body(schema::<KeyPatch>)
-    .returns(200, Shape::One(schema::<KeyOut>));
+    .refuses(&[PATH_BODY_MISMATCH, KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyPatch)]
@@ -62,7 +60,7 @@ pub async fn update_key(
         if value.is_some() {
             let error =
                 FieldError::new(field, "immutable", "cannot be changed; create another key");
-            return Err(Problem::fields("KEY_VALUE_IMMUTABLE", vec![error]));
+            return Err(Problem::fields(KEY_VALUE_IMMUTABLE, vec![error]));
         }
     }
     let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;

@@ -1,5 +1,6 @@
 use super::shape::ProductOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::refusals::PRODUCT_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_store::marketplace;
 
@@ -9,7 +10,7 @@ pub const OPERATION: Operation = Operation::get(
 )
 .about("Marketplace", "Show a product")
 .notes("Published products of companies in good standing. `access` is what your company has of it.")
-.returns(200, Shape::One(schema::<ProductOut>));
+.refuses(&[PRODUCT_NOT_FOUND]);
 
 /// Shows what a product is, costs and allows.
 pub async fn get_product(

@@ -1,5 +1,6 @@
 use super::shape::ProductOut;
-use crate::{ApiState, Caller, Operation, Param, ParamKind, Problem, Query, Shape, Slice, schema};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, Integer, Operation, Problem, Query, Slice, Text};
 use axum::extract::State;
 use souk_domain::money::CREDITS_MAX;
 use souk_domain::products::ProductType;
@@ -7,116 +8,77 @@ use souk_store::marketplace::{self, Filter, Sort};
 
 const LIMIT_DEFAULT: i64 = 20;
 
-const Q: Param = Param {
-    name: "q",
-    kind: ParamKind::Text { chars_max: 200 },
-    about: "Occurs in the name, the description or the seller's name.",
-};
-const PRODUCT_TYPE: Param = Param {
-    name: "product_type",
-    kind: ParamKind::OneOf(&["asset", "endpoint"]),
-    about: "Only such products.",
-};
-const CATEGORY: Param = Param {
-    name: "category",
-    kind: ParamKind::Text { chars_max: 100 },
-    about: "Only products of this category.",
-};
-const SPORT: Param = Param {
-    name: "sport",
-    kind: ParamKind::Text { chars_max: 100 },
-    about: "Only assets about this sport.",
-};
-const INDUSTRY_ID: Param = Param {
-    name: "industry_id",
-    kind: ParamKind::Integer {
-        min: 1,
-        max: i64::MAX,
-    },
-    about: "Only products for this industry.",
-};
-const USE_CASE_ID: Param = Param {
-    name: "use_case_id",
-    kind: ParamKind::Integer {
-        min: 1,
-        max: i64::MAX,
-    },
-    about: "Only products for this use case.",
-};
-const MAX_PRICE: Param = Param {
-    name: "max_price_credits",
-    kind: ParamKind::Integer {
-        min: 0,
-        max: CREDITS_MAX,
-    },
-    about: "Only products that cost at most this a call.",
-};
-const AI_TRAINING: Param = Param {
-    name: "ai_training_allowed",
-    kind: ParamKind::Boolean,
-    about: "Only products that may, or may not, be used to train AI.",
-};
-const SORT_BY: Param = Param {
-    name: "sort_by",
-    kind: ParamKind::OneOf(&["recent", "name", "popular", "price_credits"]),
-    about: "`recent` (default): newest first; `popular`: most called in 30 days first; `price_credits`: cheapest first.",
-};
-const LIMIT: Param = Param {
-    name: "limit",
-    kind: ParamKind::Integer { min: 1, max: 100 },
-    about: "Products per answer. Default 20.",
-};
-const OFFSET: Param = Param {
-    name: "offset",
-    kind: ParamKind::Integer {
-        min: 0,
-        max: 1_000_000,
-    },
-    about: "Products to skip. Default 0.",
-};
+choices! {
+    impl ProductType {
+        Asset = "asset",
+        Endpoint = "endpoint",
+    }
+}
+
+choices! {
+    pub enum SortBy {
+        Recent = "recent",
+        Name = "name",
+        Popular = "popular",
+        Price = "price_credits",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        /// Occurs in the name, the description or the seller's name.
+        q: Option<Text<0, 200>>,
+        /// Only such products.
+        product_type: Option<ProductType>,
+        /// Only products of this category.
+        category: Option<Text<0, 100>>,
+        /// Only assets about this sport.
+        sport: Option<Text<0, 100>>,
+        /// Only products for this industry.
+        industry_id: Option<Integer<1, { i64::MAX }>>,
+        /// Only products for this use case.
+        use_case_id: Option<Integer<1, { i64::MAX }>>,
+        /// Only products that cost at most this a call.
+        max_price_credits: Option<Integer<0, { CREDITS_MAX }>>,
+        /// Only products that may, or may not, be used to train AI.
+        ai_training_allowed: Option<bool>,
+        /// `recent` (default): newest first; `popular`: most called in 30 days first; `price_credits`: cheapest first.
+        sort_by: Option<SortBy>,
+        /// Products per answer. Default 20.
+        limit: Option<Integer<1, 100>>,
+        /// Products to skip. Default 0.
+        offset: Option<Integer<0, 1_000_000>>,
+    }
+}
 
 pub const OPERATION: Operation = Operation::get("list_products", "/marketplace/products")
     .about("Marketplace", "Find products")
-    .notes("Published products of companies in good standing. `access` is what your company has of each.")
-    .query(&[
-        Q,
-        PRODUCT_TYPE,
-        CATEGORY,
-        SPORT,
-        INDUSTRY_ID,
-        USE_CASE_ID,
-        MAX_PRICE,
-        AI_TRAINING,
-        SORT_BY,
-        LIMIT,
-        OFFSET,
-    ])
-    .returns(200, Shape::Slice(schema::<ProductOut>));
+    .notes("Published products of companies in good standing. `access` is what your company has of each.");
 
 /// Lists what is on sale.
 pub async fn list_products(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<Slice<ProductOut>, Problem> {
     let filter = Filter {
-        text: query.text("q").filter(|text| !text.is_empty()),
-        product_type: query.text("product_type").and_then(ProductType::parse),
-        category: query.text("category"),
-        sport: query.text("sport"),
-        industry: query.integer("industry_id"),
-        use_case: query.integer("use_case_id"),
-        price_max: query.integer("max_price_credits"),
-        ai_training_allowed: query.boolean("ai_training_allowed"),
+        text: query.q.as_deref().filter(|text| !text.is_empty()),
+        product_type: query.product_type,
+        category: query.category.as_deref(),
+        sport: query.sport.as_deref(),
+        industry: query.industry_id.map(Integer::get),
+        use_case: query.use_case_id.map(Integer::get),
+        price_max: query.max_price_credits.map(Integer::get),
+        ai_training_allowed: query.ai_training_allowed,
     };
-    let sort = match query.text("sort_by") {
-        Some("name") => Sort::Name,
-        Some("popular") => Sort::Popular,
-        Some("price_credits") => Sort::Price,
-        _ => Sort::Recent,
+    let sort = match query.sort_by {
+        Some(SortBy::Name) => Sort::Name,
+        Some(SortBy::Popular) => Sort::Popular,
+        Some(SortBy::Price) => Sort::Price,
+        Some(SortBy::Recent) | None => Sort::Recent,
     };
-    let limit = query.integer("limit").unwrap_or(LIMIT_DEFAULT);
-    let offset = query.integer("offset").unwrap_or(0);
+    let limit = query.limit.map_or(LIMIT_DEFAULT, Integer::get);
+    let offset = query.offset.map_or(0, Integer::get);
     let now = caller.now();
     let mut read = api.db().read().await?;
     let (listings, total) = marketplace::list(

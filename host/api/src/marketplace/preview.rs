@@ -1,8 +1,9 @@
-use crate::openapi::any_object;
+use crate::refusals::{
+    CONNECTOR_UNAVAILABLE, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE, PRODUCT_NOT_FOUND, SELLER_SUSPENDED,
+};
 use crate::runs::{payer, refusal};
-use crate::{ApiState, Caller, Operation, Path, Prepared, Problem, Shape};
+use crate::{AnyObject, ApiState, Caller, Operation, Path, Prepared, Problem};
 use axum::extract::State;
-use bytes::Bytes;
 use souk_app::failure::{Failure, Refusal};
 use souk_app::{execute, fetch, products};
 use souk_domain::ids::{AssetId, EndpointId};
@@ -15,17 +16,17 @@ pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace
          counts per key and product.",
     )
     .hourly_each(60)
-    .returns(200, Shape::Bare(any_object));
+    .refuses(&[PRODUCT_NOT_FOUND, PREVIEW_NOT_AVAILABLE, NOT_ENTITLED, SELLER_SUSPENDED, CONNECTOR_UNAVAILABLE]);
 
 /// Shows what was stored when the product was published, or tested since.
 pub async fn preview_product(
     State(api): State<ApiState>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared<AnyObject>, Problem> {
     preview(&api, &caller, &id)
         .await
-        .map(|body| Prepared(Bytes::from(body)))
+        .map(Prepared::new)
         .map_err(|error| refusal("product", &id)(Failure::from(error)))
 }
 

@@ -1,5 +1,5 @@
-use crate::openapi::any_object;
-use crate::{Access, ApiState, Data, Operation, Path, Problem, RawBody, Shape, schema};
+use crate::refusals::{INVALID_REQUEST, INVALID_SIGNATURE, PAYMENT_PROVIDER_NOT_FOUND};
+use crate::{Access, AnyObject, ApiState, Data, Operation, Path, Problem, RawBody};
 use axum::extract::State;
 use http::HeaderName;
 use serde::Serialize;
@@ -14,8 +14,7 @@ pub const OPERATION: Operation =
              nothing. Anything but 200 makes the provider send it again.",
         )
         .access(Access::Public)
-        .body(any_object)
-        .returns(200, Shape::One(schema::<ReceivedOut>));
+        .refuses(&[PAYMENT_PROVIDER_NOT_FOUND, INVALID_SIGNATURE]);
 
 const SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
@@ -29,7 +28,7 @@ pub struct ReceivedOut {
 pub async fn receive_payment_event(
     State(api): State<ApiState>,
     Path(name): Path<String>,
-    body: RawBody,
+    body: RawBody<AnyObject, true>,
 ) -> Result<Data<ReceivedOut>, Problem> {
     let unknown = || Problem::not_found("payment provider", &name);
     let provider = api.app().payments.by_name(&name).ok_or_else(unknown)?;
@@ -43,10 +42,10 @@ pub async fn receive_payment_event(
         Err(ReceiveError::Event(EventError::SendsNone)) => Err(unknown()),
         Err(ReceiveError::Event(error @ EventError::Signature(_))) => {
             tracing::warn!(provider = name, %error, "a payment event was refused");
-            Err(Problem::bad_request("INVALID_SIGNATURE", error.to_string()))
+            Err(Problem::of(INVALID_SIGNATURE, error.to_string()))
         }
         Err(ReceiveError::Event(error @ EventError::Malformed(_))) => {
-            Err(Problem::bad_request("INVALID_REQUEST", error.to_string()))
+            Err(Problem::of(INVALID_REQUEST, error.to_string()))
         }
         Err(ReceiveError::Store(error)) => Err(error.into()),
     }

@@ -1,12 +1,11 @@
-use crate::{Access, Operation, Shape};
+use crate::{Access, Operation};
 
 pub const OPERATION: Operation = Operation::get("payment_returned", "/payments/return")
     .about(
         "Credits",
         "Where a payer's browser ends, unless the top-up said otherwise",
     )
-    .access(Access::Public)
-    .returns(200, Shape::Raw("text/plain"));
+    .access(Access::Public);
 
 /// Claims nothing: only the provider's event says whether the payment came.
 pub async fn payment_returned() -> &'static str {

@@ -1,5 +1,6 @@
 use super::shape::PayoutOut;
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, Text, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::PayoutId;
@@ -15,8 +16,7 @@ pub const OPERATION: Operation = Operation::patch("advance_payout", "/admin/payo
          again.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-    .body(schema::<AdvanceIn>)
-    .returns(200, Shape::One(schema::<PayoutOut>));
+    .refuses(&[INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct AdvanceIn {

@@ -1,7 +1,8 @@
 use super::shape::PayoutOut;
 use crate::idempotency::Once;
 use crate::money::{read_usd, usd};
-use crate::{ApiState, Caller, Created, Operation, OptionalBody, Problem, Shape, schema};
+use crate::refusals::{PAYABLE_TOO_LOW, PAYOUT_METHOD_MISSING};
+use crate::{ApiState, Caller, Created, Operation, OptionalBody, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Number, Value};
@@ -19,8 +20,7 @@ pub const OPERATION: Operation =
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-        .optional_body(schema::<PayoutIn>)
-        .returns(201, Shape::One(schema::<PayoutOut>));
+        .refuses(&[PAYOUT_METHOD_MISSING, PAYABLE_TOO_LOW]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct PayoutIn {
@@ -67,12 +67,12 @@ pub async fn create_payout(
 
 fn refuse(error: RequestError) -> Problem {
     match error {
-        RequestError::NoMethod => Problem::conflict(
-            "PAYOUT_METHOD_MISSING",
+        RequestError::NoMethod => Problem::of(
+            PAYOUT_METHOD_MISSING,
             "set where the money goes first: PUT payout-method",
         ),
-        RequestError::TooLittle { payable } => Problem::conflict(
-            "PAYABLE_TOO_LOW",
+        RequestError::TooLittle { payable } => Problem::of(
+            PAYABLE_TOO_LOW,
             "less is payable than that; earnings become payable some days after their charge",
         )
         .detail("payable_usd", Value::Number(usd(payable)))

@@ -1,5 +1,5 @@
 use crate::money::usd;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::Number;
@@ -12,8 +12,7 @@ pub const OPERATION: Operation = Operation::get("get_earnings", "/companies/{com
     .notes(
         "`earned_usd` is the sum of `pending_usd` (charged less than 7 days ago, unless the operator chose another time), `payable_usd`, \
          `in_payout_usd` and `paid_usd`. Refunds are deducted.",
-    )
-    .returns(200, Shape::One(schema::<EarningsOut>));
+    );
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Earnings)]

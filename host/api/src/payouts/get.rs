@@ -1,13 +1,12 @@
 use super::shape::PayoutOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PayoutId};
 use souk_store::payouts;
 
 pub const OPERATION: Operation =
     Operation::get("get_payout", "/companies/{company_id}/payouts/{payout_id}")
-        .about("Payouts", "Show a payout")
-        .returns(200, Shape::One(schema::<PayoutOut>));
+        .about("Payouts", "Show a payout");
 
 /// Shows a payout.
 pub async fn get_payout(

@@ -1,5 +1,6 @@
 use super::shape::MethodOut;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::refusals::PAYOUT_METHOD_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
 use souk_store::payouts;
@@ -8,7 +9,7 @@ pub const OPERATION: Operation =
     Operation::get("get_payout_method", "/companies/{company_id}/payout-method")
         .about("Payouts", "Show where a company's earnings go")
         .needs(Role::Admin, Permission::Read)
-        .returns(200, Shape::One(schema::<MethodOut>));
+        .refuses(&[PAYOUT_METHOD_NOT_FOUND]);
 
 /// Shows a company's payout method, masked.
 pub async fn get_payout_method(

@@ -1,5 +1,5 @@
 use super::shape::PayoutOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::PayoutId;
@@ -10,8 +10,7 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::get("inspect_payout", "/admin/payouts/{payout_id}")
     .about("Payouts", "Show a payout with where it goes")
     .notes("Platform staff only, with `write`: the one place that shows a whole destination, to whoever makes the transfer.")
-    .needs(Role::SuperAdmin, Permission::Write)
-    .returns(200, Shape::One(schema::<InspectedOut>));
+    .needs(Role::SuperAdmin, Permission::Write);
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = InspectedPayout)]

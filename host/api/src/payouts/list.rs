@@ -1,28 +1,23 @@
-use super::shape::{PayoutOut, STATUS};
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Problem, Query, Shape, schema,
-};
+use super::shape::{PayoutOut, Wanted};
+use crate::{ApiState, Caller, List, Operation, Problem, Query};
 use axum::extract::State;
-use souk_store::payouts::{self, PayoutStatus};
+use souk_store::payouts;
 
 pub const OPERATION: Operation = Operation::get("list_payouts", "/companies/{company_id}/payouts")
-    .about("Payouts", "List a company's payouts, newest first")
-    .query(&[PAGE, PER_PAGE, STATUS])
-    .returns(200, Shape::List(schema::<PayoutOut>));
+    .about("Payouts", "List a company's payouts, newest first");
 
 /// Lists a company's payouts.
 pub async fn list_payouts(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<PayoutOut>, Problem> {
-    let page = Page::of(&query);
-    let status = query.text("status").and_then(PayoutStatus::parse);
+    let page = query.paging.page();
     let mut read = api.db().read().await?;
     let (found, total) = payouts::list(
         &mut read,
         Some(caller.company()),
-        status,
+        query.status,
         page.offset(),
         page.limit(),
     )

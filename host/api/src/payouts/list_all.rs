@@ -1,29 +1,24 @@
-use super::shape::{PayoutOut, STATUS};
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Problem, Query, Shape, schema,
-};
+use super::shape::{PayoutOut, Wanted};
+use crate::{ApiState, Caller, List, Operation, Problem, Query};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
-use souk_store::payouts::{self, PayoutStatus};
+use souk_store::payouts;
 
 pub const OPERATION: Operation = Operation::get("list_all_payouts", "/admin/payouts")
     .about("Payouts", "List the payouts of all companies, newest first")
     .notes("Platform staff only: `status=requested` is what waits to be transferred.")
-    .needs(Role::SuperAdmin, Permission::Read)
-    .query(&[PAGE, PER_PAGE, STATUS])
-    .returns(200, Shape::List(schema::<PayoutOut>));
+    .needs(Role::SuperAdmin, Permission::Read);
 
 /// Lists everybody's payouts.
 pub async fn list_all_payouts(
     State(api): State<ApiState>,
     _: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<PayoutOut>, Problem> {
-    let page = Page::of(&query);
-    let status = query.text("status").and_then(PayoutStatus::parse);
+    let page = query.paging.page();
     let mut read = api.db().read().await?;
     let (found, total) =
-        payouts::list(&mut read, None, status, page.offset(), page.limit()).await?;
+        payouts::list(&mut read, None, query.status, page.offset(), page.limit()).await?;
     Ok(List {
         data: found.into_iter().map(PayoutOut::from).collect(),
         total,

@@ -1,19 +1,32 @@
 //! Payouts and payout methods as they are shown: destinations by their last four characters, except to whoever makes the transfer.
 
+use crate::Paging;
 use crate::money::usd;
-use crate::{Param, ParamKind};
+use crate::query::{choices, parameters};
 use serde::Serialize;
 use serde_json::Number;
 use souk_domain::ids::{CompanyId, PayoutId};
 use souk_domain::time::Timestamp;
-use souk_store::payouts::{KeptMethod, Payout};
+use souk_store::payouts::{KeptMethod, Payout, PayoutStatus};
 use utoipa::ToSchema;
 
-pub const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["requested", "processing", "paid", "failed", "cancelled"]),
-    about: "Only payouts in this state.",
-};
+choices! {
+    impl PayoutStatus {
+        Requested = "requested",
+        Processing = "processing",
+        Paid = "paid",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Only payouts in this state.
+        status: Option<PayoutStatus>,
+    }
+}
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = PayoutMethod)]

@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::PriceOut;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::refusals::PRICE_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use souk_store::prices;
 
@@ -11,7 +12,7 @@ pub const OPERATION: Operation = Operation::get(
 .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/active"])
 .about("Prices", "Show the price that holds now")
 .notes("Also of published products of other companies. 404 `PRICE_NOT_FOUND` when there is none.")
-.returns(200, Shape::One(schema::<PriceOut>));
+.refuses(&[PRICE_NOT_FOUND]);
 
 /// Shows the price that holds now.
 pub async fn active_price(

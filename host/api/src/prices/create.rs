@@ -1,7 +1,8 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline::{self, Entry};
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, PRICE_OVERLAP};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Number;
@@ -14,8 +15,7 @@ pub const OPERATION: Operation = Operation::post("create_price", "/companies/{co
     .about("Prices", "Set the price of a product")
     .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
     .needs(Role::DataEngineer, Permission::Write)
-    .body(schema::<PriceIn>)
-    .returns(201, Shape::One(schema::<PriceOut>));
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PriceIn {

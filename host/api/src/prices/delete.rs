@@ -1,4 +1,5 @@
 use super::product::Priced;
+use crate::refusals::{INVALID_STATE, PRICE_NOT_FOUND};
 use crate::{ApiState, Caller, Deleted, Operation, Problem};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
@@ -13,7 +14,8 @@ pub const OPERATION: Operation = Operation::delete(
 .notes(
     "The price before it goes on instead. A price that has begun is history: 409 `INVALID_STATE`.",
 )
-.needs(Role::DataEngineer, Permission::Write);
+.needs(Role::DataEngineer, Permission::Write)
+.refuses(&[PRICE_NOT_FOUND, INVALID_STATE]);
 
 /// Removes a planned price.
 pub async fn delete_price(

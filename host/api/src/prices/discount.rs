@@ -1,7 +1,8 @@
 use super::product::Priced;
 use super::shape::PriceOut;
 use super::timeline::{self, Entry};
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::prices::discounted;
@@ -15,8 +16,7 @@ pub const OPERATION: Operation = Operation::post("discount_price", "/companies/{
     .about("Prices", "Discount the price of a product")
     .notes("Rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again.")
     .needs(Role::DataEngineer, Permission::Write)
-    .body(schema::<DiscountIn>)
-    .returns(201, Shape::One(schema::<PriceOut>));
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct DiscountIn {

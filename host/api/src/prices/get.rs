@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::PriceOut;
-use crate::{ApiState, Caller, Data, Operation, Problem, Shape, schema};
+use crate::refusals::PRICE_NOT_FOUND;
+use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use souk_store::prices;
 
@@ -10,7 +11,7 @@ pub const OPERATION: Operation = Operation::get(
 )
 .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
 .about("Prices", "Show a price")
-.returns(200, Shape::One(schema::<PriceOut>));
+.refuses(&[PRICE_NOT_FOUND]);
 
 /// Shows one price of the history.
 pub async fn get_price(

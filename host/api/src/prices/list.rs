@@ -1,6 +1,6 @@
 use super::product::Priced;
 use super::shape::PriceOut;
-use crate::{ApiState, Caller, List, Operation, PAGING, Page, Problem, Query, Shape, schema};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_store::prices;
 
@@ -9,18 +9,16 @@ pub const OPERATION: Operation = Operation::get(
     "/companies/{company_id}/assets/{asset_id}/prices",
 )
 .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices"])
-.about("Prices", "List a product's prices, newest first")
-.query(PAGING)
-.returns(200, Shape::List(schema::<PriceOut>));
+.about("Prices", "List a product's prices, newest first");
 
 /// Lists past, present and planned prices.
 pub async fn list_prices(
     State(api): State<ApiState>,
     caller: Caller,
     priced: Priced,
-    query: Query,
+    Query(paging): Query<Paging>,
 ) -> Result<List<PriceOut>, Problem> {
-    let page = Page::of(&query);
+    let page = paging.page();
     let mut read = api.db().read().await?;
     priced.check_own(&mut read, &caller).await?;
     let (prices, total) = prices::list(

@@ -1,8 +1,8 @@
 //! The product that a price belongs to: the asset or the endpoint of the path.
 
-use crate::{ApiState, Caller, Path, Problem};
-use axum::extract::FromRequestParts;
-use http::request::Parts;
+use crate::describe::{Argument, Describe, Description, Incoming};
+use crate::path::segments;
+use crate::{Caller, Problem, refusals};
 use souk_domain::ids::{AssetId, EndpointId, PriceId};
 use souk_domain::products::Product;
 use souk_store::{AnyConnection, Write, assets, endpoints, prices};
@@ -14,14 +14,21 @@ pub struct Priced {
     price: Option<String>,
 }
 
-impl FromRequestParts<ApiState> for Priced {
-    type Rejection = Problem;
+impl Describe for Priced {
+    fn describe(into: &mut Description) {
+        into.refuse(&[
+            refusals::INVALID_PATH_PARAMETER,
+            refusals::ASSET_NOT_FOUND,
+            refusals::ENDPOINT_NOT_FOUND,
+        ]);
+    }
+}
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Priced, Problem> {
-        let Path(mut names) =
-            Path::<HashMap<String, String>>::from_request_parts(parts, state).await?;
+impl Argument for Priced {
+    async fn take(incoming: &mut Incoming) -> Result<Priced, Problem> {
+        let mut names: HashMap<String, String> = segments(incoming).await?;
         let malformed = |error: souk_domain::ids::IdError| {
-            Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string())
+            Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string())
         };
         let product = match (names.remove("asset_id"), names.remove("endpoint_id")) {
             (Some(asset), _) => Product::Asset(AssetId::parse(&asset).map_err(malformed)?),
@@ -41,7 +48,7 @@ impl Priced {
     pub fn price(&self) -> Result<PriceId, Problem> {
         let id = self.price.as_deref().unwrap_or_default();
         PriceId::parse(id)
-            .map_err(|error| Problem::bad_request("INVALID_PATH_PARAMETER", error.to_string()))
+            .map_err(|error| Problem::of(refusals::INVALID_PATH_PARAMETER, error.to_string()))
     }
 
     /// The product must be the company's own; nobody else changes its prices meanwhile.

@@ -1,5 +1,6 @@
 //! Putting a price into its product's history, so that at most one holds at any instant.
 
+use crate::refusals::PRICE_OVERLAP;
 use crate::{Caller, Problem};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
@@ -146,5 +147,5 @@ pub async fn shift(
 }
 
 fn overlap(message: &'static str) -> Problem {
-    Problem::conflict("PRICE_OVERLAP", message)
+    Problem::of(PRICE_OVERLAP, message)
 }

@@ -1,7 +1,8 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline;
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Shape, schema};
+use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Number;
@@ -16,8 +17,7 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
     .about("Prices", "Change a price that has not begun")
     .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
     .needs(Role::DataEngineer, Permission::Write)
-    .body(schema::<PricePatch>)
-    .returns(200, Shape::One(schema::<PriceOut>));
+    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PricePatch {

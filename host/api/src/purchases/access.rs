@@ -1,12 +1,10 @@
 use super::create::provision;
 use super::find;
-use super::shape::PurchaseOut;
+use super::shape::{Bought, PurchaseOut};
 use crate::keys::shape::KeyOut;
-use crate::{
-    ApiState, Caller, CreatedOnce, Data, Operation, OptionalBody, Path, Problem, Shape, schema,
-};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Caller, CreatedOnce, Data, Either, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, EndpointId, PurchaseId};
 use souk_domain::keys::KeyState;
@@ -20,9 +18,7 @@ pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/
     .about("Purchases", "Come back to what was bought")
     .notes("200 with the endpoint key masked while it works; 201 with a new one, in full this once, when it was deactivated or has expired.")
     .needs(Role::DataScientist, Permission::Write)
-    .optional_body(schema::<AccessIn>)
-    .returns(200, Shape::One(schema::<PurchaseOut>))
-    .or(201);
+    .refuses(&[INVALID_STATE]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct AccessIn {}
@@ -33,7 +29,7 @@ pub async fn access_purchase(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, PurchaseId)>,
     OptionalBody(_): OptionalBody<AccessIn>,
-) -> Result<Response, Problem> {
+) -> Result<Bought, Problem> {
     let now = caller.now();
     api.db()
         .write(async |write| {
@@ -54,12 +50,11 @@ pub async fn access_purchase(
                 .as_ref()
                 .is_some_and(|key| key.state(now) == KeyState::Active);
             if purchase.product_type == ProductType::Asset || works {
-                return Ok(Data(PurchaseOut::of(
+                return Ok(Either::This(Data(PurchaseOut::of(
                     &purchase,
                     used,
                     key.map(|key| KeyOut::masked(&key, now)),
-                ))
-                .into_response());
+                ))));
             }
             let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
             let found = endpoints::get_any(write, &endpoint)
@@ -75,7 +70,7 @@ pub async fn access_purchase(
                 data: PurchaseOut::of(&purchase, used, Some(once)),
                 kept: PurchaseOut::of(&purchase, used, Some(masked)),
             };
-            Ok(answer.into_response())
+            Ok(Either::That(answer))
         })
         .await
 }

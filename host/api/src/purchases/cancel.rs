@@ -1,4 +1,5 @@
 use super::find;
+use crate::refusals::INVALID_STATE;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PurchaseId};
@@ -12,7 +13,8 @@ pub const OPERATION: Operation = Operation::delete(
 )
 .about("Purchases", "Give up what was bought")
 .notes("Its endpoint keys are refused with 410 from the next request on. A suspended purchase cannot be cancelled: 409.")
-.needs(Role::DataScientist, Permission::Write);
+.needs(Role::DataScientist, Permission::Write)
+.refuses(&[INVALID_STATE]);
 
 /// Cancels a purchase and deactivates its endpoint keys.
 pub async fn cancel_purchase(

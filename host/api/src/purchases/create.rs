@@ -1,8 +1,8 @@
-use super::shape::PurchaseOut;
+use super::shape::{Bought, PurchaseOut};
 use crate::keys::shape::KeyOut;
-use crate::{ApiState, Body, Caller, CreatedOnce, Data, Operation, Problem, Shape, schema};
+use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND};
+use crate::{ApiState, Body, Caller, CreatedOnce, Data, Either, Operation, Problem};
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use souk_domain::ids::EndpointId;
 use souk_domain::keys::{KeySecret, KeyType};
@@ -22,9 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/
          answers 200 with the purchase there is.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .body(schema::<PurchaseIn>)
-    .returns(201, Shape::One(schema::<PurchaseOut>))
-    .or(200);
+    .refuses(&[PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PurchaseIn {
@@ -40,7 +38,7 @@ pub async fn create_purchase(
     State(api): State<ApiState>,
     caller: Caller,
     Body(body): Body<PurchaseIn>,
-) -> Result<Response, Problem> {
+) -> Result<Bought, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     if !body.accept_terms {
         return Err(Problem::invalid(
@@ -57,8 +55,8 @@ pub async fn create_purchase(
             let product =
                 Product::parse(offer.product_type, &offer.id).map_err(Problem::internal)?;
             if offer.company_id == *caller.company() {
-                return Err(Problem::conflict(
-                    "CONFLICT",
+                return Err(Problem::of(
+                    CONFLICT,
                     "this product is your own: calling it is free already",
                 ));
             }
@@ -106,7 +104,7 @@ pub async fn create_purchase(
                 data: PurchaseOut::of(&purchase, used, once),
                 kept: PurchaseOut::of(&purchase, used, masked),
             };
-            Ok(answer.into_response())
+            Ok(Either::That(answer))
         })
         .await
 }
@@ -115,14 +113,14 @@ async fn existing(
     write: &mut Write,
     caller: &Caller,
     purchase: &Purchase,
-) -> Result<Response, Problem> {
+) -> Result<Bought, Problem> {
     let key = match &purchase.endpoint_key_id {
         Some(id) => keys::get(write, caller.company(), id).await?,
         None => None,
     };
     let key = key.map(|key| KeyOut::masked(&key, caller.now()));
     let used = purchases::used(write, purchase).await?;
-    Ok(Data(PurchaseOut::of(purchase, used, key)).into_response())
+    Ok(Either::This(Data(PurchaseOut::of(purchase, used, key))))
 }
 
 /// The key with which the buyer reads the endpoint: shown in full this once.

@@ -1,38 +1,41 @@
 use super::shape::PurchaseOut;
-use crate::{
-    ApiState, Caller, List, Operation, PAGE, PER_PAGE, Page, Param, ParamKind, Problem, Query,
-    Shape, schema,
-};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_domain::products::ProductType;
 use souk_store::purchases::{self, PurchaseStatus};
 
-const PRODUCT_TYPE: Param = Param {
-    name: "product_type",
-    kind: ParamKind::OneOf(&["asset", "endpoint"]),
-    about: "Only purchases of such products.",
-};
-const STATUS: Param = Param {
-    name: "status",
-    kind: ParamKind::OneOf(&["active", "cancelled", "suspended"]),
-    about: "Only purchases in this state.",
-};
+choices! {
+    impl PurchaseStatus {
+        Active = "active",
+        Cancelled = "cancelled",
+        Suspended = "suspended",
+    }
+}
+
+parameters! {
+    pub struct Wanted {
+        ..paging: Paging,
+        /// Only purchases of such products.
+        product_type: Option<ProductType>,
+        /// Only purchases in this state.
+        status: Option<PurchaseStatus>,
+    }
+}
 
 pub const OPERATION: Operation =
     Operation::get("list_purchases", "/companies/{company_id}/purchases")
-        .about("Purchases", "List a company's purchases, newest first")
-        .query(&[PAGE, PER_PAGE, PRODUCT_TYPE, STATUS])
-        .returns(200, Shape::List(schema::<PurchaseOut>));
+        .about("Purchases", "List a company's purchases, newest first");
 
 /// Lists what a company has bought.
 pub async fn list_purchases(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(query): Query<Wanted>,
 ) -> Result<List<PurchaseOut>, Problem> {
-    let page = Page::of(&query);
-    let product_type = query.text("product_type").and_then(ProductType::parse);
-    let status = query.text("status").and_then(PurchaseStatus::parse);
+    let page = query.paging.page();
+    let product_type = query.product_type;
+    let status = query.status;
     let mut read = api.db().read().await?;
     let (purchases, total) = purchases::list(
         &mut read,

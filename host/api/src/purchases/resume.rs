@@ -1,6 +1,7 @@
 use super::shape::PurchaseOut;
 use super::suspend::{SuspendIn, change};
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::PurchaseId;
 use souk_domain::roles::{Permission, Role};
@@ -11,8 +12,7 @@ pub const OPERATION: Operation =
         .about("Purchases", "End a suspension")
         .notes("Platform staff only. The endpoint key works again.")
         .needs(Role::SuperAdmin, Permission::Write)
-        .optional_body(schema::<SuspendIn>)
-        .returns(200, Shape::One(schema::<PurchaseOut>));
+        .refuses(&[INVALID_STATE]);
 
 /// Makes a suspended purchase active again.
 pub async fn resume_purchase(

@@ -1,6 +1,7 @@
 //! A purchase as its buyer sees it.
 
 use crate::keys::shape::KeyOut;
+use crate::{CreatedOnce, Data, Either};
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::time::Timestamp;
@@ -61,3 +62,6 @@ impl PurchaseOut {
         }
     }
 }
+
+/// What there is already, or what was made just now.
+pub type Bought = Either<Data<PurchaseOut>, CreatedOnce<PurchaseOut>>;

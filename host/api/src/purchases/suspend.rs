@@ -1,5 +1,6 @@
 use super::shape::PurchaseOut;
-use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Shape, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::PurchaseId;
@@ -14,8 +15,7 @@ pub const OPERATION: Operation = Operation::post("suspend_purchase", "/admin/pur
          well, until the purchase is resumed. Only an active purchase can be suspended.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
-    .optional_body(schema::<SuspendIn>)
-    .returns(200, Shape::One(schema::<PurchaseOut>));
+    .refuses(&[INVALID_STATE]);
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct SuspendIn {}

@@ -2,6 +2,10 @@
 
 use super::fields;
 use crate::Problem;
+use crate::refusals::{
+    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_PARAMETER, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE,
+    PRIVACY_THRESHOLD, SELLER_SUSPENDED,
+};
 use http::StatusCode;
 use souk_app::failure::{Class, Failure, Refusal, Trouble};
 use souk_app::publish::Unpublished;
@@ -44,7 +48,7 @@ fn troubled(trouble: &Trouble<'_>, owner: bool) -> Problem {
         }
         Class::Paused => Problem::new(StatusCode::SERVICE_UNAVAILABLE, trouble.code, message)
             .retry_after(seconds),
-        Class::Parameter => Problem::bad_request("INVALID_PARAMETER", message),
+        Class::Parameter => Problem::of(INVALID_PARAMETER, message),
         Class::Source => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
         Class::Connector => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
         Class::Timeout => Problem::new(StatusCode::GATEWAY_TIMEOUT, trouble.code, message),
@@ -76,26 +80,23 @@ fn troubled(trouble: &Trouble<'_>, owner: bool) -> Problem {
 fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
     match refusal {
         Refusal::NotFound => Problem::not_found(resource, id),
-        Refusal::Parameters(errors) => Problem::fields("INVALID_PARAMETER", fields(errors)),
+        Refusal::Parameters(errors) => Problem::fields(INVALID_PARAMETER, fields(errors)),
         Refusal::Page(error @ PageError::Start) => Problem::parameter("start", error.to_string()),
         Refusal::Page(error @ PageError::Limit(_)) => {
             Problem::parameter("limit", error.to_string())
         }
-        Refusal::NotEntitled { status } => Problem::forbidden(
-            "NOT_ENTITLED",
+        Refusal::NotEntitled { status } => Problem::of(
+            NOT_ENTITLED,
             format!(
                 "your company's purchase of this {resource} is {}; purchase it again",
                 status.as_str()
             ),
         ),
-        error @ Refusal::NoPreview => Problem::new(
-            StatusCode::NOT_FOUND,
-            "PREVIEW_NOT_AVAILABLE",
-            error.to_string(),
-        )
-        .detail("id", id),
+        error @ Refusal::NoPreview => {
+            Problem::of(PREVIEW_NOT_AVAILABLE, error.to_string()).detail("id", id)
+        }
         error @ Refusal::SellerSuspended => {
-            Problem::conflict("SELLER_SUSPENDED", error.to_string()).detail("charged", false)
+            Problem::of(SELLER_SUSPENDED, error.to_string()).detail("charged", false)
         }
         error @ (Refusal::NoPrice | Refusal::NoOrder | Refusal::NoSuchColumns(_)) => {
             Problem::state("unusable", error.to_string())
@@ -106,19 +107,14 @@ fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
             held,
         } => Problem::insufficient_credits(required, balance, held),
         Refusal::Withheld(error @ Withheld::Private { min_group_size }) => {
-            Problem::forbidden("PRIVACY_THRESHOLD", error.to_string())
+            Problem::of(PRIVACY_THRESHOLD, error.to_string())
                 .detail("min_group_size", min_group_size)
         }
         Refusal::NoConnector(engine) => {
             let message = format!(
                 "the connector for {engine} is not available on this service at the moment"
             );
-            Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "CONNECTOR_UNAVAILABLE",
-                message,
-            )
-            .retry_after(1)
+            Problem::of(CONNECTOR_UNAVAILABLE, message).retry_after(1)
         }
         Refusal::Store(error) => error.into(),
         error @ (Refusal::Withheld(_) | Refusal::Fault(_) | Refusal::Internal(_)) => {
@@ -138,7 +134,7 @@ pub fn unpublished<'a>(
             status,
             format!("set a price first: POST …/{resource}s/{id}/prices"),
         ),
-        Unpublished::Changed => Problem::conflict("CONFLICT", error.to_string()),
+        Unpublished::Changed => Problem::of(CONFLICT, error.to_string()),
         Unpublished::Other(refusal_) => refusal(resource, id)(Failure::before(true, refusal_)),
         Unpublished::Test(failure) => {
             // Our own trouble says nothing about the product.
@@ -153,7 +149,7 @@ pub fn unpublished<'a>(
                 Some(trouble) => told(&trouble),
                 None => match &failure.refusal {
                     Refusal::Parameters(errors) => {
-                        return Problem::fields("INVALID_PARAMETER", fields(errors.clone()));
+                        return Problem::fields(INVALID_PARAMETER, fields(errors.clone()));
                     }
                     Refusal::Store(_)
                     | Refusal::Internal(_)

@@ -4,9 +4,7 @@
 mod failure;
 
 use crate::idempotency::{self, Attempt};
-use crate::{ApiState, Caller, FieldError, Prepared, Problem, RawBody};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use crate::{AnyObject, ApiState, Caller, FieldError, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -42,20 +40,20 @@ pub enum Params {
 }
 
 impl Params {
-    pub fn of_body(raw: &RawBody) -> Result<Params, Problem> {
-        let body: ExecuteIn = raw.json()?;
+    pub fn of_body(raw: &RawBody<ExecuteIn>) -> Result<Params, Problem> {
+        let body = raw.json()?;
         Ok(Params::Json(body.params.unwrap_or_default()))
     }
 
     /// `params.name=value`, or `name=value` for short. A name that the asset does not know is refused
     /// when the parameters are bound.
-    pub fn of_query(rest: &[(String, String)]) -> Params {
-        let name = |name: &str| name.strip_prefix("params.").unwrap_or(name).to_owned();
-        Params::Query(
-            rest.iter()
-                .map(|(given, value)| (name(given), value.clone()))
-                .collect(),
-        )
+    pub fn of_query(rest: Vec<(String, String)>) -> Params {
+        let name = |given: String| match given.strip_prefix("params.") {
+            Some(name) => name.to_owned(),
+            None => given,
+        };
+        let rest = rest.into_iter();
+        Params::Query(rest.map(|(given, value)| (name(given), value)).collect())
     }
 
     pub fn raw(&self) -> Vec<(&str, Raw<'_>)> {
@@ -104,14 +102,14 @@ pub async fn asset(
 
 /// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
 /// when its client hangs up: the client will ask again.
-pub async fn once<F>(
+pub async fn once<T, F>(
     api: &ApiState,
     caller: &Caller,
-    raw: &RawBody,
+    raw: &RawBody<T>,
     product: &str,
     timeout: Duration,
     run: impl FnOnce(Option<Ticket>) -> F,
-) -> Result<Response, Problem>
+) -> Result<Ran<AnyObject>, Problem>
 where
     F: Future<Output = Result<Vec<u8>, Problem>> + Send + 'static,
 {
@@ -124,8 +122,8 @@ where
         caller.now().after(timeout + CLAIM_GRACE),
     );
     let ticket = match claim.await? {
-        Attempt::Plain => return run(None).await.map(answer),
-        Attempt::Replay(response) => return Ok(response),
+        Attempt::Plain => return run(None).await.map(ran),
+        Attempt::Replay(response) => return Ok(Ran::Before(response)),
         Attempt::First(ticket) => ticket,
     };
     let work = run(Some(ticket.clone()));
@@ -139,11 +137,11 @@ where
         drop(detached);
         result
     });
-    work.await.map_err(Problem::internal)?.map(answer)
+    work.await.map_err(Problem::internal)?.map(ran)
 }
 
-fn answer(body: Vec<u8>) -> Response {
-    Prepared(Bytes::from(body)).into_response()
+fn ran(body: Vec<u8>) -> Ran<AnyObject> {
+    Ran::Now(Prepared::new(body))
 }
 
 /// The domain's words for wrong fields, in the envelope's.

@@ -1,4 +1,4 @@
-use crate::{ApiState, Caller, Operation, Prepared, Problem, Shape, schema};
+use crate::{ApiState, Caller, Operation, Prepared, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors::{self, ConnectorError};
@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storage-engines")
     .about("Reference data", "List storage engines")
-    .notes("The ids are stable. An engine is `usable` while a connector for it is active.")
-    .returns(200, Shape::Bare(schema::<EnginesOut>));
+    .notes("The ids are stable. An engine is `usable` while a connector for it is active.");
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EnginesOut {
@@ -48,7 +47,7 @@ pub struct ConnectionField {
 pub async fn list_storage_engines(
     State(api): State<ApiState>,
     caller: Caller,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared<EnginesOut>, Problem> {
     let engines = match connectors::engines(api.app(), caller.company()).await {
         Ok(engines) => engines,
         Err(ConnectorError::Store(error)) => return Err(error.into()),
@@ -72,7 +71,7 @@ pub async fn list_storage_engines(
         .collect();
     let meta = Total { total: data.len() };
     let body = serde_json::to_vec(&EnginesOut { data, meta }).map_err(Problem::internal)?;
-    Ok(Prepared(body.into()))
+    Ok(Prepared::new(body))
 }
 
 fn engine(row: StorageEngine, usable: bool) -> EngineOut {

@@ -1,6 +1,6 @@
 //! Liveness and readiness, for supervisors and balancers.
 
-use crate::{Access, ApiState, Data, Operation, Problem, Shape, schema};
+use crate::{Access, ApiState, Data, Operation, Problem};
 use axum::extract::State;
 use serde::Serialize;
 use std::time::Duration;
@@ -8,14 +8,12 @@ use utoipa::ToSchema;
 
 pub const HEALTHZ: Operation = Operation::get("healthz", "/healthz")
     .about("System", "Whether the process runs")
-    .access(Access::Public)
-    .returns(200, Shape::One(schema::<Health>));
+    .access(Access::Public);
 
 pub const READYZ: Operation = Operation::get("readyz", "/readyz")
     .about("System", "Whether the host can serve: its store answers")
     .notes("503 `SERVICE_UNAVAILABLE` when it cannot.")
-    .access(Access::Public)
-    .returns(200, Shape::One(schema::<Health>));
+    .access(Access::Public);
 
 /// Shorter than the patience of every balancer.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);

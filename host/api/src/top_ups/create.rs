@@ -1,9 +1,9 @@
 use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
 use crate::money::read_usd;
-use crate::{ApiState, Body, Caller, Created, Operation, Problem, Shape, Text, schema};
+use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
+use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
 use axum::extract::State;
-use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Number;
 use souk_app::payments::{self, BeginError, Order, Retry, TopUpError};
@@ -23,8 +23,7 @@ pub const OPERATION: Operation =
         )
         .needs(Role::Admin, Permission::Write)
         .key_required()
-        .body(schema::<TopUpIn>)
-        .returns(201, Shape::One(schema::<TopUpOut>));
+        .refuses(&[PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct TopUpIn {
@@ -113,14 +112,12 @@ fn refuse(error: TopUpError) -> Problem {
         TopUpError::Begin(BeginError::PaymentMethod(message)) => {
             Problem::invalid("payment_method", message)
         }
-        TopUpError::Begin(BeginError::Refused(_)) => Problem::new(
-            StatusCode::BAD_GATEWAY,
-            "PAYMENT_PROVIDER_ERROR",
+        TopUpError::Begin(BeginError::Refused(_)) => Problem::of(
+            PAYMENT_PROVIDER_ERROR,
             "the payment provider refused; nothing was paid",
         ),
-        TopUpError::Begin(BeginError::Unavailable(_)) => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "PAYMENT_PROVIDER_UNAVAILABLE",
+        TopUpError::Begin(BeginError::Unavailable(_)) => Problem::of(
+            PAYMENT_PROVIDER_UNAVAILABLE,
             "the payment provider cannot be used now; nothing was paid, try again later",
         )
         .retry_after(60),

@@ -1,5 +1,5 @@
 use super::shape::TopUpOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, TopUpId};
 use souk_store::top_ups;
@@ -8,8 +8,7 @@ pub const OPERATION: Operation = Operation::get(
     "get_top_up",
     "/companies/{company_id}/credits/top-ups/{top_up_id}",
 )
-.about("Credits", "Show a top-up")
-.returns(200, Shape::One(schema::<TopUpOut>));
+.about("Credits", "Show a top-up");
 
 /// Shows a top-up.
 pub async fn get_top_up(

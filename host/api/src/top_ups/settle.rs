@@ -1,6 +1,7 @@
 use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Shape, Text, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::payments::{self, Retry, SettleError};
@@ -17,8 +18,7 @@ pub const OPERATION: Operation =
              409 when it was settled before, by whomever.",
         )
         .needs(Role::SuperAdmin, Permission::Write)
-        .body(schema::<SettleIn>)
-        .returns(200, Shape::One(schema::<TopUpOut>));
+        .refuses(&[INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct SettleIn {

@@ -1,6 +1,7 @@
 use super::shape::WebhookOut;
 use super::{event_types, refuse};
-use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Shape, Text, schema};
+use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::webhooks::{self, Draft};
@@ -15,8 +16,7 @@ pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{
          emits `alert.*` yet.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .body(schema::<WebhookIn>)
-    .returns(201, Shape::One(schema::<WebhookOut>));
+    .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct WebhookIn {

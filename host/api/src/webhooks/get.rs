@@ -1,6 +1,6 @@
 use super::find;
 use super::shape::WebhookOut;
-use crate::{ApiState, Caller, Data, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, WebhookId};
 
@@ -8,8 +8,7 @@ pub const OPERATION: Operation = Operation::get(
     "get_webhook",
     "/companies/{company_id}/webhooks/{webhook_id}",
 )
-.about("Webhooks", "Show a webhook")
-.returns(200, Shape::One(schema::<WebhookOut>));
+.about("Webhooks", "Show a webhook");
 
 /// Shows a webhook, without its secret.
 pub async fn get_webhook(

@@ -1,21 +1,19 @@
 use super::shape::WebhookOut;
-use crate::{ApiState, Caller, List, Operation, PAGING, Page, Problem, Query, Shape, schema};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
 use souk_store::webhooks;
 
 pub const OPERATION: Operation =
     Operation::get("list_webhooks", "/companies/{company_id}/webhooks")
-        .about("Webhooks", "List a company's webhooks, oldest first")
-        .query(PAGING)
-        .returns(200, Shape::List(schema::<WebhookOut>));
+        .about("Webhooks", "List a company's webhooks, oldest first");
 
 /// Lists a company's webhooks.
 pub async fn list_webhooks(
     State(api): State<ApiState>,
     caller: Caller,
-    query: Query,
+    Query(paging): Query<Paging>,
 ) -> Result<List<WebhookOut>, Problem> {
-    let page = Page::of(&query);
+    let page = paging.page();
     let mut read = api.db().read().await?;
     let (found, total) =
         webhooks::list(&mut read, caller.company(), page.offset(), page.limit()).await?;

@@ -10,6 +10,7 @@ pub mod rotate_secret;
 pub mod shape;
 pub mod update;
 
+use crate::refusals::{CONFLICT, UNSAFE_URL};
 use crate::{Caller, FieldError, Problem, Routes};
 use souk_app::webhooks::WebhookError;
 use souk_domain::ids::WebhookId;
@@ -62,12 +63,11 @@ fn event_types(names: &[String]) -> Result<Vec<EventType>, Problem> {
 fn refuse(error: WebhookError) -> Problem {
     match error {
         WebhookError::Url(error) => Problem::invalid("url", error.to_string()),
-        WebhookError::Unsafe(message) => Problem::fields(
-            "UNSAFE_URL",
-            vec![FieldError::new("url", "unsafe", message)],
-        ),
-        WebhookError::TooMany => Problem::conflict(
-            "CONFLICT",
+        WebhookError::Unsafe(message) => {
+            Problem::fields(UNSAFE_URL, vec![FieldError::new("url", "unsafe", message)])
+        }
+        WebhookError::TooMany => Problem::of(
+            CONFLICT,
             format!("a company has at most {WEBHOOKS_MAX} webhooks: delete one first"),
         ),
         WebhookError::Store(error) => error.into(),

@@ -1,6 +1,7 @@
 use super::find;
 use super::shape::DeliveryOut;
-use crate::{Accepted, ApiState, Caller, Operation, Path, Problem, Shape, schema};
+use crate::refusals::INVALID_STATE;
+use crate::{Accepted, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::roles::{Permission, Role};
@@ -16,7 +17,7 @@ pub const OPERATION: Operation = Operation::post(
      that has used up its retries gets this one. 409 while the webhook is not active.",
 )
 .needs(Role::DataEngineer, Permission::Write)
-.returns(202, Shape::One(schema::<DeliveryOut>));
+.refuses(&[INVALID_STATE]);
 
 /// Puts a delivery on its way again.
 pub async fn retry_delivery(

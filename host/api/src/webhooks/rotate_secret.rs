@@ -1,6 +1,6 @@
 use super::not_found;
 use super::shape::WebhookOut;
-use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem, Shape, schema};
+use crate::{ApiState, Caller, DataOnce, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::webhooks;
 use souk_domain::ids::{CompanyId, WebhookId};
@@ -15,8 +15,7 @@ pub const OPERATION: Operation = Operation::post(
     "The new `secret` is in this answer only. For 24 hours the former one signs too: deliveries then carry two signatures. One that was former \
      before signs no more.",
 )
-.needs(Role::DataEngineer, Permission::Write)
-.returns(200, Shape::One(schema::<WebhookOut>));
+.needs(Role::DataEngineer, Permission::Write);
 
 /// Replaces a secret. The new one appears in this response only.
 pub async fn rotate_webhook_secret(

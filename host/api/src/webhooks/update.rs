@@ -1,6 +1,7 @@
 use super::shape::WebhookOut;
 use super::{event_types, find, refuse};
-use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Shape, Text, schema};
+use crate::refusals::{PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, WebhookId};
@@ -18,8 +19,7 @@ pub const OPERATION: Operation = Operation::patch(
      it from then on; `is_active: true` also brings back one that was disabled because it failed. Deliveries that were given up can be retried.",
 )
 .needs(Role::DataEngineer, Permission::Write)
-.body(schema::<WebhookPatch>)
-.returns(200, Shape::One(schema::<WebhookOut>));
+.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct WebhookPatch {

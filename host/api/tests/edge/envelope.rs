@@ -2,8 +2,10 @@
 
 use crate::world::{Answer, World, request};
 use axum::body::Body;
+use axum::response::{IntoResponse, Response};
 use http::Method;
 use serde_json::json;
+use souk_api::describe::{Describe, Description};
 use souk_api::{Access, Operation, Routes};
 use tower::ServiceExt;
 
@@ -212,8 +214,17 @@ async fn a_panic_is_500() {
 /// What an extractor or a library answers by itself is the envelope too.
 #[tokio::test]
 async fn foreign_refusals_are_wrapped() {
-    async fn library() -> http::StatusCode {
-        http::StatusCode::UNSUPPORTED_MEDIA_TYPE
+    struct Library;
+    impl Describe for Library {
+        fn describe(_: &mut Description) {}
+    }
+    impl IntoResponse for Library {
+        fn into_response(self) -> Response {
+            http::StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response()
+        }
+    }
+    async fn library() -> Library {
+        Library
     }
     let world = World::new().await;
     let operation = Operation::get("library", "/library").access(Access::Public);

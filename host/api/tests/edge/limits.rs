@@ -5,7 +5,7 @@ use axum::body::Body;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::Method;
 use serde_json::json;
-use souk_api::{Access, Operation, Problem, Routes};
+use souk_api::{Access, Deleted, Operation, Problem, Routes};
 use souk_domain::keys::{KeySecret, KeyType};
 use std::time::Duration;
 use tower::ServiceExt;
@@ -244,8 +244,8 @@ async fn made_up_keys_of_a_spent_address_are_refused_without_the_store() {
 /// A call that found no room in flight spends nothing.
 #[tokio::test]
 async fn a_busy_answer_spends_nothing() {
-    async fn busy() -> Problem {
-        Problem::busy(2)
+    async fn busy() -> Result<Deleted, Problem> {
+        Err(Problem::busy(2))
     }
     let world = World::new().await;
     let operation = Operation::get("busy", "/busy")

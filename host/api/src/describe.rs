@@ -1,0 +1,248 @@
+//! What a handler's own types say of its operation: its arguments say what it takes, its answer says what it gives.
+//!
+//! [`Handler`] is implemented for every async function whose arguments are [`Argument`]s and whose answer is an [`Answer`]. Both implement
+//! [`Describe`], so that routing, the gate and `openapi.json` read from the function itself what it does: a description cannot say anything
+//! else. A handler is erased to one type ([`Erased`]) when it is mounted, and all that surrounds it is compiled once. Knows no operation.
+
+use crate::openapi::SchemaFn;
+use crate::operation::BODY_BYTES_MAX;
+use crate::query::Reader;
+use crate::refusals::{self, Refusal};
+use crate::{ApiState, Caller, Problem};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use http::request::Parts;
+use std::pin::Pin;
+
+/// All that the types of a handler say.
+pub struct Description {
+    /// It has a caller, so it is not for operations without a key.
+    pub takes_caller: bool,
+    /// The schemas of the path's parameters in their order, if it reads them all.
+    pub segments: Option<Vec<serde_json::Value>>,
+    pub query: Reader,
+    pub body: Option<Described>,
+    /// `None`: the handler reads the body as a stream and bounds it.
+    pub body_bytes_max: Option<u64>,
+    /// The most memory that a streamed body may come to hold; 0 when the body is not streamed.
+    pub upload_bytes_max: u64,
+    pub answers: Vec<Answered>,
+    pub refusals: Vec<Refusal>,
+}
+
+/// A body that is taken.
+pub struct Described {
+    pub content_type: &'static str,
+    pub required: bool,
+    pub shape: SchemaFn,
+}
+
+/// A body that is answered, with its status.
+pub struct Answered {
+    pub status: u16,
+    /// `None`: without a body.
+    pub content: Option<(&'static str, SchemaFn)>,
+}
+
+impl Description {
+    fn new() -> Description {
+        Description {
+            takes_caller: false,
+            segments: None,
+            query: Reader::of::<()>(),
+            body: None,
+            body_bytes_max: Some(BODY_BYTES_MAX),
+            upload_bytes_max: 0,
+            answers: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    pub fn answer(&mut self, status: u16, content: Option<(&'static str, SchemaFn)>) {
+        self.answers.push(Answered { status, content });
+    }
+
+    pub fn json(&mut self, status: u16, shape: SchemaFn) {
+        self.answer(status, Some((JSON, shape)));
+    }
+
+    pub fn refuse(&mut self, refusals: &[Refusal]) {
+        self.refusals.extend_from_slice(refusals);
+    }
+
+    /// A request has one body.
+    pub fn take_body(&mut self, body: Described) {
+        assert!(
+            self.body.is_none(),
+            "two arguments of a handler read the body"
+        );
+        self.body = Some(body);
+    }
+}
+
+pub const JSON: &str = "application/json";
+
+/// Says what a type means for an operation that takes or answers it.
+pub trait Describe {
+    fn describe(into: &mut Description);
+}
+
+/// What a handler takes.
+pub trait Argument: Describe + Sized + Send {
+    fn take(incoming: &mut Incoming) -> impl Future<Output = Result<Self, Problem>> + Send;
+}
+
+/// What a handler answers.
+pub trait Answer: Describe + IntoResponse {}
+
+impl<T: Describe + IntoResponse> Answer for T {}
+
+/// A request that the gate let pass, on its way into a handler's arguments.
+pub struct Incoming {
+    pub parts: Parts,
+    pub body: Body,
+    pub state: ApiState,
+}
+
+pub type BoxFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler whatever its arguments.
+pub type Erased = Box<dyn Fn(Request, ApiState) -> BoxFuture + Send + Sync>;
+
+/// An async function that can be mounted. One that does not say what it answers cannot:
+///
+/// ```
+/// use souk_api::{Access, Deleted, Operation, Problem, Routes};
+/// const OPERATION: Operation = Operation::get("quiet", "/quiet").access(Access::Public);
+/// async fn quiet() -> Result<Deleted, Problem> { Ok(Deleted) }
+/// Routes::new().add(OPERATION, quiet);
+/// ```
+/// ```compile_fail
+/// use souk_api::{Access, Deleted, Operation, Problem, Routes};
+/// const OPERATION: Operation = Operation::get("quiet", "/quiet").access(Access::Public);
+/// async fn quiet() -> Result<axum::response::Response, Problem> { todo!() }
+/// Routes::new().add(OPERATION, quiet);
+/// ```
+///
+/// `Arguments` keeps functions of different arity apart.
+pub trait Handler<Arguments>: Copy + Send + Sync + 'static {
+    fn description() -> Description;
+    fn erase(self) -> Erased;
+}
+
+macro_rules! handlers {
+    ($($argument:ident),*) => {
+        impl<F, Work, A, $($argument),*> Handler<($($argument,)*)> for F
+        where
+            F: Fn($($argument),*) -> Work + Copy + Send + Sync + 'static,
+            Work: Future<Output = A> + Send + 'static,
+            A: Answer,
+            $($argument: Argument + 'static,)*
+        {
+            fn description() -> Description {
+                let mut description = Description::new();
+                $($argument::describe(&mut description);)*
+                A::describe(&mut description);
+                description
+            }
+
+            #[allow(unused_mut, unused_variables, non_snake_case)]
+            fn erase(self) -> Erased {
+                Box::new(move |request, state| {
+                    Box::pin(async move {
+                        let mut incoming = Incoming::new(request, state);
+                        $(let $argument = match $argument::take(&mut incoming).await {
+                            Ok(argument) => argument,
+                            Err(problem) => return problem.into_response(),
+                        };)*
+                        self($($argument),*).await.into_response()
+                    })
+                })
+            }
+        }
+    };
+}
+
+handlers!();
+handlers!(A1);
+handlers!(A1, A2);
+handlers!(A1, A2, A3);
+handlers!(A1, A2, A3, A4);
+handlers!(A1, A2, A3, A4, A5);
+
+impl Incoming {
+    fn new(request: Request, state: ApiState) -> Incoming {
+        let (parts, body) = request.into_parts();
+        Incoming { parts, body, state }
+    }
+
+    /// The request's head, for the argument that reads it last.
+    pub fn take_parts(&mut self) -> Parts {
+        let (empty, ()) = http::Request::new(()).into_parts();
+        std::mem::replace(&mut self.parts, empty)
+    }
+}
+
+impl<A: Describe> Describe for Result<A, Problem> {
+    fn describe(into: &mut Description) {
+        A::describe(into);
+        into.refuse(&[refusals::INTERNAL_ERROR, refusals::SERVICE_UNAVAILABLE]);
+    }
+}
+
+/// One of two answers.
+pub enum Either<A, B> {
+    This(A),
+    That(B),
+}
+
+impl<A: Describe, B: Describe> Describe for Either<A, B> {
+    fn describe(into: &mut Description) {
+        A::describe(into);
+        B::describe(into);
+    }
+}
+
+impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
+    fn into_response(self) -> Response {
+        match self {
+            Either::This(answer) => answer.into_response(),
+            Either::That(answer) => answer.into_response(),
+        }
+    }
+}
+
+impl Describe for State<ApiState> {
+    fn describe(_: &mut Description) {}
+}
+
+impl Argument for State<ApiState> {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        Ok(State(incoming.state.clone()))
+    }
+}
+
+impl Describe for HeaderMap {
+    fn describe(_: &mut Description) {}
+}
+
+impl Argument for HeaderMap {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        Ok(incoming.parts.headers.clone())
+    }
+}
+
+impl Describe for Caller {
+    fn describe(into: &mut Description) {
+        into.takes_caller = true;
+    }
+}
+
+impl Argument for Caller {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let caller = incoming.parts.extensions.get::<Caller>().cloned();
+        caller.ok_or_else(|| Problem::internal("an operation without a key has no caller"))
+    }
+}
