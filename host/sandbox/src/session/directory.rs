@@ -93,10 +93,8 @@ impl DirectorySession {
         let handle = lease.handle.clone();
         let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
         let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
-        if inline {
-            if self.sampled.are_long(!call.is_finished()) {
-                pool.make_way();
-            }
+        if inline && self.sampled.are_long(!call.is_finished()) {
+            pool.make_way();
         }
         let waited = tokio::select! {
             biased;
