@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use wasmtime::Engine;
 
 use crate::{
@@ -146,14 +147,17 @@ impl Sandbox {
     }
 
     /// Compiles, checks and stages a component. The same bytes again are no error.
-    pub async fn load(&self, wasm: &[u8], scope: Scope) -> Result<ConnectorInfo, LoadError> {
-        let connector = self.stage(wasm, scope).await?;
+    pub async fn load(
+        &self,
+        wasm: impl Into<Bytes>,
+        scope: Scope,
+    ) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.stage(wasm.into(), scope).await?;
         Ok(connector.info(0))
     }
 
-    async fn stage(&self, wasm: &[u8], scope: Scope) -> Result<Arc<Connector>, LoadError> {
+    async fn stage(&self, wasm: Bytes, scope: Scope) -> Result<Arc<Connector>, LoadError> {
         let (shared, owner) = (self.shared.clone(), scope.clone());
-        let wasm = wasm.to_vec();
         let tenant = self.shared.tenant_of(&scope);
         let prepared = self.shared.loaders.compute(&tenant, move || {
             if let Some(known) = shared.registry.by_digest(&owner, &load::digest(&wasm)) {
@@ -179,7 +183,7 @@ impl Sandbox {
         let loads: Vec<_> = components
             .iter()
             .map(|(_, wasm)| {
-                let (this, wasm) = (self.clone(), *wasm);
+                let (this, wasm) = (self.clone(), Bytes::from_static(wasm));
                 tokio::spawn(async move {
                     let connector = this.stage(wasm, Scope::Platform).await?;
                     this.switch(connector, false).await

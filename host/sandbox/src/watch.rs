@@ -75,7 +75,7 @@ async fn take_in(sandbox: &Sandbox, path: &Path) -> Result<ConnectorInfo, LoadEr
     let wasm = tokio::fs::read(path)
         .await
         .map_err(|error| LoadError::Internal(format!("cannot read the file: {error}")))?;
-    let info = sandbox.load(&wasm, Scope::Platform).await?;
+    let info = sandbox.load(wasm, Scope::Platform).await?;
     sandbox
         .activate(&Scope::Platform, &info.name, &info.version)
         .await

@@ -422,7 +422,7 @@ async fn a_private_connector_is_private() {
 async fn the_platforms_engine_is_nobody_elses() {
     let sandbox = sandbox();
     let scope = Scope::Company("com_1".into());
-    let load = async |wasm: &[u8], scope: &Scope| {
+    let load = async |wasm: &'static [u8], scope: &Scope| {
         let info = sandbox.load(wasm, scope.clone()).await.unwrap();
         (info.name, info.version)
     };

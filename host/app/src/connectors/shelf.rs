@@ -105,7 +105,7 @@ pub(super) async fn load(
     let wasm = wasm.ok_or_else(|| {
         ConnectorError::Internal("a piece of it is missing in the store".to_owned())
     })?;
-    let info = app.sandbox.load(&wasm, scope.clone()).await?;
+    let info = app.sandbox.load(wasm, scope.clone()).await?;
     if info.digest != row.digest || info.name != row.name || info.version != row.version {
         return Err(ConnectorError::Internal(
             "its bytes in the store are not those that were uploaded".to_owned(),

@@ -40,15 +40,30 @@ where
 {
     // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
+    let taken = take_in(app, scope, by, &wasm, activate).await;
+    // Giving megabytes back to the system takes milliseconds.
+    if let Scope::Company(company) = scope {
+        let _ = app.sandbox.compute(company, move || drop(wasm)).await;
+    }
+    taken
+}
+
+async fn take_in(
+    app: &App,
+    scope: &Scope,
+    by: &KeyId,
+    wasm: &Bytes,
+    activate: bool,
+) -> Result<ConnectorInfo, ConnectorError> {
     let _turn = app.connectors.turns.take(scope).await?;
     let before = versions(app, scope);
-    let info = compile(app, scope, &wasm).await?;
+    let info = compile(app, scope, wasm).await?;
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
     let kept = match is_new && *scope == Scope::Platform && before.len() >= VERSIONS_MAX {
         true => Err(ConnectorError::Conflict(format!(
             "there are {VERSIONS_MAX} connector versions already: delete some first"
         ))),
-        false => keep(app, scope, by, &info, &wasm).await,
+        false => keep(app, scope, by, &info, wasm).await,
     };
     if let Err(error) = kept {
         if is_new {
@@ -70,7 +85,7 @@ where
 /// Compiles and stages a component, within what its company may use.
 async fn compile(app: &App, scope: &Scope, wasm: &Bytes) -> Result<ConnectorInfo, ConnectorError> {
     let Scope::Company(company) = scope else {
-        return Ok(app.sandbox.load(wasm, scope.clone()).await?);
+        return Ok(app.sandbox.load(wasm.clone(), scope.clone()).await?);
     };
     // Before the work: whoever has no room would have it done for nothing.
     let stored = connectors::of_scope(&mut *app.db.read().await?, company).await?;
@@ -95,7 +110,7 @@ async fn compile(app: &App, scope: &Scope, wasm: &Bytes) -> Result<ConnectorInfo
             wait_seconds: wait.as_secs() + 1,
         });
     }
-    let loaded = app.sandbox.load(wasm, scope.clone()).await;
+    let loaded = app.sandbox.load(wasm.clone(), scope.clone()).await;
     let took = match &loaded {
         Ok(info) => Duration::from_millis(info.compile_ms).min(began.elapsed()),
         Err(_) => began.elapsed(),
@@ -130,7 +145,8 @@ where
     E: std::fmt::Display,
 {
     let mut first = Bytes::new();
-    let mut whole = Vec::new();
+    // Of address space only: what is not written takes no memory, and nothing is moved while it grows.
+    let mut whole = Vec::with_capacity(COMPONENT_BYTES_MAX);
     loop {
         let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
         let next = next.map_err(|_| {

@@ -40,13 +40,13 @@ pub fn sandbox() -> TestSandbox {
 }
 
 /// A sandbox in which this component is active.
-pub async fn with_guest(wasm: &[u8]) -> TestSandbox {
+pub async fn with_guest(wasm: &'static [u8]) -> TestSandbox {
     let sandbox = sandbox();
     activate(&sandbox, wasm).await;
     sandbox
 }
 
-pub async fn activate(sandbox: &Sandbox, wasm: &[u8]) {
+pub async fn activate(sandbox: &Sandbox, wasm: &'static [u8]) {
     let info = sandbox.load(wasm, Scope::Platform).await.unwrap();
     sandbox
         .activate(&Scope::Platform, &info.name, &info.version)
