@@ -100,7 +100,7 @@ async fn bench(cluster: &PgCluster, database: &str) {
         .iter()
         .find(|(name, _)| *name == "postgres")
         .expect("the postgres connector");
-    let info = sandbox.load(wasm, Scope::Platform).await.unwrap();
+    let info = sandbox.load(*wasm, Scope::Platform).await.unwrap();
     sandbox
         .activate(&Scope::Platform, &info.name, &info.version)
         .await
