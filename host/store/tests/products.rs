@@ -2,10 +2,10 @@
 
 mod support;
 
-use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
+use souk_domain::ids::{AssetId, CompanyId, EndpointId, UserId};
 use souk_domain::time::Timestamp;
 use souk_store::{Db, StoreError, assets, endpoints};
-use support::{roll_back, stores};
+use support::{asset, endpoint, roll_back, stores};
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
@@ -25,51 +25,6 @@ async fn company(db: &Db, handle: &str) -> CompanyId {
         Ok(())
     }).await.unwrap();
     id
-}
-
-fn asset(name: &str, slug: &str) -> assets::Written {
-    assets::Written {
-        connection_id: ConnectionId::generate(),
-        asset_type: "CALCULATION".into(),
-        name: name.into(),
-        slug: slug.into(),
-        description: String::new(),
-        category: Some("results".into()),
-        sport: None,
-        labels: "{}".into(),
-        source_kind: "sql".into(),
-        source: "SELECT 1".into(),
-        parameters: "[]".into(),
-        result_type: "number".into(),
-        unit: None,
-        visualization: None,
-        prediction: None,
-        privacy: None,
-        freshness_column: None,
-        timeout_ms: 10_000,
-        allow_ai_training: false,
-    }
-}
-
-fn endpoint(name: &str, slug: &str) -> endpoints::Written {
-    endpoints::Written {
-        connection_id: ConnectionId::generate(),
-        name: name.into(),
-        slug: slug.into(),
-        description: String::new(),
-        category: None,
-        labels: "{}".into(),
-        source_schema: None,
-        source_table: Some("t".into()),
-        sql_logic: None,
-        fields: "[]".into(),
-        order_by: "[]".into(),
-        filters: "[]".into(),
-        default_limit: 100,
-        max_limit: 1_000,
-        timeout_ms: 10_000,
-        allow_ai_training: true,
-    }
 }
 
 /// A change is lost rather than overwritten: what was read must still be what is there.

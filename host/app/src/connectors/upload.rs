@@ -145,8 +145,7 @@ where
     E: std::fmt::Display,
 {
     let mut first = Bytes::new();
-    // Of address space only: what is not written takes no memory, and nothing is moved while it grows.
-    let mut whole = Vec::with_capacity(COMPONENT_BYTES_MAX);
+    let mut whole = Vec::new();
     loop {
         let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
         let next = next.map_err(|_| {
@@ -162,6 +161,8 @@ where
             first = bytes;
             continue;
         }
+        // Of address space only: what is not written takes no memory, and nothing is moved while it grows.
+        whole.reserve_exact(COMPONENT_BYTES_MAX - whole.len());
         whole.extend_from_slice(&std::mem::take(&mut first));
         whole.extend_from_slice(&bytes);
     }

@@ -120,6 +120,11 @@ enum Place {
 enum Lacks {
     /// As many sessions as this data connection may have.
     Own,
+    Shared(Share),
+}
+
+/// What data connections share: an idle session of another one may give it back.
+enum Share {
     Memory,
     Company,
     Host,
@@ -518,7 +523,9 @@ impl Pool {
     fn permit(self: &Arc<Pool>) -> Result<Permit, Refused> {
         let lacks = match self.spare_permit() {
             Ok(permit) => return Ok(permit),
-            Err(lacks) => lacks,
+            // Its own gauge wakes those who wait for that.
+            Err(Lacks::Own) => return Err(Refused::Full),
+            Err(Lacks::Shared(lacks)) => lacks,
         };
         let pools = &self.shared.pools;
         let others = |pool: &Pool| !std::ptr::eq(pool, Arc::as_ptr(self));
@@ -526,10 +533,9 @@ impl Pool {
         // Before anything is closed: its place must not be given back unnoticed.
         pools.await_room(self);
         let makes_room = match lacks {
-            Lacks::Own => false,
-            Lacks::Memory => pools.evict_one(|pool| own(pool) && pool.is_on_files()),
-            Lacks::Company => pools.evict_one(own),
-            Lacks::Host => pools.evict_one(own) || pools.evict_one(others),
+            Share::Memory => pools.evict_one(|pool| own(pool) && pool.is_on_files()),
+            Share::Company => pools.evict_one(own),
+            Share::Host => pools.evict_one(own) || pools.evict_one(others),
         };
         Err(match makes_room {
             true => Refused::MakingRoom,
@@ -545,17 +551,17 @@ impl Pool {
         };
         if self.is_short_of_memory() {
             permit.forget();
-            return Err(Lacks::Memory);
+            return Err(Lacks::Shared(Share::Memory));
         }
         let Some(held) = self.tenant.take_session(limits.quota.sessions) else {
             permit.forget();
-            return Err(Lacks::Company);
+            return Err(Lacks::Shared(Share::Company));
         };
         match self.shared.pools.acquire_total(&self.connector) {
             Some(total) => Ok(permit.with(total, held)),
             None => {
                 permit.forget();
-                Err(Lacks::Host)
+                Err(Lacks::Shared(Share::Host))
             }
         }
     }

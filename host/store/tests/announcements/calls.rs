@@ -1,6 +1,7 @@
 //! A call of every function that changes what is cached.
 
 use crate::Witness;
+use crate::support::{asset, endpoint};
 use souk_domain::connections::Target;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, KeyId};
 use souk_domain::keys::{KeySecret, KeyType};
@@ -148,24 +149,7 @@ async fn assets(
     let id = AssetId::generate();
     let written = |name: &str| assets::Written {
         connection_id: connection.clone(),
-        asset_type: "CALCULATION".into(),
-        name: name.into(),
-        slug: name.into(),
-        description: String::new(),
-        category: None,
-        sport: None,
-        labels: "{}".into(),
-        source_kind: "sql".into(),
-        source: "SELECT 1".into(),
-        parameters: "[]".into(),
-        result_type: "number".into(),
-        unit: None,
-        visualization: None,
-        prediction: None,
-        privacy: None,
-        freshness_column: None,
-        timeout_ms: 10_000,
-        allow_ai_training: false,
+        ..asset(name, name)
     };
     let insert = async |write: &mut Write| {
         assets::insert(write, &id, company, &user.id, &written("one"), NOW).await
@@ -197,21 +181,7 @@ async fn endpoints(
     let id = EndpointId::generate();
     let written = |name: &str| endpoints::Written {
         connection_id: connection.clone(),
-        name: name.into(),
-        slug: name.into(),
-        description: String::new(),
-        category: None,
-        labels: "{}".into(),
-        source_schema: None,
-        source_table: Some("t".into()),
-        sql_logic: None,
-        fields: "[]".into(),
-        order_by: "[]".into(),
-        filters: "[]".into(),
-        default_limit: 100,
-        max_limit: 1_000,
-        timeout_ms: 10_000,
-        allow_ai_training: true,
+        ..endpoint(name, name)
     };
     let insert = async |write: &mut Write| {
         endpoints::insert(write, &id, company, &user.id, &written("one"), NOW).await

@@ -5,7 +5,7 @@
 #[path = "../../../../tests/src/sweep.rs"]
 mod sweep;
 
-use souk_domain::ids::{AssetId, CompanyId, ExecutionId, KeyId, RequestId};
+use souk_domain::ids::{AssetId, CompanyId, ConnectionId, ExecutionId, KeyId, RequestId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::roles::Role;
@@ -14,7 +14,7 @@ use souk_store::companies::NewCompany;
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::founding::{Founded, Founding, found};
 use souk_store::teller::{Hold, HoldError, HoldRequest, Posted, Receipt, Teller};
-use souk_store::{Db, OpenOptions, StoreError, Write, db, ledger};
+use souk_store::{Db, OpenOptions, StoreError, Write, assets, db, endpoints, ledger};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -385,4 +385,51 @@ pub async fn assert_answers_counted(db: &Db) {
 
 pub fn later(now: Timestamp, seconds: u64) -> Timestamp {
     now.after(Duration::from_secs(seconds))
+}
+
+/// A calculation on a data connection of its own.
+pub fn asset(name: &str, slug: &str) -> assets::Written {
+    assets::Written {
+        connection_id: ConnectionId::generate(),
+        asset_type: "CALCULATION".into(),
+        name: name.into(),
+        slug: slug.into(),
+        description: String::new(),
+        category: Some("results".into()),
+        sport: None,
+        labels: "{}".into(),
+        source_kind: "sql".into(),
+        source: "SELECT 1".into(),
+        parameters: "[]".into(),
+        result_type: "number".into(),
+        unit: None,
+        visualization: None,
+        prediction: None,
+        privacy: None,
+        freshness_column: None,
+        timeout_ms: 10_000,
+        allow_ai_training: false,
+    }
+}
+
+/// A feed on a data connection of its own.
+pub fn endpoint(name: &str, slug: &str) -> endpoints::Written {
+    endpoints::Written {
+        connection_id: ConnectionId::generate(),
+        name: name.into(),
+        slug: slug.into(),
+        description: String::new(),
+        category: None,
+        labels: "{}".into(),
+        source_schema: None,
+        source_table: Some("t".into()),
+        sql_logic: None,
+        fields: "[]".into(),
+        order_by: "[]".into(),
+        filters: "[]".into(),
+        default_limit: 100,
+        max_limit: 1_000,
+        timeout_ms: 10_000,
+        allow_ai_training: true,
+    }
 }
