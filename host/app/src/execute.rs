@@ -1,18 +1,10 @@
-//! Executing an asset, in five steps.
-//!
-//! (1) `api` has checked the caller; (2) the asset, its price and its connection come from one
-//! snapshot, the parameters are bound and the credits held; (3) the sandbox runs it on a warm
-//! session, and no transaction is open; (4) the release policy decides what may leave; (5) the
-//! charge is posted durably, or the hold voided, and the answer is complete.
-//!
-//! The owner's call touches no store at all.
+//! Executing an asset: what is asked of its source, and the answer. [`crate::run`] has the steps.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use souk_domain::ids::{CompanyId, ExecutionId};
+use souk_domain::ids::ExecutionId;
 use souk_domain::parameters::{self, Raw, Value as Bound};
-use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value, json};
 
@@ -22,40 +14,7 @@ use crate::failure::{Failure, Refusal};
 use crate::products::{Action, AssetSnapshot, push_member};
 use crate::publish;
 use crate::release::{Released, Withheld};
-use crate::settle::{self, Charge, Payer, Settled, Subject};
-
-/// Why an asset is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// For its result; whoever does not own it pays.
-    Result,
-    /// By its owner, to see whether it works: also before it is published, and always free.
-    Test,
-}
-
-/// The answer of an execution, envelope included.
-#[derive(Debug)]
-pub struct Executed {
-    pub body: Vec<u8>,
-}
-
-/// Whether `company` may run this product now. An unpublished one stays with those who bought it.
-pub async fn admit(app: &App, asset: &AssetSnapshot, company: &CompanyId) -> Result<(), Refusal> {
-    if asset.row.status == "archived" {
-        return Err(Refusal::NotFound);
-    }
-    if asset.row.company_id == *company {
-        return Ok(());
-    }
-    let is_offered = asset.is_published()
-        || (asset.row.status == "unpublished"
-            && settle::has_purchase(app, company, asset.row.id.as_str()).await?);
-    match is_offered {
-        true if asset.row.is_suspended => Err(Refusal::SellerSuspended),
-        true => Ok(()),
-        false => Err(Refusal::NotFound),
-    }
-}
+use crate::run::{self, About, Payer, Purpose, Run};
 
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent.
 pub async fn execute(
@@ -64,78 +23,41 @@ pub async fn execute(
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     purpose: Purpose,
-) -> Result<Executed, Failure> {
-    let owner = asset.row.company_id == *payer.company;
-    let refuse = |refusal: Refusal| Failure::before(owner, refusal);
-    let bound = parameters::bind(&asset.parameters, given)
-        .map_err(|errors| refuse(Refusal::Parameters(errors)))?;
-    let execution = ExecutionId::generate_at(payer.now);
-    let started = Instant::now();
-    let subject = Subject {
-        execution: &execution,
-        seller: &asset.row.company_id,
-        product: Product::Asset(asset.row.id.clone()),
-        priced: &asset.priced,
-        allow_ai_training: asset.row.written.allow_ai_training,
-        timeout: asset.timeout,
-    };
-    let charge = match purpose {
-        Purpose::Test => Charge::test(),
-        Purpose::Result => settle::begin(app, payer, &subject).await.map_err(refuse)?,
-    };
-    let released = match run(app, asset, &bound, payer, &execution, started).await {
-        Ok(released) => released,
-        Err(refusal) => {
-            settle::fail(app, charge, payer, &subject, &refusal, started).await;
-            return Err(failure(asset, execution, owner, refusal));
-        }
-    };
-    let elapsed = started.elapsed();
+) -> Result<Vec<u8>, Failure> {
+    let sold = asset.sold();
+    let bound = bind(asset, given, sold.is_owner(payer.company))?;
+    let run = Run::begin(app, sold, payer, purpose).await?;
+    let released = released(app, asset, &bound, payer, &run.execution, run.deadline())
+        .await
+        .map_err(|refusal| run.fail(refusal))?;
+    let elapsed = run.started.elapsed();
     if purpose == Purpose::Test {
         publish::keep_tested_asset(app, asset, &released, payer.now).await;
     }
-    let render = |settled: &Settled| {
-        let meta = Meta {
-            execution: &execution,
-            payer,
-            elapsed_ms: elapsed.as_millis() as u64,
-            settled,
-            purpose,
-        };
-        write_answer(asset, &released, &meta)
-    };
     let (rows, bytes) = (released.rows, released.members.len());
-    match settle::finish(app, charge, payer, &subject, rows, bytes, elapsed, render).await {
-        Ok(body) => Ok(Executed { body }),
-        Err(refusal) => Err(failure(asset, execution.clone(), owner, refusal)),
-    }
+    let render = |about: &About<'_>| write_answer(asset, &released, about);
+    run.finish(elapsed, rows, bytes, render).await
 }
 
-fn failure(
+fn bind(
     asset: &AssetSnapshot,
-    execution: ExecutionId,
+    given: &[(&str, Raw<'_>)],
     owner: bool,
-    refusal: Refusal,
-) -> Failure {
-    let seller_api = matches!(asset.action, Action::Call(_));
-    Failure {
-        execution: Some(execution),
-        owner,
-        seller_api,
-        refusal,
-    }
+) -> Result<Vec<Bound>, Failure> {
+    parameters::bind(&asset.parameters, given)
+        .map_err(|errors| Failure::before(owner, Refusal::Parameters(errors)))
 }
 
 /// Steps three and four.
-async fn run(
+async fn released(
     app: &App,
     asset: &Arc<AssetSnapshot>,
     bound: &[Bound],
     payer: &Payer<'_>,
     execution: &ExecutionId,
-    started: Instant,
+    deadline: Instant,
 ) -> Result<Released, Refusal> {
-    let output = ask(app, asset, bound, payer, execution, started).await?;
+    let output = ask(app, asset, bound, payer, execution, deadline).await?;
     if !asset.policy.is_heavy(&output) {
         return Ok(asset.policy.release(&output)?);
     }
@@ -144,12 +66,11 @@ async fn run(
         .sandbox
         .compute(company, move || policy.policy.release(&output));
     // It may have to wait for its turn.
-    let deadline = tokio::time::Instant::from_std(started + asset.timeout);
     let late = |_| {
         let message = "the result was not computed in time";
         Fault::new(Blame::Host, FaultKind::Timeout, message)
     };
-    let released = tokio::time::timeout_at(deadline, released)
+    let released = tokio::time::timeout_at(deadline.into(), released)
         .await
         .map_err(late)?;
     Ok(released.ok_or(Withheld::Abandoned)??)
@@ -161,7 +82,7 @@ async fn ask(
     bound: &[Bound],
     payer: &Payer<'_>,
     execution: &ExecutionId,
-    started: Instant,
+    deadline: Instant,
 ) -> Result<Output, Refusal> {
     let source = source(app, &asset.row.company_id, &asset.row.written.connection_id).await?;
     let limits = asset.policy.kind.limits();
@@ -184,10 +105,7 @@ async fn ask(
             limits,
         }),
     };
-    let answer = app
-        .sandbox
-        .run(&source, request, started + asset.timeout)
-        .await;
+    let answer = app.sandbox.run(&source, request, deadline).await;
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Withheld::BadAnswer(format!(
             "the result is larger than a {} may be: {} rows or {} bytes",
@@ -230,52 +148,40 @@ fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
     serde_json::Value::Object(members).to_string()
 }
 
-/// What an answer says about its making.
-struct Meta<'a> {
-    execution: &'a ExecutionId,
-    payer: &'a Payer<'a>,
-    elapsed_ms: u64,
-    settled: &'a Settled,
-    purpose: Purpose,
-}
-
 /// `{"data": {…}, "meta": {…}}`, written into one buffer.
-fn write_answer(asset: &AssetSnapshot, released: &Released, meta: &Meta<'_>) -> Vec<u8> {
+fn write_answer(asset: &AssetSnapshot, released: &Released, about: &About<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + released.members.len());
-    let answered_at = Timestamp::from_micros(
-        meta.payer
-            .now
-            .micros()
-            .saturating_add((meta.elapsed_ms * 1_000) as i64),
-    );
+    let elapsed_us = (about.elapsed_ms * 1_000) as i64;
+    let answered_at = about.payer.now.micros().saturating_add(elapsed_us);
+    let answered_at = Timestamp::from_micros(answered_at);
     out.extend_from_slice(b"{\"data\":{\"execution_id\":");
-    json::write_string(&mut out, meta.execution.as_str().as_bytes());
+    json::write_string(&mut out, about.execution.as_str().as_bytes());
     out.extend_from_slice(&asset.head);
     out.extend_from_slice(&released.members);
     out.extend_from_slice(&asset.tail);
     push_member(&mut out, "timestamp", &answered_at.to_string());
     out.extend_from_slice(b"},\"meta\":{\"execution_time_ms\":");
-    push_number(&mut out, meta.elapsed_ms as i64);
+    push_number(&mut out, about.elapsed_ms as i64);
     out.extend_from_slice(b",\"credits_used\":");
-    push_number(&mut out, meta.settled.credits);
-    if let Some(reason) = meta.settled.reason {
+    push_number(&mut out, about.settled.credits);
+    if let Some(reason) = about.settled.reason {
         push_member(&mut out, "billing_reason", reason);
     }
     // Without a word from the source, the data are as fresh as the question.
     let freshness = released
         .freshness
-        .map_or(meta.payer.now, Timestamp::from_micros);
+        .map_or(about.payer.now, Timestamp::from_micros);
     push_member(&mut out, "data_freshness", &freshness.to_string());
-    push_member(&mut out, "request_id", meta.payer.request.as_str());
+    push_member(&mut out, "request_id", about.payer.request.as_str());
     out.extend_from_slice(b",\"ai_training_allowed\":");
     push_bool(&mut out, asset.row.written.allow_ai_training);
-    if let Some(purchase) = &meta.settled.purchase {
+    if let Some(purchase) = &about.settled.purchase {
         push_member(&mut out, "purchase_id", purchase.as_str());
     }
-    if let Some(transaction) = &meta.settled.transaction {
+    if let Some(transaction) = &about.settled.transaction {
         push_member(&mut out, "transaction_id", transaction.as_str());
     }
-    if meta.purpose == Purpose::Test {
+    if about.purpose == Purpose::Test {
         out.extend_from_slice(b",\"test\":true");
     }
     out.extend_from_slice(b"}}");
@@ -307,13 +213,12 @@ pub(crate) async fn sample(
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
 ) -> Result<Released, Failure> {
-    let refuse = |refusal: Refusal| Failure::before(true, refusal);
-    let bound = parameters::bind(&asset.parameters, given)
-        .map_err(|errors| refuse(Refusal::Parameters(errors)))?;
+    let bound = bind(asset, given, true)?;
     let execution = ExecutionId::generate_at(payer.now);
-    run(app, asset, &bound, payer, &execution, Instant::now())
+    let deadline = Instant::now() + asset.timeout;
+    released(app, asset, &bound, payer, &execution, deadline)
         .await
-        .map_err(|refusal| failure(asset, execution, true, refusal))
+        .map_err(|refusal| run::failure(&asset.sold(), payer, &execution, refusal))
 }
 
 /// The stored sample as an answer: free, and the same for everybody.

@@ -1,4 +1,4 @@
-//! Fetching a page of an endpoint: the same five steps as [`crate::execute`], for rows.
+//! Fetching a page of an endpoint: what is asked of its source, and the answer. [`crate::run`] has the steps.
 //!
 //! One row more than the page is asked for, so that `has_more` is knowledge. Only published fields
 //! are selected, and only published fields are written.
@@ -8,10 +8,8 @@ mod learn;
 use std::sync::Arc;
 use std::time::Instant;
 
-use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::pages::{Page, Paged};
 use souk_domain::parameters::{self, FieldError, Kind, Raw};
-use souk_domain::products::Product;
 use souk_domain::sql::Window;
 use souk_domain::time::Timestamp;
 use souk_sandbox::{ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, Value, json};
@@ -22,35 +20,13 @@ use crate::execute::{push_bool, push_number, value};
 use crate::failure::{Failure, Refusal};
 use crate::products::{EndpointSnapshot, Learned, kind_of, push_member};
 use crate::release::Withheld;
-use crate::settle::{self, Payer, Settled, Subject};
+use crate::run::{About, Payer, Purpose, Run};
 pub use learn::learn;
 
 /// A page as JSON stays well below what a client can parse at once.
 const PAGE_BYTES_MAX: u64 = 16 << 20;
 /// Rows that every preview of an endpoint shows.
 pub const PREVIEW_ROWS: u32 = 3;
-
-/// Whether `company` may fetch from this endpoint now.
-pub async fn admit(
-    app: &App,
-    endpoint: &EndpointSnapshot,
-    company: &CompanyId,
-) -> Result<(), Refusal> {
-    if endpoint.row.status == "archived" {
-        return Err(Refusal::NotFound);
-    }
-    if endpoint.row.company_id == *company {
-        return Ok(());
-    }
-    let is_offered = endpoint.is_published()
-        || (endpoint.row.status == "unpublished"
-            && settle::has_purchase(app, company, endpoint.row.id.as_str()).await?);
-    match is_offered {
-        true if endpoint.row.is_suspended => Err(Refusal::SellerSuspended),
-        true => Ok(()),
-        false => Err(Refusal::NotFound),
-    }
-}
 
 /// What is fetched.
 pub struct Wanted<'a> {
@@ -67,7 +43,8 @@ pub async fn fetch(
     payer: &Payer<'_>,
     next_url: impl Fn(u64) -> String,
 ) -> Result<Vec<u8>, Failure> {
-    let owner = endpoint.row.company_id == *payer.company;
+    let sold = endpoint.sold();
+    let owner = sold.is_owner(payer.company);
     let refuse = |refusal: Refusal| Failure::before(owner, refusal);
     let used = filters_used(endpoint, wanted.filters).map_err(refuse)?;
     let late;
@@ -82,89 +59,34 @@ pub async fn fetch(
     };
     let values = filter_values(learned, &used).map_err(refuse)?;
 
-    let execution = ExecutionId::generate_at(payer.now);
-    let started = Instant::now();
-    let subject = Subject {
-        execution: &execution,
-        seller: &endpoint.row.company_id,
-        product: Product::Endpoint(endpoint.row.id.clone()),
-        priced: &endpoint.priced,
-        allow_ai_training: endpoint.row.written.allow_ai_training,
-        timeout: endpoint.timeout,
-    };
-    let charge = settle::begin(app, payer, &subject).await.map_err(refuse)?;
+    let page = wanted.page;
+    let mut run = Run::begin(app, sold, payer, Purpose::Result).await?;
     let places: Vec<usize> = used.iter().map(|(place, _)| *place).collect();
-    let output = match rows(
+    let output = rows(
         app,
         endpoint,
         &places,
         values,
-        wanted.page,
+        page,
         learned,
-        started,
+        run.deadline(),
     )
     .await
-    {
-        Ok(output) => output,
-        Err(refusal) => {
-            settle::fail(app, charge, payer, &subject, &refusal, started).await;
-            return Err(Failure {
-                execution: Some(execution),
-                owner,
-                seller_api: false,
-                refusal,
-            });
-        }
+    .map_err(|refusal| run.fail(refusal))?;
+    let elapsed = run.started.elapsed();
+    let paged = page.paged(output.rows);
+    let (rows, bytes) = (paged.returned as usize, output.bytes);
+    if rows == 0 {
+        run = run.found_nothing();
+    }
+    let written = begin_page(app, endpoint, output, rows)
+        .await
+        .map_err(|refusal| run.fail(refusal))?;
+    let render = |about: &About<'_>| {
+        let next_url = paged.next_start.map(next_url);
+        finish_page(written, endpoint, page, paged, next_url, about)
     };
-    let elapsed = started.elapsed();
-    let paged = wanted.page.paged(output.rows);
-    let charge = if paged.returned == 0 {
-        charge.for_empty_page()
-    } else {
-        charge
-    };
-    let bytes = output.bytes;
-    let written = match begin_page(app, endpoint, output, paged.returned as usize).await {
-        Ok(written) => written,
-        Err(refusal) => {
-            settle::fail(app, charge, payer, &subject, &refusal, started).await;
-            return Err(Failure {
-                execution: Some(execution),
-                owner,
-                seller_api: false,
-                refusal,
-            });
-        }
-    };
-    let render = |settled: &Settled| {
-        let next_url = paged.next_start.map(&next_url);
-        let meta = Meta {
-            payer,
-            elapsed_ms: elapsed.as_millis() as u64,
-            page: wanted.page,
-            paged,
-            next_url,
-            settled,
-        };
-        finish_page(written, endpoint, &meta)
-    };
-    settle::finish(
-        app,
-        charge,
-        payer,
-        &subject,
-        paged.returned as usize,
-        bytes,
-        elapsed,
-        render,
-    )
-    .await
-    .map_err(|refusal| Failure {
-        execution: Some(execution.clone()),
-        owner,
-        seller_api: false,
-        refusal,
-    })
+    run.finish(elapsed, rows, bytes, render).await
 }
 
 fn needs_learning(endpoint: &EndpointSnapshot, filtered: bool) -> bool {
@@ -253,7 +175,7 @@ async fn rows(
     mut values: Vec<Value>,
     page: Page,
     learned: Option<&Learned>,
-    started: Instant,
+    deadline: Instant,
 ) -> Result<Output, Refusal> {
     if endpoint.order(learned).is_empty() {
         return Err(Refusal::NoOrder);
@@ -277,7 +199,7 @@ async fn rows(
     });
     let output = app
         .sandbox
-        .run(&source, request, started + endpoint.timeout)
+        .run(&source, request, deadline)
         .await
         .map_err(|fault| too_large(fault, limits))?;
     check_columns(endpoint, &output)?;
@@ -328,9 +250,8 @@ pub async fn test(
 ) -> Result<Tested, Failure> {
     let refuse = |refusal: Refusal| Failure::before(true, refusal);
     let started = Instant::now();
-    let learned = learn(app, endpoint, started + endpoint.timeout)
-        .await
-        .map_err(refuse)?;
+    let deadline = started + endpoint.timeout;
+    let learned = learn(app, endpoint, deadline).await.map_err(refuse)?;
     let page = Page { start: 0, limit };
     let output = rows(
         app,
@@ -339,7 +260,7 @@ pub async fn test(
         Vec::new(),
         page,
         Some(&learned),
-        started,
+        deadline,
     )
     .await
     .map_err(refuse)?;
@@ -357,16 +278,6 @@ pub async fn test(
         row_count: paged.returned,
         elapsed_ms: started.elapsed().as_millis() as u64,
     })
-}
-
-/// What a page says about itself.
-struct Meta<'a> {
-    payer: &'a Payer<'a>,
-    elapsed_ms: u64,
-    page: Page,
-    paged: Paged,
-    next_url: Option<String>,
-    settled: &'a Settled,
 }
 
 /// A page that is larger takes a worker longer to write than others should wait: some thousand rows.
@@ -402,31 +313,38 @@ fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize) -> Vec<
 }
 
 /// The rest of the body.
-fn finish_page(mut out: Vec<u8>, endpoint: &EndpointSnapshot, meta: &Meta<'_>) -> Vec<u8> {
+fn finish_page(
+    mut out: Vec<u8>,
+    endpoint: &EndpointSnapshot,
+    page: Page,
+    paged: Paged,
+    next_url: Option<String>,
+    about: &About<'_>,
+) -> Vec<u8> {
     out.extend_from_slice(b"},\"service\":{");
     out.extend_from_slice(&endpoint.head);
-    push_member(&mut out, "request_id", meta.payer.request.as_str());
+    push_member(&mut out, "request_id", about.payer.request.as_str());
 
     out.extend_from_slice(b",\"pagination\":{\"start\":");
-    push_number(&mut out, meta.page.start as i64);
+    push_number(&mut out, page.start as i64);
     out.extend_from_slice(b",\"limit\":");
-    push_number(&mut out, i64::from(meta.page.limit));
+    push_number(&mut out, i64::from(page.limit));
     out.extend_from_slice(b",\"returned\":");
-    push_number(&mut out, i64::from(meta.paged.returned));
+    push_number(&mut out, i64::from(paged.returned));
     out.extend_from_slice(b",\"has_more\":");
-    push_bool(&mut out, meta.paged.has_more);
+    push_bool(&mut out, paged.has_more);
     out.extend_from_slice(b",\"next_start\":");
-    match meta.paged.next_start {
+    match paged.next_start {
         Some(start) => push_number(&mut out, start as i64),
         None => out.extend_from_slice(b"null"),
     }
-    match &meta.next_url {
+    match &next_url {
         Some(url) => push_member(&mut out, "next_url", url),
         None => out.extend_from_slice(b",\"next_url\":null"),
     }
     out.extend_from_slice(b",\"total\":null},\"billing\":{\"billable\":");
 
-    let settled = meta.settled;
+    let settled = about.settled;
     push_bool(&mut out, settled.reason.is_none());
     out.extend_from_slice(b",\"credits_used\":");
     push_number(&mut out, settled.credits);
@@ -454,8 +372,8 @@ fn finish_page(mut out: Vec<u8>, endpoint: &EndpointSnapshot, meta: &Meta<'_>) -
     }
 
     out.extend_from_slice(b"},\"execution\":{\"execution_time_ms\":");
-    push_number(&mut out, meta.elapsed_ms as i64);
-    push_member(&mut out, "data_freshness", &meta.payer.now.to_string());
+    push_number(&mut out, about.elapsed_ms as i64);
+    push_member(&mut out, "data_freshness", &about.payer.now.to_string());
     out.extend_from_slice(b"},");
     push_license(&mut out, endpoint.row.written.allow_ai_training);
     out.extend_from_slice(b"}}}");

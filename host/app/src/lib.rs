@@ -20,6 +20,7 @@ pub mod payouts;
 pub mod products;
 pub mod publish;
 pub mod release;
+pub mod run;
 pub mod settle;
 pub mod webhooks;
 

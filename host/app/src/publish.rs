@@ -17,7 +17,7 @@ use crate::failure::{Failure, Refusal};
 use crate::fetch::{self, PREVIEW_ROWS, Tested};
 use crate::products::{self, AssetSnapshot, EndpointSnapshot};
 use crate::release::{Released, Withheld};
-use crate::settle::Payer;
+use crate::run::Payer;
 
 /// Why a product was not published.
 #[derive(Debug, thiserror::Error)]

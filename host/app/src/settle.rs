@@ -5,22 +5,18 @@
 //! Runs that cost nothing are recorded without waiting.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use souk_domain::ids::{
-    CompanyId, ExecutionId, KeyId, PriceId, PurchaseId, RequestId, TransactionId,
-};
-use souk_domain::products::Product;
-use souk_domain::time::Timestamp;
-use souk_store::executions::{Billing, Outcome, Run};
+use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, TransactionId};
+use souk_store::executions::{Billing, Run};
 use souk_store::idempotency::{self, Answer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
-use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
+use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, Receipt};
 use souk_store::{Cache, Db, Topic};
 
 use crate::App;
 use crate::failure::Refusal;
-use crate::products::Priced;
+use crate::run::{Payer, Sold};
 
 /// Companies and products that meet often; an entry is about 200 bytes.
 const STANDINGS_MAX: usize = 100_000;
@@ -28,27 +24,6 @@ const STANDINGS_MAX: usize = 100_000;
 const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
 const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
-
-/// Who calls. The key's company pays.
-#[derive(Clone, Debug)]
-pub struct Payer<'a> {
-    pub company: &'a CompanyId,
-    pub key: &'a KeyId,
-    pub request: &'a RequestId,
-    pub now: Timestamp,
-    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
-    pub ticket: Option<&'a Ticket>,
-}
-
-/// What is run.
-pub(crate) struct Subject<'a> {
-    pub execution: &'a ExecutionId,
-    pub seller: &'a CompanyId,
-    pub product: Product,
-    pub priced: &'a Priced,
-    pub allow_ai_training: bool,
-    pub timeout: Duration,
-}
 
 /// What a company has to do with a product that it does not own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +81,7 @@ pub(crate) async fn has_purchase(
 }
 
 /// What a run is going to cost.
-pub(crate) struct Charge(Kind);
-
-enum Kind {
+pub(crate) enum Charge {
     Free {
         billing: Billing,
         price: Option<PriceId>,
@@ -123,58 +96,81 @@ enum Kind {
 }
 
 impl Charge {
-    pub fn owner() -> Charge {
-        Charge(Kind::Free {
-            billing: Billing::Owner,
+    pub fn free(billing: Billing) -> Charge {
+        Charge::Free {
+            billing,
             price: None,
             purchase: None,
             balance: None,
-        })
-    }
-
-    pub fn test() -> Charge {
-        Charge(Kind::Free {
-            billing: Billing::Test,
-            price: None,
-            purchase: None,
-            balance: None,
-        })
+        }
     }
 
     /// A page beyond the last row costs nothing: a hold is let go of.
     pub fn for_empty_page(self) -> Charge {
-        match self.0 {
-            Kind::Free {
+        match self {
+            Charge::Free {
                 billing: Billing::Owner,
                 ..
             } => self,
-            Kind::Free {
+            Charge::Free {
                 price,
                 purchase,
                 balance,
                 ..
-            } => Charge(Kind::Free {
+            } => Charge::Free {
                 billing: Billing::Empty,
                 price,
                 purchase,
                 balance,
-            }),
-            Kind::Held { hold, price, .. } => {
-                let balance = hold.available() + hold.amount().get();
-                drop(hold);
-                Charge(Kind::Free {
-                    billing: Billing::Empty,
-                    price: Some(price),
-                    purchase: None,
-                    balance: Some(balance),
-                })
-            }
+            },
+            Charge::Held { hold, price, .. } => Charge::Free {
+                billing: Billing::Empty,
+                price: Some(price),
+                purchase: None,
+                balance: Some(hold.available() + hold.amount().get()),
+            },
+        }
+    }
+
+    pub fn billing(&self) -> Billing {
+        match self {
+            Charge::Free { billing, .. } => *billing,
+            Charge::Held { .. } => Billing::Charged,
+        }
+    }
+
+    pub fn price(&self) -> Option<&PriceId> {
+        match self {
+            Charge::Free { price, .. } => price.as_ref(),
+            Charge::Held { price, .. } => Some(price),
+        }
+    }
+
+    /// How it is billed when it succeeds.
+    pub fn settled(&self, purchase: Option<PurchaseId>) -> Settled {
+        match self {
+            Charge::Free {
+                billing, balance, ..
+            } => Settled {
+                credits: 0,
+                transaction: None,
+                purchase,
+                balance: *balance,
+                reason: Some(reason(*billing)),
+            },
+            Charge::Held { hold, .. } => Settled {
+                credits: hold.amount().get(),
+                transaction: hold.transaction().cloned(),
+                purchase,
+                balance: Some(hold.available()),
+                reason: None,
+            },
         }
     }
 }
 
 /// How a run was billed, for its answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settled {
     pub credits: i64,
     pub transaction: Option<TransactionId>,
@@ -185,17 +181,18 @@ pub(crate) struct Settled {
     pub reason: Option<&'static str>,
 }
 
-/// Step two: who pays how much, held if it is anything.
-pub(crate) async fn begin(
+/// Who pays how much, held if it is anything.
+pub(crate) async fn hold(
     app: &App,
     payer: &Payer<'_>,
-    subject: &Subject<'_>,
+    sold: &Sold<'_>,
+    execution: &ExecutionId,
 ) -> Result<Charge, Refusal> {
-    if payer.company == subject.seller {
-        return Ok(Charge::owner());
+    if sold.is_owner(payer.company) {
+        return Ok(Charge::free(Billing::Owner));
     }
-    let price = subject.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
-    let standing = standing(app, payer.company, subject.product.id()).await?;
+    let price = sold.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
+    let standing = standing(app, payer.company, sold.product.id()).await?;
     if let Standing::Former(status) = &*standing {
         return Err(Refusal::NotEntitled { status: *status });
     }
@@ -204,19 +201,19 @@ pub(crate) async fn begin(
             Standing::Buyer(purchase) => Some(purchase.clone()),
             _ => None,
         };
-        let standing = app.teller.standing(payer.company).await?;
-        return Ok(Charge(Kind::Free {
+        let balance = app.teller.standing(payer.company).await?.available();
+        return Ok(Charge::Free {
             billing: Billing::FreeProduct,
             price: Some(price.id.clone()),
             purchase,
-            balance: Some(standing.available()),
-        }));
+            balance: Some(balance),
+        });
     }
     let request = HoldRequest {
-        execution: subject.execution.clone(),
+        execution: execution.clone(),
         buyer: payer.company.clone(),
         amount: price.credits,
-        expires_at: payer.now.after(subject.timeout + HOLD_GRACE),
+        expires_at: payer.now.after(sold.timeout + HOLD_GRACE),
     };
     let hold = app
         .teller
@@ -234,126 +231,35 @@ pub(crate) async fn begin(
             },
             HoldError::Store(error) => Refusal::Store(error),
         })?;
-    Ok(Charge(Kind::Held {
+    Ok(Charge::Held {
         hold,
         price: price.id.clone(),
         standing,
-    }))
+    })
 }
 
-/// Step five after a success: the answer, once its charge is durable.
-#[allow(clippy::too_many_arguments)]
-pub(crate) async fn finish(
+/// The purchase that a run belongs to. A first paid run makes it: what the buyer is held to is what was true now.
+pub(crate) async fn purchase(
     app: &App,
-    charge: Charge,
+    charge: &Charge,
     payer: &Payer<'_>,
-    subject: &Subject<'_>,
-    rows: usize,
-    bytes: usize,
-    elapsed: Duration,
-    render: impl FnOnce(&Settled) -> Vec<u8>,
-) -> Result<Vec<u8>, Refusal> {
-    match charge.0 {
-        Kind::Free {
-            billing,
-            price,
-            purchase,
-            balance,
-        } => {
-            let settled = Settled {
-                balance,
-                reason: Some(reason(billing)),
-                purchase: purchase.clone(),
-                ..Settled::default()
-            };
-            let body = render(&settled);
-            if let Some(ticket) = payer.ticket {
-                give_up(app, ticket).await?;
-            }
-            let mut run = run(payer, subject, billing, Outcome::Succeeded, elapsed);
-            (run.price, run.purchase, run.rows, run.bytes) =
-                (price, purchase, rows as i64, bytes as i64);
-            app.teller.record(run);
-            Ok(body)
-        }
-        Kind::Held {
-            hold,
-            price,
-            standing,
-        } => {
-            let purchase = match &*standing {
-                Standing::Buyer(purchase) => purchase.clone(),
-                _ => purchase(app, payer, subject).await?,
-            };
-            let settled = Settled {
-                credits: hold.amount().get(),
-                transaction: hold.transaction().cloned(),
-                purchase: Some(purchase.clone()),
-                balance: Some(hold.available()),
-                reason: None,
-            };
-            let body = render(&settled);
-            let mut run = run(
-                payer,
-                subject,
-                Billing::Charged,
-                Outcome::Succeeded,
-                elapsed,
-            );
-            (run.price, run.purchase, run.rows, run.bytes) =
-                (Some(price), Some(purchase), rows as i64, bytes as i64);
-            let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
-                ticket: ticket.clone(),
-                answer: Answer::of(200, None, &body, Some(subject.execution)),
-                expires_at: payer.now.after(ANSWER_KEPT),
-            });
-            match app.teller.post(hold, Receipt { run, idempotency }).await {
-                Ok(_) => Ok(body),
-                Err(error) => Err(refusal(error)),
+    sold: &Sold<'_>,
+) -> Result<Option<PurchaseId>, Refusal> {
+    match charge {
+        Charge::Free { purchase, .. } => return Ok(purchase.clone()),
+        Charge::Held { standing, .. } => {
+            if let Standing::Buyer(purchase) = &**standing {
+                return Ok(Some(purchase.clone()));
             }
         }
     }
-}
-
-/// Step five after a failure: the hold is let go of, and the failure recorded.
-pub(crate) async fn fail(
-    app: &App,
-    charge: Charge,
-    payer: &Payer<'_>,
-    subject: &Subject<'_>,
-    refusal: &Refusal,
-    started: Instant,
-) {
-    let price = match charge.0 {
-        Kind::Free { price, .. } => price,
-        Kind::Held { hold, price, .. } => {
-            drop(hold);
-            Some(price)
-        }
-    };
-    let (code, blame) = refusal.recorded();
-    let outcome = Outcome::Failed {
-        code: code.into(),
-        blame: blame.into(),
-    };
-    let mut run = run(payer, subject, Billing::Failed, outcome, started.elapsed());
-    run.price = price;
-    app.teller.record(run);
-}
-
-/// The purchase that a first paid run makes: what the buyer is held to is what was true now.
-async fn purchase(
-    app: &App,
-    payer: &Payer<'_>,
-    subject: &Subject<'_>,
-) -> Result<PurchaseId, Refusal> {
-    let price = subject.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
+    let price = sold.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
     let new = NewPurchase {
         buyer: payer.company,
-        seller: subject.seller,
-        product: &subject.product,
+        seller: sold.owner,
+        product: &sold.product,
         credits: price.credits,
-        ai_training_allowed: subject.allow_ai_training,
+        ai_training_allowed: sold.allow_ai_training,
         accepted_by: payer.key.as_str(),
     };
     let purchase = app
@@ -361,8 +267,36 @@ async fn purchase(
         .write(async |tx| purchases::implicit(tx, &new, payer.now).await)
         .await?;
     match purchase.status {
-        PurchaseStatus::Active => Ok(purchase.id),
+        PurchaseStatus::Active => Ok(Some(purchase.id)),
         status => Err(Refusal::NotEntitled { status }),
+    }
+}
+
+/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets.
+pub(crate) async fn book(
+    app: &App,
+    charge: Charge,
+    payer: &Payer<'_>,
+    run: Run,
+    body: &[u8],
+) -> Result<(), Refusal> {
+    let Charge::Held { hold, .. } = charge else {
+        if let Some(ticket) = payer.ticket {
+            give_up(app, ticket).await?;
+        }
+        app.teller.record(run);
+        return Ok(());
+    };
+    let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
+        ticket: ticket.clone(),
+        answer: Answer::of(200, None, body, Some(&run.id)),
+        expires_at: payer.now.after(ANSWER_KEPT),
+    });
+    match app.teller.post(hold, Receipt { run, idempotency }).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Refusal::Internal(format!(
+            "the charge was not booked: {error}"
+        ))),
     }
 }
 
@@ -376,31 +310,6 @@ async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Refusal> {
         .await
 }
 
-fn run(
-    payer: &Payer<'_>,
-    subject: &Subject<'_>,
-    billing: Billing,
-    outcome: Outcome,
-    elapsed: Duration,
-) -> Run {
-    Run {
-        id: subject.execution.clone(),
-        company: payer.company.clone(),
-        seller: subject.seller.clone(),
-        product: subject.product.clone(),
-        purchase: None,
-        price: None,
-        key: payer.key.clone(),
-        request: payer.request.clone(),
-        outcome,
-        billing,
-        rows: 0,
-        bytes: 0,
-        started_at: payer.now,
-        duration_us: i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX),
-    }
-}
-
 /// What an answer says about a run that cost nothing.
 fn reason(billing: Billing) -> &'static str {
     match billing {
@@ -408,8 +317,4 @@ fn reason(billing: Billing) -> &'static str {
         Billing::FreeProduct => "free",
         billing => billing.as_str(),
     }
-}
-
-fn refusal(error: PostError) -> Refusal {
-    Refusal::Internal(format!("the charge was not booked: {error}"))
 }

@@ -26,14 +26,5 @@ pub async fn analyze_by_query(
 ) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &handle, &slug).await?;
-    let product = asset.row.id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        asset.timeout,
-        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
-    )
-    .await
+    runs::asset(&api, &caller, &raw, asset, params).await
 }

@@ -26,16 +26,7 @@ pub async fn execute_asset(
 ) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    let product = asset.row.id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        asset.timeout,
-        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
-    )
-    .await
+    runs::asset(&api, &caller, &raw, asset, params).await
 }
 
 /// The asset, when the path's company is its owner or the caller.

@@ -35,16 +35,7 @@ pub async fn process_asset(
 ) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
-    let product = asset.row.id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        asset.timeout,
-        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
-    )
-    .await
+    runs::asset(&api, &caller, &raw, asset, params).await
 }
 
 /// Runs an asset with parameters from the query.
@@ -57,14 +48,5 @@ pub async fn process_asset_by_query(
 ) -> Result<Ran<AnyObject>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &company, &id).await?;
-    let product = asset.row.id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        asset.timeout,
-        |ticket| runs::asset(api.clone(), caller.clone(), asset, params, ticket),
-    )
-    .await
+    runs::asset(&api, &caller, &raw, asset, params).await
 }

@@ -8,15 +8,15 @@ pub mod by_slug;
 
 use crate::query::parameters;
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
-use crate::runs::{self, payer, refusal};
+use crate::runs::{self, refusal};
 use crate::state::peer;
 use crate::{
     AnyObject, ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings,
 };
 use http::request::Parts;
 use souk_app::failure::Refusal;
-use souk_app::fetch::{self, Wanted};
 use souk_app::products::{self, EndpointSnapshot};
+use souk_app::run;
 use souk_domain::keys::KeyType;
 use souk_domain::pages::{LIMIT_MAX, Page, START_MAX};
 use std::sync::Arc;
@@ -85,35 +85,11 @@ async fn serve(
         KeyType::Endpoint => of_endpoint_key(&api, &caller, handle.as_deref(), &slug).await?,
         KeyType::Analytics => of_analytics_key(&api, &caller, handle.as_deref(), &slug).await?,
     };
-    let id = endpoint.row.id.clone();
-    fetch::admit(api.app(), &endpoint, caller.payer())
+    run::admit(api.app(), &endpoint.sold(), caller.payer())
         .await
-        .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
+        .map_err(|error| refusal("endpoint", endpoint.row.id.as_str())(error.into()))?;
     let wanted = wanted(&endpoint, query)?;
-    let product = id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        endpoint.timeout,
-        |ticket| {
-            let (api, caller) = (api.clone(), caller.clone());
-            async move {
-                let payer = payer(&caller, ticket.as_ref());
-                let page = Wanted {
-                    page: wanted.page,
-                    filters: &wanted.filters,
-                };
-                fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
-                    wanted.link(&link, start)
-                })
-                .await
-                .map_err(refusal("endpoint", id.as_str()))
-            }
-        },
-    )
-    .await
+    runs::page(&api, &caller, &raw, endpoint, caller.payer(), wanted, link).await
 }
 
 /// The key's own endpoint, if the request means it. What it does not mean is not looked at, so that

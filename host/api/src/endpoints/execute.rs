@@ -1,10 +1,9 @@
 use crate::data::{Rows, wanted};
-use crate::runs::{self, payer, refusal};
+use crate::runs::{self, refusal};
 use crate::{
     AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
 };
 use axum::extract::State;
-use souk_app::fetch::{self, Wanted};
 use souk_app::products;
 use souk_domain::ids::{CompanyId, EndpointId};
 
@@ -33,30 +32,7 @@ pub async fn execute_endpoint(
         "{}/companies/{company}/endpoints/{id}/execute",
         api.settings().base_url
     );
-    let product = endpoint.row.id.clone();
-    runs::once(
-        &api,
-        &caller,
-        &raw,
-        product.as_str(),
-        endpoint.timeout,
-        |ticket| {
-            let (api, caller) = (api.clone(), caller.clone());
-            async move {
-                let mut payer = payer(&caller, ticket.as_ref());
-                // Platform staff fetch as the company they act in.
-                payer.company = caller.company();
-                let page = Wanted {
-                    page: wanted.page,
-                    filters: &wanted.filters,
-                };
-                fetch::fetch(api.app(), &endpoint, &page, &payer, |start| {
-                    wanted.link(&link, start)
-                })
-                .await
-                .map_err(refusal("endpoint", id.as_str()))
-            }
-        },
-    )
-    .await
+    // Platform staff fetch as the company they act in.
+    let company = caller.company();
+    runs::page(&api, &caller, &raw, endpoint, company, wanted, link).await
 }

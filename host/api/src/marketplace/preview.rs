@@ -5,7 +5,7 @@ use crate::runs::{payer, refusal};
 use crate::{AnyObject, ApiState, Caller, Operation, Path, Prepared, Problem};
 use axum::extract::State;
 use souk_app::failure::{Failure, Refusal};
-use souk_app::{execute, fetch, products};
+use souk_app::{execute, fetch, products, run};
 use souk_domain::ids::{AssetId, EndpointId};
 
 pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace/products/{product_id}/preview")
@@ -38,12 +38,12 @@ async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, R
     if is_endpoint {
         let id = EndpointId::parse(id).map_err(|_| Refusal::NotFound)?;
         let endpoint = products::endpoint(api.app(), &id, caller.now()).await?;
-        fetch::admit(api.app(), &endpoint, caller.company()).await?;
+        run::admit(api.app(), &endpoint.sold(), caller.company()).await?;
         fetch::preview(&endpoint, &payer)
     } else {
         let id = AssetId::parse(id).map_err(|_| Refusal::NotFound)?;
         let asset = products::asset(api.app(), &id, caller.now()).await?;
-        execute::admit(api.app(), &asset, caller.company()).await?;
+        run::admit(api.app(), &asset.sold(), caller.company()).await?;
         execute::preview(&asset, &payer)
     }
 }

@@ -3,16 +3,19 @@
 
 mod failure;
 
+use crate::data::Request;
 use crate::idempotency::{self, Attempt};
 use crate::{AnyObject, ApiState, Caller, FieldError, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use souk_app::definition::raw;
-use souk_app::execute::{self, Purpose};
 use souk_app::failure::Refusal;
-use souk_app::products::AssetSnapshot;
-use souk_app::settle::Payer;
+use souk_app::fetch::{self, Wanted};
+use souk_app::products::{AssetSnapshot, EndpointSnapshot};
+use souk_app::run::{Payer, Purpose};
+use souk_app::{execute, run};
+use souk_domain::ids::CompanyId;
 use souk_domain::parameters::Raw;
 use souk_store::idempotency::Ticket;
 use std::sync::Arc;
@@ -82,27 +85,64 @@ pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
 }
 
 /// Runs an asset for its result.
-pub async fn asset(
-    api: ApiState,
-    caller: Caller,
+pub async fn asset<T>(
+    api: &ApiState,
+    caller: &Caller,
+    raw: &RawBody<T>,
     asset: Arc<AssetSnapshot>,
     params: Params,
-    ticket: Option<Ticket>,
-) -> Result<Vec<u8>, Problem> {
-    let id = asset.row.id.clone();
-    execute::admit(api.app(), &asset, caller.payer())
-        .await
-        .map_err(|error| refusal("asset", id.as_str())(error.into()))?;
-    let payer = payer(&caller, ticket.as_ref());
-    execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Result)
-        .await
-        .map(|executed| executed.body)
-        .map_err(refusal("asset", id.as_str()))
+) -> Result<Ran<AnyObject>, Problem> {
+    let (id, timeout) = (asset.row.id.clone(), asset.timeout);
+    once(api, caller, raw, id.as_str(), timeout, |ticket| {
+        let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
+        async move {
+            let told = refusal("asset", id.as_str());
+            run::admit(api.app(), &asset.sold(), caller.payer())
+                .await
+                .map_err(|error| told(error.into()))?;
+            let payer = payer(&caller, ticket.as_ref());
+            execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Result)
+                .await
+                .map_err(told)
+        }
+    })
+    .await
+}
+
+/// Fetches a page of an endpoint for `company`, which pays unless it owns it.
+pub async fn page<T>(
+    api: &ApiState,
+    caller: &Caller,
+    raw: &RawBody<T>,
+    endpoint: Arc<EndpointSnapshot>,
+    company: &CompanyId,
+    wanted: Request,
+    link: String,
+) -> Result<Ran<AnyObject>, Problem> {
+    let (id, timeout) = (endpoint.row.id.clone(), endpoint.timeout);
+    once(api, caller, raw, id.as_str(), timeout, |ticket| {
+        let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
+        async move {
+            let payer = Payer {
+                company: &company,
+                ..payer(&caller, ticket.as_ref())
+            };
+            let page = Wanted {
+                page: wanted.page,
+                filters: &wanted.filters,
+            };
+            let next = |start| wanted.link(&link, start);
+            fetch::fetch(api.app(), &endpoint, &page, &payer, next)
+                .await
+                .map_err(refusal("endpoint", endpoint.row.id.as_str()))
+        }
+    })
+    .await
 }
 
 /// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
 /// when its client hangs up: the client will ask again.
-pub async fn once<T, F>(
+async fn once<T, F>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use souk_domain::parameters::Parameter;
+use souk_domain::products::Product;
 use souk_domain::sql::{self, Dialect};
 use souk_sandbox::{Route, json};
 use souk_store::assets;
@@ -12,6 +13,7 @@ use super::{Priced, TIMEOUT_MS_MAX, push_member, read, unreadable};
 use crate::definition;
 use crate::failure::Refusal;
 use crate::release::{Policy, ResultKind};
+use crate::run::Sold;
 
 /// What runs at the source.
 #[derive(Clone, Debug)]
@@ -37,8 +39,17 @@ pub struct AssetSnapshot {
 }
 
 impl AssetSnapshot {
-    pub fn is_published(&self) -> bool {
-        self.row.status == "published"
+    pub fn sold(&self) -> Sold<'_> {
+        Sold {
+            product: Product::Asset(self.row.id.clone()),
+            owner: &self.row.company_id,
+            status: &self.row.status,
+            is_suspended: self.row.is_suspended,
+            priced: &self.priced,
+            allow_ai_training: self.row.written.allow_ai_training,
+            timeout: self.timeout,
+            seller_api: matches!(self.action, Action::Call(_)),
+        }
     }
 
     pub(super) fn new(

@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use souk_domain::pages::Page;
+use souk_domain::products::Product;
 use souk_domain::sql::{self, Dialect, Order, RowSource, Window};
 use souk_sandbox::{ColumnKind, json};
 use souk_store::endpoints;
@@ -14,6 +15,7 @@ use souk_store::endpoints;
 use super::{Priced, TIMEOUT_MS_MAX, push_member, read, unreadable};
 use crate::definition::{self, Field, Sorting};
 use crate::failure::Refusal;
+use crate::run::Sold;
 
 /// Texts of one endpoint's page query, one for each set of filters and length of a first page that
 /// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
@@ -67,8 +69,17 @@ pub struct EndpointSnapshot {
 }
 
 impl EndpointSnapshot {
-    pub fn is_published(&self) -> bool {
-        self.row.status == "published"
+    pub fn sold(&self) -> Sold<'_> {
+        Sold {
+            product: Product::Endpoint(self.row.id.clone()),
+            owner: &self.row.company_id,
+            status: &self.row.status,
+            is_suspended: self.row.is_suspended,
+            priced: &self.priced,
+            allow_ai_training: self.row.written.allow_ai_training,
+            timeout: self.timeout,
+            seller_api: false,
+        }
     }
 
     pub(super) fn new(

@@ -1,0 +1,215 @@
+//! One run of a product, whatever it is, in five steps.
+//!
+//! (1) `api` has checked the caller; (2) [`Run::begin`]: the product and its price come from one snapshot, and the credits are held; (3) the
+//! sandbox asks the source on a warm session, and no transaction is open; (4) what may leave is decided ([`crate::execute`] and
+//! [`crate::fetch`] know how for their kind); (5) [`Run::finish`]: the charge is posted durably, and the answer is complete; or
+//! [`Run::fail`]: the failure is recorded, and the hold let go of.
+//!
+//! The owner's call touches no store at all.
+
+use std::time::{Duration, Instant};
+
+use souk_domain::ids::{CompanyId, ExecutionId, KeyId, RequestId};
+use souk_domain::products::Product;
+use souk_domain::time::Timestamp;
+use souk_store::executions::{Billing, Outcome, Run as Record};
+use souk_store::idempotency::Ticket;
+
+use crate::App;
+use crate::failure::{Failure, Refusal};
+use crate::products::Priced;
+use crate::settle::{self, Charge, Settled};
+
+/// Why a product is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For its result; whoever does not own it pays.
+    Result,
+    /// By its owner, to see whether it works: also before it is published, and always free.
+    Test,
+}
+
+/// Who calls. The key's company pays.
+#[derive(Clone, Debug)]
+pub struct Payer<'a> {
+    pub company: &'a CompanyId,
+    pub key: &'a KeyId,
+    pub request: &'a RequestId,
+    pub now: Timestamp,
+    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
+    pub ticket: Option<&'a Ticket>,
+}
+
+/// What a product's kind does not matter for.
+pub struct Sold<'a> {
+    pub product: Product,
+    pub owner: &'a CompanyId,
+    pub status: &'a str,
+    /// The owner's company is suspended.
+    pub is_suspended: bool,
+    pub priced: &'a Priced,
+    pub allow_ai_training: bool,
+    pub timeout: Duration,
+    /// Its source is a seller's API and not a database.
+    pub seller_api: bool,
+}
+
+impl Sold<'_> {
+    pub fn is_owner(&self, company: &CompanyId) -> bool {
+        self.owner == company
+    }
+}
+
+/// Whether `company` may run this product now. An unpublished one stays with those who bought it.
+pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<(), Refusal> {
+    if sold.status == "archived" {
+        return Err(Refusal::NotFound);
+    }
+    if sold.is_owner(company) {
+        return Ok(());
+    }
+    let is_offered = sold.status == "published"
+        || (sold.status == "unpublished"
+            && settle::has_purchase(app, company, sold.product.id()).await?);
+    match is_offered {
+        true if sold.is_suspended => Err(Refusal::SellerSuspended),
+        true => Ok(()),
+        false => Err(Refusal::NotFound),
+    }
+}
+
+/// A run that has begun. Dropped before its end it costs nothing.
+pub(crate) struct Run<'a> {
+    pub app: &'a App,
+    pub sold: Sold<'a>,
+    pub payer: &'a Payer<'a>,
+    pub purpose: Purpose,
+    pub execution: ExecutionId,
+    pub started: Instant,
+    charge: Charge,
+}
+
+/// What an answer says about its making.
+pub(crate) struct About<'a> {
+    pub execution: &'a ExecutionId,
+    pub payer: &'a Payer<'a>,
+    pub purpose: Purpose,
+    pub elapsed_ms: u64,
+    pub settled: &'a Settled,
+}
+
+impl<'a> Run<'a> {
+    /// Step two: who pays how much, held if it is anything.
+    pub async fn begin(
+        app: &'a App,
+        sold: Sold<'a>,
+        payer: &'a Payer<'a>,
+        purpose: Purpose,
+    ) -> Result<Run<'a>, Failure> {
+        let execution = ExecutionId::generate_at(payer.now);
+        let started = Instant::now();
+        let charge = match purpose {
+            Purpose::Test => Ok(Charge::free(Billing::Test)),
+            Purpose::Result => settle::hold(app, payer, &sold, &execution).await,
+        };
+        match charge {
+            Ok(charge) => Ok(Run {
+                app,
+                sold,
+                payer,
+                purpose,
+                execution,
+                started,
+                charge,
+            }),
+            Err(refusal) => Err(Failure::before(sold.is_owner(payer.company), refusal)),
+        }
+    }
+
+    pub fn deadline(&self) -> Instant {
+        self.started + self.sold.timeout
+    }
+
+    /// A page beyond the last row costs nothing: a hold is let go of.
+    pub fn found_nothing(mut self) -> Run<'a> {
+        self.charge = self.charge.for_empty_page();
+        self
+    }
+
+    /// Step five after a failure, which is recorded.
+    pub fn fail(&self, refusal: Refusal) -> Failure {
+        let (code, blame) = refusal.recorded();
+        let outcome = Outcome::Failed {
+            code: code.into(),
+            blame: blame.into(),
+        };
+        let record = self.record(Billing::Failed, outcome, self.started.elapsed());
+        self.app.teller.record(record);
+        failure(&self.sold, self.payer, &self.execution, refusal)
+    }
+
+    /// Step five after a success: what `render` makes of how it was billed, once its charge is durable. `elapsed`: until the result was there;
+    /// `rows` and `bytes` of it.
+    pub async fn finish(
+        self,
+        elapsed: Duration,
+        rows: usize,
+        bytes: usize,
+        render: impl FnOnce(&About<'_>) -> Vec<u8>,
+    ) -> Result<Vec<u8>, Failure> {
+        let (sold, payer) = (&self.sold, self.payer);
+        let failed = |refusal| failure(sold, payer, &self.execution, refusal);
+        let purchase = settle::purchase(self.app, &self.charge, payer, sold)
+            .await
+            .map_err(failed)?;
+        let settled = self.charge.settled(purchase);
+        let body = render(&About {
+            execution: &self.execution,
+            payer,
+            purpose: self.purpose,
+            elapsed_ms: elapsed.as_millis() as u64,
+            settled: &settled,
+        });
+        let mut record = self.record(self.charge.billing(), Outcome::Succeeded, elapsed);
+        record.purchase = settled.purchase;
+        (record.rows, record.bytes) = (rows as i64, bytes as i64);
+        settle::book(self.app, self.charge, payer, record, &body)
+            .await
+            .map_err(|refusal| failure(&self.sold, payer, &self.execution, refusal))?;
+        Ok(body)
+    }
+
+    fn record(&self, billing: Billing, outcome: Outcome, elapsed: Duration) -> Record {
+        Record {
+            id: self.execution.clone(),
+            company: self.payer.company.clone(),
+            seller: self.sold.owner.clone(),
+            product: self.sold.product.clone(),
+            purchase: None,
+            price: self.charge.price().cloned(),
+            key: self.payer.key.clone(),
+            request: self.payer.request.clone(),
+            outcome,
+            billing,
+            rows: 0,
+            bytes: 0,
+            started_at: self.payer.now,
+            duration_us: i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// What is said of a run that had begun.
+pub(crate) fn failure(
+    sold: &Sold<'_>,
+    payer: &Payer<'_>,
+    execution: &ExecutionId,
+    refusal: Refusal,
+) -> Failure {
+    Failure {
+        execution: Some(execution.clone()),
+        owner: sold.is_owner(payer.company),
+        seller_api: sold.seller_api,
+        refusal,
+    }
+}
