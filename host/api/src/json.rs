@@ -25,9 +25,13 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
+/// A megabyte of numbers would hold its worker for tens of milliseconds, what that many values take is one or two.
+const VALUES_MAX: usize = 20_000;
+
 /// Parses a JSON object, naming the field that does not fit.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     check_text(bytes)?;
+    check_values(bytes)?;
     if bytes
         .iter()
         .find(|byte| !byte.is_ascii_whitespace())
@@ -51,6 +55,31 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
     Ok(value)
+}
+
+/// Refuses what has too many values, at the cost of one look at each byte.
+fn check_values(bytes: &[u8]) -> Result<(), Problem> {
+    // Each takes two bytes at least.
+    if bytes.len() <= 2 * VALUES_MAX {
+        return Ok(());
+    }
+    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    match values <= VALUES_MAX {
+        true => Ok(()),
+        false => Err(Problem::of(
+            refusals::INVALID_REQUEST,
+            format!("the body has more than {VALUES_MAX} values: send fewer at a time"),
+        )),
+    }
 }
 
 /// The parser does not look into members that nobody asks for, but what is no text is no JSON either: a body that one reader refuses
@@ -190,6 +219,19 @@ mod tests {
             assert!(parse::<Example>(&with(sound.as_bytes())).is_ok(), "{sound}");
         }
         assert!(parse::<Example>(br#"{"name":"x\"#).is_err());
+    }
+
+    /// A body may be large, but not of many values: also in members that nobody reads, and texts do not count.
+    #[test]
+    fn values_are_bounded() {
+        let with = |ignored: String| format!(r#"{{"name":"x","more":[{ignored}]}}"#);
+        let many = with(vec!["0"; VALUES_MAX].join(","));
+        let problem = parse::<Example>(many.as_bytes()).unwrap_err();
+        assert_eq!(problem.code(), "INVALID_REQUEST");
+        let fewer = with(vec!["0"; VALUES_MAX - 3].join(","));
+        assert!(parse::<Example>(fewer.as_bytes()).is_ok());
+        let text = with(format!("\"{}\\\"\"", "[,{".repeat(VALUES_MAX)));
+        assert!(parse::<Example>(text.as_bytes()).is_ok());
     }
 
     /// Unknown members pass; an absent field differs from null.
