@@ -1,7 +1,7 @@
 //! Ending the host under charged load, by force and by request: the ledger holds every answered charge exactly once, and nothing
 //! else but what was in flight.
 //!
-//! `SOUK_CRASH_ROUNDS` sets how often the host is killed (20 unless told). Start reading at [`rounds`].
+//! `SOUK_CRASH_ROUNDS` sets how often the host is killed (6 unless told; a release deserves 50). Start reading at [`rounds`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use souk_tests::host::Builder;
 use souk_tests::{Answer, Client, Company, PgCluster, TestHost};
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 6;
 const STOPS: usize = 3;
 const CLIENTS: usize = 16;
 const PRICE: i64 = 2;
@@ -427,7 +427,7 @@ async fn postgres() -> Builder {
     TestHost::builder().arg("--database-url", cluster.url(&store))
 }
 
-/// Twenty rounds of SIGKILL on the embedded store.
+/// Rounds of SIGKILL on the embedded store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sigkill_under_charged_load_on_sqlite() {
     rounds(TestHost::builder().start().await).await;
