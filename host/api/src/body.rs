@@ -3,7 +3,7 @@
 use crate::ApiState;
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
-use crate::json::{parse, require_json};
+use crate::json::{parse, parse_members, require_json};
 use crate::openapi::schema;
 use crate::operation::BODY_BYTES_MAX;
 use crate::problem::Problem;
@@ -78,7 +78,7 @@ impl<T: ToSchema> Argument for Changes<T> {
     async fn take(incoming: &mut Incoming) -> Result<Changes<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        let members = parse(&bytes)?;
+        let members = parse_members(&bytes)?;
         let shape = PhantomData;
         Ok(Changes { members, shape })
     }
@@ -135,7 +135,7 @@ impl<T: Raw, const REQUIRED: bool> Argument for RawBody<T, REQUIRED> {
     }
 }
 
-impl<T: DeserializeOwned + Default, const REQUIRED: bool> RawBody<T, REQUIRED> {
+impl<T: DeserializeOwned + Default + ToSchema, const REQUIRED: bool> RawBody<T, REQUIRED> {
     /// The body as [`OptionalBody`] would read it.
     pub fn json(&self) -> Result<T, Problem> {
         self.json_as()
@@ -144,12 +144,12 @@ impl<T: DeserializeOwned + Default, const REQUIRED: bool> RawBody<T, REQUIRED> {
 
 impl<T, const REQUIRED: bool> RawBody<T, REQUIRED> {
     /// Some members of it.
-    pub fn json_as<U: DeserializeOwned + Default>(&self) -> Result<U, Problem> {
+    pub fn json_as<U: DeserializeOwned + Default + ToSchema>(&self) -> Result<U, Problem> {
         or_default(&self.parts.headers, &self.bytes)
     }
 }
 
-fn or_default<T: DeserializeOwned + Default>(
+fn or_default<T: DeserializeOwned + Default + ToSchema>(
     headers: &HeaderMap,
     bytes: &[u8],
 ) -> Result<T, Problem> {

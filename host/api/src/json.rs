@@ -3,8 +3,21 @@
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use http::{HeaderMap, header};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
+use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
+use souk_domain::fields::FieldErrors;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+
+type ReadError = serde_path_to_error::Error<serde_json::Error>;
+
+/// A larger body with a wrong field is told of that one only: reading it again and again would hold a worker.
+const REREAD_BYTES_MAX: usize = 16 << 10;
+/// As many wrong fields are named at once, beside those that are missing.
+const REREAD_MAX: usize = 20;
 
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers
@@ -28,30 +41,16 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 /// A megabyte of numbers would hold its worker for tens of milliseconds, what that many values take is one or two.
 const VALUES_MAX: usize = 20_000;
 
-/// Parses a JSON object, naming the field that does not fit.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    check_text(bytes)?;
-    check_values(bytes)?;
-    if bytes
-        .iter()
-        .find(|byte| !byte.is_ascii_whitespace())
-        .is_some_and(|byte| *byte != b'{')
-    {
-        return match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-            Ok(_) => Err(
-                Problem::of(refusals::VALIDATION_ERROR, "the body must be a JSON object")
-                    .detail("errors", serde_json::json!([])),
-            ),
-            Err(error) => Err(not_json(&error)),
-        };
-    }
+/// Parses a JSON object, naming every field that does not fit.
+pub fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {
+    check_object(bytes)?;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        match error.inner().classify() {
-            Category::Data => wrong_field(&path, error.inner()),
-            _ => not_json(error.inner()),
-        }
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| match error
+        .inner()
+        .classify()
+    {
+        Category::Data => wrong_fields::<T>(bytes, &error),
+        _ => not_json(error.inner()),
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
     Ok(value)
@@ -79,6 +78,28 @@ fn check_values(bytes: &[u8]) -> Result<(), Problem> {
             refusals::INVALID_REQUEST,
             format!("the body has more than {VALUES_MAX} values: send fewer at a time"),
         )),
+    }
+}
+
+/// Parses a JSON object, whatever its members are.
+pub fn parse_members(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    check_object(bytes)?;
+    serde_json::from_slice(bytes).map_err(|error| not_json(&error))
+}
+
+fn check_object(bytes: &[u8]) -> Result<(), Problem> {
+    check_text(bytes)?;
+    check_values(bytes)?;
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_none_or(|byte| *byte == b'{') {
+        return Ok(());
+    }
+    match serde_json::from_slice::<IgnoredAny>(bytes) {
+        Ok(_) => Err(
+            Problem::of(refusals::VALIDATION_ERROR, "the body must be a JSON object")
+                .detail("errors", serde_json::json!([])),
+        ),
+        Err(error) => Err(not_json(&error)),
     }
 }
 
@@ -120,28 +141,68 @@ fn not_json(error: &serde_json::Error) -> Problem {
     )
 }
 
-/// Serde reports one error at a time, with its position appended, and a missing field at its parent.
-fn wrong_field(path: &str, error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text);
-    let parent = if path == "." { "" } else { path };
-    let (field, code, message) = match message
-        .strip_prefix("missing field `")
-        .and_then(|rest| rest.strip_suffix('`'))
-    {
-        Some(name) if parent.is_empty() => (name.to_owned(), "required", "is required".to_owned()),
-        Some(name) => (
-            format!("{parent}.{name}"),
-            "required",
-            "is required".to_owned(),
-        ),
-        None if parent.is_empty() => ("body".to_owned(), "invalid", message.to_owned()),
-        None => (parent.to_owned(), "invalid", message.to_owned()),
+/// Serde reports one error at a time: what it has named is taken out, and the rest read again. What is missing is found by the schema.
+fn wrong_fields<T: DeserializeOwned + ToSchema>(bytes: &[u8], first: &ReadError) -> Problem {
+    let mut errors = FieldErrors::default();
+    errors.push(wrong_field(first));
+    let mut named = vec![member(first)];
+    let body: Option<Value> = match bytes.len() <= REREAD_BYTES_MAX {
+        true => serde_json::from_slice(bytes).ok(),
+        false => None,
     };
-    Problem::fields(
-        refusals::VALIDATION_ERROR,
-        vec![FieldError::new(field, code, message)],
-    )
+    if let Some(mut body) = body {
+        while let Some(members) = body.as_object_mut()
+            && named.len() < REREAD_MAX
+            && named
+                .last()
+                .is_some_and(|name| members.remove(name).is_some())
+        {
+            match serde_path_to_error::deserialize::<_, T>(&body) {
+                Err(error) if !named.contains(&member(&error)) => {
+                    named.push(member(&error));
+                    errors.push(wrong_field(&error));
+                }
+                _ => break,
+            }
+        }
+        for name in required::<T>() {
+            if body.get(&name).is_none() && !named.contains(&name) {
+                errors.add(name, "required", "is required");
+            }
+        }
+    }
+    Problem::fields(refusals::VALIDATION_ERROR, errors.into_vec())
+}
+
+/// The member of the body that is wrong, or that is missing from it.
+fn member(error: &ReadError) -> String {
+    match error.path().iter().next() {
+        Some(Segment::Map { key }) => key.clone(),
+        _ => wrong_field(error).field,
+    }
+}
+
+/// What every `T` has.
+fn required<T: ToSchema>() -> Vec<String> {
+    match T::schema() {
+        RefOr::T(Schema::Object(object)) => object.required,
+        _ => Vec::new(),
+    }
+}
+
+/// Serde appends the position, and reports a missing field at its parent.
+fn wrong_field(error: &ReadError) -> FieldError {
+    let path = error.path().to_string();
+    let text = error.inner().to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    let parent = if path == "." { "" } else { &path };
+    let missing = message.strip_prefix("missing field `");
+    match missing.and_then(|rest| rest.strip_suffix('`')) {
+        Some(name) if parent.is_empty() => FieldError::new(name, "required", "is required"),
+        Some(name) => FieldError::new(format!("{parent}.{name}"), "required", "is required"),
+        None if parent.is_empty() => FieldError::new("body", "invalid", message),
+        None => FieldError::new(parent, "invalid", message),
+    }
 }
 
 #[cfg(test)]
@@ -150,13 +211,66 @@ mod tests {
     use crate::{Patch, Text};
     use serde::Deserialize;
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Deserialize, ToSchema)]
     #[allow(dead_code)]
     struct Example {
+        #[schema(value_type = String)]
         name: Text<1, 5>,
         count: Option<i64>,
         #[serde(default)]
+        #[schema(value_type = Option<String>)]
         note: Patch<String>,
+    }
+
+    #[derive(Debug, Deserialize, ToSchema)]
+    #[allow(dead_code)]
+    struct Order {
+        name: String,
+        count: i64,
+        flag: bool,
+        #[schema(value_type = Vec<Object>)]
+        lines: Vec<Example>,
+        note: Option<String>,
+    }
+
+    /// Wrong ones in their order, then missing ones; each of them once.
+    #[test]
+    fn all_that_is_wrong_is_named_at_once() {
+        let wrong = |body: &str| {
+            let (_, _, bytes) = parse::<Order>(body.as_bytes())
+                .unwrap_err()
+                .into_parts("req_1");
+            let body: Value = serde_json::from_slice(&bytes).unwrap();
+            let errors = body["error"]["details"]["errors"].as_array().unwrap();
+            let named = errors.iter().map(|error| {
+                let text = |member: &str| error[member].as_str().unwrap_or_default();
+                format!("{} {}", text("field"), text("code"))
+            });
+            named.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            wrong("{}"),
+            [
+                "name required",
+                "count required",
+                "flag required",
+                "lines required"
+            ]
+        );
+        assert_eq!(
+            wrong(r#"{"note":1,"count":"1","lines":[{"name":"x"},{"name":""}]}"#),
+            [
+                "note invalid",
+                "count invalid",
+                "lines[1].name invalid",
+                "name required",
+                "flag required"
+            ]
+        );
+        assert_eq!(
+            wrong(r#"{"name":"x","count":1,"flag":true,"lines":[{}]}"#),
+            ["lines[0].name required"]
+        );
     }
 
     fn refusal(body: &str) -> (String, String) {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HeaderName, HeaderValue};
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
+pub use souk_domain::fields::FieldError;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use std::borrow::Cow;
@@ -24,28 +25,6 @@ struct Inner {
     message: Cow<'static, str>,
     details: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
-}
-
-/// One wrong field of a request: an entry of `details.errors`.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct FieldError {
-    pub field: String,
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl FieldError {
-    pub fn new(
-        field: impl Into<String>,
-        code: &'static str,
-        message: impl Into<String>,
-    ) -> FieldError {
-        FieldError {
-            field: field.into(),
-            code,
-            message: message.into(),
-        }
-    }
 }
 
 impl Problem {

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use souk_domain::parameters::{Definition, FieldError, PARAMETERS_MAX, Parameter, Raw};
+use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::parameters::{Definition, PARAMETERS_MAX, Parameter, Raw};
 use souk_domain::sql::Order;
 
 use crate::forecast::{Frequency, HORIZON_MAX};
@@ -46,7 +47,7 @@ pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
         let message = format!("has more than {PARAMETERS_MAX} parameters");
         return Err(vec![FieldError::new("parameters", "too_many", message)]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut parameters: Vec<Parameter> = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let field = format!("parameters[{index}]");
@@ -56,21 +57,13 @@ pub fn parameters(json: &Json) -> Result<Vec<Parameter>, Vec<FieldError>> {
                     .iter()
                     .any(|known| known.name() == parameter.name()) =>
             {
-                errors.push(FieldError::new(
-                    format!("{field}.name"),
-                    "duplicate",
-                    "is used twice",
-                ));
+                errors.add(format!("{field}.name"), "duplicate", "is used twice");
             }
             Ok(parameter) => parameters.push(parameter),
             Err(more) => errors.extend(more),
         }
     }
-    if errors.is_empty() {
-        Ok(parameters)
-    } else {
-        Err(errors)
-    }
+    errors.or(parameters)
 }
 
 fn parameter(field: &str, json: &Json) -> Result<Parameter, Vec<FieldError>> {
@@ -135,14 +128,14 @@ pub const MARKS: [&str; 9] = [
 
 pub fn visualization(json: &Json) -> Result<Visualization, Vec<FieldError>> {
     let read: Visualization = member("visualization", json)?;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if read
         .mark
         .as_deref()
         .is_some_and(|mark| !MARKS.contains(&mark))
     {
         let message = format!("must be one of {}", MARKS.join(", "));
-        errors.push(FieldError::new("visualization.mark", "invalid", message));
+        errors.add("visualization.mark", "invalid", message);
     }
     for (name, column) in [("x", &read.x), ("y", &read.y), ("series", &read.series)] {
         check_column(
@@ -157,13 +150,9 @@ pub fn visualization(json: &Json) -> Result<Visualization, Vec<FieldError>> {
         .is_some_and(|title| title.chars().count() > TITLE_CHARS_MAX)
     {
         let message = format!("must have at most {TITLE_CHARS_MAX} characters");
-        errors.push(FieldError::new("visualization.title", "too_long", message));
+        errors.add("visualization.title", "too_long", message);
     }
-    if errors.is_empty() {
-        Ok(read)
-    } else {
-        Err(errors)
-    }
+    errors.or(read)
 }
 
 /// What is forecast from which columns. What is absent is chosen from the columns.
@@ -181,7 +170,7 @@ pub const DEFAULT_LEVEL: f64 = 0.95;
 
 pub fn prediction(json: &Json) -> Result<Prediction, Vec<FieldError>> {
     let read: Prediction = member("prediction", json)?;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     check_column(
         "prediction.time_column",
         read.time_column.as_deref(),
@@ -198,34 +187,26 @@ pub fn prediction(json: &Json) -> Result<Prediction, Vec<FieldError>> {
         .is_some_and(|word| Frequency::of(word).is_none())
     {
         let message = "must be one of minute, hour, day, week, month, quarter, year";
-        errors.push(FieldError::new("prediction.frequency", "invalid", message));
+        errors.add("prediction.frequency", "invalid", message);
     }
     if read
         .horizon
         .is_some_and(|horizon| !(1..=HORIZON_MAX).contains(&horizon))
     {
         let message = format!("must be between 1 and {HORIZON_MAX}");
-        errors.push(FieldError::new(
-            "prediction.horizon",
-            "out_of_range",
-            message,
-        ));
+        errors.add("prediction.horizon", "out_of_range", message);
     }
     if read
         .level
         .is_some_and(|level| !(0.5..=0.999).contains(&level))
     {
-        errors.push(FieldError::new(
+        errors.add(
             "prediction.level",
             "out_of_range",
             "must be between 0.5 and 0.999",
-        ));
+        );
     }
-    if errors.is_empty() {
-        Ok(read)
-    } else {
-        Err(errors)
-    }
+    errors.or(read)
 }
 
 /// A row is released only when it stands for at least `min_group_size` of the people or things
@@ -238,24 +219,20 @@ pub struct Privacy {
 
 pub fn privacy(json: &Json) -> Result<Privacy, Vec<FieldError>> {
     let read: Privacy = member("privacy", json)?;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     check_column(
         "privacy.privacy_unit_column",
         Some(&read.privacy_unit_column),
         &mut errors,
     );
     if read.min_group_size == 0 {
-        errors.push(FieldError::new(
+        errors.add(
             "privacy.min_group_size",
             "out_of_range",
             "must be at least 1",
-        ));
+        );
     }
-    if errors.is_empty() {
-        Ok(read)
-    } else {
-        Err(errors)
-    }
+    errors.or(read)
 }
 
 /// One published column of an endpoint.
@@ -277,10 +254,10 @@ impl Field {
 
 pub fn fields(json: &Json) -> Result<Vec<Field>, Vec<FieldError>> {
     let fields: Vec<Field> = member("fields", json)?;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if fields.is_empty() || fields.len() > FIELDS_MAX {
         let message = format!("must name 1 to {FIELDS_MAX} columns");
-        errors.push(FieldError::new("fields", "out_of_range", message));
+        errors.add("fields", "out_of_range", message);
     }
     for (index, field) in fields.iter().enumerate() {
         check_column(
@@ -298,18 +275,10 @@ pub fn fields(json: &Json) -> Result<Vec<Field>, Vec<FieldError>> {
             .any(|known| known.published() == field.published())
         {
             let message = format!("\"{}\" is published twice", field.published());
-            errors.push(FieldError::new(
-                format!("fields[{index}]"),
-                "duplicate",
-                message,
-            ));
+            errors.add(format!("fields[{index}]"), "duplicate", message);
         }
     }
-    if errors.is_empty() {
-        Ok(fields)
-    } else {
-        Err(errors)
-    }
+    errors.or(fields)
 }
 
 /// One column that rows are sorted by.
@@ -338,7 +307,7 @@ pub fn order_by(json: &Json) -> Result<Vec<Sorting>, Vec<FieldError>> {
     if items.len() > ORDER_MAX {
         return Err(wrong("order_by".into(), "names more than 10 columns"));
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut sorting = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let at = format!("order_by[{index}]");
@@ -382,47 +351,39 @@ pub fn order_by(json: &Json) -> Result<Vec<Sorting>, Vec<FieldError>> {
         check_column(&at, Some(&read.field), &mut errors);
         sorting.push(read);
     }
-    if errors.is_empty() {
-        Ok(sorting)
-    } else {
-        Err(errors)
-    }
+    errors.or(sorting)
 }
 
 /// Columns that a caller may ask to equal a value.
 pub fn filters(json: &Json) -> Result<Vec<String>, Vec<FieldError>> {
     let filters: Vec<String> = member("filters", json)?;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if filters.len() > FILTERS_MAX {
         let message = format!("names more than {FILTERS_MAX} columns");
-        errors.push(FieldError::new("filters", "too_many", message));
+        errors.add("filters", "too_many", message);
     }
     for (index, filter) in filters.iter().enumerate() {
         let at = format!("filters[{index}]");
         check_column(&at, Some(filter), &mut errors);
         if RESERVED_FILTERS.contains(&filter.as_str()) {
             let message = format!("\"{filter}\" is a parameter of the data route itself");
-            errors.push(FieldError::new(&at, "reserved", message));
+            errors.add(&at, "reserved", message);
         }
         if filters[..index].contains(filter) {
-            errors.push(FieldError::new(at, "duplicate", "is named twice"));
+            errors.add(at, "duplicate", "is named twice");
         }
     }
-    if errors.is_empty() {
-        Ok(filters)
-    } else {
-        Err(errors)
-    }
+    errors.or(filters)
 }
 
 fn member<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Vec<FieldError>> {
     T::deserialize(json).map_err(|error| vec![FieldError::new(field, "invalid", error.to_string())])
 }
 
-fn check_column(field: &str, name: Option<&str>, errors: &mut Vec<FieldError>) {
+fn check_column(field: &str, name: Option<&str>, errors: &mut FieldErrors) {
     let Some(name) = name else { return };
     if name.is_empty() || name.chars().count() > COLUMN_CHARS_MAX || name.contains('\0') {
         let message = format!("must be a column's name of 1 to {COLUMN_CHARS_MAX} characters");
-        errors.push(FieldError::new(field, "invalid", message));
+        errors.add(field, "invalid", message);
     }
 }

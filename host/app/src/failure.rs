@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
 use souk_domain::pages::PageError;
-use souk_domain::parameters::FieldError;
 use souk_sandbox::{Blame, Fault, FaultKind};
 use souk_store::StoreError;
 use souk_store::purchases::PurchaseStatus;

@@ -8,8 +8,9 @@ mod learn;
 use std::sync::Arc;
 use std::time::Instant;
 
+use souk_domain::fields::FieldErrors;
 use souk_domain::pages::{Page, Paged};
-use souk_domain::parameters::{self, FieldError, Kind, Raw};
+use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::Window;
 use souk_domain::time::Timestamp;
 use souk_sandbox::{ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, Value, json};
@@ -101,7 +102,7 @@ fn filters_used<'a>(
     endpoint: &EndpointSnapshot,
     given: &'a [(String, String)],
 ) -> Result<Vec<Used<'a>>, Refusal> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut used = Vec::with_capacity(given.len());
     for pair in given {
         match endpoint.filters.iter().position(|filter| *filter == pair.0) {
@@ -114,16 +115,12 @@ fn filters_used<'a>(
                         endpoint.filters.join(", ")
                     ),
                 };
-                errors.push(FieldError::new(&pair.0, "unknown", message));
+                errors.add(&pair.0, "unknown", message);
             }
         }
     }
     used.sort_by_key(|(place, _)| *place);
-    if errors.is_empty() {
-        Ok(used)
-    } else {
-        Err(Refusal::Parameters(errors))
-    }
+    errors.or(used).map_err(Refusal::Parameters)
 }
 
 /// The filters' values, read by the types of their columns.
@@ -131,7 +128,7 @@ fn filter_values(
     learned: Option<&Learned>,
     used: &[(usize, &(String, String))],
 ) -> Result<Vec<Value>, Refusal> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut values = Vec::with_capacity(used.len() + 2);
     for (_, (name, text)) in used {
         let kind = learned
@@ -140,14 +137,10 @@ fn filter_values(
             .unwrap_or(ColumnKind::Text);
         match filter_value(kind, text) {
             Ok(value) => values.push(value),
-            Err(message) => errors.push(FieldError::new(name, "invalid_type", message)),
+            Err(message) => errors.add(name, "invalid_type", message),
         }
     }
-    if errors.is_empty() {
-        Ok(values)
-    } else {
-        Err(Refusal::Parameters(errors))
-    }
+    errors.or(values).map_err(Refusal::Parameters)
 }
 
 fn filter_value(kind: ColumnKind, text: &str) -> Result<Value, String> {

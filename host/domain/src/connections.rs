@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::fields::{FieldError, FieldErrors};
+
 /// Long enough for any label that people give a connection.
 pub const NAME_CHARS_MAX: usize = 255;
 /// The longest DNS name.
@@ -146,58 +148,68 @@ pub enum Target {
     },
 }
 
-/// One member that breaks a rule; the message says what to send instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
-    pub field: &'static str,
-    pub code: &'static str,
-    pub message: String,
-}
-
 /// Checks a draft against its engine's rules and reports every member that breaks one.
-pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<Invalid>> {
-    let mut faults = Faults::default();
-    let name = draft.name.trim();
-    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.contains('\0') {
-        faults.add(
-            "name",
-            "length",
-            format!("name must have 1 to {NAME_CHARS_MAX} characters, and no NUL"),
-        );
-    }
+pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>> {
+    let mut errors = FieldErrors::default();
+    let name = check_name(draft, &mut errors);
     if !engine.credential_types.contains(&draft.credential_type) {
         let known = engine.credential_types.join(", ");
         let message = format!(
             "credential_type \"{}\" does not fit {}: use {known}",
             draft.credential_type, engine.slug
         );
-        faults.add("credential_type", "unsupported", message);
+        errors.add("credential_type", "unsupported", message);
     } else if let Some(credentials) = &draft.credentials {
-        check_credentials(&draft.credential_type, credentials, &mut faults);
+        check_credentials(&draft.credential_type, credentials, &mut errors);
     }
-    let statement_timeout_ms = draft
-        .statement_timeout_ms
-        .unwrap_or(STATEMENT_TIMEOUT_MS_DEFAULT);
-    if !(STATEMENT_TIMEOUT_MS_MIN..=STATEMENT_TIMEOUT_MS_MAX).contains(&statement_timeout_ms) {
-        let message = format!(
-            "statement_timeout_ms must be {STATEMENT_TIMEOUT_MS_MIN} to {STATEMENT_TIMEOUT_MS_MAX}"
-        );
-        faults.add("statement_timeout_ms", "out_of_range", message);
-    }
+    let statement_timeout_ms = check_statement_timeout(draft, &mut errors);
     let target = match engine.need {
-        Need::Tcp => check_tcp(engine, draft, &mut faults),
-        Need::Http => check_http(draft, &mut faults),
-        Need::Directory => check_file(draft, &mut faults),
+        Need::Tcp => check_tcp(engine, draft, &mut errors),
+        Need::Http => check_http(draft, &mut errors),
+        Need::Directory => check_file(draft, &mut errors),
     };
     match target {
-        Some(target) if faults.0.is_empty() => Ok(Checked {
-            name: name.to_owned(),
+        Some(target) => errors.or(Checked {
+            name,
             credential_type: draft.credential_type.clone(),
             target,
             statement_timeout_ms,
         }),
-        _ => Err(faults.0),
+        None => Err(errors.into_vec()),
     }
+}
+
+/// The rules that hold whatever the engine is, for a draft that names none.
+pub fn check_without_engine(draft: &Draft) -> Vec<FieldError> {
+    let mut errors = FieldErrors::default();
+    check_name(draft, &mut errors);
+    check_statement_timeout(draft, &mut errors);
+    errors.into_vec()
+}
+
+fn check_name(draft: &Draft, errors: &mut FieldErrors) -> String {
+    let name = draft.name.trim();
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || name.contains('\0') {
+        errors.add(
+            "name",
+            "length",
+            format!("name must have 1 to {NAME_CHARS_MAX} characters, and no NUL"),
+        );
+    }
+    name.to_owned()
+}
+
+fn check_statement_timeout(draft: &Draft, errors: &mut FieldErrors) -> i64 {
+    let milliseconds = draft
+        .statement_timeout_ms
+        .unwrap_or(STATEMENT_TIMEOUT_MS_DEFAULT);
+    if !(STATEMENT_TIMEOUT_MS_MIN..=STATEMENT_TIMEOUT_MS_MAX).contains(&milliseconds) {
+        let message = format!(
+            "statement_timeout_ms must be {STATEMENT_TIMEOUT_MS_MIN} to {STATEMENT_TIMEOUT_MS_MAX}"
+        );
+        errors.add("statement_timeout_ms", "out_of_range", message);
+    }
+    milliseconds
 }
 
 /// A file's name is one path segment of letters, digits, `_`, `.` and `-` that begins with a letter,
@@ -225,23 +237,10 @@ pub fn default_port(slug: &str) -> Option<u16> {
     }
 }
 
-#[derive(Default)]
-struct Faults(Vec<Invalid>);
-
-impl Faults {
-    fn add(&mut self, field: &'static str, code: &'static str, message: impl Into<String>) {
-        self.0.push(Invalid {
-            field,
-            code,
-            message: message.into(),
-        });
-    }
-}
-
 fn check_credentials(
     credential_type: &str,
     credentials: &BTreeMap<String, String>,
-    faults: &mut Faults,
+    errors: &mut FieldErrors,
 ) {
     let required: &[&str] = match credential_type {
         "PASSWORD" => &["username", "password"],
@@ -254,7 +253,7 @@ fn check_credentials(
             let message = format!(
                 "credentials of type {credential_type} need a member \"{member}\" that is a non-empty string"
             );
-            faults.add("credentials", "missing_member", message);
+            errors.add("credentials", "missing_member", message);
         }
     }
     // An API key travels as a header: a line break in it would start another one.
@@ -263,7 +262,7 @@ fn check_credentials(
             .get("api_key")
             .is_some_and(|key| !key.bytes().all(|byte| (0x20..0x7f).contains(&byte)))
     {
-        faults.add(
+        errors.add(
             "credentials",
             "characters",
             "\"api_key\" must be visible ASCII",
@@ -271,20 +270,20 @@ fn check_credentials(
     }
 }
 
-fn check_tcp(engine: &Engine, draft: &Draft, faults: &mut Faults) -> Option<Target> {
+fn check_tcp(engine: &Engine, draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
     let host = draft.host.as_deref().map(str::trim).unwrap_or_default();
     let host = host
         .strip_prefix('[')
         .and_then(|inner| inner.strip_suffix(']'))
         .unwrap_or(host);
     if host.is_empty() {
-        faults.add(
+        errors.add(
             "host",
             "required",
             format!("host is required for {}: a name or an address", engine.slug),
         );
     } else if !is_host(host) {
-        faults.add(
+        errors.add(
             "host",
             "format",
             format!(
@@ -296,11 +295,11 @@ fn check_tcp(engine: &Engine, draft: &Draft, faults: &mut Faults) -> Option<Targ
     let port = match port.map(u16::try_from) {
         Some(Ok(port)) if port > 0 => Some(port),
         Some(_) => {
-            faults.add("port", "out_of_range", "port must be 1 to 65535");
+            errors.add("port", "out_of_range", "port must be 1 to 65535");
             None
         }
         None => {
-            faults.add(
+            errors.add(
                 "port",
                 "required",
                 format!("port is required for {}", engine.slug),
@@ -308,20 +307,20 @@ fn check_tcp(engine: &Engine, draft: &Draft, faults: &mut Faults) -> Option<Targ
             None
         }
     };
-    let database = check_database(draft, engine, faults);
+    let database = check_database(draft, engine, errors);
     let ssl_mode = match draft.ssl_mode.as_deref() {
         None => Some(SslMode::Require),
         Some(text) => SslMode::parse(text),
     };
     if ssl_mode.is_none() {
-        faults.add(
+        errors.add(
             "ssl_mode",
             "unsupported",
             "ssl_mode must be disable, require, verify-ca or verify-full",
         );
     }
-    let ca_pem = check_ca(draft, faults);
-    refuse(draft.base_url.is_some(), "base_url", engine, faults);
+    let ca_pem = check_ca(draft, errors);
+    refuse(draft.base_url.is_some(), "base_url", engine, errors);
     Some(Target::Tcp {
         host: host.to_owned(),
         port: port?,
@@ -331,15 +330,15 @@ fn check_tcp(engine: &Engine, draft: &Draft, faults: &mut Faults) -> Option<Targ
     })
 }
 
-fn check_http(draft: &Draft, faults: &mut Faults) -> Option<Target> {
-    let ca_pem = check_ca(draft, faults);
+fn check_http(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
+    let ca_pem = check_ca(draft, errors);
     let Some(text) = draft
         .base_url
         .as_deref()
         .map(str::trim)
         .filter(|text| !text.is_empty())
     else {
-        faults.add(
+        errors.add(
             "base_url",
             "required",
             "base_url is required: https://host[:port][/path]",
@@ -349,16 +348,16 @@ fn check_http(draft: &Draft, faults: &mut Faults) -> Option<Target> {
     match check_base_url(text) {
         Ok(base_url) => Some(Target::Http { base_url, ca_pem }),
         Err(message) => {
-            faults.add("base_url", "format", message);
+            errors.add("base_url", "format", message);
             None
         }
     }
 }
 
-fn check_file(draft: &Draft, faults: &mut Faults) -> Option<Target> {
+fn check_file(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
     match draft.database.as_deref().unwrap_or_default() {
         "" => {
-            faults.add(
+            errors.add(
                 "database",
                 "required",
                 "database is required: the name of one of the company's files",
@@ -366,7 +365,7 @@ fn check_file(draft: &Draft, faults: &mut Faults) -> Option<Target> {
             None
         }
         name if !is_file_name(name) => {
-            faults.add(
+            errors.add(
                 "database",
                 "format",
                 format!("\"{name}\" is not a file's name"),
@@ -379,10 +378,10 @@ fn check_file(draft: &Draft, faults: &mut Faults) -> Option<Target> {
     }
 }
 
-fn check_database(draft: &Draft, engine: &Engine, faults: &mut Faults) -> Option<String> {
+fn check_database(draft: &Draft, engine: &Engine, errors: &mut FieldErrors) -> Option<String> {
     let database = draft.database.as_deref().unwrap_or_default();
     if database.is_empty() {
-        faults.add(
+        errors.add(
             "database",
             "required",
             format!("database is required for {}", engine.slug),
@@ -390,7 +389,7 @@ fn check_database(draft: &Draft, engine: &Engine, faults: &mut Faults) -> Option
         return None;
     }
     if database.chars().count() > DATABASE_CHARS_MAX || database.chars().any(char::is_control) {
-        faults.add(
+        errors.add(
             "database",
             "format",
             format!("database must have at most {DATABASE_CHARS_MAX} printable characters"),
@@ -401,21 +400,21 @@ fn check_database(draft: &Draft, engine: &Engine, faults: &mut Faults) -> Option
 }
 
 /// Only the frame is checked here; whether the certificate is any good shows when it is used.
-fn check_ca(draft: &Draft, faults: &mut Faults) -> Option<String> {
+fn check_ca(draft: &Draft, errors: &mut FieldErrors) -> Option<String> {
     let pem = draft
         .ca_pem
         .as_deref()
         .filter(|pem| !pem.trim().is_empty())?;
     if pem.len() > CA_PEM_BYTES_MAX {
-        faults.add(
+        errors.add(
             "ca_pem",
             "length",
             format!("ca_pem must have at most {CA_PEM_BYTES_MAX} bytes"),
         );
     } else if pem.contains('\0') {
-        faults.add("ca_pem", "format", "ca_pem must be text");
+        errors.add("ca_pem", "format", "ca_pem must be text");
     } else if pem.contains("PRIVATE KEY") {
-        faults.add(
+        errors.add(
             "ca_pem",
             "format",
             "ca_pem holds a private key: send the CA's certificate only",
@@ -423,7 +422,7 @@ fn check_ca(draft: &Draft, faults: &mut Faults) -> Option<String> {
     } else if !(pem.contains("-----BEGIN CERTIFICATE-----")
         && pem.contains("-----END CERTIFICATE-----"))
     {
-        faults.add(
+        errors.add(
             "ca_pem",
             "format",
             "ca_pem must hold at least one PEM block \"CERTIFICATE\"",
@@ -472,9 +471,9 @@ fn is_host(host: &str) -> bool {
     host.len() <= HOST_CHARS_MAX && host.strip_suffix('.').unwrap_or(host).split('.').all(label)
 }
 
-fn refuse(present: bool, field: &'static str, engine: &Engine, faults: &mut Faults) {
+fn refuse(present: bool, field: &'static str, engine: &Engine, errors: &mut FieldErrors) {
     if present {
-        faults.add(
+        errors.add(
             field,
             "unsupported",
             format!("{field} has no meaning for {}", engine.slug),

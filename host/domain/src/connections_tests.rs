@@ -33,8 +33,8 @@ fn draft() -> Draft {
     }
 }
 
-fn fields(faults: Vec<Invalid>) -> Vec<&'static str> {
-    faults.into_iter().map(|fault| fault.field).collect()
+fn fields(errors: Vec<FieldError>) -> Vec<String> {
+    errors.into_iter().map(|error| error.field).collect()
 }
 
 /// The engine's own port and TLS are what a client gets who says nothing.

@@ -3,6 +3,7 @@
 //! Refuses to know a clock (callers pass `now`), a database, a wire, JSON or an async runtime. Start reading at [`money`] and [`roles`].
 
 pub mod connections;
+pub mod fields;
 pub mod ids;
 pub mod keys;
 pub mod limits;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::fields::{FieldError, FieldErrors};
 use crate::sql::is_name;
 
 /// More would not fit in a form that anybody fills in.
@@ -151,57 +152,31 @@ pub struct Definition<'a> {
     pub maximum: Option<Raw<'a>>,
 }
 
-/// What is wrong with one field. `code` is lower_snake and stable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    pub field: String,
-    pub code: &'static str,
-    pub message: String,
-}
-
-impl FieldError {
-    pub fn new(
-        field: impl Into<String>,
-        code: &'static str,
-        message: impl Into<String>,
-    ) -> FieldError {
-        FieldError {
-            field: field.into(),
-            code,
-            message: message.into(),
-        }
-    }
-}
-
 impl Parameter {
     /// `field` is where the definition stands, for the errors: `parameters[0]`.
     pub fn new(field: &str, definition: &Definition<'_>) -> Result<Parameter, Vec<FieldError>> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         if !is_name(definition.name) {
             let message =
                 "must consist of letters, digits and _, at most 63, and begin with a letter or _";
-            errors.push(FieldError::new(format!("{field}.name"), "invalid", message));
+            errors.add(format!("{field}.name"), "invalid", message);
         }
         let Some(kind) = Kind::of(definition.kind) else {
             let message = "must be one of integer, number, string, boolean, date, timestamp";
-            errors.push(FieldError::new(format!("{field}.type"), "invalid", message));
-            return Err(errors);
+            errors.add(format!("{field}.type"), "invalid", message);
+            return Err(errors.into_vec());
         };
         if definition.allowed.len() > ENUM_VALUES_MAX {
-            errors.push(FieldError::new(
+            errors.add(
                 format!("{field}.enum"),
                 "too_many",
                 format!("has more than {ENUM_VALUES_MAX} values"),
-            ));
+            );
         }
         let mut typed = |part: &str, raw: &Raw<'_>| match read(kind, raw) {
             Ok(value) => Some(value),
             Err(message) => {
-                errors.push(FieldError::new(
-                    format!("{field}.{part}"),
-                    "invalid_type",
-                    message,
-                ));
+                errors.add(format!("{field}.{part}"), "invalid_type", message);
                 None
             }
         };
@@ -223,20 +198,16 @@ impl Parameter {
             Some(raw) => typed("default", raw),
         };
         if kind == Kind::Boolean && (minimum.is_some() || maximum.is_some()) {
-            errors.push(FieldError::new(
-                field,
-                "invalid",
-                "a boolean has no minimum or maximum",
-            ));
+            errors.add(field, "invalid", "a boolean has no minimum or maximum");
         }
         if let (Some(minimum), Some(maximum)) = (&minimum, &maximum)
             && maximum.precedes(minimum)
         {
-            errors.push(FieldError::new(
+            errors.add(
                 format!("{field}.maximum"),
                 "out_of_range",
                 "must not be less than the minimum",
-            ));
+            );
         }
         let parameter = Parameter {
             name: definition.name.to_owned(),
@@ -255,11 +226,7 @@ impl Parameter {
             error.field = format!("{field}.default");
             errors.push(error);
         }
-        if errors.is_empty() {
-            Ok(parameter)
-        } else {
-            Err(errors)
-        }
+        errors.or(parameter)
     }
 
     pub fn name(&self) -> &str {
@@ -352,7 +319,7 @@ pub fn bind(
     parameters: &[Parameter],
     given: &[(&str, Raw<'_>)],
 ) -> Result<Vec<Value>, Vec<FieldError>> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut values = Vec::with_capacity(parameters.len());
     for parameter in parameters {
         let mut matching = given.iter().filter(|(name, _)| *name == parameter.name);
@@ -370,17 +337,13 @@ pub fn bind(
         .filter(|(name, _)| !parameters.iter().any(|parameter| parameter.name == *name))
     {
         let shown: String = name.chars().take(63).collect();
-        errors.push(FieldError::new(
+        errors.add(
             format!("params.{shown}"),
             "unknown",
             "is not a parameter of this product",
-        ));
+        );
     }
-    if errors.is_empty() {
-        Ok(values)
-    } else {
-        Err(errors)
-    }
+    errors.or(values)
 }
 
 /// Reads one value as `kind`.

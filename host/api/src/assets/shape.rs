@@ -1,7 +1,6 @@
 //! An asset as clients write and read it.
 
 use crate::refusals::{SQL_NOT_READ_ONLY, VALIDATION_ERROR};
-use crate::runs::fields;
 use crate::{ApiState, Caller, FieldError, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -249,12 +248,9 @@ impl Errors {
         self.0.push(FieldError::new(field, code, message));
     }
 
-    pub fn take<T: Default>(
-        &mut self,
-        result: Result<T, Vec<souk_domain::parameters::FieldError>>,
-    ) -> T {
+    pub fn take<T: Default>(&mut self, result: Result<T, Vec<FieldError>>) -> T {
         result.unwrap_or_else(|errors| {
-            self.0.extend(fields(errors));
+            self.0.extend(errors);
             T::default()
         })
     }

@@ -24,10 +24,8 @@ pub async fn create_connection(
     Body(body): Body<ConnectionIn>,
 ) -> Result<Created<ConnectionOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
-    let user = body.user(caller.user())?;
-    let is_own = caller.user() == Some(&user);
-    let input = body.into_input();
-    let connection = connections::create(api.app(), caller.company(), &user, is_own, &input)
+    let (app, company) = (api.app(), caller.company());
+    let connection = connections::create(app, company, caller.user(), &body.into_input())
         .await
         .map_err(refusal(""))?;
     Ok(Created {

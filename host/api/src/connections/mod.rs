@@ -38,12 +38,7 @@ pub fn routes() -> Routes {
 fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
     move |error| match error {
         ConnectionError::NotFound => Problem::not_found("connection", id),
-        ConnectionError::Invalid(faults) => {
-            let field = |fault: souk_domain::connections::Invalid| {
-                FieldError::new(fault.field, fault.code, fault.message)
-            };
-            Problem::fields(VALIDATION_ERROR, faults.into_iter().map(field).collect())
-        }
+        ConnectionError::Invalid(errors) => Problem::fields(VALIDATION_ERROR, errors),
         ConnectionError::UnsafeAddress { field, message } => {
             Problem::fields(UNSAFE_URL, vec![FieldError::new(field, "unsafe", message)])
         }

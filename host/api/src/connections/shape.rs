@@ -1,12 +1,11 @@
 //! A connection as clients write and read it.
 
-use crate::refusals::VALIDATION_ERROR;
-use crate::{FieldError, Patch, Problem};
+use crate::{FieldError, Patch};
 use serde::{Deserialize, Serialize};
 use souk_app::connections::Input;
 use souk_app::connections::check::Report;
 use souk_app::connections::routings::Probe;
-use souk_domain::ids::UserId;
+use souk_domain::fields::FieldErrors;
 use souk_domain::time::Timestamp;
 use souk_store::connections::Connection;
 use utoipa::ToSchema;
@@ -65,6 +64,7 @@ pub struct ConnectionIn {
 impl ConnectionIn {
     pub fn into_input(self) -> Input {
         Input {
+            user_id: self.user_id,
             engine_id: self.engine_id,
             name: self.name,
             credential_type: self.credential_type,
@@ -78,20 +78,6 @@ impl ConnectionIn {
             cloud_provider_id: given(self.cloud_provider_id),
             verified_usage_ability: self.verified_usage_ability,
             statement_timeout_ms: self.statement_timeout_ms,
-        }
-    }
-
-    /// The body's user, or the key's.
-    pub fn user(&self, of_key: Option<&UserId>) -> Result<UserId, Problem> {
-        match (&self.user_id, of_key) {
-            (Some(id), _) => {
-                UserId::parse(id).map_err(|error| Problem::invalid("user_id", error.to_string()))
-            }
-            (None, Some(user)) => Ok(user.clone()),
-            (None, None) => Err(Problem::invalid(
-                "user_id",
-                "is required: this key belongs to no user",
-            )),
         }
     }
 }
@@ -177,11 +163,11 @@ pub struct ProbeIn {
 }
 
 impl ProbeIn {
-    pub fn into_probe(self) -> Result<Option<Probe>, Problem> {
-        let mut errors = Vec::new();
+    pub fn into_probe(self) -> Result<Option<Probe>, Vec<FieldError>> {
+        let mut errors = FieldErrors::default();
         let mut check = |field: &str, text: Option<&str>, right: bool, what: &str| {
             if text.is_some_and(|text| !right || text.is_empty() || text.len() > PROBE_CHARS_MAX) {
-                errors.push(FieldError::new(field, "invalid", what));
+                errors.add(field, "invalid", what);
             }
         };
         let path = self.path.as_deref();
@@ -201,11 +187,8 @@ impl ProbeIn {
             is_path,
             "must begin with / and be percent-encoded",
         );
-        if !errors.is_empty() {
-            return Err(Problem::fields(VALIDATION_ERROR, errors));
-        }
         let params = serde_json::Value::Object(self.params.unwrap_or_default()).to_string();
-        Ok(match (function, path) {
+        errors.or(match (function, path) {
             (None, None) => None,
             (Some(function), path) => Some(Probe::new(function, path, params)),
             (None, Some(path)) => {

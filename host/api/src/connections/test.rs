@@ -1,6 +1,6 @@
 use super::refusal;
 use super::shape::{ProbeIn, TestOut};
-use crate::refusals::{CONFLICT, UNSAFE_URL};
+use crate::refusals::{CONFLICT, UNSAFE_URL, VALIDATION_ERROR};
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_app::connections::check;
@@ -27,6 +27,8 @@ pub async fn test_connection(
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
     OptionalBody(body): OptionalBody<ProbeIn>,
 ) -> Result<Data<TestOut>, Problem> {
-    let report = check::saved(api.app(), caller.company(), &id, body.into_probe()?).await;
+    let probe = body.into_probe();
+    let probe = probe.map_err(|errors| Problem::fields(VALIDATION_ERROR, errors))?;
+    let report = check::saved(api.app(), caller.company(), &id, probe).await;
     Ok(Data(report.map_err(refusal(id.as_str()))?.into()))
 }

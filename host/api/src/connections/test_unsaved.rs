@@ -51,6 +51,6 @@ pub async fn test_unsaved_connection(
     let (connection, probe): (ConnectionIn, ProbeIn) = (body.json_as()?, body.json_as()?);
     caller.agree_company(connection.company_id.as_deref())?;
     let input = connection.into_input();
-    let report = check::unsaved(api.app(), caller.company(), &input, probe.into_probe()?).await;
+    let report = check::unsaved(api.app(), caller.company(), &input, probe.into_probe()).await;
     Ok(Data(report.map_err(refusal(""))?.into()))
 }

@@ -1,6 +1,5 @@
 //! From a failed execution to a problem: the one place that knows which refusal has which status.
 
-use super::fields;
 use crate::Problem;
 use crate::refusals::{
     CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_PARAMETER, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE,
@@ -80,7 +79,7 @@ fn troubled(trouble: &Trouble<'_>, owner: bool) -> Problem {
 fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
     match refusal {
         Refusal::NotFound => Problem::not_found(resource, id),
-        Refusal::Parameters(errors) => Problem::fields(INVALID_PARAMETER, fields(errors)),
+        Refusal::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
         Refusal::Page(error @ PageError::Start) => Problem::parameter("start", error.to_string()),
         Refusal::Page(error @ PageError::Limit(_)) => {
             Problem::parameter("limit", error.to_string())
@@ -149,7 +148,7 @@ pub fn unpublished<'a>(
                 Some(trouble) => told(&trouble),
                 None => match &failure.refusal {
                     Refusal::Parameters(errors) => {
-                        return Problem::fields(INVALID_PARAMETER, fields(errors.clone()));
+                        return Problem::fields(INVALID_PARAMETER, errors.clone());
                     }
                     Refusal::Store(_)
                     | Refusal::Internal(_)

@@ -5,7 +5,7 @@ mod failure;
 
 use crate::data::Request;
 use crate::idempotency::{self, Attempt};
-use crate::{AnyObject, ApiState, Caller, FieldError, Prepared, Problem, Ran, RawBody};
+use crate::{AnyObject, ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -182,14 +182,6 @@ where
 
 fn ran(body: Vec<u8>) -> Ran<AnyObject> {
     Ran::Now(Prepared::new(body))
-}
-
-/// The domain's words for wrong fields, in the envelope's.
-pub fn fields(errors: Vec<souk_domain::parameters::FieldError>) -> Vec<FieldError> {
-    errors
-        .into_iter()
-        .map(|error| FieldError::new(error.field, error.code, error.message))
-        .collect()
 }
 
 /// A product that this caller may not know of is one that does not exist.

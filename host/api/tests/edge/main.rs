@@ -3,6 +3,7 @@
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
 mod caches;
+mod connections;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;
 mod envelope;

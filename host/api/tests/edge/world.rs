@@ -514,6 +514,13 @@ impl Answer {
         self
     }
 
+    /// The fields that a refusal names, in its order.
+    pub fn fields(&self) -> Vec<&str> {
+        let errors = self.at("/error/details/errors").as_array();
+        let errors = errors.map(Vec::as_slice).unwrap_or_default().iter();
+        errors.filter_map(|error| error["field"].as_str()).collect()
+    }
+
     /// A refusal, with all that every refusal has.
     #[track_caller]
     pub fn expect_error(self, status: u16, code: &str) -> Answer {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_outbound::TlsMode;
 use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source};
@@ -70,14 +71,16 @@ pub async fn saved(
         .await
 }
 
-/// Tests a connection that is not saved; nothing is recorded.
+/// Tests a connection that is not saved; nothing is recorded. `probe`: as far as it could be read.
 pub async fn unsaved(
     app: &App,
     company: &CompanyId,
     input: &Input,
-    probe: Option<Probe>,
+    probe: Result<Option<Probe>, Vec<FieldError>>,
 ) -> Result<Report, ConnectionError> {
-    let draft = Prepared::new(app, company, input, None).await?;
+    let mut errors = FieldErrors::default();
+    let probe = errors.take(probe).flatten();
+    let draft = Prepared::new(app, company, input, None, errors).await?;
     let source = source::unsaved(app, company, &draft).await?;
     Ok(run(app, source, probe).await)
 }

@@ -158,7 +158,8 @@ async fn build(
         },
         Target::File { name } => {
             let file = files::get(&mut *app.db.read().await?, plan.company, name).await?;
-            let file = file.ok_or_else(|| super::no_file(plan.company, name))?;
+            let missing = || ConnectionError::Invalid(vec![super::no_file(plan.company, name)]);
+            let file = file.ok_or_else(missing)?;
             Grant::Directory(crate::files::directory(
                 &app.files_dir,
                 plan.company,

@@ -1,0 +1,414 @@
+//! What a client says about a connection, laid over what is stored and checked: everything that is wrong is found at once, and nothing
+//! is dialled.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde_json::{Map, Value};
+use souk_domain::connections::{self as rules, Checked, Draft, Engine, Need, Target};
+use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_sandbox::EngineInfo;
+use souk_store::connections::{Connection, Written};
+use souk_store::{StoreError, files, reference, users};
+
+use super::{ConnectionError, no_file};
+use crate::App;
+use crate::connectors;
+
+/// A connection as a client sends it. A member that is absent is `None`; one that is null clears.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// Absent: the caller's.
+    pub user_id: Option<String>,
+    pub engine_id: Option<i64>,
+    pub name: Option<String>,
+    pub credential_type: Option<String>,
+    /// JSON as text.
+    pub credentials: Option<String>,
+    pub host: Option<Option<String>>,
+    pub port: Option<Option<i64>>,
+    pub database: Option<Option<String>>,
+    pub ssl_mode: Option<Option<String>>,
+    pub base_url: Option<Option<String>>,
+    pub ca_pem: Option<Option<String>>,
+    pub cloud_provider_id: Option<Option<i64>>,
+    pub verified_usage_ability: Option<bool>,
+    pub statement_timeout_ms: Option<i64>,
+}
+
+/// A connection that obeys every rule that can be checked without dialling.
+pub(crate) struct Prepared {
+    pub engine_id: i64,
+    pub engine: EngineInfo,
+    pub checked: Checked,
+    /// Absent: the stored ones stay.
+    pub credentials: Option<Map<String, Value>>,
+    cloud_provider_id: Option<i64>,
+    verified_usage_ability: bool,
+}
+
+impl Prepared {
+    /// Lays `input` over what is stored and checks the whole. `errors`: what is wrong with the request besides.
+    pub async fn new(
+        app: &App,
+        company: &CompanyId,
+        input: &Input,
+        before: Option<&Connection>,
+        mut errors: FieldErrors,
+    ) -> Result<Prepared, ConnectionError> {
+        let engine_id = engine_id(input, before, &mut errors);
+        let engine = match engine_id {
+            Some(id) => engine(app, company, id, &mut errors).await?,
+            None => None,
+        };
+        let credentials = match (&input.credentials, before) {
+            (Some(text), _) => errors.take(parse_credentials(text)),
+            (None, Some(_)) => None,
+            (None, None) => {
+                let message =
+                    "credentials are required: JSON as text, \"{}\" for credential_type NONE";
+                errors.add("credentials", "required", message);
+                None
+            }
+        };
+        let draft = draft(input, before, credentials.as_ref());
+        if input.credentials.is_none()
+            && before.is_some_and(|before| before.credential_type != draft.credential_type)
+        {
+            let message = "a new credential_type needs new credentials";
+            errors.add("credentials", "required", message);
+        }
+        let checked = match &engine {
+            Some(engine) => {
+                let rules_of = Engine {
+                    slug: engine.slug.clone(),
+                    need: need(engine),
+                    credential_types: engine.credential_types.clone(),
+                };
+                rules::check(&rules_of, &draft)
+            }
+            None => Err(rules::check_without_engine(&draft)),
+        };
+        let checked = errors.take(checked.map_err(|mut wrong| {
+            // What is missing may stand in the credentials that could not be read.
+            let is_unread =
+                credentials.is_none() && (input.credentials.is_some() || before.is_none());
+            wrong.retain(|error| !(is_unread && error.code == "required"));
+            wrong
+        }));
+        let (Some(engine_id), Some(engine), Some(checked)) = (engine_id, engine, checked) else {
+            return Err(ConnectionError::Invalid(errors.into_vec()));
+        };
+        check_file(app, company, &checked.target, &mut errors).await?;
+        if let (None, Some(before)) = (&input.credentials, before) {
+            keep_credentials(app, before, &checked.target, &mut errors)?;
+        }
+        let checked = errors.or(checked).map_err(ConnectionError::Invalid)?;
+        check_egress(app, &checked.target)?;
+        let stored_provider = before.and_then(|before| before.cloud_provider_id);
+        Ok(Prepared {
+            engine_id,
+            engine,
+            checked,
+            credentials,
+            cloud_provider_id: input.cloud_provider_id.unwrap_or(stored_provider),
+            verified_usage_ability: input
+                .verified_usage_ability
+                .unwrap_or(before.is_some_and(|before| before.verified_usage_ability)),
+        })
+    }
+
+    pub fn seal(
+        &self,
+        app: &App,
+        company: &CompanyId,
+        id: &ConnectionId,
+    ) -> Result<Vec<u8>, ConnectionError> {
+        let text = Value::Object(self.credentials.clone().unwrap_or_default()).to_string();
+        Ok(app
+            .sealer
+            .seal(super::source::owner(company, id), text.as_bytes())?)
+    }
+
+    pub fn written<'a>(&'a self, sealed: &'a [u8]) -> Written<'a> {
+        Written {
+            name: &self.checked.name,
+            credential_type: &self.checked.credential_type,
+            credentials: sealed,
+            target: &self.checked.target,
+            cloud_provider_id: self.cloud_provider_id,
+            verified_usage_ability: self.verified_usage_ability,
+            statement_timeout_ms: self.checked.statement_timeout_ms,
+        }
+    }
+}
+
+/// The user that a new connection belongs to: one of the company, the caller's own when none is named. Platform staff may act in another
+/// company under their own name.
+pub(super) async fn user(
+    app: &App,
+    company: &CompanyId,
+    input: &Input,
+    of_caller: Option<&UserId>,
+    errors: &mut FieldErrors,
+) -> Result<Option<UserId>, StoreError> {
+    let user = match (&input.user_id, of_caller) {
+        (Some(id), _) => match UserId::parse(id) {
+            Ok(user) => user,
+            Err(error) => {
+                errors.add("user_id", "invalid", error.to_string());
+                return Ok(None);
+            }
+        },
+        (None, Some(user)) => user.clone(),
+        (None, None) => {
+            let message = "is required: this key belongs to no user";
+            errors.add("user_id", "invalid", message);
+            return Ok(None);
+        }
+    };
+    let is_known = of_caller == Some(&user)
+        || users::get(&mut *app.db.read().await?, company, &user)
+            .await?
+            .is_some();
+    if !is_known {
+        let message = format!("the company has no user \"{user}\"");
+        errors.add("user_id", "unknown", message);
+    }
+    Ok(is_known.then_some(user))
+}
+
+fn engine_id(input: &Input, before: Option<&Connection>, errors: &mut FieldErrors) -> Option<i64> {
+    let stored = before.map(|before| before.engine_id);
+    match (input.engine_id, stored) {
+        (Some(id), Some(stored)) if id != stored => {
+            let message = "engine_id cannot be changed: create another connection";
+            errors.add("engine_id", "immutable", message);
+            Some(stored)
+        }
+        (None, None) => {
+            let message = "engine_id is required: see GET /storage-engines";
+            errors.add("engine_id", "required", message);
+            None
+        }
+        (given, stored) => given.or(stored),
+    }
+}
+
+/// What the active connector says about an engine, for a company that may use it.
+async fn engine(
+    app: &App,
+    company: &CompanyId,
+    id: i64,
+    errors: &mut FieldErrors,
+) -> Result<Option<EngineInfo>, StoreError> {
+    let known = reference::engine_by_id(&mut *app.db.read().await?, company.as_str(), id).await?;
+    let Some(known) = known else {
+        let message = format!("there is no storage engine {id}: see GET /storage-engines");
+        errors.add("engine_id", "unknown", message);
+        return Ok(None);
+    };
+    let serving = connectors::serving(app, company, &known.scope, &known.slug);
+    if serving.is_none() {
+        let message = format!(
+            "no connector for {} is active on this service: see GET /storage-engines",
+            known.name
+        );
+        errors.add("engine_id", "unavailable", message);
+    }
+    Ok(serving)
+}
+
+/// A connection to a file names one that exists.
+async fn check_file(
+    app: &App,
+    company: &CompanyId,
+    target: &Target,
+    errors: &mut FieldErrors,
+) -> Result<(), StoreError> {
+    if let Target::File { name } = target
+        && files::get(&mut *app.db.read().await?, company, name)
+            .await?
+            .is_none()
+    {
+        errors.push(no_file(company, name));
+    }
+    Ok(())
+}
+
+pub(crate) fn need(engine: &EngineInfo) -> Need {
+    match engine.need {
+        souk_sandbox::Need::Tcp => Need::Tcp,
+        souk_sandbox::Need::Http => Need::Http,
+        souk_sandbox::Need::Directory => Need::Directory,
+    }
+}
+
+/// Stored credentials stay with the server that they were given for: whoever may change a connection but was never told its password could
+/// otherwise have it sent to a server of their own. Where none are stored there is nothing to learn.
+fn keep_credentials(
+    app: &App,
+    before: &Connection,
+    after: &Target,
+    errors: &mut FieldErrors,
+) -> Result<(), ConnectionError> {
+    let field = match (before.target()?, after) {
+        (Target::Tcp { host, .. }, Target::Tcp { host: now, .. }) if host != *now => "host",
+        (Target::Tcp { port, .. }, Target::Tcp { port: now, .. }) if port != *now => "port",
+        (Target::Http { base_url, .. }, Target::Http { base_url: now, .. }) if base_url != *now => {
+            "base_url"
+        }
+        (Target::Tcp { .. }, Target::Tcp { .. })
+        | (Target::Http { .. }, Target::Http { .. })
+        | (Target::File { .. }, Target::File { .. }) => return Ok(()),
+        // The engine's connector speaks over another wire than when the connection was saved.
+        _ => "kind of address",
+    };
+    if super::source::credentials(app, before)?.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "a new {field} needs the credentials again: the stored ones were given for the server of before"
+    );
+    errors.add("credentials", "required", message);
+    Ok(())
+}
+
+/// A member of the body wins over the same member of new credentials, which wins over what is stored.
+fn draft(
+    input: &Input,
+    before: Option<&Connection>,
+    credentials: Option<&Map<String, Value>>,
+) -> Draft {
+    let member = |name: &str| {
+        credentials
+            .and_then(|members| members.get(name))
+            .and_then(scalar)
+    };
+    let text = |given: &Option<Option<String>>, name: &str, stored: Option<&String>| match given {
+        Some(given) => given.clone(),
+        None => member(name).or_else(|| stored.cloned()),
+    };
+    let port = match input.port {
+        Some(given) => given,
+        // A port that is not a number becomes one that no rule accepts.
+        None => match member("port") {
+            Some(port) => Some(port.parse().unwrap_or(-1)),
+            None => before.and_then(|before| before.port),
+        },
+    };
+    let stored = |text: fn(&Connection) -> &str| {
+        before
+            .map(|before| text(before).to_owned())
+            .unwrap_or_default()
+    };
+    Draft {
+        name: input
+            .name
+            .clone()
+            .unwrap_or_else(|| stored(|before| &before.name)),
+        credential_type: input
+            .credential_type
+            .clone()
+            .unwrap_or_else(|| stored(|before| &before.credential_type)),
+        host: text(
+            &input.host,
+            "host",
+            before.and_then(|before| before.host.as_ref()),
+        ),
+        port,
+        database: text(
+            &input.database,
+            "database",
+            before.and_then(|before| before.database.as_ref()),
+        ),
+        ssl_mode: text(
+            &input.ssl_mode,
+            "ssl_mode",
+            before.and_then(|before| before.ssl_mode.as_ref()),
+        ),
+        base_url: text(
+            &input.base_url,
+            "base_url",
+            before.and_then(|before| before.base_url.as_ref()),
+        ),
+        ca_pem: text(
+            &input.ca_pem,
+            "ca_pem",
+            before.and_then(|before| before.ca_pem.as_ref()),
+        ),
+        statement_timeout_ms: input
+            .statement_timeout_ms
+            .or(before.map(|before| before.statement_timeout_ms)),
+        credentials: credentials.map(|members| {
+            members
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)))
+                .collect::<BTreeMap<_, _>>()
+        }),
+    }
+}
+
+/// Credentials are one JSON object. The message never repeats any of it.
+fn parse_credentials(text: &str) -> Result<Map<String, Value>, Vec<FieldError>> {
+    let refuse = |code, message: String| vec![FieldError::new("credentials", code, message)];
+    if text.len() > rules::CREDENTIALS_BYTES_MAX {
+        let message = format!(
+            "credentials must have at most {} bytes",
+            rules::CREDENTIALS_BYTES_MAX
+        );
+        return Err(refuse("length", message));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(mut members)) => {
+            // `user` is what libpq calls it; the name that connectors read is `username`.
+            if !members.contains_key("username")
+                && let Some(user) = members.remove("user")
+            {
+                members.insert("username".to_owned(), user);
+            }
+            Ok(members)
+        }
+        _ => {
+            let message =
+                "credentials must be a JSON object, written as text: \"{\\\"username\\\": …}\"";
+            Err(refuse("format", message.to_owned()))
+        }
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// Refuses a written address that the sandbox would refuse anyway; a name is judged when it is
+/// resolved for a session.
+fn check_egress(app: &App, target: &Target) -> Result<(), ConnectionError> {
+    let (field, host, port) = match target {
+        Target::Tcp { host, port, .. } => ("host", host.clone(), *port),
+        Target::Http { base_url, .. } => {
+            let url = url::Url::parse(base_url).ok();
+            let host = url
+                .as_ref()
+                .and_then(url::Url::host_str)
+                .unwrap_or_default();
+            let port = url.as_ref().and_then(url::Url::port_or_known_default);
+            ("base_url", host.to_owned(), port.unwrap_or_default())
+        }
+        Target::File { .. } => return Ok(()),
+    };
+    let Some(address) = souk_outbound::written_address(&host) else {
+        return Ok(());
+    };
+    let judged = app.egress.check(SocketAddr::new(address, port));
+    judged.map_err(|refused| ConnectionError::UnsafeAddress {
+        field,
+        message: refused.to_string(),
+    })
+}
