@@ -6,10 +6,12 @@ use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON
 use crate::json::{parse, parse_members, require_json};
 use crate::openapi::schema;
 use crate::operation::BODY_BYTES_MAX;
+use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::refusals::{self, Refusal};
 use axum::extract::Request;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body::Body as _;
@@ -187,8 +189,20 @@ impl<M: Media> Describe for Upload<M> {
 
 impl<M: Media> Argument for Upload<M> {
     async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
-        let body = std::mem::take(&mut incoming.body);
+        let company = incoming.parts.extensions.get::<Caller>();
+        let pace = Pace::of(&incoming.state, company.map(Caller::payer));
+        let frames = std::mem::take(&mut incoming.body).into_data_stream();
+        let paced = frames.then(move |frame| {
+            let pace = pace.clone();
+            async move {
+                if let Ok(bytes) = &frame {
+                    pace.keep(bytes.len()).await;
+                }
+                frame
+            }
+        });
         let kind = PhantomData;
+        let body = axum::body::Body::from_stream(paced);
         Ok(Upload { body, kind })
     }
 }
@@ -215,10 +229,8 @@ impl Incoming {
     }
 }
 
-/// Bodies that take a worker more than a moment to read: statements, descriptions and parameters of people are smaller.
-const LARGE_BYTES: usize = 32 << 10;
-/// What a company's large bodies are paced by: several times what reading one takes, so that they take a fraction of a worker.
-const COST_PER_MIB: Duration = Duration::from_millis(60);
+/// More than this at once is paced: statements, descriptions and parameters of people are smaller.
+const ORDINARY_BYTES: usize = 16 << 10;
 
 /// Reads a whole body, bounded by its operation.
 pub(crate) async fn read(
@@ -229,7 +241,9 @@ pub(crate) async fn read(
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let limit = match parts.extensions.get::<Caller>() {
+    let caller = parts.extensions.get::<Caller>();
+    let pace = || Pace::of(state, caller.map(Caller::payer));
+    let limit = match caller {
         Some(caller) => caller
             .operation()
             .description
@@ -251,8 +265,11 @@ pub(crate) async fn read(
             continue;
         };
         if (first.len() + whole.len() + data.len()) as u64 > limit {
-            discard(body).await;
+            discard(body, &pace()).await;
             return Err(Problem::too_large(limit));
+        }
+        if data.len() > ORDINARY_BYTES {
+            pace().keep(data.len()).await;
         }
         // Nearly every body is one frame, which is then not copied.
         if first.is_empty() && whole.is_empty() {
@@ -270,35 +287,24 @@ pub(crate) async fn read(
         true => first,
         false => Bytes::from(whole),
     };
-    if whole.len() > LARGE_BYTES
-        && let Some(caller) = parts.extensions.get::<Caller>()
-    {
-        // It is read on this worker: a company's large bodies come one after the other.
-        let cost = COST_PER_MIB * whole.len() as u32 / (1 << 20);
-        let delay = state
-            .app()
-            .sandbox
-            .work_delay(caller.payer().as_str(), cost);
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
-        }
-    }
     Ok(whole)
 }
 
 /// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
-pub(crate) async fn discard_of(request: Request) {
+pub(crate) async fn discard_of(request: Request, pace: &Pace) {
     if !request.body().is_end_stream() && !request.headers().contains_key(header::EXPECT) {
-        discard(request.into_body()).await;
+        discard(request.into_body(), pace).await;
     }
 }
 
 /// Takes what a refused client is still sending, for a moment: closing at once would reset the connection before it has read why.
-pub(crate) async fn discard(mut body: axum::body::Body) {
+pub(crate) async fn discard(mut body: axum::body::Body, pace: &Pace) {
     let take = async {
         let mut taken = 0;
         while let Some(Ok(frame)) = body.frame().await {
-            taken += frame.into_data().map_or(0, |data| data.len());
+            let bytes = frame.into_data().map_or(0, |data| data.len());
+            pace.keep(bytes).await;
+            taken += bytes;
             if taken > DISCARDED_BYTES_MAX {
                 return;
             }

@@ -4,6 +4,7 @@ use crate::ApiState;
 use crate::caller::Principal;
 use crate::limiter::{Limits, Scope, Standing};
 use crate::operation::{Access, Verb};
+use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::routes::Mounted;
 use crate::state::peer;
@@ -67,6 +68,15 @@ impl Call {
     /// From here on the key's numbers are shown.
     pub fn recognise(&mut self, principal: Arc<Principal>, limits: Limits) {
         self.caller = Some((principal, limits));
+    }
+
+    /// The pace at which the rest of the request may come.
+    pub(crate) fn pace(&self, state: &ApiState) -> Pace {
+        let company = self
+            .caller
+            .as_ref()
+            .map(|(principal, _)| principal.company());
+        Pace::of(state, company)
     }
 
     /// Spends one call of the key.

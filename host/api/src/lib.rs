@@ -67,6 +67,7 @@ pub mod marketplace;
 pub mod money;
 pub mod openapi;
 pub mod operation;
+mod pace;
 pub mod path;
 pub mod payments;
 pub mod payouts;

@@ -178,7 +178,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
             let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
             let mut response = match passed {
                 Err(problem) => {
-                    body::discard_of(request).await;
+                    body::discard_of(request, &call.pace(&state)).await;
                     problem.into_response()
                 }
                 Ok(Passed { in_flight }) => {
@@ -243,7 +243,7 @@ impl axum::handler::Handler<(), ApiState> for Unrouted {
                     }
                 },
             };
-            body::discard_of(request).await;
+            body::discard_of(request, &call.pace(&state)).await;
             let mut response = problem.into_response();
             call.finish(&state, &mut response);
             response

@@ -9,6 +9,7 @@ use souk_domain::ids::{CompanyId, FileId};
 use souk_store::StoreError;
 use souk_store::files::{self, File};
 use std::convert::Infallible;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 
@@ -128,4 +129,19 @@ async fn an_upload_that_was_overtaken_is_refused() {
     let refused = answer.expect_error(409, "CONFLICT");
     assert!(refused.text("/error/message").contains("together"));
     assert_eq!(size(&world, &acme, "a.db").await, None);
+}
+
+/// What a company sends is taken at a pace, also what is refused and thrown away: 70 MiB take most of a second, the first 25 nothing.
+#[tokio::test]
+async fn bodies_are_taken_at_a_pace() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let since = Instant::now();
+    for _ in 0..10 {
+        let body = Body::from(Bytes::from_static(&[b' '; 7 * MIB]));
+        let lost = request(Method::PUT, &acme.key, "/nowhere").body(body);
+        world.send(lost.unwrap()).await.expect(404);
+    }
+    let took = since.elapsed();
+    assert!(took >= Duration::from_millis(400), "{took:?}");
 }

@@ -1,0 +1,37 @@
+//! How fast a company's clients may send: taking a body from the kernel holds a worker, and loopbacks and data centres send faster than
+//! a worker can take. Knows no shares and no limits. Start reading at [`Pace::keep`].
+
+use crate::ApiState;
+use souk_domain::ids::CompanyId;
+use std::time::Duration;
+
+/// A hundred MiB a second: about a tenth of a worker, and less than a minute for the largest file.
+const COST_PER_MIB: Duration = Duration::from_millis(10);
+/// Those who sent no valid key keep one pace together.
+const NOBODY: &str = "";
+
+/// The pace of one request's body.
+#[derive(Clone)]
+pub(crate) struct Pace {
+    state: ApiState,
+    company: Option<CompanyId>,
+}
+
+impl Pace {
+    pub fn of(state: &ApiState, company: Option<&CompanyId>) -> Pace {
+        Pace {
+            state: state.clone(),
+            company: company.cloned(),
+        }
+    }
+
+    /// Waits as long as these bytes came too early, after all that the company's other requests brought.
+    pub async fn keep(&self, bytes: usize) {
+        let company = self.company.as_ref().map_or(NOBODY, CompanyId::as_str);
+        let cost = COST_PER_MIB.mul_f64(bytes as f64 / f64::from(1 << 20));
+        let delay = self.state.app().sandbox.work_delay(company, cost);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+    }
+}
