@@ -99,7 +99,7 @@ impl Host {
             .endpoint_base_url
             .clone()
             .unwrap_or_else(|| base_url.clone());
-        let api = ApiState::new(
+        let api = souk_api::state(
             app.clone(),
             souk_api::Settings {
                 base_url: base_url.clone(),
@@ -187,7 +187,12 @@ async fn stop(server: Server, api: &ApiState, webhooks: Dispatcher, drain: Durat
     app.sandbox.shut_down(deadline).await;
     // Every run has ended by now, well or not. Only when all of them have booked it, or given back what they held, may the store close.
     let settled = async { tokio::join!(server.ended(), api.detached_ended()) };
-    if tokio::time::timeout(CUT_MAX, settled).await.is_err() {
+    // What goes on without its client (a payment that is asked for, say) has as long as everybody else.
+    let until = deadline.max(Instant::now() + CUT_MAX);
+    if tokio::time::timeout_at(until.into(), settled)
+        .await
+        .is_err()
+    {
         tracing::warn!("some clients were not told that their requests were cut");
     }
     webhooks.shut_down(deadline).await;

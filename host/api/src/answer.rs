@@ -1,8 +1,9 @@
 //! The success envelopes.
 
 use crate::describe::{Describe, Description};
-use crate::openapi::{Schemas, enveloped, listed, schema};
 use crate::problem::Problem;
+use crate::query::Page;
+use crate::schemas::{Schemas, enveloped, listed, schema};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -90,23 +91,6 @@ impl PartialSchema for AnyObject {
 }
 
 impl ToSchema for AnyObject {}
-
-/// `page` and `per_page` of a list.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    pub page: i64,
-    pub per_page: i64,
-}
-
-impl Page {
-    pub fn limit(&self) -> i64 {
-        self.per_page
-    }
-
-    pub fn offset(&self) -> i64 {
-        (self.page - 1) * self.per_page
-    }
-}
 
 /// In an answer's extensions: what to keep of it for a replay, when not the answer itself.
 #[derive(Clone)]

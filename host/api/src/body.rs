@@ -1,14 +1,14 @@
-//! Bodies, read once and refused in the envelope; and the small types that make fields valid by having them.
+//! Bodies, read once and refused in the envelope.
 
-use crate::ApiState;
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
 use crate::json::{parse, parse_members, require_json};
-use crate::openapi::schema;
 use crate::operation::BODY_BYTES_MAX;
 use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::refusals::{self, Refusal};
+use crate::schemas::schema;
+use crate::state::ApiState;
 use axum::extract::Request;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -16,8 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use serde::de::{DeserializeOwned, Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -312,53 +311,4 @@ pub(crate) async fn discard(mut body: axum::body::Body, pace: &Pace) {
     };
     // A client that sends nothing more just waits for its answer.
     tokio::time::timeout(DISCARD_FOR, take).await.ok();
-}
-
-/// A text of `MIN` to `MAX` characters without NUL, which no store keeps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Text<const MIN: usize, const MAX: usize>(String);
-
-impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
-    pub fn new(text: impl Into<String>) -> Option<Self> {
-        let text = text.into();
-        let is_blank = MIN > 0 && text.trim().is_empty();
-        let fits = (MIN..=MAX).contains(&text.chars().count()) && !text.contains('\0');
-        (fits && !is_blank).then_some(Text(text))
-    }
-
-    pub fn into_string(self) -> String {
-        self.0
-    }
-}
-
-impl<const MIN: usize, const MAX: usize> std::ops::Deref for Text<MIN, MAX> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let wrong = || D::Error::custom(format!("must be a text of {MIN} to {MAX} characters"));
-        Text::new(text).ok_or_else(wrong)
-    }
-}
-
-/// A field of a PATCH: left out, `null`, or a value. Needs `#[serde(default)]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Patch<T> {
-    #[default]
-    Absent,
-    Null,
-    Value(T),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<T>::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
-    }
 }

@@ -1,94 +1,18 @@
 //! Who calls. Holding a [`Caller`] is the proof that the gate let the request pass: key, company, role, permission and limits are checked.
 
+use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
-use crate::limiter::KeyBuckets;
+use crate::mounted::Mounted;
+use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::routes::Mounted;
-use crate::unread::Tally;
 use crate::uploads::Place;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, RequestId, UserId};
-use souk_domain::keys::{KeyState, KeyType};
-use souk_domain::roles::{Grant, Permissions, Role};
+use souk_domain::keys::KeyType;
+use souk_domain::roles::{Grant, Role};
 use souk_domain::time::Timestamp;
-use souk_store::companies::CompanyStatus;
-use souk_store::keys::{Key, KnownKey};
+use souk_store::keys::Key;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// A key as the cache keeps it: what the store knows of it, its buckets, and its company's unread answers.
-pub struct Principal {
-    known: KnownKey,
-    buckets: Arc<KeyBuckets>,
-    unread: Arc<Tally>,
-}
-
-impl Principal {
-    pub(crate) fn new(known: KnownKey, buckets: Arc<KeyBuckets>, unread: Arc<Tally>) -> Principal {
-        Principal {
-            known,
-            buckets,
-            unread,
-        }
-    }
-
-    pub fn key(&self) -> &Key {
-        &self.known.key
-    }
-
-    pub fn is_suspended(&self) -> bool {
-        self.known.company_status == CompanyStatus::Suspended
-    }
-
-    pub fn buckets(&self) -> &Arc<KeyBuckets> {
-        &self.buckets
-    }
-
-    /// What its company's clients have not read yet.
-    pub(crate) fn unread(&self) -> &Arc<Tally> {
-        &self.unread
-    }
-
-    pub fn company(&self) -> &CompanyId {
-        &self.key().company_id
-    }
-
-    pub fn key_type(&self) -> KeyType {
-        self.key().key_type
-    }
-
-    pub fn role(&self) -> Role {
-        self.key().grant.role
-    }
-
-    pub fn permissions(&self) -> Permissions {
-        self.key().grant.permissions
-    }
-
-    pub fn rate_limit(&self) -> u32 {
-        u32::try_from(self.key().rate_limit).unwrap_or(u32::MAX)
-    }
-
-    /// (c): why the key cannot be used now, if so.
-    pub fn refusal(&self, now: Timestamp) -> Option<Problem> {
-        let key = self.key();
-        let expires_at = key.expires_at.map(|at| at.to_string());
-        match key.state(now) {
-            KeyState::Deactivated => Some(Problem::deactivated_key(
-                key.id.as_str(),
-                key.deactivated_at,
-            )),
-            KeyState::Expired => Some(Problem::invalid_key(
-                "this API key has expired; create a new one",
-                Some(key.id.as_str()),
-                expires_at,
-            )),
-            KeyState::Active if !self.known.user_is_active => {
-                Some(Problem::deactivated_key(key.id.as_str(), None))
-            }
-            KeyState::Active => None,
-        }
-    }
-}
 
 /// The caller of an operation that needs a key. Cheap to clone.
 #[derive(Clone)]
@@ -135,7 +59,7 @@ impl Caller {
 
     /// The handle of the key's company.
     pub fn handle(&self) -> &str {
-        &self.0.principal.known.company_handle
+        self.0.principal.handle()
     }
 
     /// The company that the key belongs to, which is the one that pays.
@@ -202,5 +126,18 @@ impl Caller {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Describe for Caller {
+    fn describe(into: &mut Description) {
+        into.takes_caller = true;
+    }
+}
+
+impl Argument for Caller {
+    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
+        let caller = incoming.parts.extensions.get::<Caller>().cloned();
+        caller.ok_or_else(|| Problem::internal("an operation without a key has no caller"))
     }
 }

@@ -4,11 +4,12 @@
 //! [`Describe`], so that routing, the gate and `openapi.json` read from the function itself what it does: a description cannot say anything
 //! else. A handler is erased to one type ([`Erased`]) when it is mounted, and all that surrounds it is compiled once. Knows no operation.
 
-use crate::openapi::SchemaFn;
 use crate::operation::BODY_BYTES_MAX;
-use crate::query::Reader;
+use crate::problem::Problem;
+use crate::query::{Parameters, Query, Reader};
 use crate::refusals::{self, Refusal};
-use crate::{ApiState, Caller, Problem};
+use crate::schemas::SchemaFn;
+use crate::state::ApiState;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -234,15 +235,15 @@ impl Argument for HeaderMap {
     }
 }
 
-impl Describe for Caller {
+impl<T: Parameters> Describe for Query<T> {
     fn describe(into: &mut Description) {
-        into.takes_caller = true;
+        into.query = Reader::of::<T>();
     }
 }
 
-impl Argument for Caller {
-    async fn take(incoming: &mut Incoming) -> Result<Self, Problem> {
-        let caller = incoming.parts.extensions.get::<Caller>().cloned();
-        caller.ok_or_else(|| Problem::internal("an operation without a key has no caller"))
+impl<T: Parameters> Argument for Query<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Query<T>, Problem> {
+        let read = incoming.parts.extensions.remove::<Query<T>>();
+        Ok(read.unwrap_or_default())
     }
 }

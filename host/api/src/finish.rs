@@ -1,13 +1,12 @@
 //! The frame of every call: a request id and the time at the start, the headers that every answer carries at the end.
 
-use crate::ApiState;
-use crate::caller::Principal;
 use crate::limiter::{Limits, Scope, Standing};
+use crate::mounted::Mounted;
 use crate::operation::{Access, Verb};
 use crate::pace::Pace;
+use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::routes::Mounted;
-use crate::state::peer;
+use crate::state::{ApiState, peer};
 use crate::unread;
 use axum::body::Body;
 use axum::extract::Request;

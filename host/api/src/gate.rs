@@ -3,22 +3,26 @@
 //!
 //! The gate never reads a body and never looks a path up in the store, except for platform staff in a foreign company.
 
-use crate::caller::{Caller, Principal};
+use crate::caller::Caller;
 use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
+use crate::mounted::Mounted;
 use crate::operation::{Access, CompanyRule, Operation, Verb};
+use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::refusals;
-use crate::routes::{Mounted, path_company};
+use crate::state::ApiState;
 use crate::uploads::Place;
-use crate::{ApiState, HEADER_KEY};
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, KeyType, check_format};
 use souk_domain::roles::{Permission, Role};
 use std::sync::Arc;
+
+/// The header that carries a key.
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
 /// What a call holds until its answer is ready.
 pub struct Passed {
@@ -153,7 +157,7 @@ async fn authenticate(
     headers: &HeaderMap,
     call: &mut Call,
 ) -> Result<Arc<Principal>, Refused> {
-    let mut sent = headers.get_all(HEADER_KEY).iter();
+    let mut sent = headers.get_all(KEY_HEADER).iter();
     let text = match (sent.next(), sent.next()) {
         (Some(one), None) if !one.is_empty() => one.to_str().ok(),
         (Some(_), Some(_)) => None,
@@ -253,7 +257,7 @@ fn check_company(
             "this key belongs to another company; use your own company_id in the path",
         )
     };
-    let segment = path_company(&mounted.operation, path).ok_or_else(denied)?;
+    let segment = mounted.path_company(path).ok_or_else(denied)?;
     if segment == principal.company().as_str() {
         return Ok(None);
     }

@@ -1,18 +1,18 @@
 //! `Idempotency-Key`: a retried POST gets the first answer and does nothing twice.
 //!
-//! Operations that are not billed get this from the router ([`once`]). A billed operation asks for its claim itself ([`claim`]), because
-//! its answer is kept in the transaction that posts its charge. An operation that moves money keeps its answer in the transaction that moves
-//! it ([`Once::keep`]): a host that dies has done both, or neither.
+//! All of it is [`once`]. The router asks for it on behalf of operations that are not billed ([`respond`]) and keeps their answers. A billed
+//! operation asks itself, because its answer is kept in the transaction that posts its charge. An operation that moves money keeps its
+//! answer in the transaction that moves it ([`Once::keep`]): a host that dies has done both, or neither.
 
-use crate::ApiState;
 use crate::answer::{Kept, ToKeep, json};
 use crate::body;
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
+use crate::mounted::Mounted;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
-use crate::routes::Mounted;
+use crate::state::ApiState;
 use crate::state::SWEEP_EVERY;
 use axum::body::Body;
 use axum::extract::Request;
@@ -37,14 +37,32 @@ pub const KEPT: Duration = DAY;
 /// How long a claim of an operation that runs no connector holds without an answer: none takes nearly that long.
 const CLAIM: Duration = Duration::from_secs(60);
 
-/// What a request with an `Idempotency-Key` is.
-pub enum Attempt {
-    /// It carries no key.
-    Plain,
-    /// Execute it, then complete or release the ticket.
-    First(Ticket),
+/// A request as its key sees it.
+pub struct Keyed {
+    /// The key, and what it was sent with.
+    key: Option<(String, String)>,
+    lapses_at: Timestamp,
+}
+
+impl Keyed {
+    /// `product`: what the request runs, where its path alone does not say. Its claim holds without an answer until `lapses_at`.
+    pub fn read(
+        parts: &Parts,
+        body: &[u8],
+        product: Option<&str>,
+        lapses_at: Timestamp,
+    ) -> Result<Keyed, Problem> {
+        let key = key(&parts.headers)?;
+        let key = key.map(|key| (key, fingerprint(parts, body, product)));
+        Ok(Keyed { key, lapses_at })
+    }
+}
+
+/// What came of a request.
+pub enum Attempt<T> {
+    Now(T),
     /// It was executed before: this is its answer.
-    Replay(Response),
+    Before(Response),
 }
 
 /// The claim that a request came with, if it carries a key, for a handler that keeps its answer itself.
@@ -58,6 +76,18 @@ struct Claimed {
 }
 
 impl Once {
+    fn new(ticket: Ticket) -> Once {
+        Once(Some(Arc::new(Claimed {
+            ticket,
+            is_kept: AtomicBool::new(false),
+        })))
+    }
+
+    fn is_kept(&self) -> bool {
+        let claimed = self.0.as_ref();
+        claimed.is_some_and(|claimed| claimed.is_kept.load(Ordering::Relaxed))
+    }
+
     pub fn ticket(&self) -> Option<&Ticket> {
         self.0.as_ref().map(|claimed| &claimed.ticket)
     }
@@ -102,34 +132,61 @@ pub(crate) fn kept_until() -> Timestamp {
     Timestamp::from(SystemTime::now()).after(KEPT)
 }
 
-/// Claims the right to execute a billed request until `lapses_at`, if the request carries a key. `product`: what it runs, which its path
-/// alone does not say.
-pub async fn claim(
+/// Does `work` at most once per key. What a key protects goes on to its end when its client hangs up, which will ask again, and a host that
+/// stops waits for it; when it fails its claim is given up, so that a retry executes anew.
+pub async fn once<T, F>(
     state: &ApiState,
     caller: &Caller,
-    parts: &Parts,
-    body: &[u8],
-    product: Option<&str>,
-    lapses_at: Timestamp,
-) -> Result<Attempt, Problem> {
-    let Some(key) = key(&parts.headers)? else {
-        return Ok(Attempt::Plain);
+    keyed: Keyed,
+    work: impl FnOnce(Once) -> F,
+) -> Result<Attempt<T>, Problem>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Problem>> + Send + 'static,
+{
+    let ticket = match claim(state, caller, keyed).await? {
+        Claim::None => return work(Once::default()).await.map(Attempt::Now),
+        Claim::Done(response) => return Ok(Attempt::Before(response)),
+        Claim::Granted(ticket) => ticket,
+    };
+    let work = work(Once::new(ticket.clone()));
+    let (state, place) = (state.clone(), state.detach());
+    let work = tokio::spawn(async move {
+        let _place = place;
+        let done = work.await;
+        if done.is_err() {
+            release(&state, &ticket).await?;
+        }
+        done
+    });
+    work.await.map_err(Problem::internal)?.map(Attempt::Now)
+}
+
+enum Claim {
+    /// There is no key.
+    None,
+    Granted(Ticket),
+    Done(Response),
+}
+
+async fn claim(state: &ApiState, caller: &Caller, keyed: Keyed) -> Result<Claim, Problem> {
+    let Some((key, fingerprint)) = keyed.key else {
+        return Ok(Claim::None);
     };
     let scope = Scope {
         company: caller.payer().clone(),
         route: caller.operation().operation.path,
         key,
     };
+    let (now, lapses_at) = (caller.now(), keyed.lapses_at);
     let bytes_max = state.settings().kept_answer_bytes_max;
-    let fingerprint = fingerprint(parts, body, product);
     state
         .db()
         .write(async |write| {
-            let now = caller.now();
             match store::claim(write, scope, &fingerprint, now, lapses_at, bytes_max).await? {
                 store::Claim::Full => Err(full(bytes_max)),
-                store::Claim::Granted(ticket) => Ok(Attempt::First(ticket)),
-                store::Claim::Done(answer) => replay(answer).map(Attempt::Replay),
+                store::Claim::Granted(ticket) => Ok(Claim::Granted(ticket)),
+                store::Claim::Done(answer) => replay(answer).map(Claim::Done),
                 store::Claim::InFlight => Err(in_progress()),
                 store::Claim::Reused => Err(reused()),
             }
@@ -186,8 +243,7 @@ pub(crate) fn missing() -> Problem {
     Problem::fields(refusals::INVALID_REQUEST, vec![error])
 }
 
-/// Gives up a claim after a failure, so that a retry executes anew.
-pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
+async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
     state
         .db()
         .write(async |write| {
@@ -197,8 +253,8 @@ pub async fn release(state: &ApiState, ticket: &Ticket) -> Result<(), Problem> {
         .await
 }
 
-/// Runs a handler at most once per key. The work goes on to its end when the client hangs up: it will ask again.
-pub(crate) async fn once(
+/// Has a handler respond at most once per key.
+pub(crate) async fn respond(
     mounted: &Arc<Mounted>,
     request: Request,
     state: ApiState,
@@ -208,39 +264,34 @@ pub(crate) async fn once(
         return (mounted.handler)(request, state).await;
     };
     let (parts, body) = request.into_parts();
-    let bytes = match body::read(&parts, body, &state).await {
-        Ok(bytes) => bytes,
-        Err(problem) => return problem.into_response(),
+    let read = async {
+        let bytes = body::read(&parts, body, &state).await?;
+        let keyed = Keyed::read(&parts, &bytes, None, call.now.after(CLAIM))?;
+        Ok((bytes, keyed))
     };
-    let lapses_at = call.now.after(CLAIM);
-    let ticket = match claim(&state, &caller, &parts, &bytes, None, lapses_at).await {
-        Ok(Attempt::First(ticket)) => ticket,
-        Ok(Attempt::Replay(response)) => return response,
-        Ok(Attempt::Plain) => {
-            let request = Request::from_parts(parts, Body::from(bytes));
-            return (mounted.handler)(request, state).await;
-        }
-        Err(problem) => return problem.into_response(),
+    let (bytes, keyed) = match read.await {
+        Ok(read) => read,
+        Err(problem) => return Problem::into_response(problem),
     };
-    let claimed = Arc::new(Claimed {
-        ticket,
-        is_kept: AtomicBool::new(false),
-    });
-    let mut request = Request::from_parts(parts, Body::from(bytes));
-    request.extensions_mut().insert(Once(Some(claimed.clone())));
-    let work = (mounted.handler)(request, state.clone());
-    let work = tokio::spawn(async move {
-        let response = work.await;
-        if claimed.is_kept.load(Ordering::Relaxed) && response.status().is_success() {
-            return response;
+    let handle = |once: Once| {
+        let mut request = Request::from_parts(parts, Body::from(bytes));
+        request.extensions_mut().insert(once.clone());
+        let response = (mounted.handler)(request, state.clone());
+        let state = state.clone();
+        async move {
+            let response = response.await;
+            match once.ticket() {
+                Some(ticket) if !(once.is_kept() && response.status().is_success()) => {
+                    keep(&state, ticket, response).await
+                }
+                _ => Ok(response),
+            }
         }
-        keep(&state, &claimed.ticket, response)
-            .await
-            .unwrap_or_else(IntoResponse::into_response)
-    });
-    work.await.unwrap_or_else(|error| {
-        Problem::internal(format!("{}: {error}", mounted.operation.id)).into_response()
-    })
+    };
+    match once(&state, &caller, keyed, handle).await {
+        Ok(Attempt::Now(response) | Attempt::Before(response)) => response,
+        Err(problem) => problem.into_response(),
+    }
 }
 
 /// Keeps what was executed, and lets go of what failed.

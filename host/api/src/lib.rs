@@ -39,7 +39,7 @@
 //!
 //! Query parameters are a struct made by `parameters!` ([`query`]); lists take [`Paging`], alone or within it, and answer [`List`]. Two
 //! answers are [`Either`] of them. What moves money by itself says `.key_required()` (an `Idempotency-Key`). What runs a connector says
-//! `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::claim`] itself (take [`RawBody`]). Execution of foreign assets
+//! `.runs_connector()`, what charges says `.billed()` and asks [`idempotency::once`] itself (take [`RawBody`]). Execution of foreign assets
 //! says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads take [`Upload`]. A body that is JSON already is
 //! answered as [`Prepared`].
 
@@ -56,6 +56,7 @@ pub mod data;
 pub mod describe;
 pub mod endpoint_keys;
 pub mod endpoints;
+pub mod fields;
 pub mod files;
 mod finish;
 mod gate;
@@ -65,6 +66,7 @@ pub mod keys;
 pub mod limiter;
 pub mod marketplace;
 pub mod money;
+pub mod mounted;
 pub mod openapi;
 pub mod operation;
 mod pace;
@@ -72,12 +74,15 @@ pub mod path;
 pub mod payments;
 pub mod payouts;
 pub mod prices;
+pub mod principal;
 pub mod problem;
 pub mod purchases;
 pub mod query;
 pub mod refusals;
+pub mod refused;
 pub mod routes;
 pub mod runs;
+pub mod schemas;
 mod state;
 pub mod storage_engines;
 pub mod system;
@@ -87,24 +92,22 @@ mod uploads;
 pub mod webhooks;
 
 pub use answer::{
-    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Page, Prepared,
-    Ran, Slice,
+    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Prepared, Ran,
+    Slice,
 };
-pub use body::{Body, Changes, Media, Nothing, OptionalBody, Patch, RawBody, Text, Upload};
+pub use body::{Body, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;
 pub use describe::Either;
+pub use fields::{Patch, Text};
 pub use finish::unreadable;
 pub use operation::{Access, Operation};
 pub use path::Path;
 pub use problem::{FieldError, Problem};
-pub use query::{Integer, Open, Paging, Query, SortOrder};
+pub use query::{Integer, Open, Page, Paging, Query, SortOrder};
 pub use routes::Routes;
 pub use state::{ApiState, Settings};
 
-use http::HeaderName;
-
-/// The header that carries a key.
-pub const HEADER_KEY: HeaderName = HeaderName::from_static("x-api-key");
+use souk_app::App;
 
 /// Every operation of this host.
 pub fn all() -> Routes {
@@ -129,6 +132,11 @@ pub fn all() -> Routes {
         .merge(endpoints::routes())
         .merge(data::routes())
         .merge(marketplace::routes())
+}
+
+/// What every handler can reach.
+pub fn state(app: App, settings: Settings) -> ApiState {
+    ApiState::new(app, settings, all().buckets())
 }
 
 /// The service: every operation behind its gate.

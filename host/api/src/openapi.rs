@@ -4,56 +4,12 @@ use crate::describe::{Answered, Description};
 use crate::operation::{Access, Operation};
 use crate::path::Segment;
 use crate::query::Param;
-use crate::refusals::{self, Refusal};
+use crate::refusals::Refusal;
+use crate::refused;
 use crate::routes::Routes;
+use crate::schemas::Schemas;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use utoipa::ToSchema;
-use utoipa::openapi::{RefOr, schema::Schema};
-
-/// Schemas by name, collected while operations refer to them.
-#[derive(Default)]
-pub struct Schemas(BTreeMap<String, Value>);
-
-/// Adds a type's schema and answers a reference to it.
-pub type SchemaFn = fn(&mut Schemas) -> Value;
-
-/// The [`SchemaFn`] of a type.
-pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
-    let name = T::name().into_owned();
-    if !schemas.0.contains_key(&name) {
-        schemas.add(name.clone(), T::schema());
-        let mut nested = Vec::new();
-        T::schemas(&mut nested);
-        for (name, schema) in nested {
-            schemas.add(name, schema);
-        }
-    }
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-/// The envelope around what is answered.
-pub fn enveloped(data: Value, meta: Option<&str>) -> Value {
-    match meta {
-        None => json!({"type": "object", "required": ["data"], "properties": {"data": data}}),
-        Some(meta) => json!({"type": "object", "required": ["data", "meta"], "properties": {
-            "data": data,
-            "meta": {"$ref": format!("#/components/schemas/{meta}")},
-        }}),
-    }
-}
-
-pub fn listed(items: Value) -> Value {
-    json!({"type": "array", "items": items})
-}
-
-impl Schemas {
-    fn add(&mut self, name: String, schema: RefOr<Schema>) {
-        self.0
-            .entry(name)
-            .or_insert_with(|| serde_json::to_value(schema).unwrap_or_default());
-    }
-}
 
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
 (rows); buyers call them with credits. Every answer carries `X-Request-Id` and the three `X-RateLimit-*` headers; every refusal is \
@@ -88,7 +44,7 @@ pub fn document(routes: &Routes) -> Value {
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}],
         "paths": paths,
-        "x-no-such-route": {"responses": refused.references(refusals::of_unrouted())},
+        "x-no-such-route": {"responses": refused.references(refused::of_unrouted())},
         "components": {
             "securitySchemes": {"api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"}},
             "schemas": with_problem(schemas),
@@ -146,8 +102,8 @@ struct Refused(BTreeSet<Vec<Refusal>>);
 impl Refused {
     fn of(routes: &Routes) -> Refused {
         let sets = routes.described();
-        let sets = sets.map(|(operation, description)| refusals::of(operation, description));
-        let sets = sets.chain([refusals::of_unrouted()]);
+        let sets = sets.map(|(operation, description)| refused::of(operation, description));
+        let sets = sets.chain([refused::of_unrouted()]);
         Refused(sets.flat_map(by_status).collect())
     }
 
@@ -236,7 +192,7 @@ fn describe(
             response["content"][kind] = json!({"schema": shape(schemas)});
         }
     }
-    responses.extend(refused.references(refusals::of(operation, description)));
+    responses.extend(refused.references(refused::of(operation, description)));
     let mut described = json!({
         "operationId": id,
         "summary": operation.summary,

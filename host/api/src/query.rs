@@ -14,9 +14,7 @@
 //!
 //! A handler takes `Query(wanted): Query<Wanted>`; the gate has read it before. Start reading at [`Reader`].
 
-use crate::Text;
-use crate::answer::Page;
-use crate::describe::{Argument, Describe, Description, Incoming};
+use crate::fields::Text;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use axum::extract::Request;
@@ -131,19 +129,6 @@ impl Reader {
         let names: Vec<&str> = self.params.iter().map(|param| param.name).collect();
         let names = names.join(", ");
         format!("not a parameter of this operation, which takes {names}")
-    }
-}
-
-impl<T: Parameters> Describe for Query<T> {
-    fn describe(into: &mut Description) {
-        into.query = Reader::of::<T>();
-    }
-}
-
-impl<T: Parameters> Argument for Query<T> {
-    async fn take(incoming: &mut Incoming) -> Result<Query<T>, Problem> {
-        let read = incoming.parts.extensions.remove::<Query<T>>();
-        Ok(read.unwrap_or_default())
     }
 }
 
@@ -282,6 +267,23 @@ parameters! {
         page: Option<Integer<1, 1_000_000>>,
         /// Items per page. Default 50.
         per_page: Option<Integer<1, 100>>,
+    }
+}
+
+/// `page` and `per_page` of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    pub page: i64,
+    pub per_page: i64,
+}
+
+impl Page {
+    pub fn limit(&self) -> i64 {
+        self.per_page
+    }
+
+    pub fn offset(&self) -> i64 {
+        (self.page - 1) * self.per_page
     }
 }
 

@@ -6,10 +6,11 @@
 
 use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
-use crate::operation::{Access, CompanyRule, Operation, Verb};
+use crate::mounted::Mounted;
+use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
-use crate::refusals;
-use crate::{ApiState, body, finish, idempotency};
+use crate::state::ApiState;
+use crate::{body, finish, idempotency, refusals};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
@@ -18,17 +19,6 @@ use http::{HeaderValue, header};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-
-/// An operation in its place: what the gate needs beside the declaration.
-pub struct Mounted {
-    pub operation: Operation,
-    pub description: Description,
-    pub(crate) handler: Erased,
-    /// Its bucket among those of a key, if it has a limit of its own.
-    pub bucket: Option<usize>,
-    /// What statistics call it: the first fixed segment of its path, the company's left out.
-    pub prefix: &'static str,
-}
 
 /// An operation, what its handler's types say of it, and the handler.
 struct Entry {
@@ -207,7 +197,7 @@ async fn respond(
     match request.headers().get(idempotency::HEADER) {
         None if operation.key_required => idempotency::missing().into_response(),
         Some(_) if operation.keeps_answers() => {
-            idempotency::once(mounted, request, state, call).await
+            idempotency::respond(mounted, request, state, call).await
         }
         _ => (mounted.handler)(request, state).await,
     }
@@ -259,12 +249,4 @@ fn prefix(path: &'static str) -> &'static str {
         .unwrap_or(path);
     let end = rest[1..].find('/').map_or(rest.len(), |place| place + 1);
     &rest[..end]
-}
-
-/// The company that a path names, when the operation has one there: the raw second segment.
-pub fn path_company<'a>(operation: &Operation, path: &'a str) -> Option<&'a str> {
-    match operation.company {
-        CompanyRule::Own => path.strip_prefix("/companies/")?.split('/').next(),
-        CompanyRule::Unchecked => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! What every handler can reach: the store, the flows, the settings, the limits, and the keys that were seen lately.
 
-use crate::caller::Principal;
 use crate::limiter::Limiter;
+use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::unread::Unread;
 use crate::uploads::Uploads;
@@ -121,11 +121,9 @@ struct Shared {
 }
 
 impl ApiState {
-    pub fn new(app: App, settings: Settings) -> ApiState {
-        let limiter = Arc::new(Limiter::new(
-            crate::all().buckets(),
-            settings.address_rate_limit,
-        ));
+    /// `operations`: how many have a limit of their own.
+    pub(crate) fn new(app: App, settings: Settings, operations: usize) -> ApiState {
+        let limiter = Arc::new(Limiter::new(operations, settings.address_rate_limit));
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,

@@ -4,7 +4,7 @@
 mod failure;
 
 use crate::data::Request;
-use crate::idempotency::{self, Attempt};
+use crate::idempotency::{self, Attempt, Keyed, Once};
 use crate::{AnyObject, ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 use serde::Deserialize;
@@ -140,8 +140,7 @@ pub async fn page<T>(
     .await
 }
 
-/// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`. A request with one goes on to its end
-/// when its client hangs up: the client will ask again.
+/// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`.
 async fn once<T, F>(
     api: &ApiState,
     caller: &Caller,
@@ -153,35 +152,13 @@ async fn once<T, F>(
 where
     F: Future<Output = Result<Vec<u8>, Problem>> + Send + 'static,
 {
-    let claim = idempotency::claim(
-        api,
-        caller,
-        &raw.parts,
-        &raw.bytes,
-        Some(product),
-        caller.now().after(timeout + CLAIM_GRACE),
-    );
-    let ticket = match claim.await? {
-        Attempt::Plain => return run(None).await.map(ran),
-        Attempt::Replay(response) => return Ok(Ran::Before(response)),
-        Attempt::First(ticket) => ticket,
-    };
-    let work = run(Some(ticket.clone()));
-    let state = api.clone();
-    let detached = api.detach();
-    let work = tokio::spawn(async move {
-        let result = work.await;
-        if result.is_err() {
-            idempotency::release(&state, &ticket).await?;
-        }
-        drop(detached);
-        result
-    });
-    work.await.map_err(Problem::internal)?.map(ran)
-}
-
-fn ran(body: Vec<u8>) -> Ran<AnyObject> {
-    Ran::Now(Prepared::new(body))
+    let lapses_at = caller.now().after(timeout + CLAIM_GRACE);
+    let keyed = Keyed::read(&raw.parts, &raw.bytes, Some(product), lapses_at)?;
+    let run = |once: Once| run(once.ticket().cloned());
+    Ok(match idempotency::once(api, caller, keyed, run).await? {
+        Attempt::Now(body) => Ran::Now(Prepared::new(body)),
+        Attempt::Before(response) => Ran::Before(response),
+    })
 }
 
 /// A product that this caller may not know of is one that does not exist.

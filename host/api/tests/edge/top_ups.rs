@@ -3,12 +3,16 @@
 use crate::stripe::{Mood, StandIn, WEBHOOK_SECRET, sign};
 use crate::world::{Answer, Company, World, now, request};
 use axum::body::Body;
+use futures_util::future::BoxFuture;
+use futures_util::poll;
 use http::Method;
 use serde_json::{Value, json};
-use souk_app::payments::Payments;
 use souk_app::payments::instant::Instant;
 use souk_app::payments::manual::Manual;
+use souk_app::payments::{BeginError, Begun, Order, Payments, Provider};
+use std::pin::pin;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 const WEBHOOK: &str = "/webhooks/payments/stripe";
 
@@ -487,4 +491,55 @@ async fn a_retry_after_a_crash_credits_once() {
     assert_eq!(buy().await.expect(201).body, begun.body);
     assert_eq!(world.balance(&acme).await, 40);
     world.assert_books().await;
+}
+
+/// A provider that answers when it is let.
+struct Held {
+    asked: Semaphore,
+    let_go: Semaphore,
+}
+
+impl Provider for Held {
+    fn name(&self) -> &'static str {
+        "held"
+    }
+
+    fn begin<'a>(&'a self, _: &'a Order) -> BoxFuture<'a, Result<Begun, BeginError>> {
+        Box::pin(async {
+            self.asked.add_permits(1);
+            self.let_go.acquire().await.unwrap().forget();
+            let reference = "paid".to_owned();
+            Ok(Begun::Paid { reference })
+        })
+    }
+}
+
+/// A host that stops waits for a top-up whose provider has been asked, also when its client has hung up meanwhile: it is finished, and its
+/// answer is kept.
+#[tokio::test]
+async fn a_stopping_host_finishes_a_top_up() {
+    let held = Arc::new(Held {
+        asked: Semaphore::new(0),
+        let_go: Semaphore::new(0),
+    });
+    let world = World::with_payments(Payments::new(held.clone())).await;
+    let acme = world.company("acme").await;
+    let path = acme.path("/credits/top-ups");
+    let buy = || world.post_keyed(&acme.key, &path, "one", json!({"credits": 40}));
+    tokio::select! {
+        answer = buy() => panic!("answered before the provider did: {}", answer.body),
+        asked = held.asked.acquire() => asked.unwrap().forget(),
+    }
+
+    let mut ended = pin!(world.state.detached_ended());
+    let is_pending = poll!(&mut ended).is_pending();
+    assert!(is_pending, "the host would have stopped");
+    held.let_go.add_permits(1);
+    ended.await;
+    // From here on nothing runs that a stopping host would cut: what was to be written has been.
+    assert_eq!(world.balance(&acme).await, 40);
+    let again = buy().await.expect(201);
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.at("/data/status"), "settled");
+    assert_eq!(held.asked.available_permits(), 0, "asked once");
 }

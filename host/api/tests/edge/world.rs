@@ -129,7 +129,7 @@ impl World {
             company_upload_bytes_max: 4 << 20,
             upload_bytes_max: 8 << 20,
         };
-        let state = ApiState::new(app, settings);
+        let state = souk_api::state(app, settings);
         World {
             router: souk_api::router(state.clone()),
             state,

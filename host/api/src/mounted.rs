@@ -1,0 +1,25 @@
+//! An operation with its handler, in its place among the others.
+
+use crate::describe::{Description, Erased};
+use crate::operation::{CompanyRule, Operation};
+
+/// An operation in its place: what the gate needs beside the declaration.
+pub struct Mounted {
+    pub operation: Operation,
+    pub description: Description,
+    pub(crate) handler: Erased,
+    /// Its bucket among those of a key, if it has a limit of its own.
+    pub bucket: Option<usize>,
+    /// What statistics call it: the first fixed segment of its path, the company's left out.
+    pub prefix: &'static str,
+}
+
+impl Mounted {
+    /// The company that a path names, when the operation has one there: the raw second segment.
+    pub(crate) fn path_company<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self.operation.company {
+            CompanyRule::Own => path.strip_prefix("/companies/")?.split('/').next(),
+            CompanyRule::Unchecked => None,
+        }
+    }
+}
