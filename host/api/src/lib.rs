@@ -24,7 +24,7 @@
 //!     caller.agree_company(body.company_id.as_deref())?;
 //!     api.db()
 //!         .write(async |write| {                              // committed when it returns Ok; StoreError turns into a Problem
-//!             assets::get(write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
+//!             products::get(write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
 //!             let price = prices::insert(write, …).await?;
 //!             Ok(Created { location: format!("/companies/{}/assets/{asset}/prices/{}", caller.company(), price.id), data: price.into() })
 //!         })
@@ -76,6 +76,7 @@ pub mod payouts;
 pub mod prices;
 pub mod principal;
 pub mod problem;
+mod products;
 pub mod purchases;
 pub mod query;
 pub mod refusals;

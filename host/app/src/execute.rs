@@ -44,7 +44,7 @@ fn bind(
     given: &[(&str, Raw<'_>)],
     owner: bool,
 ) -> Result<Vec<Bound>, Failure> {
-    parameters::bind(&asset.parameters, given)
+    parameters::bind(&asset.plan.parameters, given)
         .map_err(|errors| Failure::before(owner, Refusal::Parameters(errors)))
 }
 
@@ -58,13 +58,13 @@ async fn released(
     deadline: Instant,
 ) -> Result<Released, Refusal> {
     let output = ask(app, asset, bound, payer, execution, deadline).await?;
-    if !asset.policy.is_heavy(&output) {
-        return Ok(asset.policy.release(&output)?);
+    if !asset.plan.policy.is_heavy(&output) {
+        return Ok(asset.plan.policy.release(&output)?);
     }
     let (company, policy) = (asset.row.company_id.as_str(), asset.clone());
     let released = app
         .sandbox
-        .compute(company, move || policy.policy.release(&output));
+        .compute(company, move || policy.plan.policy.release(&output));
     // It may have to wait for its turn.
     let late = |_| {
         let message = "the result was not computed in time";
@@ -85,8 +85,8 @@ async fn ask(
     deadline: Instant,
 ) -> Result<Output, Refusal> {
     let source = source(app, &asset.row.company_id, &asset.row.written.connection_id).await?;
-    let limits = asset.policy.kind.limits();
-    let request = match &asset.action {
+    let limits = asset.plan.policy.kind.limits();
+    let request = match &asset.plan.action {
         Action::Query { text, bindings } => Request::Query(Query {
             text: text.clone(),
             parameters: bindings
@@ -109,7 +109,7 @@ async fn ask(
     answer.map_err(|fault| match fault.kind {
         FaultKind::LimitExceeded => Withheld::BadAnswer(format!(
             "the result is larger than a {} may be: {} rows or {} bytes",
-            asset.policy.kind.word(),
+            asset.plan.policy.kind.word(),
             limits.rows_max,
             limits.bytes_max
         ))
@@ -134,7 +134,7 @@ pub(crate) fn value(bound: &Bound) -> Value {
 /// The parameters of a seller's function, as a JSON object. One that is null is left out.
 fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
     let mut members = serde_json::Map::new();
-    for (parameter, value) in asset.parameters.iter().zip(bound) {
+    for (parameter, value) in asset.plan.parameters.iter().zip(bound) {
         let value = match value {
             Bound::Null => continue,
             Bound::Boolean(value) => (*value).into(),
@@ -156,9 +156,9 @@ fn write_answer(asset: &AssetSnapshot, released: &Released, about: &About<'_>) -
     let answered_at = Timestamp::from_micros(answered_at);
     out.extend_from_slice(b"{\"data\":{\"execution_id\":");
     json::write_string(&mut out, about.execution.as_str().as_bytes());
-    out.extend_from_slice(&asset.head);
+    out.extend_from_slice(&asset.plan.head);
     out.extend_from_slice(&released.members);
-    out.extend_from_slice(&asset.tail);
+    out.extend_from_slice(&asset.plan.tail);
     push_member(&mut out, "timestamp", &answered_at.to_string());
     out.extend_from_slice(b"},\"meta\":{\"execution_time_ms\":");
     push_number(&mut out, about.elapsed_ms as i64);
@@ -227,7 +227,7 @@ pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refu
     let sample: Sample =
         serde_json::from_str(text).map_err(|error| Refusal::Internal(error.to_string()))?;
     let mut out = b"{\"data\":{\"execution_id\":null".to_vec();
-    out.extend_from_slice(&asset.head);
+    out.extend_from_slice(&asset.plan.head);
     match &sample.result {
         Some(result) => {
             let members = result.get().trim();
@@ -239,7 +239,7 @@ pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refu
         }
         None => out.extend_from_slice(b"\"answer_value\":null"),
     }
-    out.extend_from_slice(&asset.tail);
+    out.extend_from_slice(&asset.plan.tail);
     push_member(&mut out, "timestamp", &sample.taken_at.to_string());
     out.extend_from_slice(
         b"},\"meta\":{\"preview\":true,\"credits_used\":0,\"billing_reason\":\"preview\",\"execution_time_ms\":0",

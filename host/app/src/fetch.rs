@@ -91,7 +91,7 @@ pub async fn fetch(
 }
 
 fn needs_learning(endpoint: &EndpointSnapshot, filtered: bool) -> bool {
-    endpoint.learned().is_none() && (filtered || endpoint.order_by.is_empty())
+    endpoint.learned().is_none() && (filtered || endpoint.plan.order_by.is_empty())
 }
 
 /// The place of a filter that is used, and its name and text.
@@ -105,14 +105,19 @@ fn filters_used<'a>(
     let mut errors = FieldErrors::default();
     let mut used = Vec::with_capacity(given.len());
     for pair in given {
-        match endpoint.filters.iter().position(|filter| *filter == pair.0) {
+        match endpoint
+            .plan
+            .filters
+            .iter()
+            .position(|filter| *filter == pair.0)
+        {
             Some(place) => used.push((place, pair)),
             None => {
-                let message = match endpoint.filters.is_empty() {
+                let message = match endpoint.plan.filters.is_empty() {
                     true => "is not a parameter: this endpoint takes start and limit".to_owned(),
                     false => format!(
                         "is not a parameter: this endpoint takes start, limit and {}",
-                        endpoint.filters.join(", ")
+                        endpoint.plan.filters.join(", ")
                     ),
                 };
                 errors.add(&pair.0, "unknown", message);
@@ -211,11 +216,11 @@ fn too_large(fault: Fault, limits: Limits) -> Refusal {
 }
 
 fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Refusal> {
-    let same = output.columns.len() == endpoint.fields.len()
+    let same = output.columns.len() == endpoint.plan.fields.len()
         && output
             .columns
             .iter()
-            .zip(&endpoint.fields)
+            .zip(&endpoint.plan.fields)
             .all(|(column, field)| column.name == field.name);
     // An empty result may come without its columns.
     if same || (output.rows == 0 && output.columns.is_empty()) {
@@ -262,7 +267,7 @@ pub async fn test(
     json::write_rows(
         &mut rows,
         &output,
-        &endpoint.published,
+        &endpoint.plan.published,
         0..paged.returned as usize,
     );
     Ok(Tested {
@@ -298,10 +303,10 @@ async fn begin_page(
 fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize) -> Vec<u8> {
     // Grown to its size at once: copying a page of a hundred kilobytes over and over costs more than
     // writing it.
-    let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * endpoint.row_bytes;
+    let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * endpoint.plan.row_bytes;
     let mut out = Vec::with_capacity(size.min(PAGE_BYTES_MAX as usize));
     out.extend_from_slice(b"{\"data\":{\"response\":{\"data\":");
-    json::write_rows(&mut out, output, &endpoint.published, 0..rows);
+    json::write_rows(&mut out, output, &endpoint.plan.published, 0..rows);
     out
 }
 
@@ -315,7 +320,7 @@ fn finish_page(
     about: &About<'_>,
 ) -> Vec<u8> {
     out.extend_from_slice(b"},\"service\":{");
-    out.extend_from_slice(&endpoint.head);
+    out.extend_from_slice(&endpoint.plan.head);
     push_member(&mut out, "request_id", about.payer.request.as_str());
 
     out.extend_from_slice(b",\"pagination\":{\"start\":");
@@ -385,7 +390,7 @@ pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>
     let mut out = b"{\"data\":{\"response\":{\"data\":".to_vec();
     out.extend_from_slice(rows.as_bytes());
     out.extend_from_slice(b"},\"service\":{");
-    out.extend_from_slice(&endpoint.head);
+    out.extend_from_slice(&endpoint.plan.head);
     push_member(&mut out, "request_id", payer.request.as_str());
     out.extend_from_slice(
         b",\"billing\":{\"billable\":false,\"credits_used\":0,\"price_credits\":",

@@ -7,71 +7,120 @@ mod asset;
 mod endpoint;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId};
+use souk_domain::products::ProductStatus;
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
 use souk_sandbox::json;
 use souk_store::prices::{self, Price};
-use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, assets, connections, endpoints};
+use souk_store::products::{self, Kind, Row};
+use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, companies, connections};
 
 use crate::App;
 use crate::connectors::{self, SERVING, serving_ids};
 use crate::failure::Refusal;
-pub use asset::{Action, AssetSnapshot};
+use crate::run::Sold;
+pub use asset::{Action, AssetPlan};
 pub(crate) use endpoint::kind_of;
-pub use endpoint::{EndpointSnapshot, Learned, LearnedColumn};
+pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
+
+pub type AssetSnapshot = Snapshot<AssetId>;
+pub type EndpointSnapshot = Snapshot<EndpointId>;
 
 /// Products in use at once; a snapshot is a few kB, at most the 64 kB of a long statement.
 const SNAPSHOTS_MAX: usize = 10_000;
 
+/// A kind of product, as it is run.
+pub trait Sells: Kind {
+    /// What is made of a row once: what runs at the source, and what of the answer may leave.
+    type Plan: Send + Sync + 'static;
+
+    /// `dialect`: how its SQL is written, if it has any.
+    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Refusal>;
+
+    /// Whether its source is SQL.
+    fn is_sql(details: &Self::Details) -> bool;
+
+    /// Whether what a preview shows is still what the product would answer.
+    fn shows_the_same(before: &Self::Details, after: &Self::Details) -> bool;
+
+    /// The products of this kind in use.
+    fn in_use(products: &Products) -> &InUse<Self>;
+}
+
+/// A product as it was when it was read, with its price.
+pub struct Snapshot<K: Sells> {
+    pub row: Row<K>,
+    pub plan: K::Plan,
+    pub timeout: Duration,
+    pub priced: Priced,
+}
+
+impl<K: Sells> Snapshot<K> {
+    pub fn sold(&self) -> Sold<'_> {
+        let row = &self.row;
+        Sold {
+            product: row.id.product(),
+            owner: &row.company_id,
+            status: row.status,
+            is_suspended: row.is_suspended,
+            priced: &self.priced,
+            allow_ai_training: row.written.allow_ai_training,
+            timeout: self.timeout,
+            seller_api: !K::is_sql(&row.written.details),
+        }
+    }
+
+    /// It is this company's, and not archived.
+    pub fn is_of(&self, company: &CompanyId) -> bool {
+        self.row.company_id == *company && self.row.status != ProductStatus::Archived
+    }
+}
+
 /// The products in use.
 pub struct Products {
-    pub assets: Cache<AssetId, AssetSnapshot>,
-    pub endpoints: Cache<EndpointId, EndpointSnapshot>,
-    /// `handle/slug` of an asset, and of an endpoint.
-    asset_slugs: Cache<String, AssetId>,
-    endpoint_slugs: Cache<String, EndpointId>,
+    pub assets: InUse<AssetId>,
+    pub endpoints: InUse<EndpointId>,
+}
+
+/// The products of one kind in use.
+pub struct InUse<K: Sells> {
+    pub snapshots: Cache<K, Snapshot<K>>,
+    /// By `handle/slug`.
+    slugs: Cache<String, K>,
 }
 
 impl Products {
     pub fn new(db: &Db) -> Products {
         Products {
-            assets: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                made_from(Topic::Asset),
-                |id: &AssetId, asset: &AssetSnapshot| ids(id.as_str(), &asset.row.company_id),
-            ),
-            endpoints: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                made_from(Topic::Endpoint),
-                |id: &EndpointId, endpoint: &EndpointSnapshot| {
-                    ids(id.as_str(), &endpoint.row.company_id)
-                },
-            ),
-            asset_slugs: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                [Topic::Handle, Topic::Asset],
-                |path: &String, id: &AssetId| [handle(path), id.as_str().into()],
-            ),
-            endpoint_slugs: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                [Topic::Handle, Topic::Endpoint],
-                |path: &String, id: &EndpointId| [handle(path), id.as_str().into()],
-            ),
+            assets: InUse::new(db),
+            endpoints: InUse::new(db),
         }
     }
 }
 
-/// What a snapshot of a product is made from: itself, its prices, its owner, and the word of connectors for the dialect.
-fn made_from(product: Topic) -> [Topic; 5] {
-    let [own, platforms] = SERVING;
-    [product, Topic::Price, Topic::Company, own, platforms]
+impl<K: Sells> InUse<K> {
+    fn new(db: &Db) -> InUse<K> {
+        // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect.
+        let [own, platforms] = SERVING;
+        InUse {
+            snapshots: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Product, Topic::Price, Topic::Company, own, platforms],
+                |id: &K, product: &Snapshot<K>| ids(id.as_ref(), &product.row.company_id),
+            ),
+            slugs: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Handle, Topic::Product],
+                |path: &String, id: &K| [handle(path), id.as_ref().into()],
+            ),
+        }
+    }
 }
 
 fn ids(product: &str, owner: &CompanyId) -> [Arc<str>; 5] {
@@ -115,130 +164,76 @@ pub(crate) fn push_member(out: &mut Vec<u8>, name: &str, value: &str) {
     json::write_string(out, value.as_bytes());
 }
 
-/// An asset of any company, archived ones included.
-pub async fn asset(app: &App, id: &AssetId, now: Timestamp) -> Result<Arc<AssetSnapshot>, Refusal> {
-    match app.products.assets.get(id) {
-        Some(asset) if asset.priced.holds(now) => return Ok(asset),
+/// A product of any company, archived ones included.
+pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snapshot<K>>, Refusal> {
+    let snapshots = &K::in_use(&app.products).snapshots;
+    match snapshots.get(id) {
+        Some(product) if product.priced.holds(now) => return Ok(product),
         // Its price has changed by the clock alone, which no transaction tells.
-        Some(_) => app.products.assets.remove(id),
+        Some(_) => snapshots.remove(id),
         None => {}
     }
-    app.products
-        .assets
-        .get_or_load(id.clone(), || async {
-            let mut db = app.db.read().await?;
-            let row = assets::get_any(&mut db, id)
-                .await?
-                .ok_or(Refusal::NotFound)?;
-            let dialect = match row.written.source_kind.as_str() {
-                "sql" => {
-                    Some(dialect(app, &mut db, &row.company_id, &row.written.connection_id).await?)
-                }
-                _ => None,
-            };
-            let priced = price(&mut db, id.as_str(), now).await?;
-            drop(db);
-            AssetSnapshot::new(row, dialect, priced)
+    let load = || async {
+        let mut db = app.db.read().await?;
+        let row = products::get_any(&mut db, id)
+            .await?
+            .ok_or(Refusal::NotFound)?;
+        let written = &row.written;
+        let dialect = match K::is_sql(&written.details) {
+            true => Some(dialect(app, &mut db, &row.company_id, &written.connection_id).await?),
+            false => None,
+        };
+        let priced = price(&mut db, id.as_ref(), now).await?;
+        drop(db);
+        let timeout_ms = written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64;
+        Ok(Snapshot {
+            plan: K::plan(&row, dialect)?,
+            timeout: Duration::from_millis(timeout_ms),
+            priced,
+            row,
         })
-        .await
+    };
+    snapshots.get_or_load(id.clone(), load).await
 }
 
-/// An endpoint of any company, archived ones included.
-pub async fn endpoint(
-    app: &App,
-    id: &EndpointId,
-    now: Timestamp,
-) -> Result<Arc<EndpointSnapshot>, Refusal> {
-    match app.products.endpoints.get(id) {
-        Some(endpoint) if endpoint.priced.holds(now) => return Ok(endpoint),
-        // Its price has changed by the clock alone, which no transaction tells.
-        Some(_) => app.products.endpoints.remove(id),
-        None => {}
-    }
-    app.products
-        .endpoints
-        .get_or_load(id.clone(), || async {
-            let mut db = app.db.read().await?;
-            let row = endpoints::get_any(&mut db, id)
-                .await?
-                .ok_or(Refusal::NotFound)?;
-            let dialect =
-                dialect(app, &mut db, &row.company_id, &row.written.connection_id).await?;
-            let priced = price(&mut db, id.as_str(), now).await?;
-            drop(db);
-            EndpointSnapshot::new(row, dialect, priced)
-        })
-        .await
-}
-
-/// The asset behind a company's handle, a former one included, and a slug.
-pub async fn asset_by_slug(
+/// The product behind a company's handle, a former one included, and a slug.
+pub async fn by_slug<K: Sells>(
     app: &App,
     handle: &str,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<AssetSnapshot>, Refusal> {
+) -> Result<Arc<Snapshot<K>>, Refusal> {
     let load = || async {
         let mut db = app.db.read().await?;
-        let company = souk_store::companies::by_handle(&mut db, handle, now)
+        let company = companies::by_handle(&mut db, handle, now)
             .await?
             .ok_or(Refusal::NotFound)?;
-        assets::id_by_slug(&mut db, &company.id, slug)
+        products::id_by_slug(&mut db, &company.id, slug)
             .await?
             .ok_or(Refusal::NotFound)
     };
-    let id = app
-        .products
-        .asset_slugs
-        .get_or_load(format!("{handle}/{slug}"), load)
-        .await?;
-    asset(app, &id, now).await
+    let slugs = &K::in_use(&app.products).slugs;
+    let id = slugs.get_or_load(format!("{handle}/{slug}"), load).await?;
+    get::<K>(app, &id, now).await
 }
 
-/// The endpoint behind a company's handle, a former one included, and a slug.
-pub async fn endpoint_by_slug(
-    app: &App,
-    handle: &str,
-    slug: &str,
-    now: Timestamp,
-) -> Result<Arc<EndpointSnapshot>, Refusal> {
-    let load = || async {
-        let mut db = app.db.read().await?;
-        let company = souk_store::companies::by_handle(&mut db, handle, now)
-            .await?
-            .ok_or(Refusal::NotFound)?;
-        endpoints::id_by_slug(&mut db, &company.id, slug)
-            .await?
-            .ok_or(Refusal::NotFound)
-    };
-    let id = app
-        .products
-        .endpoint_slugs
-        .get_or_load(format!("{handle}/{slug}"), load)
-        .await?;
-    endpoint(app, &id, now).await
-}
-
-/// The endpoint of a company by its slug.
-pub async fn endpoint_of_company(
+/// The product of a company by its slug.
+pub async fn of_company<K: Sells>(
     app: &App,
     company: &CompanyId,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<EndpointSnapshot>, Refusal> {
+) -> Result<Arc<Snapshot<K>>, Refusal> {
     let load = || async {
         let mut db = app.db.read().await?;
-        endpoints::id_by_slug(&mut db, company, slug)
+        products::id_by_slug(&mut db, company, slug)
             .await?
             .ok_or(Refusal::NotFound)
     };
     // An id has a `_`, a handle never: the two do not meet in the cache.
-    let id = app
-        .products
-        .endpoint_slugs
-        .get_or_load(format!("{company}/{slug}"), load)
-        .await?;
-    endpoint(app, &id, now).await
+    let slugs = &K::in_use(&app.products).slugs;
+    let id = slugs.get_or_load(format!("{company}/{slug}"), load).await?;
+    get::<K>(app, &id, now).await
 }
 
 /// What a connection's engine takes.

@@ -9,13 +9,14 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::{StoreError, assets, endpoints};
+use souk_store::StoreError;
+use souk_store::products::{self as store, Kind, Row, Tested, Written};
 
 use crate::App;
 use crate::execute::{self, Sample};
 use crate::failure::{Failure, Refusal};
-use crate::fetch::{self, PREVIEW_ROWS, Tested};
-use crate::products::{self, AssetSnapshot, EndpointSnapshot};
+use crate::fetch::{self, PREVIEW_ROWS};
+use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
 use crate::release::{Released, Withheld};
 use crate::run::Payer;
 
@@ -47,29 +48,16 @@ pub async fn asset(
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
 ) -> Result<(), Unpublished> {
-    let asset = products::asset(app, id, payer.now).await?;
-    if asset.row.company_id != *company || asset.row.status == "archived" {
-        return Err(Refusal::NotFound.into());
-    }
-    if asset.priced.price.is_none() {
-        return Err(Unpublished::NoPrice);
-    }
+    let asset = priced(app, company, id, payer.now).await?;
     let sample = sample(app, &asset, given, payer)
         .await
         .map_err(|failure| Unpublished::Test(Box::new(failure)))?;
-    let sample =
-        serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
-    app.db
-        .write(async |tx| {
-            let now = later(asset.row.updated_at, app.clock.now());
-            let published =
-                assets::publish(tx, company, id, asset.row.updated_at, &sample, now).await?;
-            if !published {
-                return Err(Unpublished::Changed);
-            }
-            Ok(())
-        })
-        .await
+    let tested = Tested {
+        sample: text(&sample)?,
+        learned: None,
+        allow_ai_training: asset.row.written.allow_ai_training,
+    };
+    publish(app, &asset.row, &tested).await
 }
 
 /// Tests an endpoint and puts it on the market.
@@ -80,66 +68,51 @@ pub async fn endpoint(
     allow_ai_training: Option<bool>,
     now: Timestamp,
 ) -> Result<(), Unpublished> {
-    let endpoint = products::endpoint(app, id, now).await?;
-    if endpoint.row.company_id != *company || endpoint.row.status == "archived" {
-        return Err(Refusal::NotFound.into());
-    }
-    if endpoint.priced.price.is_none() {
-        return Err(Unpublished::NoPrice);
-    }
-    let tested = fetch::test(app, &endpoint, PREVIEW_ROWS)
+    let endpoint = priced(app, company, id, now).await?;
+    let rows = fetch::test(app, &endpoint, PREVIEW_ROWS)
         .await
         .map_err(|failure| Unpublished::Test(Box::new(failure)))?;
-    let learned = serde_json::to_string(&tested.learned)
-        .map_err(|error| Refusal::Internal(error.to_string()))?;
-    let sample = String::from_utf8_lossy(&tested.rows).into_owned();
+    let tested = Tested {
+        sample: String::from_utf8_lossy(&rows.rows).into_owned(),
+        learned: Some(text(&rows.learned)?),
+        allow_ai_training: allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training),
+    };
+    publish(app, &endpoint.row, &tested).await
+}
+
+/// A product of this company that has a price.
+async fn priced<K: Sells>(
+    app: &App,
+    company: &CompanyId,
+    id: &K,
+    now: Timestamp,
+) -> Result<Arc<Snapshot<K>>, Unpublished> {
+    let product = products::get(app, id, now).await?;
+    match product.is_of(company) {
+        false => Err(Refusal::NotFound.into()),
+        true if product.priced.price.is_none() => Err(Unpublished::NoPrice),
+        true => Ok(product),
+    }
+}
+
+/// As it was read, or not at all.
+async fn publish<K: Kind>(app: &App, row: &Row<K>, tested: &Tested) -> Result<(), Unpublished> {
     app.db
         .write(async |tx| {
-            let read_at = endpoint.row.updated_at;
-            let training = allow_ai_training.unwrap_or(endpoint.row.written.allow_ai_training);
-            let now = later(read_at, app.clock.now());
-            let published =
-                endpoints::publish(tx, company, id, read_at, &learned, &sample, training, now)
-                    .await?;
-            if !published {
-                return Err(Unpublished::Changed);
+            let now = later(row.updated_at, app.clock.now());
+            let (company, read_at) = (&row.company_id, row.updated_at);
+            match store::publish(tx, company, &row.id, read_at, tested, now).await? {
+                true => Ok(()),
+                false => Err(Unpublished::Changed),
             }
-            Ok(())
         })
         .await
 }
 
-/// Whether what a preview shows is still what the asset would answer: else its seller has withdrawn it.
-pub fn asset_sample_holds(before: &assets::Written, after: &assets::Written) -> bool {
-    let shown = |asset: &assets::Written| {
-        (
-            asset.connection_id.clone(),
-            (asset.source_kind.clone(), asset.source.clone()),
-            asset.parameters.clone(),
-            asset.result_type.clone(),
-            (asset.visualization.clone(), asset.prediction.clone()),
-            asset.privacy.clone(),
-            asset.freshness_column.clone(),
-        )
-    };
-    shown(before) == shown(after)
-}
-
-/// The same of an endpoint. Filters and limits change what can be asked for, not what the first rows are.
-pub fn endpoint_sample_holds(before: &endpoints::Written, after: &endpoints::Written) -> bool {
-    let shown = |endpoint: &endpoints::Written| {
-        (
-            endpoint.connection_id.clone(),
-            (
-                endpoint.source_schema.clone(),
-                endpoint.source_table.clone(),
-            ),
-            endpoint.sql_logic.clone(),
-            endpoint.fields.clone(),
-            endpoint.order_by.clone(),
-        )
-    };
-    shown(before) == shown(after)
+/// Whether what a preview shows is still what the product would answer: else its seller has withdrawn it.
+pub fn sample_holds<K: Sells>(before: &Written<K::Details>, after: &Written<K::Details>) -> bool {
+    before.connection_id == after.connection_id
+        && K::shows_the_same(&before.details, &after.details)
 }
 
 /// Gives an asset without a preview one: what a test of it has just returned.
@@ -149,45 +122,38 @@ pub(crate) async fn keep_tested_asset(
     released: &Released,
     taken_at: Timestamp,
 ) {
-    if asset.row.sample.is_some() {
+    let sample = || text(&sample_of(released, taken_at)?);
+    keep_tested(app, &asset.row, sample).await;
+}
+
+/// Gives an endpoint without a preview one: the first rows of a test.
+pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested: &fetch::Tested) {
+    keep_tested(app, &endpoint.row, || first_rows(&tested.rows)).await;
+}
+
+async fn keep_tested<K: Kind>(
+    app: &App,
+    row: &Row<K>,
+    sample: impl FnOnce() -> Result<String, Refusal>,
+) {
+    if row.sample.is_some() {
         return;
     }
     let kept = async {
-        let sample = sample_of(released, taken_at)?;
-        let sample =
-            serde_json::to_string(&sample).map_err(|error| Refusal::Internal(error.to_string()))?;
+        let (sample, now) = (sample()?, app.clock.now());
         app.db
-            .write(async |tx| {
-                assets::keep_sample(tx, &asset.row.id, asset.row.updated_at, &sample).await
-            })
+            .write(async |tx| store::keep_sample(tx, &row.id, row.updated_at, &sample, now).await)
             .await?;
         Ok::<_, Refusal>(())
     };
     // The test has passed all the same, and the next one tries again.
     if let Err(error) = kept.await {
-        tracing::warn!(%error, asset = %asset.row.id, "a tested asset got no preview");
+        tracing::warn!(%error, product = %row.id, "a tested product got no preview");
     }
 }
 
-/// Gives an endpoint without a preview one: the first rows of a test.
-pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested: &Tested) {
-    if endpoint.row.sample.is_some() {
-        return;
-    }
-    let row = &endpoint.row;
-    let kept = async {
-        let sample = first_rows(&tested.rows)?;
-        app.db
-            .write(async |tx| {
-                let now = app.clock.now();
-                endpoints::keep_sample(tx, &row.id, row.updated_at, &sample, now).await
-            })
-            .await?;
-        Ok::<_, Refusal>(())
-    };
-    if let Err(error) = kept.await {
-        tracing::warn!(%error, endpoint = %row.id, "a tested endpoint got no preview");
-    }
+fn text(sample: &impl serde::Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(sample).map_err(|error| Refusal::Internal(error.to_string()))
 }
 
 /// A test may show more rows than a preview.
@@ -210,6 +176,7 @@ async fn sample(
     payer: &Payer<'_>,
 ) -> Result<Sample, Failure> {
     let made_up: Vec<(&str, Value)> = asset
+        .plan
         .parameters
         .iter()
         .filter(|parameter| !given.iter().any(|(name, _)| *name == parameter.name()))

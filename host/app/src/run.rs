@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use souk_domain::ids::{CompanyId, ExecutionId, KeyId, RequestId};
-use souk_domain::products::Product;
+use souk_domain::products::{Product, ProductStatus};
 use souk_domain::time::Timestamp;
 use souk_store::executions::{Billing, Outcome, Run as Record};
 use souk_store::idempotency::Ticket;
@@ -44,7 +44,7 @@ pub struct Payer<'a> {
 pub struct Sold<'a> {
     pub product: Product,
     pub owner: &'a CompanyId,
-    pub status: &'a str,
+    pub status: ProductStatus,
     /// The owner's company is suspended.
     pub is_suspended: bool,
     pub priced: &'a Priced,
@@ -62,15 +62,13 @@ impl Sold<'_> {
 
 /// Whether `company` may run this product now. An unpublished one stays with those who bought it.
 pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<(), Refusal> {
-    if sold.status == "archived" {
-        return Err(Refusal::NotFound);
-    }
-    if sold.is_owner(company) {
-        return Ok(());
-    }
-    let is_offered = sold.status == "published"
-        || (sold.status == "unpublished"
-            && settle::has_purchase(app, company, sold.product.id()).await?);
+    let is_offered = match sold.status {
+        ProductStatus::Archived => false,
+        _ if sold.is_owner(company) => return Ok(()),
+        ProductStatus::Draft => false,
+        ProductStatus::Published => true,
+        ProductStatus::Unpublished => settle::has_purchase(app, company, sold.product.id()).await?,
+    };
     match is_offered {
         true if sold.is_suspended => Err(Refusal::SellerSuspended),
         true => Ok(()),

@@ -43,7 +43,7 @@ pub(crate) struct Bulk {
 
 /// The parameters of one statement, in order.
 #[derive(Default)]
-pub(crate) struct Values {
+pub struct Values {
     arguments: AnyArguments,
     failed: Option<sqlx::error::BoxDynError>,
 }
@@ -61,7 +61,7 @@ impl Values {
         self
     }
 
-    fn finish(self) -> Result<AnyArguments, StoreError> {
+    pub(crate) fn finish(self) -> Result<AnyArguments, StoreError> {
         match self.failed {
             Some(error) => Err(StoreError::Other(sqlx::Error::Encode(error))),
             None => Ok(self.arguments),

@@ -240,7 +240,7 @@ mod tests {
 
     /// Products by id, each with the seller that it belongs to.
     fn products(db: &Db, entries_max: usize) -> Cache<String, String> {
-        let topics = [Topic::Asset, Topic::Company, Topic::Connector];
+        let topics = [Topic::Product, Topic::Company, Topic::Connector];
         let cache = Cache::new(db, entries_max, topics, |id: &String, seller: &String| {
             [
                 id.as_str().into(),
@@ -260,7 +260,7 @@ mod tests {
     async fn a_change_costs_what_it_concerns() {
         let (_directory, db) = store().await;
         let cache = products(&db, 2 * PRODUCTS);
-        assert_eq!(cache.forget(Topic::Asset, "product 7"), 1);
+        assert_eq!(cache.forget(Topic::Product, "product 7"), 1);
         assert!(cache.get("product 7").is_none());
         assert!(cache.get("product 8").is_some());
         // What was dropped is not looked at again, whatever else it was made from.
@@ -269,7 +269,7 @@ mod tests {
             PRODUCTS / SELLERS - 1
         );
         assert_eq!(cache.forget(Topic::Company, "seller 7"), 0);
-        assert_eq!(cache.forget(Topic::Asset, "nothing of ours"), 0);
+        assert_eq!(cache.forget(Topic::Product, "nothing of ours"), 0);
         // No value is made from a delivery, so loads under way may be kept, too.
         let epoch = cache.epoch();
         assert_eq!(cache.forget(Topic::Delivery, "product 8"), 0);
@@ -300,7 +300,7 @@ mod tests {
             keys.map(|(_, keys)| keys.len()).sum()
         };
         let check = |cache: &Cache<String, String>| {
-            for topic in [Topic::Asset, Topic::Company, Topic::Connector] {
+            for topic in [Topic::Product, Topic::Company, Topic::Connector] {
                 assert_eq!(indexed(cache, topic), cached(cache), "{topic:?}");
             }
             assert_eq!(cache.inner.index.lock().origins.len(), cached(cache));

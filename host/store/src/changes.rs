@@ -21,9 +21,8 @@ pub enum Topic {
     /// A name under which a company is reached, or was; its own id is the name.
     Handle,
     Connection,
-    Asset,
+    Product,
     Price,
-    Endpoint,
     Purchase,
     Connector,
     /// Something waits to be delivered to this webhook.
@@ -31,14 +30,13 @@ pub enum Topic {
 }
 
 impl Topic {
-    pub(crate) const ALL: [Topic; 10] = [
+    pub(crate) const ALL: [Topic; 9] = [
         Self::Key,
         Self::Company,
         Self::Handle,
         Self::Connection,
-        Self::Asset,
+        Self::Product,
         Self::Price,
-        Self::Endpoint,
         Self::Purchase,
         Self::Connector,
         Self::Delivery,
@@ -50,9 +48,8 @@ impl Topic {
             Self::Company => "company",
             Self::Handle => "handle",
             Self::Connection => "connection",
-            Self::Asset => "asset",
+            Self::Product => "product",
             Self::Price => "price",
-            Self::Endpoint => "endpoint",
             Self::Purchase => "purchase",
             Self::Connector => "connector",
             Self::Delivery => "delivery",

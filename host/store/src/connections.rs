@@ -2,6 +2,7 @@
 
 use souk_domain::connections::{Need, SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_domain::products::SourceKind;
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
@@ -371,9 +372,9 @@ pub async fn dependants(
     id: &ConnectionId,
 ) -> Result<(i64, i64), StoreError> {
     let row = sqlx::query(
-        "SELECT \
-         (SELECT CAST(COUNT(*) AS BIGINT) FROM assets WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived') AS assets, \
-         (SELECT CAST(COUNT(*) AS BIGINT) FROM endpoints WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived') AS endpoints",
+        "SELECT COUNT(CASE WHEN product_type = 'asset' THEN 1 END) AS assets, \
+         COUNT(CASE WHEN product_type = 'endpoint' THEN 1 END) AS endpoints \
+         FROM products WHERE company_id = $1 AND connection_id = $2 AND status <> 'archived'",
     )
     .bind(company.as_str())
     .bind(id.as_str())
@@ -386,8 +387,8 @@ pub async fn dependants(
 #[derive(Debug, Clone)]
 pub struct ProbeAsset {
     pub id: String,
-    /// `function` or `path`.
-    pub source_kind: String,
+    /// A function or a path.
+    pub source_kind: SourceKind,
     pub source: String,
     /// JSON: the declared parameters.
     pub parameters: String,
@@ -400,9 +401,9 @@ pub async fn probe_assets(
     id: &ConnectionId,
 ) -> Result<Vec<ProbeAsset>, StoreError> {
     let rows = sqlx::query(
-        "SELECT id, source_kind, source, parameters FROM assets \
-         WHERE company_id = $1 AND connection_id = $2 AND source_kind <> 'sql' AND status <> 'archived' \
-         ORDER BY created_at, id LIMIT 20",
+        "SELECT p.id, d.source_kind, d.source, d.parameters FROM products p JOIN asset_details d ON d.id = p.id \
+         WHERE p.company_id = $1 AND p.connection_id = $2 AND d.source_kind <> 'sql' AND p.status <> 'archived' \
+         ORDER BY p.created_at, p.id LIMIT 20",
     )
     .bind(company.as_str())
     .bind(id.as_str())
@@ -412,7 +413,7 @@ pub async fn probe_assets(
         .map(|row| {
             Ok(ProbeAsset {
                 id: row.text("id")?,
-                source_kind: row.text("source_kind")?,
+                source_kind: row.id("source_kind")?,
                 source: row.text("source")?,
                 parameters: row.text("parameters")?,
             })

@@ -4,7 +4,6 @@
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
 mod accounts;
-pub mod assets;
 mod bulk;
 pub mod cache;
 pub mod changes;
@@ -14,7 +13,6 @@ pub mod connections;
 pub mod connectors;
 pub mod db;
 pub mod deliveries;
-pub mod endpoints;
 pub mod error;
 mod events;
 pub mod executions;
@@ -31,6 +29,7 @@ mod opening;
 pub mod payment_events;
 pub mod payouts;
 pub mod prices;
+pub mod products;
 pub mod purchases;
 pub mod reconciliation;
 pub mod reference;

@@ -2,7 +2,8 @@
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;
-use crate::fields::{Fields, corrupt};
+use crate::fields::Fields;
+use crate::products::containing;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::products::ProductType;
@@ -68,36 +69,30 @@ pub struct Filter<'a> {
 }
 
 const COLUMNS: &str = "p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
-    p.description, p.category, p.sport, p.labels, p.allow_ai_training, p.result_type, p.fields, p.learned, p.published_at, p.has_sample,
+    p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
+    p.learned, p.published_at, CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample,
     r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id";
 
-/// `$1`: the reader; `$2`: now; `$3`: one product, or NULL.
+/// `$1`: the reader; `$2`: now.
 const FROM: &str = "
-    FROM (SELECT 'asset' AS product_type, a.id, a.company_id, a.name, a.slug, a.description, a.category, a.sport, a.labels,
-                 a.allow_ai_training, a.result_type, CAST(NULL AS TEXT) AS fields, CAST(NULL AS TEXT) AS learned, a.published_at,
-                 CAST(CASE WHEN a.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample
-          FROM assets a
-          WHERE a.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR a.id = $3)
-          UNION ALL
-          SELECT 'endpoint', e.id, e.company_id, e.name, e.slug, e.description, e.category, CAST(NULL AS TEXT), e.labels,
-                 e.allow_ai_training, CAST(NULL AS TEXT), e.fields, e.learned, e.published_at,
-                 CAST(CASE WHEN e.sample IS NULL THEN 0 ELSE 1 END AS BIGINT)
-          FROM endpoints e
-          WHERE e.status = 'published' AND (CAST($3 AS TEXT) IS NULL OR e.id = $3)) p
+    FROM products p
     JOIN companies c ON c.id = p.company_id AND c.status = 'active'
+    LEFT JOIN asset_details a ON a.id = p.id
+    LEFT JOIN endpoint_details e ON e.id = p.id
     LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= $2 AND (r.effective_to IS NULL OR r.effective_to > $2)
-    LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = $1 AND b.status = 'active'";
+    LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = $1 AND b.status = 'active'
+    WHERE p.status = 'published'";
 
 /// Labels are an object of three arrays, written without spaces; a comma before and after each member makes one pattern find it.
-const WHERE: &str = "
-    WHERE (CAST($4 AS TEXT) IS NULL OR p.product_type = $4)
-      AND (CAST($5 AS TEXT) IS NULL OR p.category = $5)
-      AND (CAST($6 AS TEXT) IS NULL OR p.sport = $6)
+const MATCHING: &str = "
+      AND (CAST($3 AS TEXT) IS NULL OR p.product_type = $3)
+      AND (CAST($4 AS TEXT) IS NULL OR p.category = $4)
+      AND (CAST($5 AS TEXT) IS NULL OR a.sport = $5)
+      AND (CAST($6 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $6)
       AND (CAST($7 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $7)
-      AND (CAST($8 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $8)
-      AND (CAST($9 AS BIGINT) IS NULL OR r.price_credits <= $9)
-      AND (CAST($10 AS BIGINT) IS NULL OR p.allow_ai_training = $10)
-      AND (CAST($11 AS TEXT) IS NULL OR LOWER(p.name || ' ' || p.description || ' ' || c.name) LIKE $11 ESCAPE '!')";
+      AND (CAST($8 AS BIGINT) IS NULL OR r.price_credits <= $8)
+      AND (CAST($9 AS BIGINT) IS NULL OR p.allow_ai_training = $9)
+      AND (CAST($10 AS TEXT) IS NULL OR LOWER(p.name || ' ' || p.description || ' ' || c.name) LIKE $10 ESCAPE '!')";
 
 /// Products on sale as `reader` sees them, and how many match in all.
 pub async fn list(
@@ -115,12 +110,11 @@ pub async fn list(
     let use_case = filter
         .use_case
         .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
-    let text = filter.text.map(|text| format!("%{}%", literal(text)));
+    let text = filter.text.map(|text| containing(&text.to_lowercase()));
     let bind = |sql: String| {
         sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(reader.as_str())
             .bind(now.micros())
-            .bind(None::<&str>)
             .bind(filter.product_type.map(ProductType::as_str))
             .bind(filter.category)
             .bind(filter.sport)
@@ -130,7 +124,7 @@ pub async fn list(
             .bind(filter.ai_training_allowed.map(i64::from))
             .bind(text.clone())
     };
-    let total = bind(format!("SELECT COUNT(*) AS total {FROM} {WHERE}"))
+    let total = bind(format!("SELECT COUNT(*) AS total {FROM} {MATCHING}"))
         .fetch_one(&mut *db)
         .await?
         .number("total")?;
@@ -146,7 +140,7 @@ pub async fn list(
         ),
     };
     let rows = bind(format!(
-        "SELECT {COLUMNS} {FROM} {WHERE} ORDER BY {order}, p.id LIMIT $12 OFFSET $13"
+        "SELECT {COLUMNS} {FROM} {MATCHING} ORDER BY {order}, p.id LIMIT $11 OFFSET $12"
     ))
     .bind(limit)
     .bind(offset)
@@ -163,12 +157,14 @@ pub async fn get(
     product: &str,
     now: Timestamp,
 ) -> Result<Option<Listing>, StoreError> {
-    let row = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} {FROM}")))
-        .bind(reader.as_str())
-        .bind(now.micros())
-        .bind(product)
-        .fetch_optional(db)
-        .await?;
+    let row = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {COLUMNS} {FROM} AND p.id = $3"
+    )))
+    .bind(reader.as_str())
+    .bind(now.micros())
+    .bind(product)
+    .fetch_optional(db)
+    .await?;
     row.as_ref().map(listing).transpose()
 }
 
@@ -225,20 +221,7 @@ fn first_day(now: Timestamp) -> Timestamp {
     now.day_start().before(DAY * (STATS_DAYS - 1))
 }
 
-/// A text of which LIKE takes nothing for a wildcard, in small letters.
-fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.to_lowercase().chars() {
-        if matches!(letter, '%' | '_' | '!') {
-            pattern.push('!');
-        }
-        pattern.push(letter);
-    }
-    pattern
-}
-
 fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
-    let product_type = row.text("product_type")?;
     let price = match row.number_opt("price_credits")? {
         None => None,
         Some(_) => Some((
@@ -251,8 +234,7 @@ fn listing(row: &AnyRow) -> Result<Listing, StoreError> {
         Some(purchase) => Some((purchase, row.id_opt("endpoint_key_id")?)),
     };
     Ok(Listing {
-        product_type: ProductType::parse(&product_type)
-            .ok_or_else(|| corrupt("product_type", product_type))?,
+        product_type: row.id("product_type")?,
         id: row.text("id")?,
         company_id: row.id("company_id")?,
         company_name: row.text("company_name")?,

@@ -61,6 +61,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "connectors",
         include_str!("../migrations/0015_connectors.sql"),
     ),
+    (
+        16,
+        "one products table",
+        include_str!("../migrations/0016_one_products_table.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -220,11 +220,7 @@ pub async fn lock(write: &mut Write, product: &Product) -> Result<(), StoreError
         return Ok(());
     }
     // PostgreSQL locks a row that is updated, also with what it holds already.
-    let sql = match product {
-        Product::Asset(_) => "UPDATE assets SET status = status WHERE id = $1",
-        Product::Endpoint(_) => "UPDATE endpoints SET status = status WHERE id = $1",
-    };
-    sqlx::query(sql)
+    sqlx::query("UPDATE products SET status = status WHERE id = $1")
         .bind(product.id())
         .execute(&mut **write)
         .await?;

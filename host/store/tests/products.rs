@@ -1,11 +1,14 @@
-//! Assets and endpoints in the store, on SQLite and on PostgreSQL.
+//! Products in the store, on SQLite and on PostgreSQL.
 
 mod support;
 
-use souk_domain::ids::{AssetId, CompanyId, EndpointId, UserId};
+use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
+use souk_domain::products::{AssetType, Product, ProductStatus, ResultType, SourceKind};
 use souk_domain::time::Timestamp;
-use souk_store::{Db, StoreError, assets, endpoints};
-use support::{asset, endpoint, roll_back, stores};
+use souk_store::products::{self, AssetDetails, EndpointDetails, Filter, Kind, Sort, Tested};
+use souk_store::{Db, StoreError, connections, marketplace};
+use sqlx::{AssertSqlSafe, Executor};
+use support::{asset, endpoint, open, roll_back, stores};
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
@@ -27,124 +30,91 @@ async fn company(db: &Db, handle: &str) -> CompanyId {
     id
 }
 
+/// Adds an asset and an endpoint of this name.
+async fn both(db: &Db, owner: &CompanyId, name: &str, slug: &str, at: Timestamp) -> Both {
+    let (a, e, user) = (
+        AssetId::generate(),
+        EndpointId::generate(),
+        UserId::generate(),
+    );
+    db.write(async |tx| {
+        products::insert(tx, &a, owner, &user, &asset(name, slug), at).await?;
+        products::insert(tx, &e, owner, &user, &endpoint(name, slug), at).await?;
+        Ok::<_, StoreError>(())
+    })
+    .await
+    .unwrap();
+    (a, e)
+}
+
+type Both = (AssetId, EndpointId);
+
 /// A change is lost rather than overwritten: what was read must still be what is there.
 #[tokio::test]
-async fn an_asset_is_changed_and_published_only_as_it_was_read() {
+async fn a_product_is_changed_and_published_only_as_it_was_read() {
     for store in stores().await {
         let (db, owner) = (&store.db, company(&store.db, "acme").await);
-        let (id, user) = (AssetId::generate(), UserId::generate());
-        db.write(async |tx| -> Result<_, StoreError> {
-            assets::insert(tx, &id, &owner, &user, &asset("One", "one"), NOW)
-                .await
-                .unwrap();
-            assert!(
-                assets::update(tx, &owner, &id, NOW, &asset("Two", "two"), true, after(1))
-                    .await
-                    .unwrap()
-            );
-            assert!(
-                !assets::update(
-                    tx,
-                    &owner,
-                    &id,
-                    NOW,
-                    &asset("Three", "three"),
-                    true,
-                    after(2)
-                )
-                .await
-                .unwrap()
-            );
-            assert!(
-                !assets::publish(tx, &owner, &id, NOW, "{}", after(2))
-                    .await
-                    .unwrap()
-            );
-            assert!(
-                assets::publish(tx, &owner, &id, after(1), "{}", after(2))
-                    .await
-                    .unwrap()
-            );
-            Ok(())
-        })
-        .await
-        .unwrap();
+        let (id, _) = both(db, &owner, "One", "one", NOW).await;
+        let tested = Tested {
+            sample: "{}".into(),
+            learned: None,
+            allow_ai_training: false,
+        };
+        let (second, third) = (asset("Two", "two"), asset("Three", "three"));
+        let done = db.write(async |tx| {
+            Ok::<_, StoreError>([
+                products::update(tx, &owner, &id, NOW, &second, true, after(1)).await?,
+                products::update(tx, &owner, &id, NOW, &third, true, after(2)).await?,
+                products::publish(tx, &owner, &id, NOW, &tested, after(2)).await?,
+                products::publish(tx, &owner, &id, after(1), &tested, after(2)).await?,
+            ])
+        });
+        assert_eq!(done.await.unwrap(), [true, false, false, true]);
 
         let mut db = db.read().await.unwrap();
-        let stored = assets::get(&mut db, &owner, &id).await.unwrap().unwrap();
+        let stored = products::get(&mut db, &owner, &id).await.unwrap().unwrap();
         assert_eq!(
             (stored.written.name.as_str(), stored.company_handle.as_str()),
             ("Two", "acme"),
             "{}",
             store.name
         );
+        assert_eq!(stored.written.details, second.details);
         assert_eq!(
-            (stored.status.as_str(), stored.published_at),
-            ("published", Some(after(2)))
+            (stored.status, stored.published_at),
+            (ProductStatus::Published, Some(after(2)))
         );
         assert!(!stored.written.allow_ai_training);
         let stranger = CompanyId::generate();
-        assert!(
-            assets::get(&mut db, &stranger, &id)
-                .await
-                .unwrap()
-                .is_none()
-        );
-        assert_eq!(
-            assets::id_by_slug(&mut db, &owner, "two").await.unwrap(),
-            Some(id)
-        );
+        let of_stranger = products::get(&mut db, &stranger, &id).await.unwrap();
+        assert!(of_stranger.is_none());
+        let found = products::id_by_slug(&mut db, &owner, "two").await.unwrap();
+        assert_eq!(found, Some(id.clone()));
+        // Of one kind only.
+        let other = products::id_by_slug::<EndpointId>(&mut db, &owner, "two").await;
+        assert_eq!(other.unwrap(), None);
+        let status = products::status(&mut db, &id.product()).await.unwrap();
+        assert_eq!(status, Some((owner, ProductStatus::Published)));
+        let other = Product::Endpoint(EndpointId::parse(id.as_str()).unwrap());
+        assert_eq!(products::status(&mut db, &other).await.unwrap(), None);
     }
 }
 
-/// A slug is unique in its company, and two companies may use the same one.
+/// A slug is unique in its company and kind, and two companies may use the same one.
 #[tokio::test]
-async fn slugs_are_unique_per_company() {
+async fn slugs_are_unique_per_company_and_kind() {
     for store in stores().await {
         let (one, other) = (
             company(&store.db, "one").await,
             company(&store.db, "other").await,
         );
-        let user = UserId::generate();
         for owner in [&one, &other] {
-            store
-                .db
-                .write(async |tx| -> Result<_, StoreError> {
-                    assets::insert(
-                        tx,
-                        &AssetId::generate(),
-                        owner,
-                        &user,
-                        &asset("A", "same"),
-                        NOW,
-                    )
-                    .await
-                    .unwrap();
-                    endpoints::insert(
-                        tx,
-                        &EndpointId::generate(),
-                        owner,
-                        &user,
-                        &endpoint("E", "same"),
-                        NOW,
-                    )
-                    .await
-                    .unwrap();
-                    Ok(())
-                })
-                .await
-                .unwrap();
+            both(&store.db, owner, "A", "same", NOW).await;
         }
+        let user = UserId::generate();
+        let (a, e) = (AssetId::generate(), EndpointId::generate());
         roll_back(&store.db, async |tx| {
-            let again = assets::insert(
-                tx,
-                &AssetId::generate(),
-                &one,
-                &user,
-                &asset("A", "same"),
-                NOW,
-            )
-            .await;
+            let again = products::insert(tx, &a, &one, &user, &asset("A", "same"), NOW).await;
             assert!(
                 matches!(again, Err(StoreError::Conflict)),
                 "{}: {again:?}",
@@ -153,15 +123,7 @@ async fn slugs_are_unique_per_company() {
         })
         .await;
         roll_back(&store.db, async |tx| {
-            let again = endpoints::insert(
-                tx,
-                &EndpointId::generate(),
-                &one,
-                &user,
-                &endpoint("E", "same"),
-                NOW,
-            )
-            .await;
+            let again = products::insert(tx, &e, &one, &user, &endpoint("E", "same"), NOW).await;
             assert!(
                 matches!(again, Err(StoreError::Conflict)),
                 "{}: {again:?}",
@@ -177,100 +139,62 @@ async fn slugs_are_unique_per_company() {
 async fn lists_filter_sort_and_count() {
     for store in stores().await {
         let owner = company(&store.db, "acme").await;
-        let user = UserId::generate();
         let mut ids = Vec::new();
         for (place, name) in ["Goals 100%", "assists_all", "Goals"]
             .into_iter()
             .enumerate()
         {
-            let (a, e) = store
-                .db
-                .write(async |tx| -> Result<_, StoreError> {
-                    let (a, e) = (AssetId::generate(), EndpointId::generate());
-                    let slug = format!("s{place}");
-                    assets::insert(
-                        tx,
-                        &a,
-                        &owner,
-                        &user,
-                        &asset(name, &slug),
-                        after(place as i64),
-                    )
-                    .await
-                    .unwrap();
-                    endpoints::insert(
-                        tx,
-                        &e,
-                        &owner,
-                        &user,
-                        &endpoint(name, &slug),
-                        after(place as i64),
-                    )
-                    .await
-                    .unwrap();
-                    Ok((a, e))
-                })
-                .await
-                .unwrap();
-            ids.push((a, e));
+            let (slug, at) = (format!("s{place}"), after(place as i64));
+            ids.push(both(&store.db, &owner, name, &slug, at).await);
         }
-        store
-            .db
-            .write(async |tx| -> Result<_, StoreError> {
-                assert!(
-                    assets::set_status(tx, &owner, &ids[2].0, "archived", after(9))
-                        .await
-                        .unwrap()
-                );
-                assert!(
-                    !assets::set_status(tx, &owner, &ids[2].0, "archived", after(9))
-                        .await
-                        .unwrap()
-                );
-                Ok(())
-            })
-            .await
-            .unwrap();
+        let archived = ProductStatus::Archived;
+        let done = store.db.write(async |tx| {
+            Ok::<_, StoreError>([
+                products::set_status(tx, &owner, &ids[2].0, archived, after(9)).await?,
+                products::set_status(tx, &owner, &ids[2].0, archived, after(9)).await?,
+            ])
+        });
+        assert_eq!(done.await.unwrap(), [true, false]);
 
         let mut db = store.db.read().await.unwrap();
         for (sort, descending, first) in [
-            (assets::Sort::Name, false, "Goals 100%"),
-            (assets::Sort::CreatedAt, true, "assists_all"),
-            (assets::Sort::UpdatedAt, false, "Goals 100%"),
+            (Sort::Name, false, "Goals 100%"),
+            (Sort::CreatedAt, true, "assists_all"),
+            (Sort::UpdatedAt, false, "Goals 100%"),
         ] {
-            let (list, total) = assets::list(
-                &mut db,
-                &owner,
-                &assets::Filter::default(),
-                sort,
-                descending,
-                1,
-                0,
-            )
-            .await
-            .unwrap();
+            let all = Filter::default();
+            let listed =
+                products::list::<AssetId>(&mut db, &owner, &all, sort, descending, 1, 0).await;
+            let (list, total) = listed.unwrap();
             // Backends sort letters of different case differently; both put one of these two first.
             let names = ["Goals 100%", "assists_all"];
             assert!(
-                (sort == assets::Sort::Name && names.contains(&list[0].written.name.as_str()))
+                (sort == Sort::Name && names.contains(&list[0].written.name.as_str()))
                     || list[0].written.name == first,
                 "{}",
                 store.name
             );
             assert_eq!((list.len(), total), (1, 2), "{}", store.name);
         }
-        let archived = assets::Filter {
-            status: Some("archived"),
-            category: Some("results"),
-            ..Default::default()
-        };
-        assert_eq!(
-            assets::list(&mut db, &owner, &archived, assets::Sort::Name, true, 10, 0)
-                .await
-                .unwrap()
-                .1,
-            1
-        );
+        for (filter, expected) in [
+            (Some(archived), AssetType::Calculation, 1),
+            (None, AssetType::Calculation, 2),
+            (None, AssetType::Prediction, 0),
+        ]
+        .map(|(status, subtype, expected)| {
+            let filter = Filter {
+                status,
+                category: Some("results"),
+                subtype: Some(subtype.as_str()),
+                ..Filter::default()
+            };
+            (filter, expected)
+        }) {
+            let sort = Sort::Name;
+            let listed =
+                products::list::<AssetId>(&mut db, &owner, &filter, sort, true, 10, 0).await;
+            assert_eq!(listed.unwrap().1, expected, "{} {filter:?}", store.name);
+        }
         for (q, expected) in [
             ("goals", 2),
             ("100%", 1),
@@ -278,22 +202,145 @@ async fn lists_filter_sort_and_count() {
             ("%", 1),
             ("nothing", 0),
         ] {
-            let filter = endpoints::Filter {
+            let filter = Filter {
                 q: Some(q),
-                ..Default::default()
+                ..Filter::default()
             };
-            let (_, total) = endpoints::list(
-                &mut db,
-                &owner,
-                &filter,
-                endpoints::Sort::Requests,
-                true,
-                10,
-                0,
-            )
-            .await
-            .unwrap();
-            assert_eq!(total, expected, "{} {q}", store.name);
+            let sort = Sort::Requests;
+            let listed =
+                products::list::<EndpointId>(&mut db, &owner, &filter, sort, true, 10, 0).await;
+            assert_eq!(listed.unwrap().1, expected, "{} {q}", store.name);
         }
+    }
+}
+
+/// Products of a store that was written when assets and endpoints had tables of their own are all there, under their ids, with all they had.
+#[tokio::test]
+async fn products_of_yesterdays_store_are_moved() {
+    const YESTERDAY: [&str; 2] = [
+        include_str!("../migrations/0004_products.sql"),
+        include_str!("../migrations/0013_samples.sql"),
+    ];
+    const BACK: &str = "
+        DROP TABLE products;
+        DROP TABLE asset_details;
+        DROP TABLE endpoint_details;
+        DELETE FROM schema_migrations WHERE version >= 16;";
+    const WRITTEN: &str = r#"
+        INSERT INTO assets (id, company_id, user_id, connection_id, asset_type, name, slug, description, category, sport, labels,
+            source_kind, source, parameters, result_type, unit, visualization, prediction, privacy, freshness_column, timeout_ms,
+            allow_ai_training, status, sample, saved_schema, created_at, updated_at, published_at)
+        VALUES ('ast_1', $company, 'usr_1', 'con_1', 'CALCULATION', 'Goals', 'goals', 'All of them', 'results', 'football',
+            '{"tags":["a"]}', 'path', '/goals', '[1]', 'number', 'goals', '{"v":1}', '{"p":1}', '{"s":1}', 'seen_at', 1234,
+            0, 'published', '{"result":{}}', NULL, 11, 22, 33),
+            ('ast_2', $company, 'usr_1', 'con_1', 'VISUALIZATION', 'Old', 'old', '', NULL, NULL, '{}',
+            'sql', 'SELECT 1', '[]', 'chart', NULL, NULL, NULL, NULL, NULL, 10000, 1, 'archived', NULL, NULL, 1, 2, NULL);
+        INSERT INTO endpoints (id, company_id, user_id, connection_id, name, slug, description, category, labels, source_schema,
+            source_table, sql_logic, fields, order_by, filters, default_limit, max_limit, timeout_ms, allow_ai_training, status, learned,
+            sample, sampled_at, created_at, updated_at, published_at)
+        VALUES ('end_1', $company, 'usr_2', 'con_1', 'Rows', 'goals', 'Rows of it', 'results', '{"tags":["b"]}', 'public',
+            'goals', NULL, '[{"name":"a"}]', '["a"]', '["b"]', 7, 77, 2345, 1, 'unpublished', '{"key":["a"]}', '[{}]', 44, 55, 66, 77)"#;
+    for store in stores().await {
+        let owner = company(&store.db, "acme").await;
+        let written = WRITTEN.replace("$company", &format!("'{owner}'"));
+        let write = store.db.write(async |tx| -> Result<_, StoreError> {
+            for sql in [BACK, YESTERDAY[0], YESTERDAY[1], &written] {
+                let run = (&mut **tx).execute(sqlx::raw_sql(AssertSqlSafe(sql.to_owned())));
+                run.await.unwrap_or_else(|error| panic!("{error}: {sql}"));
+            }
+            Ok(())
+        });
+        write.await.unwrap();
+        store.db.close().await;
+        let db = open(&store.url).await;
+        let mut read = db.read().await.unwrap();
+
+        let id = AssetId::parse("ast_1").unwrap();
+        let row = products::get(&mut read, &owner, &id)
+            .await
+            .unwrap()
+            .unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        let details = AssetDetails {
+            asset_type: AssetType::Calculation,
+            sport: text("football"),
+            source_kind: SourceKind::Path,
+            source: "/goals".into(),
+            parameters: "[1]".into(),
+            result_type: ResultType::Number,
+            unit: text("goals"),
+            visualization: text(r#"{"v":1}"#),
+            prediction: text(r#"{"p":1}"#),
+            privacy: text(r#"{"s":1}"#),
+            freshness_column: text("seen_at"),
+        };
+        assert_eq!(row.written.details, details, "{}", store.name);
+        assert_eq!(
+            (row.user_id.as_str(), row.written.connection_id.as_str()),
+            ("usr_1", "con_1")
+        );
+        let written = &row.written;
+        assert_eq!(
+            [&written.name, &written.slug, &written.description],
+            ["Goals", "goals", "All of them"]
+        );
+        assert_eq!(
+            (written.category.as_deref(), written.labels.as_str()),
+            (Some("results"), r#"{"tags":["a"]}"#)
+        );
+        assert_eq!(
+            (written.timeout_ms, written.allow_ai_training),
+            (1234, false)
+        );
+        assert_eq!(row.status, ProductStatus::Published);
+        assert_eq!(row.sample.as_deref(), Some(r#"{"result":{}}"#));
+        let times = |row: (Timestamp, Timestamp, Option<Timestamp>)| {
+            (row.0.micros(), row.1.micros(), row.2.map(Timestamp::micros))
+        };
+        assert_eq!(
+            times((row.created_at, row.updated_at, row.published_at)),
+            (11, 22, Some(33))
+        );
+
+        let id = AssetId::parse("ast_2").unwrap();
+        let row = products::get_any(&mut read, &id).await.unwrap().unwrap();
+        assert_eq!(row.status, ProductStatus::Archived);
+        assert_eq!(row.written.details.result_type, ResultType::Chart);
+
+        let id = EndpointId::parse("end_1").unwrap();
+        let row = products::get(&mut read, &owner, &id)
+            .await
+            .unwrap()
+            .unwrap();
+        let details = EndpointDetails {
+            source_schema: text("public"),
+            source_table: text("goals"),
+            sql_logic: None,
+            fields: r#"[{"name":"a"}]"#.into(),
+            order_by: r#"["a"]"#.into(),
+            filters: r#"["b"]"#.into(),
+            default_limit: 7,
+            max_limit: 77,
+        };
+        assert_eq!(row.written.details, details, "{}", store.name);
+        assert_eq!(row.user_id.as_str(), "usr_2");
+        assert_eq!(
+            (row.written.timeout_ms, row.written.allow_ai_training),
+            (2345, true)
+        );
+        assert_eq!(row.status, ProductStatus::Unpublished);
+        assert_eq!(row.learned.as_deref(), Some(r#"{"key":["a"]}"#));
+        assert_eq!(row.sample.as_deref(), Some("[{}]"));
+        assert_eq!(row.sampled_at.map(Timestamp::micros), Some(44));
+        assert_eq!(
+            times((row.created_at, row.updated_at, row.published_at)),
+            (55, 66, Some(77))
+        );
+
+        let connection = ConnectionId::parse("con_1").unwrap();
+        let dependants = connections::dependants(&mut read, &owner, &connection).await;
+        assert_eq!(dependants.unwrap(), (1, 1));
+        let on_sale = marketplace::get(&mut read, &owner, "ast_1", NOW).await;
+        assert_eq!(on_sale.unwrap().unwrap().sport.as_deref(), Some("football"));
     }
 }

@@ -20,7 +20,7 @@ async fn asset(
     handle: &str,
     slug: &str,
 ) -> Result<Arc<AssetSnapshot>, Problem> {
-    products::asset_by_slug(api.app(), handle, slug, caller.now())
+    products::by_slug(api.app(), handle, slug, caller.now())
         .await
         .map_err(|error| not_found(error, "asset", slug))
 }

@@ -1,10 +1,12 @@
+use crate::products::{find, not_found};
 use crate::query::parameters;
 use crate::refusals::RESOURCE_IN_USE;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem, Query};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::products::ProductStatus;
 use souk_domain::roles::{Permission, Role};
-use souk_store::{assets, purchases};
+use souk_store::{products, purchases};
 
 parameters! {
     pub struct Wanted {
@@ -31,7 +33,7 @@ pub async fn delete_asset(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
-            super::find(write, caller.company(), &id).await?;
+            find(write, caller.company(), &id).await?;
             let buyers = purchases::active_of_product(write, id.as_str()).await?;
             if buyers > 0 && query.force != Some(true) {
                 let message = format!(
@@ -41,8 +43,9 @@ pub async fn delete_asset(
                     Problem::of(RESOURCE_IN_USE, message).detail("active_purchases", buyers)
                 );
             }
-            if !assets::set_status(write, caller.company(), &id, "archived", caller.now()).await? {
-                return Err(super::not_found(&id));
+            let (company, to) = (caller.company(), ProductStatus::Archived);
+            if !products::set_status(write, company, &id, to, caller.now()).await? {
+                return Err(not_found(&id));
             }
             Ok(Deleted)
         })

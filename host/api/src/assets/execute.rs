@@ -1,3 +1,4 @@
+use crate::products::not_found;
 use crate::runs::{self, ExecuteIn, Params, refusal};
 use crate::{AnyObject, ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
 use axum::extract::State;
@@ -36,11 +37,11 @@ pub async fn asset(
     company: &CompanyId,
     id: &AssetId,
 ) -> Result<Arc<AssetSnapshot>, Problem> {
-    let asset = products::asset(api.app(), id, caller.now())
+    let asset = products::get(api.app(), id, caller.now())
         .await
         .map_err(|error| refusal("asset", id.as_str())(error.into()))?;
     match company == caller.payer() || *company == asset.row.company_id {
         true => Ok(asset),
-        false => Err(super::not_found(id)),
+        false => Err(not_found(id)),
     }
 }

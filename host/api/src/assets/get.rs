@@ -1,8 +1,10 @@
 use super::shape::AssetOut;
+use crate::products::{Offered, not_found};
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
-use souk_store::{assets, prices, purchases};
+use souk_domain::products::ProductStatus;
+use souk_store::{prices, products, purchases};
 
 pub const OPERATION: Operation =
     Operation::get("get_asset", "/companies/{company_id}/assets/{asset_id}")
@@ -18,22 +20,24 @@ pub async fn get_asset(
     Path((_, id)): Path<(CompanyId, AssetId)>,
 ) -> Result<Data<AssetOut>, Problem> {
     let mut read = api.db().read().await?;
-    let asset = assets::get_any(&mut read, &id)
+    let asset = products::get_any(&mut read, &id)
         .await?
-        .ok_or_else(|| super::not_found(&id))?;
+        .ok_or_else(|| not_found(&id))?;
     let is_owner = asset.company_id == *caller.company();
-    let is_visible = match asset.status.as_str() {
-        "archived" => false,
-        "published" => true,
+    let is_visible = match asset.status {
+        ProductStatus::Archived => false,
+        ProductStatus::Published => true,
         _ if is_owner => true,
-        "unpublished" => purchases::of_product(&mut read, caller.company(), id.as_str())
-            .await?
-            .is_some(),
-        _ => false,
+        ProductStatus::Unpublished => {
+            purchases::of_product(&mut read, caller.company(), id.as_str())
+                .await?
+                .is_some()
+        }
+        ProductStatus::Draft => false,
     };
     if !is_visible {
-        return Err(super::not_found(&id));
+        return Err(not_found(&id));
     }
     let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
-    Ok(Data(AssetOut::new(asset, price.as_ref(), is_owner)))
+    Ok(Data(AssetId::out(asset, price.as_ref(), is_owner)))
 }

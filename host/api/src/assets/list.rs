@@ -1,21 +1,14 @@
 use super::shape::AssetOut;
+use crate::products::list::list;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
 use axum::extract::State;
-use souk_store::assets::{self, Filter, Sort};
-use souk_store::prices;
+use souk_domain::ids::AssetId;
+use souk_domain::products::{AssetType, ProductStatus};
+use souk_store::products::{Filter, Sort};
 
 choices! {
-    pub enum Status {
-        Draft = "draft",
-        Published = "published",
-        Unpublished = "unpublished",
-        Archived = "archived",
-    }
-}
-
-choices! {
-    pub enum AssetType {
+    impl AssetType {
         Calculation = "CALCULATION",
         Visualization = "VISUALIZATION",
         Prediction = "PREDICTION",
@@ -34,7 +27,7 @@ parameters! {
     pub struct Wanted {
         ..paging: Paging,
         /// Only assets in this state. Archived ones are listed only when asked for.
-        status: Option<Status>,
+        status: Option<ProductStatus>,
         /// Only assets of this type.
         asset_type: Option<AssetType>,
         /// Only assets of this category.
@@ -57,38 +50,18 @@ pub async fn list_assets(
     caller: Caller,
     Query(query): Query<Wanted>,
 ) -> Result<List<AssetOut>, Problem> {
-    let page = query.paging.page();
     let filter = Filter {
-        status: query.status.map(Status::as_str),
-        asset_type: query.asset_type.map(AssetType::as_str),
+        status: query.status,
+        subtype: query.asset_type.map(AssetType::as_str),
         category: query.category.as_deref(),
         connection_id: query.connection_id.as_deref(),
+        q: None,
     };
-    let sort = match query.sort_by {
-        Some(SortBy::Name) => Sort::Name,
-        Some(SortBy::UpdatedAt) => Sort::UpdatedAt,
-        Some(SortBy::CreatedAt) | None => Sort::CreatedAt,
-    };
-    let descending = query
-        .sort_order
-        .map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
-    let mut read = api.db().read().await?;
-    let (assets, total) = assets::list(
-        &mut read,
-        caller.company(),
-        &filter,
-        sort,
-        descending,
-        page.limit(),
-        page.offset(),
-    )
-    .await?;
-    let ids = assets.iter().map(|asset| asset.id.as_str());
-    let prices = prices::active_of(&mut read, ids, caller.now()).await?;
-    let data = assets.into_iter().map(|asset| {
-        let price = prices.get(asset.id.as_str());
-        AssetOut::new(asset, price, true)
+    let sort = query.sort_by.map_or(Sort::default(), |by| match by {
+        SortBy::Name => Sort::Name,
+        SortBy::UpdatedAt => Sort::UpdatedAt,
+        SortBy::CreatedAt => Sort::CreatedAt,
     });
-    let data = data.collect();
-    Ok(List { data, total, page })
+    let (order, paging) = (query.sort_order, &query.paging);
+    list::<AssetId>(&api, &caller, &filter, sort, order, paging).await
 }

@@ -1,4 +1,5 @@
 use super::shape::AssetOut;
+use crate::products::{find, show};
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::{ExecuteIn, Params, payer, unpublished};
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
@@ -6,7 +7,6 @@ use axum::extract::State;
 use souk_app::publish;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::prices;
 
 pub const OPERATION: Operation = Operation::post("publish_asset", "/companies/{company_id}/assets/{asset_id}/publish")
     .about("Assets", "Put an asset on the market")
@@ -25,7 +25,7 @@ pub async fn publish_asset(
     Path((_, id)): Path<(CompanyId, AssetId)>,
     OptionalBody(body): OptionalBody<ExecuteIn>,
 ) -> Result<Data<AssetOut>, Problem> {
-    let before = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    let before = find(&mut *api.db().read().await?, caller.company(), &id).await?;
     let params = Params::Json(body.params.unwrap_or_default());
     publish::asset(
         api.app(),
@@ -35,9 +35,7 @@ pub async fn publish_asset(
         &payer(&caller, None),
     )
     .await
-    .map_err(unpublished("asset", id.as_str(), &before.status))?;
+    .map_err(unpublished("asset", id.as_str(), before.status))?;
     let mut read = api.db().read().await?;
-    let asset = super::find(&mut read, caller.company(), &id).await?;
-    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
-    Ok(Data(AssetOut::new(asset, price.as_ref(), true)))
+    show(&mut read, &caller, &id).await.map(Data)
 }

@@ -1,57 +1,26 @@
 //! An asset as clients write and read it.
 
-use crate::refusals::{SQL_NOT_READ_ONLY, VALIDATION_ERROR};
-use crate::{ApiState, Caller, FieldError, Problem};
+use crate::products::check::{
+    Errors, LABEL_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX, connection, engine, slug, timeout,
+};
+use crate::products::labels::Labels;
+use crate::products::{Common, Offered};
+use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use souk_app::definition;
-use souk_app::failure::Refusal;
-use souk_app::products::{DEFAULT_TIMEOUT_MS, TIMEOUT_MS_MAX, speaks};
-use souk_domain::ids::{ConnectionId, UserId};
+use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
-use souk_domain::slugs;
-use souk_domain::sql::{self, SqlError};
+use souk_domain::products::{AssetType, ResultType, SourceKind};
+use souk_domain::sql;
 use souk_domain::time::Timestamp;
-use souk_store::assets::{Asset, Written};
 use souk_store::prices::Price;
-use souk_store::{AnyConnection, users};
+use souk_store::products::{AssetDetails, Row, Written};
 use utoipa::ToSchema;
 
-const NAME_CHARS_MAX: usize = 255;
-const TEXT_CHARS_MAX: usize = 5_000;
-const LABEL_CHARS_MAX: usize = 100;
 const LABELS_MAX: usize = 50;
 /// Function names and paths of a seller's API.
 const FUNCTION_CHARS_MAX: usize = 1_000;
-const TIMEOUT_MS_MIN: i64 = 100;
-
-/// What can be written, in one list: a PATCH is laid over it.
-const WRITABLE: [&str; 22] = [
-    "connection_id",
-    "asset_type",
-    "name",
-    "slug",
-    "description",
-    "category",
-    "sport",
-    "industry_ids",
-    "use_case_ids",
-    "tags",
-    "sql_logic",
-    "function_id",
-    "path",
-    "parameters",
-    "result_type",
-    "unit",
-    "visualization",
-    "prediction",
-    "privacy",
-    "freshness_column",
-    "timeout_ms",
-    "allow_ai_training",
-];
-/// Exactly one of them is an asset's source.
-const SOURCES: [&str; 3] = ["sql_logic", "function_id", "path"];
 
 /// An asset to create, or what to change of one.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -115,7 +84,7 @@ pub struct AssetOut {
     pub user_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
-    pub asset_type: String,
+    pub asset_type: &'static str,
     pub name: String,
     pub slug: String,
     pub description: String,
@@ -132,7 +101,7 @@ pub struct AssetOut {
     pub path: Option<String>,
     #[schema(value_type = Vec<Object>)]
     pub parameters: Value,
-    pub result_type: String,
+    pub result_type: &'static str,
     pub unit: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub visualization: Value,
@@ -144,7 +113,7 @@ pub struct AssetOut {
     pub timeout_ms: i64,
     pub allow_ai_training: bool,
     /// `draft`, `published`, `unpublished` or `archived`.
-    pub status: String,
+    pub status: &'static str,
     pub price_credits: Option<i64>,
     pub price_usd: Option<f64>,
     #[schema(value_type = Option<Object>)]
@@ -157,179 +126,139 @@ pub struct AssetOut {
     pub published_at: Option<Timestamp>,
 }
 
-#[derive(Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Labels {
-    industry_ids: Vec<i64>,
-    use_case_ids: Vec<i64>,
-    tags: Vec<String>,
-}
+impl Offered for AssetId {
+    const WRITABLE: &'static [&'static str] = &[
+        "connection_id",
+        "asset_type",
+        "name",
+        "slug",
+        "description",
+        "category",
+        "sport",
+        "industry_ids",
+        "use_case_ids",
+        "tags",
+        "sql_logic",
+        "function_id",
+        "path",
+        "parameters",
+        "result_type",
+        "unit",
+        "visualization",
+        "prediction",
+        "privacy",
+        "freshness_column",
+        "timeout_ms",
+        "allow_ai_training",
+    ];
+    const SOURCES: &'static [&'static str] = &["sql_logic", "function_id", "path"];
+    type In = AssetIn;
+    type Out = AssetOut;
 
-impl AssetOut {
-    pub fn new(asset: Asset, price: Option<&Price>, is_owner: bool) -> AssetOut {
-        let written = asset.written;
-        let labels: Labels = serde_json::from_str(&written.labels).unwrap_or_default();
+    fn common(body: &AssetIn) -> Common<'_> {
+        Common {
+            company_id: body.company_id.as_deref(),
+            user_id: body.user_id.as_deref(),
+            slug: body.slug.as_deref(),
+            price_credits: None,
+        }
+    }
+
+    async fn checked(
+        body: AssetIn,
+        api: &ApiState,
+        caller: &Caller,
+    ) -> Result<Written<AssetDetails>, Problem> {
+        body.checked(api, caller).await
+    }
+
+    fn out(row: Row<AssetId>, price: Option<&Price>, is_owner: bool) -> AssetOut {
+        let written = row.written;
+        let details = written.details;
+        let labels = Labels::stored(&written.labels);
         let stored = |text: &Option<String>| {
             text.as_deref()
                 .and_then(|text| serde_json::from_str(text).ok())
                 .unwrap_or(Value::Null)
         };
-        let source =
-            |kind: &str| (is_owner && written.source_kind == kind).then(|| written.source.clone());
+        let source = |kind: SourceKind| {
+            (is_owner && details.source_kind == kind).then(|| details.source.clone())
+        };
         AssetOut {
-            id: asset.id.to_string(),
-            asset_id: asset.id.to_string(),
-            company_id: asset.company_id.to_string(),
-            company_handle: asset.company_handle,
-            user_id: asset.user_id.to_string(),
+            asset_id: row.id.to_string(),
+            id: row.id.to_string(),
+            company_id: row.company_id.to_string(),
+            company_handle: row.company_handle,
+            user_id: row.user_id.to_string(),
             connection_id: is_owner.then(|| written.connection_id.to_string()),
-            sql_logic: source("sql"),
-            function_id: source("function"),
-            path: source("path"),
-            parameters: serde_json::from_str(&written.parameters).unwrap_or_else(|_| json!([])),
-            visualization: stored(&written.visualization),
-            prediction: stored(&written.prediction),
-            privacy: stored(&written.privacy),
-            saved_schema: stored(&asset.saved_schema),
-            asset_type: written.asset_type,
+            sql_logic: source(SourceKind::Sql),
+            function_id: source(SourceKind::Function),
+            path: source(SourceKind::Path),
+            parameters: serde_json::from_str(&details.parameters).unwrap_or_else(|_| json!([])),
+            visualization: stored(&details.visualization),
+            prediction: stored(&details.prediction),
+            privacy: stored(&details.privacy),
+            saved_schema: Value::Null,
+            asset_type: details.asset_type.as_str(),
             name: written.name,
             slug: written.slug,
             description: written.description,
             category: written.category,
-            sport: written.sport,
+            sport: details.sport,
             industry_ids: labels.industry_ids,
             use_case_ids: labels.use_case_ids,
             tags: labels.tags,
-            result_type: written.result_type,
-            unit: written.unit,
-            freshness_column: written.freshness_column,
+            result_type: details.result_type.as_str(),
+            unit: details.unit,
+            freshness_column: details.freshness_column,
             timeout_ms: written.timeout_ms,
             allow_ai_training: written.allow_ai_training,
-            status: asset.status,
+            status: row.status.as_str(),
             price_credits: price.map(|price| price.credits.get()),
             price_usd: price.map(|price| price.usd.get() as f64 / 100.0),
-            created_at: asset.created_at,
-            updated_at: asset.updated_at,
-            published_at: asset.published_at,
-        }
-    }
-}
-
-/// What is stored of an asset, as the body that would write it, with a PATCH laid over it.
-pub fn patched(asset: &Asset, patch: &Map<String, Value>) -> Map<String, Value> {
-    let out = AssetOut::new(asset.clone(), None, true);
-    let Ok(Value::Object(mut members)) = serde_json::to_value(&out) else {
-        return patch.clone();
-    };
-    members.retain(|name, _| WRITABLE.contains(&name.as_str()));
-    // A new source takes the place of the old one.
-    if SOURCES
-        .iter()
-        .any(|source| patch.get(*source).is_some_and(|value| !value.is_null()))
-    {
-        members.retain(|name, _| !SOURCES.contains(&name.as_str()));
-    }
-    // So does a new type of its result.
-    if patch.contains_key("asset_type") && !patch.contains_key("result_type") {
-        members.remove("result_type");
-    }
-    for (name, value) in patch {
-        members.insert(name.clone(), value.clone());
-    }
-    members
-}
-
-/// What is wrong so far.
-#[derive(Default)]
-pub struct Errors(Vec<FieldError>);
-
-impl Errors {
-    pub fn add(&mut self, field: &str, code: &'static str, message: impl Into<String>) {
-        self.0.push(FieldError::new(field, code, message));
-    }
-
-    pub fn take<T: Default>(&mut self, result: Result<T, Vec<FieldError>>) -> T {
-        result.unwrap_or_else(|errors| {
-            self.0.extend(errors);
-            T::default()
-        })
-    }
-
-    /// A text within bounds; `None` when it is absent.
-    pub fn text(&mut self, field: &str, text: Option<String>, chars_max: usize) -> Option<String> {
-        let text = text?;
-        if text.chars().count() > chars_max || text.contains('\0') {
-            self.add(
-                field,
-                "too_long",
-                format!("must be a text of at most {chars_max} characters"),
-            );
-        }
-        Some(text)
-    }
-
-    pub fn required(&mut self, field: &str, text: Option<String>, chars_max: usize) -> String {
-        match self.text(field, text, chars_max) {
-            Some(text) if !text.trim().is_empty() => text,
-            _ => {
-                self.add(field, "required", "is required");
-                String::new()
-            }
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            published_at: row.published_at,
         }
     }
 
-    pub fn sql(&mut self, error: &SqlError) -> Problem {
-        let refusal = match error {
-            SqlError::NotReadOnly(_) => SQL_NOT_READ_ONLY,
-            _ => VALIDATION_ERROR,
-        };
-        self.add("sql_logic", "invalid", error.to_string());
-        Problem::fields(refusal, std::mem::take(&mut self.0))
-    }
-
-    pub fn check(self) -> Result<(), Problem> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(Problem::fields(VALIDATION_ERROR, self.0)),
+    fn make_room(stored: &mut Map<String, Value>, patch: &Map<String, Value>) {
+        // A new type of asset has another result.
+        if patch.contains_key("asset_type") && !patch.contains_key("result_type") {
+            stored.remove("result_type");
         }
     }
 }
 
 impl AssetIn {
-    /// Everything checked that can be checked without running it.
-    pub async fn checked(self, api: &ApiState, caller: &Caller) -> Result<Written, Problem> {
+    async fn checked(
+        self,
+        api: &ApiState,
+        caller: &Caller,
+    ) -> Result<Written<AssetDetails>, Problem> {
         let mut errors = Errors::default();
         let name = errors.required("name", self.name, NAME_CHARS_MAX);
         let asset_type = errors.required("asset_type", self.asset_type, LABEL_CHARS_MAX);
-        let allowed: &[&str] = match asset_type.as_str() {
-            "CALCULATION" => &["number", "string"],
-            "VISUALIZATION" => &["chart"],
-            "PREDICTION" => &["prediction"],
-            "" => &[],
-            _ => {
-                errors.add(
-                    "asset_type",
-                    "invalid",
-                    "must be CALCULATION, VISUALIZATION or PREDICTION",
-                );
-                &[]
+        let asset_type = match AssetType::parse(&asset_type) {
+            Some(asset_type) => Some(asset_type),
+            None => {
+                if !asset_type.is_empty() {
+                    let message = "must be CALCULATION, VISUALIZATION or PREDICTION";
+                    errors.add("asset_type", "invalid", message);
+                }
+                None
             }
         };
-        let result_type = self
-            .result_type
-            .unwrap_or_else(|| allowed.first().unwrap_or(&"number").to_string());
-        if !allowed.is_empty() && !allowed.contains(&result_type.as_str()) {
-            errors.add(
-                "result_type",
-                "invalid",
-                format!("of a {asset_type} must be {}", allowed.join(" or ")),
-            );
-        }
+        let result_type = result_type(&mut errors, asset_type, self.result_type.as_deref());
         let slug = slug(&mut errors, self.slug, &name, "asset");
         let parameters_json = self.parameters.unwrap_or_else(|| json!([]));
         let parameters = errors.take(definition::parameters(&parameters_json));
-        let visualization = self.visualization.filter(|_| result_type == "chart");
-        let prediction = self.prediction.filter(|_| result_type == "prediction");
+        let visualization = self
+            .visualization
+            .filter(|_| result_type == Some(ResultType::Chart));
+        let prediction = self
+            .prediction
+            .filter(|_| result_type == Some(ResultType::Prediction));
         if let Some(json) = &visualization {
             errors.take(definition::visualization(json));
         }
@@ -356,7 +285,7 @@ impl AssetIn {
                 format!("must have at most {LABEL_CHARS_MAX} characters each"),
             );
         }
-        let mut source = source(&mut errors, self.sql_logic, self.function_id, self.path);
+        let source = source(&mut errors, self.sql_logic, self.function_id, self.path);
         let connection = connection(&mut errors, self.connection_id);
         let description = errors
             .text("description", self.description, TEXT_CHARS_MAX)
@@ -370,76 +299,49 @@ impl AssetIn {
             definition::COLUMN_CHARS_MAX,
         );
 
-        if let (Some(connection), Some((kind, text))) = (&connection, &mut source) {
-            // Read before the match: no connection to the store is held while SQL is checked.
-            let spoken = {
-                let mut db = api.db().read().await?;
-                speaks(api.app(), &mut db, caller.company(), connection).await
-            };
-            match spoken {
-                Err(Refusal::NotFound) => errors.add(
-                    "connection_id",
-                    "unknown",
-                    "the company has no such connection",
-                ),
-                Err(error) => {
-                    return Err(crate::runs::not_found(
-                        error,
-                        "connection",
-                        connection.as_str(),
-                    ));
+        if let (Some(connection), Some((kind, text))) = (&connection, &source)
+            && let Some(speaks) = engine(&mut errors, api, caller, connection).await?
+        {
+            match (*kind, speaks.sql) {
+                (SourceKind::Sql, Some(dialect)) => {
+                    let names: Vec<&str> = parameters.iter().map(Parameter::name).collect();
+                    if let Err(error) = sql::check(dialect, text, &names) {
+                        return Err(errors.sql(&error));
+                    }
                 }
-                Ok(speaks) => match (*kind, speaks.sql) {
-                    ("sql", Some(dialect)) => {
-                        let names: Vec<&str> = parameters.iter().map(Parameter::name).collect();
-                        if let Err(error) = sql::check(dialect, text, &names) {
-                            return Err(errors.sql(&error));
-                        }
-                    }
-                    ("sql", None) => errors.add(
-                        "sql_logic",
-                        "unsupported",
-                        format!(
-                            "{} takes no SQL: give a function_id or a path",
-                            speaks.engine
-                        ),
-                    ),
-                    (_, _) if !speaks.functions => {
-                        let field = if *kind == "path" {
-                            "path"
-                        } else {
-                            "function_id"
-                        };
-                        errors.add(
-                            field,
-                            "unsupported",
-                            format!("{} has no functions: give sql_logic", speaks.engine),
-                        );
-                    }
-                    (_, _) if result_type == "chart" || result_type == "prediction" => {
-                        let message = "a seller's API answers one value: charts and predictions are made from SQL";
-                        errors.add("asset_type", "unsupported", message);
-                    }
-                    _ => {}
-                },
+                (SourceKind::Sql, None) => {
+                    let message = format!(
+                        "{} takes no SQL: give a function_id or a path",
+                        speaks.engine
+                    );
+                    errors.add("sql_logic", "unsupported", message);
+                }
+                (kind, _) if !speaks.functions => {
+                    let message = format!("{} has no functions: give sql_logic", speaks.engine);
+                    errors.add(member(kind), "unsupported", message);
+                }
+                (_, _)
+                    if matches!(
+                        result_type,
+                        Some(ResultType::Chart | ResultType::Prediction)
+                    ) =>
+                {
+                    let message = "a seller's API answers one value: charts and predictions are made from SQL";
+                    errors.add("asset_type", "unsupported", message);
+                }
+                _ => {}
             }
         }
         errors.check()?;
-        let (Some(connection_id), Some((source_kind, source))) = (connection, source) else {
-            return Err(Problem::internal(
-                "an asset without errors lacks its source",
-            ));
+        let (Some(connection_id), Some((source_kind, source)), Some(asset_type), Some(result_type)) =
+            (connection, source, asset_type, result_type)
+        else {
+            return Err(Problem::internal("an asset without errors lacks a part"));
         };
-        Ok(Written {
-            connection_id,
+        let details = AssetDetails {
             asset_type,
-            name,
-            slug,
-            description,
-            category,
             sport,
-            labels: serde_json::to_string(&labels).map_err(Problem::internal)?,
-            source_kind: source_kind.to_owned(),
+            source_kind,
             source,
             parameters: parameters_json.to_string(),
             result_type,
@@ -448,9 +350,48 @@ impl AssetIn {
             prediction: prediction.map(|json| json.to_string()),
             privacy: self.privacy.map(|json| json.to_string()),
             freshness_column,
+        };
+        Ok(Written {
+            connection_id,
+            name,
+            slug,
+            description,
+            category,
+            labels: serde_json::to_string(&labels).map_err(Problem::internal)?,
             timeout_ms,
             allow_ai_training: self.allow_ai_training.unwrap_or(true),
+            details,
         })
+    }
+}
+
+/// What the result is, as it is said or as it follows from the type of the asset.
+fn result_type(
+    errors: &mut Errors,
+    asset_type: Option<AssetType>,
+    given: Option<&str>,
+) -> Option<ResultType> {
+    let asset_type = asset_type?;
+    let allowed = asset_type.results();
+    let wanted = match given {
+        None => allowed.first().copied(),
+        Some(given) => ResultType::parse(given).filter(|given| allowed.contains(given)),
+    };
+    if wanted.is_none() {
+        let allowed: Vec<&str> = allowed.iter().map(|allowed| allowed.as_str()).collect();
+        let (asset_type, allowed) = (asset_type.as_str(), allowed.join(" or "));
+        let message = format!("of a {asset_type} must be {allowed}");
+        errors.add("result_type", "invalid", message);
+    }
+    wanted
+}
+
+/// The member of a body that a source is given by.
+fn member(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Sql => "sql_logic",
+        SourceKind::Function => "function_id",
+        SourceKind::Path => "path",
     }
 }
 
@@ -459,8 +400,12 @@ fn source(
     sql: Option<String>,
     function: Option<String>,
     path: Option<String>,
-) -> Option<(&'static str, String)> {
-    let given = [("sql", sql), ("function", function), ("path", path)];
+) -> Option<(SourceKind, String)> {
+    let given = [
+        (SourceKind::Sql, sql),
+        (SourceKind::Function, function),
+        (SourceKind::Path, path),
+    ];
     let mut given = given
         .into_iter()
         .filter_map(|(kind, text)| Some((kind, text?)));
@@ -472,15 +417,11 @@ fn source(
         );
         return None;
     };
-    let field = match kind {
-        "sql" => "sql_logic",
-        "function" => "function_id",
-        _ => "path",
-    };
+    let field = member(kind);
     if text.trim().is_empty() {
         errors.add(field, "required", "must not be empty");
     }
-    if kind != "sql"
+    if kind != SourceKind::Sql
         && (text.chars().count() > FUNCTION_CHARS_MAX || text.chars().any(char::is_control))
     {
         errors.add(
@@ -489,51 +430,12 @@ fn source(
             format!("must be a text of at most {FUNCTION_CHARS_MAX} characters"),
         );
     }
-    if kind == "path"
+    if kind == SourceKind::Path
         && (!text.starts_with('/') || text.starts_with("//") || text.contains(['\\', '#', ' ']))
     {
         errors.add(field, "invalid", "must begin with one / and be a path");
     }
     Some((kind, text))
-}
-
-pub fn connection(errors: &mut Errors, id: Option<String>) -> Option<ConnectionId> {
-    let Some(id) = id else {
-        errors.add("connection_id", "required", "is required");
-        return None;
-    };
-    match ConnectionId::parse(&id) {
-        Ok(id) => Some(id),
-        Err(error) => {
-            errors.add("connection_id", "invalid", error.to_string());
-            None
-        }
-    }
-}
-
-/// As given, or made from the name.
-pub fn slug(errors: &mut Errors, given: Option<String>, name: &str, otherwise: &str) -> String {
-    match given {
-        Some(slug) => {
-            if let Err(error) = slugs::check_slug(&slug) {
-                errors.add("slug", "invalid", error.to_string());
-            }
-            slug
-        }
-        None => slugs::slug_from(name).unwrap_or_else(|| otherwise.to_owned()),
-    }
-}
-
-pub fn timeout(errors: &mut Errors, given: Option<i64>) -> i64 {
-    let timeout = given.unwrap_or(DEFAULT_TIMEOUT_MS);
-    if !(TIMEOUT_MS_MIN..=TIMEOUT_MS_MAX).contains(&timeout) {
-        errors.add(
-            "timeout_ms",
-            "out_of_range",
-            format!("must be between {TIMEOUT_MS_MIN} and {TIMEOUT_MS_MAX}"),
-        );
-    }
-    timeout
 }
 
 fn bounded<T>(errors: &mut Errors, field: &str, given: Option<Vec<T>>) -> Vec<T> {
@@ -546,40 +448,4 @@ fn bounded<T>(errors: &mut Errors, field: &str, given: Option<Vec<T>>) -> Vec<T>
         );
     }
     given
-}
-
-/// The user that a new product belongs to: the body's, else the key's, else the company's first.
-pub async fn user(
-    db: &mut AnyConnection,
-    caller: &Caller,
-    given: Option<&str>,
-) -> Result<UserId, Problem> {
-    let unknown = || {
-        Problem::fields(
-            VALIDATION_ERROR,
-            vec![FieldError::new(
-                "user_id",
-                "unknown",
-                "the company has no such user",
-            )],
-        )
-    };
-    if let Some(given) = given {
-        let id = UserId::parse(given).map_err(|_| unknown())?;
-        return match users::get(db, caller.company(), &id).await? {
-            Some(_) => Ok(id),
-            None => Err(unknown()),
-        };
-    }
-    if let (Some(user), true) = (caller.user(), caller.company() == caller.payer()) {
-        return Ok(user.clone());
-    }
-    let (first, _) = users::list(db, caller.company(), 0, 1).await?;
-    match first.into_iter().next() {
-        Some(user) => Ok(user.id),
-        None => Err(Problem::invalid(
-            "user_id",
-            "is required: the company has no user yet",
-        )),
-    }
 }

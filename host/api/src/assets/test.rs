@@ -1,11 +1,12 @@
+use crate::products::own;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::{ExecuteIn, Params, payer, refusal};
 use crate::{
     AnyObject, ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query,
 };
 use axum::extract::State;
+use souk_app::execute;
 use souk_app::run::Purpose;
-use souk_app::{execute, products};
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 
@@ -61,18 +62,12 @@ async fn run(
     id: &AssetId,
     params: Params,
 ) -> Result<Prepared<AnyObject>, Problem> {
-    let told = refusal("asset", id.as_str());
-    let asset = products::asset(api.app(), id, caller.now())
-        .await
-        .map_err(|error| told(error.into()))?;
-    if asset.row.company_id != *caller.company() || asset.row.status == "archived" {
-        return Err(super::not_found(id));
-    }
+    let asset = own(api, caller, id).await?;
     let mut payer = payer(caller, None);
     // Platform staff test as the company they act in.
     payer.company = caller.company();
     execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Test)
         .await
         .map(Prepared::new)
-        .map_err(told)
+        .map_err(refusal("asset", id.as_str()))
 }

@@ -1,11 +1,10 @@
 use super::shape::AssetOut;
+use crate::products::change as products;
 use crate::refusals::INVALID_STATE;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
-use souk_app::publish::later;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{assets, prices};
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_asset",
@@ -22,25 +21,5 @@ pub async fn unpublish_asset(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
 ) -> Result<Data<AssetOut>, Problem> {
-    api.db()
-        .write(async |write| {
-            let before = super::find(write, caller.company(), &id).await?;
-            match before.status.as_str() {
-                "published" => {
-                    let now = later(before.updated_at, caller.now());
-                    assets::set_status(write, caller.company(), &id, "unpublished", now).await?;
-                }
-                "unpublished" => {}
-                status => {
-                    return Err(Problem::state(
-                        status,
-                        "only a published asset can be unpublished",
-                    ));
-                }
-            }
-            let after = super::find(write, caller.company(), &id).await?;
-            let price = prices::active(write, id.as_str(), caller.now()).await?;
-            Ok(Data(AssetOut::new(after, price.as_ref(), true)))
-        })
-        .await
+    products::unpublish(&api, &caller, &id).await
 }

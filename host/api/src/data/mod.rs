@@ -17,6 +17,7 @@ use http::request::Parts;
 use souk_app::failure::Refusal;
 use souk_app::products::{self, EndpointSnapshot};
 use souk_app::run;
+use souk_domain::ids::EndpointId;
 use souk_domain::keys::KeyType;
 use souk_domain::pages::{LIMIT_MAX, Page, START_MAX};
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub struct Request {
 }
 
 pub fn wanted(endpoint: &EndpointSnapshot, query: Open<Rows>) -> Result<Request, Problem> {
-    let written = &endpoint.row.written;
+    let written = &endpoint.row.written.details;
     let bound = |limit: i64| u32::try_from(limit).unwrap_or(u32::MAX);
     let Open { known, rest } = query;
     let start = known
@@ -107,19 +108,20 @@ async fn of_endpoint_key(
         )
     };
     let id = caller.endpoint().ok_or_else(mismatch)?;
-    let endpoint = products::endpoint(api.app(), id, caller.now())
-        .await
-        .map_err(|error| match error {
-            Refusal::NotFound => mismatch(),
-            error => refusal("endpoint", slug)(error.into()),
-        })?;
+    let endpoint =
+        products::get(api.app(), id, caller.now())
+            .await
+            .map_err(|error| match error {
+                Refusal::NotFound => mismatch(),
+                error => refusal("endpoint", slug)(error.into()),
+            })?;
     if endpoint.row.written.slug != slug {
         return Err(mismatch());
     }
     match handle {
         Some(handle) if handle != endpoint.row.company_handle => {
             // A former handle keeps routing for a while.
-            match products::endpoint_by_slug(api.app(), handle, slug, caller.now()).await {
+            match products::by_slug::<EndpointId>(api.app(), handle, slug, caller.now()).await {
                 Ok(routed) if routed.row.id == *id => Ok(endpoint),
                 Ok(_) | Err(Refusal::NotFound) => Err(mismatch()),
                 Err(error) => Err(refusal("endpoint", slug)(error.into())),
@@ -144,13 +146,13 @@ async fn of_analytics_key(
     };
     let found = match handle {
         Some(handle) if handle != caller.handle() => {
-            match products::endpoint_by_slug(api.app(), handle, slug, caller.now()).await {
+            match products::by_slug::<EndpointId>(api.app(), handle, slug, caller.now()).await {
                 Ok(endpoint) if endpoint.row.company_id == *caller.payer() => Ok(endpoint),
                 Ok(_) | Err(Refusal::NotFound) => return Err(denied()),
                 Err(error) => Err(error),
             }
         }
-        _ => products::endpoint_of_company(api.app(), caller.payer(), slug, caller.now()).await,
+        _ => products::of_company(api.app(), caller.payer(), slug, caller.now()).await,
     };
     found.map_err(|error| refusal("endpoint", slug)(error.into()))
 }

@@ -1,7 +1,7 @@
-use super::find_endpoint;
 use crate::keys::shape::KeyOut;
 use crate::keys::{check_future, check_rate_limit};
-use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH};
+use crate::products::find;
+use crate::refusals::PATH_BODY_MISMATCH;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/compan
     .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
     .needs(Role::DataEngineer, Permission::Write)
     .hourly(10)
-    .refuses(&[PATH_BODY_MISMATCH, INVALID_STATE]);
+    .refuses(&[PATH_BODY_MISMATCH]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyIn {
@@ -50,13 +50,7 @@ pub async fn create_endpoint_key(
 
     api.db()
         .write(async |write| {
-            let found = find_endpoint(write, &caller, &endpoint).await?;
-            if found.status == "archived" {
-                return Err(Problem::state(
-                    "archived",
-                    "an archived endpoint gets no new keys",
-                ));
-            }
+            find(write, caller.company(), &endpoint).await?;
             let secret = KeySecret::generate(KeyType::Endpoint);
             let new = NewKey {
                 company_id: caller.company(),

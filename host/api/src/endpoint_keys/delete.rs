@@ -1,4 +1,5 @@
-use super::{find_endpoint, find_key};
+use super::find_key;
+use crate::products::find;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
@@ -22,7 +23,7 @@ pub async fn delete_endpoint_key(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
-            find_endpoint(write, &caller, &endpoint).await?;
+            find(write, caller.company(), &endpoint).await?;
             find_key(write, &caller, &endpoint, &id).await?;
             let deactivation = Deactivation {
                 at: caller.now(),

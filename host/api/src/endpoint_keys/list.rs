@@ -1,5 +1,5 @@
-use super::find_endpoint;
 use crate::keys::shape::KeyOut;
+use crate::products::find;
 use crate::{ApiState, Caller, List, Operation, Paging, Path, Problem, Query};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
@@ -23,7 +23,7 @@ pub async fn list_endpoint_keys(
 ) -> Result<List<KeyOut>, Problem> {
     let page = paging.page();
     let mut read = api.db().read().await?;
-    find_endpoint(&mut read, &caller, &endpoint).await?;
+    find(&mut read, caller.company(), &endpoint).await?;
     let filter = KeyFilter {
         endpoint_id: Some(endpoint),
         ..KeyFilter::default()

@@ -8,7 +8,6 @@ pub mod update;
 use crate::{Caller, Problem, Routes};
 use souk_domain::ids::{EndpointId, KeyId};
 use souk_store::AnyConnection;
-use souk_store::endpoints::{self, Endpoint};
 use souk_store::keys::{self, Key};
 
 pub fn routes() -> Routes {
@@ -17,16 +16,6 @@ pub fn routes() -> Routes {
         .add(create::OPERATION, create::create_endpoint_key)
         .add(update::OPERATION, update::update_endpoint_key)
         .add(delete::OPERATION, delete::delete_endpoint_key)
-}
-
-async fn find_endpoint(
-    db: &mut AnyConnection,
-    caller: &Caller,
-    id: &EndpointId,
-) -> Result<Endpoint, Problem> {
-    endpoints::get(db, caller.company(), id)
-        .await?
-        .ok_or_else(|| Problem::not_found("endpoint", id.as_str()))
 }
 
 /// One of the company's keys of this endpoint, or 404.

@@ -1,6 +1,7 @@
-use super::{find_endpoint, find_key};
+use super::find_key;
 use crate::keys::shape::KeyOut;
 use crate::keys::{check_future, check_rate_limit};
+use crate::products::find;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -43,7 +44,7 @@ pub async fn update_endpoint_key(
     let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
     api.db()
         .write(async |write| {
-            find_endpoint(write, &caller, &endpoint).await?;
+            find(write, caller.company(), &endpoint).await?;
             let mut key = find_key(write, &caller, &endpoint, &id).await?;
             match body.expires_at {
                 Patch::Absent => {}

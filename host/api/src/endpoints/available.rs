@@ -1,4 +1,5 @@
 use crate::data::url;
+use crate::products::find;
 use crate::{All, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub async fn list_available_endpoints(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<All<AvailableEndpoint>, Problem> {
     let mut read = api.db().read().await?;
-    let endpoint = super::find(&mut read, caller.company(), &id).await?;
+    let endpoint = find(&mut read, caller.company(), &id).await?;
     let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
     let base_url = &api.settings().base_url;
     let managed = |name, path: String, auth, description| AvailableEndpoint {

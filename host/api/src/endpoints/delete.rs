@@ -1,9 +1,11 @@
+use crate::products::not_found;
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
+use souk_domain::products::ProductStatus;
 use souk_domain::roles::{Permission, Role};
-use souk_store::endpoints;
 use souk_store::keys::{self, Deactivation};
+use souk_store::products;
 
 pub const OPERATION: Operation = Operation::delete(
     "delete_endpoint",
@@ -21,10 +23,9 @@ pub async fn delete_endpoint(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
-            if !endpoints::set_status(write, caller.company(), &id, "archived", caller.now())
-                .await?
-            {
-                return Err(super::not_found(&id));
+            let (company, to) = (caller.company(), ProductStatus::Archived);
+            if !products::set_status(write, company, &id, to, caller.now()).await? {
+                return Err(not_found(&id));
             }
             let deactivation = Deactivation {
                 at: caller.now(),

@@ -1,10 +1,10 @@
 use crate::data::{Rows, wanted};
-use crate::runs::{self, refusal};
+use crate::products::own;
+use crate::runs;
 use crate::{
     AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
 };
 use axum::extract::State;
-use souk_app::products;
 use souk_domain::ids::{CompanyId, EndpointId};
 
 pub const OPERATION: Operation = Operation::get("execute_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}/execute")
@@ -21,12 +21,7 @@ pub async fn execute_endpoint(
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
 ) -> Result<Ran<AnyObject>, Problem> {
-    let endpoint = products::endpoint(api.app(), &id, caller.now())
-        .await
-        .map_err(|error| refusal("endpoint", id.as_str())(error.into()))?;
-    if endpoint.row.company_id != *caller.company() || endpoint.row.status == "archived" {
-        return Err(super::not_found(&id));
-    }
+    let endpoint = own(&api, &caller, &id).await?;
     let wanted = wanted(&endpoint, query)?;
     let link = format!(
         "{}/companies/{company}/endpoints/{id}/execute",

@@ -1,8 +1,8 @@
 use super::shape::EndpointOut;
+use crate::products::show;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
-use souk_store::prices;
 
 pub const OPERATION: Operation = Operation::get(
     "get_endpoint",
@@ -17,7 +17,5 @@ pub async fn get_endpoint(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<Data<EndpointOut>, Problem> {
     let mut read = api.db().read().await?;
-    let endpoint = super::find(&mut read, caller.company(), &id).await?;
-    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
-    Ok(Data(EndpointOut::new(endpoint, price.as_ref())))
+    show(&mut read, &caller, &id).await.map(Data)
 }

@@ -1,18 +1,11 @@
 use super::shape::EndpointOut;
+use crate::products::list::list;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder, Text};
 use axum::extract::State;
-use souk_store::endpoints::{self, Filter, Sort};
-use souk_store::prices;
-
-choices! {
-    pub enum Status {
-        Draft = "draft",
-        Published = "published",
-        Unpublished = "unpublished",
-        Archived = "archived",
-    }
-}
+use souk_domain::ids::EndpointId;
+use souk_domain::products::ProductStatus;
+use souk_store::products::{Filter, Sort};
 
 choices! {
     pub enum SortBy {
@@ -27,7 +20,7 @@ parameters! {
     pub struct Wanted {
         ..paging: Paging,
         /// Only endpoints in this state. Archived ones are listed only when asked for.
-        status: Option<Status>,
+        status: Option<ProductStatus>,
         /// Only endpoints on this connection.
         connection_id: Option<Text<0, 255>>,
         /// Part of the name.
@@ -49,39 +42,19 @@ pub async fn list_endpoints(
     caller: Caller,
     Query(query): Query<Wanted>,
 ) -> Result<List<EndpointOut>, Problem> {
-    let page = query.paging.page();
     let q = query.q.as_deref().map(str::to_lowercase);
     let filter = Filter {
-        status: query.status.map(Status::as_str),
+        status: query.status,
         connection_id: query.connection_id.as_deref(),
         q: q.as_deref(),
+        ..Filter::default()
     };
-    let sort = match query.sort_by {
-        Some(SortBy::Name) => Sort::Name,
-        Some(SortBy::UpdatedAt) => Sort::UpdatedAt,
-        Some(SortBy::Requests) => Sort::Requests,
-        Some(SortBy::CreatedAt) | None => Sort::CreatedAt,
-    };
-    let descending = query
-        .sort_order
-        .map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
-    let mut read = api.db().read().await?;
-    let (endpoints, total) = endpoints::list(
-        &mut read,
-        caller.company(),
-        &filter,
-        sort,
-        descending,
-        page.limit(),
-        page.offset(),
-    )
-    .await?;
-    let ids = endpoints.iter().map(|endpoint| endpoint.id.as_str());
-    let prices = prices::active_of(&mut read, ids, caller.now()).await?;
-    let data = endpoints.into_iter().map(|endpoint| {
-        let price = prices.get(endpoint.id.as_str());
-        EndpointOut::new(endpoint, price)
+    let sort = query.sort_by.map_or(Sort::default(), |by| match by {
+        SortBy::Name => Sort::Name,
+        SortBy::UpdatedAt => Sort::UpdatedAt,
+        SortBy::Requests => Sort::Requests,
+        SortBy::CreatedAt => Sort::CreatedAt,
     });
-    let data = data.collect();
-    Ok(List { data, total, page })
+    let (order, paging) = (query.sort_order, &query.paging);
+    list::<EndpointId>(&api, &caller, &filter, sort, order, paging).await
 }

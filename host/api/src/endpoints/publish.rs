@@ -1,4 +1,6 @@
-use super::shape::{EndpointOut, price};
+use super::shape::EndpointOut;
+use crate::products::change::set_price;
+use crate::products::{credits, find, show};
 use crate::refusals::{CONFLICT, INVALID_STATE};
 use crate::runs::unpublished;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
@@ -7,7 +9,6 @@ use serde::Deserialize;
 use souk_app::publish;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::prices;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}/publish")
@@ -35,12 +36,10 @@ pub async fn publish_endpoint(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
     OptionalBody(body): OptionalBody<PublishEndpointIn>,
 ) -> Result<Data<EndpointOut>, Problem> {
-    let credits = price(body.price_credits)?;
-    let before = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    let credits = credits(body.price_credits)?;
+    let before = find(&mut *api.db().read().await?, caller.company(), &id).await?;
     if let Some(credits) = credits {
-        api.db()
-            .write(async |write| super::price::set(write, &caller, id.as_str(), credits).await)
-            .await?;
+        set_price(&api, &caller, &id, credits).await?;
     }
     publish::endpoint(
         api.app(),
@@ -50,9 +49,7 @@ pub async fn publish_endpoint(
         caller.now(),
     )
     .await
-    .map_err(unpublished("endpoint", id.as_str(), &before.status))?;
+    .map_err(unpublished("endpoint", id.as_str(), before.status))?;
     let mut read = api.db().read().await?;
-    let endpoint = super::find(&mut read, caller.company(), &id).await?;
-    let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
-    Ok(Data(EndpointOut::new(endpoint, price.as_ref())))
+    show(&mut read, &caller, &id).await.map(Data)
 }

@@ -1,45 +1,22 @@
 //! An endpoint as clients write and read it.
 
-use crate::assets::shape::{Errors, connection, slug, timeout};
+use crate::products::check::{
+    Errors, LABEL_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX, connection, engine, slug, timeout,
+};
+use crate::products::labels::Labels;
+use crate::products::{Common, Offered};
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use souk_app::definition::{self, Field, Sorting};
-use souk_app::failure::Refusal;
-use souk_app::products::{Learned, speaks};
-use souk_domain::money::Credits;
+use souk_app::products::Learned;
+use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
 use souk_domain::sql;
 use souk_domain::time::Timestamp;
-use souk_store::endpoints::{Endpoint, Written};
 use souk_store::prices::Price;
+use souk_store::products::{EndpointDetails, Row, Written};
 use utoipa::ToSchema;
-
-const NAME_CHARS_MAX: usize = 255;
-const TEXT_CHARS_MAX: usize = 5_000;
-const LABEL_CHARS_MAX: usize = 100;
-
-/// What can be written, in one list: a PATCH is laid over it.
-const WRITABLE: [&str; 16] = [
-    "connection_id",
-    "name",
-    "slug",
-    "description",
-    "category",
-    "industry_ids",
-    "use_case_ids",
-    "tags",
-    "source",
-    "sql_logic",
-    "fields",
-    "order_by",
-    "filters",
-    "default_limit",
-    "max_limit",
-    "allow_ai_training",
-];
-/// Either of them is an endpoint's source.
-const SOURCES: [&str; 2] = ["source", "sql_logic"];
 
 /// A table or a view of the source.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
@@ -139,7 +116,7 @@ pub struct EndpointOut {
     pub price_credits: Option<i64>,
     pub allow_ai_training: bool,
     /// `draft`, `published`, `unpublished` or `archived`.
-    pub status: String,
+    pub status: &'static str,
     /// `v1`
     pub version: &'static str,
     #[schema(value_type = String, format = DateTime)]
@@ -150,24 +127,57 @@ pub struct EndpointOut {
     pub published_at: Option<Timestamp>,
 }
 
-#[derive(Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Labels {
-    industry_ids: Vec<i64>,
-    use_case_ids: Vec<i64>,
-    tags: Vec<String>,
-}
+impl Offered for EndpointId {
+    const WRITABLE: &'static [&'static str] = &[
+        "connection_id",
+        "name",
+        "slug",
+        "description",
+        "category",
+        "industry_ids",
+        "use_case_ids",
+        "tags",
+        "source",
+        "sql_logic",
+        "fields",
+        "order_by",
+        "filters",
+        "default_limit",
+        "max_limit",
+        "timeout_ms",
+        "allow_ai_training",
+    ];
+    const SOURCES: &'static [&'static str] = &["source", "sql_logic"];
+    type In = EndpointIn;
+    type Out = EndpointOut;
 
-impl EndpointOut {
-    pub fn new(endpoint: Endpoint, price: Option<&Price>) -> EndpointOut {
-        let written = endpoint.written;
-        let labels: Labels = serde_json::from_str(&written.labels).unwrap_or_default();
-        let learned: Option<Learned> = endpoint
+    fn common(body: &EndpointIn) -> Common<'_> {
+        Common {
+            company_id: body.company_id.as_deref(),
+            user_id: body.user_id.as_deref(),
+            slug: body.slug.as_deref(),
+            price_credits: body.price_credits,
+        }
+    }
+
+    async fn checked(
+        body: EndpointIn,
+        api: &ApiState,
+        caller: &Caller,
+    ) -> Result<Written<EndpointDetails>, Problem> {
+        body.checked(api, caller).await
+    }
+
+    fn out(row: Row<EndpointId>, price: Option<&Price>, _: bool) -> EndpointOut {
+        let written = row.written;
+        let details = written.details;
+        let labels = Labels::stored(&written.labels);
+        let learned: Option<Learned> = row
             .learned
             .as_deref()
             .and_then(|text| serde_json::from_str(text).ok());
-        let fields: Vec<Field> = serde_json::from_str(&written.fields).unwrap_or_default();
-        let sorting: Vec<Sorting> = serde_json::from_str(&written.order_by).unwrap_or_default();
+        let fields: Vec<Field> = serde_json::from_str(&details.fields).unwrap_or_default();
+        let sorting: Vec<Sorting> = serde_json::from_str(&details.order_by).unwrap_or_default();
         let kind = |name: &str| {
             learned
                 .as_ref()
@@ -175,11 +185,11 @@ impl EndpointOut {
                 .map(str::to_owned)
         };
         EndpointOut {
-            id: endpoint.id.to_string(),
-            endpoint_id: endpoint.id.to_string(),
-            company_id: endpoint.company_id.to_string(),
-            company_handle: endpoint.company_handle,
-            user_id: endpoint.user_id.to_string(),
+            id: row.id.to_string(),
+            endpoint_id: row.id.to_string(),
+            company_id: row.company_id.to_string(),
+            company_handle: row.company_handle,
+            user_id: row.user_id.to_string(),
             connection_id: written.connection_id.to_string(),
             name: written.name,
             slug: written.slug,
@@ -188,11 +198,11 @@ impl EndpointOut {
             industry_ids: labels.industry_ids,
             use_case_ids: labels.use_case_ids,
             tags: labels.tags,
-            source: written.source_table.map(|table| TableSource {
-                schema: written.source_schema,
+            source: details.source_table.map(|table| TableSource {
+                schema: details.source_schema,
                 table,
             }),
-            sql_logic: written.sql_logic,
+            sql_logic: details.sql_logic,
             fields: fields
                 .into_iter()
                 .map(|field| FieldOut {
@@ -209,49 +219,27 @@ impl EndpointOut {
                     direction: if sorting.descending { "desc" } else { "asc" },
                 })
                 .collect(),
-            filters: serde_json::from_str(&written.filters).unwrap_or_default(),
-            default_limit: written.default_limit,
-            max_limit: written.max_limit,
+            filters: serde_json::from_str(&details.filters).unwrap_or_default(),
+            default_limit: details.default_limit,
+            max_limit: details.max_limit,
             timeout_ms: written.timeout_ms,
             price_credits: price.map(|price| price.credits.get()),
             allow_ai_training: written.allow_ai_training,
-            status: endpoint.status,
+            status: row.status.as_str(),
             version: "v1",
-            created_at: endpoint.created_at,
-            updated_at: endpoint.updated_at,
-            published_at: endpoint.published_at,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            published_at: row.published_at,
         }
     }
 }
 
-/// What is stored of an endpoint, as the body that would write it, with a PATCH laid over it.
-pub fn patched(endpoint: &Endpoint, patch: &Map<String, Value>) -> Map<String, Value> {
-    let out = EndpointOut::new(endpoint.clone(), None);
-    let Ok(Value::Object(mut members)) = serde_json::to_value(&out) else {
-        return patch.clone();
-    };
-    members.retain(|name, _| WRITABLE.contains(&name.as_str()) || name == "timeout_ms");
-    // A new source takes the place of the old one.
-    if SOURCES
-        .iter()
-        .any(|source| patch.get(*source).is_some_and(|value| !value.is_null()))
-    {
-        members.retain(|name, _| !SOURCES.contains(&name.as_str()));
-    }
-    for (name, value) in patch {
-        members.insert(name.clone(), value.clone());
-    }
-    members
-}
-
 impl EndpointIn {
-    /// The price that the body asks for.
-    pub fn price(&self) -> Result<Option<Credits>, Problem> {
-        price(self.price_credits)
-    }
-
-    /// Everything checked that can be checked without running it.
-    pub async fn checked(self, api: &ApiState, caller: &Caller) -> Result<Written, Problem> {
+    async fn checked(
+        self,
+        api: &ApiState,
+        caller: &Caller,
+    ) -> Result<Written<EndpointDetails>, Problem> {
         let mut errors = Errors::default();
         let name = errors.required("name", self.name, NAME_CHARS_MAX);
         let slug = slug(&mut errors, self.slug, &name, "endpoint");
@@ -321,38 +309,20 @@ impl EndpointIn {
         }
         let connection = connection(&mut errors, self.connection_id);
 
-        if let Some(connection) = &connection {
-            // Read before the match: no connection to the store is held while SQL is checked.
-            let spoken = {
-                let mut db = api.db().read().await?;
-                speaks(api.app(), &mut db, caller.company(), connection).await
-            };
-            match spoken {
-                Err(Refusal::NotFound) => errors.add(
-                    "connection_id",
-                    "unknown",
-                    "the company has no such connection",
-                ),
-                Err(error) => {
-                    return Err(crate::runs::not_found(
-                        error,
-                        "connection",
-                        connection.as_str(),
-                    ));
-                }
-                Ok(speaks) => match (&self.sql_logic, speaks.sql) {
-                    (Some(text), Some(dialect)) => {
-                        if let Err(error) = sql::check(dialect, text, &[]) {
-                            return Err(errors.sql(&error));
-                        }
+        if let Some(connection) = &connection
+            && let Some(speaks) = engine(&mut errors, api, caller, connection).await?
+        {
+            match (&self.sql_logic, speaks.sql) {
+                (Some(text), Some(dialect)) => {
+                    if let Err(error) = sql::check(dialect, text, &[]) {
+                        return Err(errors.sql(&error));
                     }
-                    (None, Some(_)) => {}
-                    (_, None) => errors.add(
-                        "connection_id",
-                        "unsupported",
-                        format!("{} has no tables and takes no SQL", speaks.engine),
-                    ),
-                },
+                }
+                (None, Some(_)) => {}
+                (_, None) => {
+                    let message = format!("{} has no tables and takes no SQL", speaks.engine);
+                    errors.add("connection_id", "unsupported", message);
+                }
             }
         }
         errors.check()?;
@@ -366,13 +336,7 @@ impl EndpointIn {
             Some(source) => (source.schema, Some(source.table)),
             None => (None, None),
         };
-        Ok(Written {
-            connection_id,
-            name,
-            slug,
-            description,
-            category,
-            labels,
+        let details = EndpointDetails {
             source_schema,
             source_table,
             sql_logic: self.sql_logic,
@@ -381,20 +345,19 @@ impl EndpointIn {
             filters: json(serde_json::to_string(&filters))?,
             default_limit,
             max_limit,
+        };
+        Ok(Written {
+            connection_id,
+            name,
+            slug,
+            description,
+            category,
+            labels,
             timeout_ms,
             allow_ai_training: self.allow_ai_training.unwrap_or(true),
+            details,
         })
     }
-}
-
-/// A whole number of credits.
-pub fn price(credits: Option<i64>) -> Result<Option<Credits>, Problem> {
-    credits
-        .map(|credits| {
-            Credits::new(credits)
-                .map_err(|error| Problem::invalid("price_credits", error.to_string()))
-        })
-        .transpose()
 }
 
 fn limit(errors: &mut Errors, field: &str, given: Option<i64>, default: i64, max: i64) -> i64 {

@@ -1,3 +1,4 @@
+use crate::products::own;
 use crate::query::parameters;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::refusal;
@@ -5,7 +6,7 @@ use crate::{ApiState, Caller, Data, Integer, Operation, Path, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use souk_app::{fetch, products, publish};
+use souk_app::{fetch, publish};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
@@ -55,17 +56,11 @@ pub async fn test_endpoint(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
     Query(query): Query<Wanted>,
 ) -> Result<Data<EndpointTestOut>, Problem> {
-    let told = refusal("endpoint", id.as_str());
-    let endpoint = products::endpoint(api.app(), &id, caller.now())
-        .await
-        .map_err(|error| told(error.into()))?;
-    if endpoint.row.company_id != *caller.company() || endpoint.row.status == "archived" {
-        return Err(super::not_found(&id));
-    }
+    let endpoint = own(&api, &caller, &id).await?;
     let limit = query.limit.map(Integer::get).unwrap_or(LIMIT_DEFAULT) as u32;
     let tested = fetch::test(api.app(), &endpoint, limit)
         .await
-        .map_err(told)?;
+        .map_err(refusal("endpoint", id.as_str()))?;
     publish::keep_tested_endpoint(api.app(), &endpoint, &tested).await;
     let rows = String::from_utf8(tested.rows).map_err(Problem::internal)?;
     let field = |field: &souk_app::definition::Field| EndpointTestField {
@@ -74,7 +69,7 @@ pub async fn test_endpoint(
     };
     Ok(Data(EndpointTestOut {
         rows: RawValue::from_string(rows).map_err(Problem::internal)?,
-        fields: endpoint.fields.iter().map(field).collect(),
+        fields: endpoint.plan.fields.iter().map(field).collect(),
         row_count: tested.row_count,
         execution_time_ms: tested.elapsed_ms,
         sample: true,

@@ -1,11 +1,10 @@
 use super::shape::EndpointOut;
+use crate::products::change as products;
 use crate::refusals::INVALID_STATE;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
-use souk_app::publish::later;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{endpoints, prices};
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_endpoint",
@@ -22,25 +21,5 @@ pub async fn unpublish_endpoint(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<Data<EndpointOut>, Problem> {
-    api.db()
-        .write(async |write| {
-            let before = super::find(write, caller.company(), &id).await?;
-            match before.status.as_str() {
-                "published" => {
-                    let now = later(before.updated_at, caller.now());
-                    endpoints::set_status(write, caller.company(), &id, "unpublished", now).await?;
-                }
-                "unpublished" => {}
-                status => {
-                    return Err(Problem::state(
-                        status,
-                        "only a published endpoint can be unpublished",
-                    ));
-                }
-            }
-            let after = super::find(write, caller.company(), &id).await?;
-            let price = prices::active(write, id.as_str(), caller.now()).await?;
-            Ok(Data(EndpointOut::new(after, price.as_ref())))
-        })
-        .await
+    products::unpublish(&api, &caller, &id).await
 }

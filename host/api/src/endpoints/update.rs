@@ -1,15 +1,13 @@
-use super::shape::{EndpointIn, EndpointOut, patched};
+use super::shape::{EndpointIn, EndpointOut};
+use crate::products::change as products;
 use crate::refusals::{
     CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN,
     SQL_NOT_READ_ONLY,
 };
-use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem, json};
+use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem};
 use axum::extract::State;
-use serde_json::Value;
-use souk_app::publish::{endpoint_sample_holds, later};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::{StoreError, endpoints, prices};
 
 pub const OPERATION: Operation = Operation::patch("update_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}")
     .about("Endpoints", "Change an endpoint")
@@ -28,46 +26,5 @@ pub async fn update_endpoint(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
     Changes { members, .. }: Changes<EndpointIn>,
 ) -> Result<Data<EndpointOut>, Problem> {
-    caller.agree_company(members.get("company_id").and_then(Value::as_str))?;
-    let mut read = api.db().read().await?;
-    let before = super::find(&mut read, caller.company(), &id).await?;
-    drop(read);
-    let merged = serde_json::to_vec(&patched(&before, &members)).map_err(Problem::internal)?;
-    let endpoint: EndpointIn = json::parse(&merged)?;
-    let credits = endpoint.price()?;
-    let written = endpoint.checked(&api, &caller).await?;
-    if before.status == "published" && written.slug != before.written.slug {
-        return Err(Problem::state(
-            &before.status,
-            "the slug of a published endpoint cannot be changed",
-        ));
-    }
-
-    api.db()
-        .write(async |write| {
-            let now = later(before.updated_at, caller.now());
-            match endpoints::update(
-                write,
-                caller.company(),
-                &id,
-                before.updated_at,
-                &written,
-                endpoint_sample_holds(&before.written, &written),
-                now,
-            )
-            .await
-            {
-                Ok(true) => {}
-                Ok(false) => return Err(super::changed()),
-                Err(StoreError::Conflict) => return Err(super::slug_taken(&written.slug)),
-                Err(error) => return Err(error.into()),
-            }
-            if let Some(credits) = credits {
-                super::price::set(write, &caller, id.as_str(), credits).await?;
-            }
-            let after = super::find(write, caller.company(), &id).await?;
-            let price = prices::active(write, id.as_str(), caller.now()).await?;
-            Ok(Data(EndpointOut::new(after, price.as_ref())))
-        })
-        .await
+    products::update(&api, &caller, &id, &members).await
 }

@@ -1,4 +1,5 @@
 use crate::data::{path_url, url};
+use crate::products::find;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -32,7 +33,7 @@ pub async fn get_endpoint_url(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, EndpointId)>,
 ) -> Result<Data<EndpointUrl>, Problem> {
-    let endpoint = super::find(&mut *api.db().read().await?, caller.company(), &id).await?;
+    let endpoint = find(&mut *api.db().read().await?, caller.company(), &id).await?;
     let (handle, slug) = (endpoint.company_handle, endpoint.written.slug);
     let url = url(api.settings(), &handle, &slug);
     Ok(Data(EndpointUrl {

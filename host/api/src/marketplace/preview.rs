@@ -37,12 +37,12 @@ async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, R
         .is_some_and(|rest| rest.starts_with('_'));
     if is_endpoint {
         let id = EndpointId::parse(id).map_err(|_| Refusal::NotFound)?;
-        let endpoint = products::endpoint(api.app(), &id, caller.now()).await?;
+        let endpoint = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &endpoint.sold(), caller.company()).await?;
         fetch::preview(&endpoint, &payer)
     } else {
         let id = AssetId::parse(id).map_err(|_| Refusal::NotFound)?;
-        let asset = products::asset(api.app(), &id, caller.now()).await?;
+        let asset = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &asset.sold(), caller.company()).await?;
         execute::preview(&asset, &payer)
     }

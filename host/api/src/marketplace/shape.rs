@@ -1,7 +1,8 @@
 //! A product as buyers see it.
 
 use crate::money::usd;
-use serde::{Deserialize, Serialize};
+use crate::products::labels::Labels;
+use serde::Serialize;
 use serde_json::Number;
 use souk_app::definition::Field;
 use souk_app::products::Learned;
@@ -106,17 +107,9 @@ struct AccessOut {
     endpoint_key_id: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Labels {
-    industry_ids: Vec<i64>,
-    use_case_ids: Vec<i64>,
-    tags: Vec<String>,
-}
-
 impl ProductOut {
     pub fn new(listing: Listing, stats: Stats) -> ProductOut {
-        let labels: Labels = serde_json::from_str(&listing.labels).unwrap_or_default();
+        let labels = Labels::stored(&listing.labels);
         let is_asset = listing.product_type == ProductType::Asset;
         let calls = stats.succeeded + stats.failed;
         ProductOut {

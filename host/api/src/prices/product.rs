@@ -4,8 +4,8 @@ use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::path::segments;
 use crate::{Caller, Problem, refusals};
 use souk_domain::ids::{AssetId, EndpointId, PriceId};
-use souk_domain::products::Product;
-use souk_store::{AnyConnection, Write, assets, endpoints, prices};
+use souk_domain::products::{Product, ProductStatus};
+use souk_store::{AnyConnection, Write, prices, products};
 use std::collections::HashMap;
 
 /// `…/assets/{asset_id}/prices…` or `…/endpoints/{endpoint_id}/prices…`.
@@ -59,15 +59,14 @@ impl Priced {
 
     /// The product must be the company's own.
     pub async fn check_own(&self, db: &mut AnyConnection, caller: &Caller) -> Result<(), Problem> {
-        let status = match &self.product {
-            Product::Asset(id) => assets::get(db, caller.company(), id)
-                .await?
-                .map(|asset| asset.status),
-            Product::Endpoint(id) => endpoints::get(db, caller.company(), id)
-                .await?
-                .map(|endpoint| endpoint.status),
-        };
-        status.map(drop).ok_or_else(|| self.not_found())
+        match products::status(db, &self.product).await? {
+            Some((owner, status))
+                if owner == *caller.company() && status != ProductStatus::Archived =>
+            {
+                Ok(())
+            }
+            _ => Err(self.not_found()),
+        }
     }
 
     /// The product must be the company's own, or published.
@@ -76,16 +75,12 @@ impl Priced {
         db: &mut AnyConnection,
         caller: &Caller,
     ) -> Result<(), Problem> {
-        let found = match &self.product {
-            Product::Asset(id) => assets::get_any(db, id)
-                .await?
-                .map(|asset| (asset.company_id, asset.status)),
-            Product::Endpoint(id) => endpoints::get_any(db, id)
-                .await?
-                .map(|endpoint| (endpoint.company_id, endpoint.status)),
-        };
-        match found {
-            Some((owner, status)) if owner == *caller.company() || status == "published" => Ok(()),
+        match products::status(db, &self.product).await? {
+            Some((owner, status))
+                if owner == *caller.company() || status == ProductStatus::Published =>
+            {
+                Ok(())
+            }
             _ => Err(self.not_found()),
         }
     }

@@ -8,10 +8,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, EndpointId, PurchaseId};
 use souk_domain::keys::KeyState;
-use souk_domain::products::ProductType;
+use souk_domain::products::{ProductStatus, ProductType};
 use souk_domain::roles::{Permission, Role};
 use souk_store::purchases::PurchaseStatus;
-use souk_store::{endpoints, keys, purchases};
+use souk_store::{keys, products, purchases};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("access_purchase", "/companies/{company_id}/purchases/{purchase_id}/access")
@@ -57,9 +57,9 @@ pub async fn access_purchase(
                 ))));
             }
             let endpoint = EndpointId::parse(&purchase.product_id).map_err(Problem::internal)?;
-            let found = endpoints::get_any(write, &endpoint)
+            let found = products::get_any(write, &endpoint)
                 .await?
-                .filter(|endpoint| endpoint.status != "archived");
+                .filter(|endpoint| endpoint.status != ProductStatus::Archived);
             let found = found.ok_or_else(|| {
                 Problem::state("archived", "the endpoint is not offered any more")
             })?;

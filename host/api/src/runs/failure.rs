@@ -10,6 +10,7 @@ use souk_app::failure::{Class, Failure, Refusal, Trouble};
 use souk_app::publish::Unpublished;
 use souk_app::release::Withheld;
 use souk_domain::pages::PageError;
+use souk_domain::products::ProductStatus;
 
 /// The source's own words are cut here: its owner needs the beginning.
 const DETAIL_CHARS_MAX: usize = 200;
@@ -126,11 +127,11 @@ fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
 pub fn unpublished<'a>(
     resource: &'a str,
     id: &'a str,
-    status: &'a str,
+    status: ProductStatus,
 ) -> impl Fn(Unpublished) -> Problem + 'a {
     move |error| match error {
         Unpublished::NoPrice => Problem::state(
-            status,
+            status.as_str(),
             format!("set a price first: POST …/{resource}s/{id}/prices"),
         ),
         Unpublished::Changed => Problem::of(CONFLICT, error.to_string()),
@@ -159,7 +160,8 @@ pub fn unpublished<'a>(
                     other => other.to_string(),
                 },
             };
-            Problem::state(status, format!("the test failed: {cause}")).detail("test_error", cause)
+            Problem::state(status.as_str(), format!("the test failed: {cause}"))
+                .detail("test_error", cause)
         }
     }
 }

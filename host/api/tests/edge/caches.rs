@@ -8,13 +8,14 @@ use souk_app::settle::{self, Standing};
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
-use souk_domain::products::Product;
+use souk_domain::products::{Product, ProductStatus};
 use souk_domain::time::{DAY, Timestamp};
 use souk_sandbox::{Grant, PoolLimits, Source};
 use souk_store::connectors::{Choice, PLATFORM};
 use souk_store::prices::NewPrice;
+use souk_store::products as store;
 use souk_store::purchases::{self, NewPurchase};
-use souk_store::{StoreError, Write, assets, companies, connectors, prices};
+use souk_store::{StoreError, Write, companies, connectors, prices};
 use std::sync::Arc;
 
 fn id(company: &Company) -> CompanyId {
@@ -113,17 +114,22 @@ async fn a_product_is_made_from_itself_its_price_its_owner_and_connectors() {
         "another's connector",
         "platform's connector",
     ] {
-        products::asset(app, &asset, now()).await.unwrap();
-        assert!(app.products.assets.get(&asset).is_some(), "{change}");
+        products::get(app, &asset, now()).await.unwrap();
+        assert!(
+            app.products.assets.snapshots.get(&asset).is_some(),
+            "{change}"
+        );
         let changed = world.db.write(async |write| match change {
             "price" => set_price(write, &asset).await,
             "another's price" => set_price(write, &another).await,
-            "product" => assets::set_status(write, &owner, &asset, "published", now())
+            "product" => store::set_status(write, &owner, &asset, ProductStatus::Published, now())
                 .await
                 .map(drop),
-            "another product" => assets::set_status(write, &owner, &another, "published", now())
-                .await
-                .map(drop),
+            "another product" => {
+                store::set_status(write, &owner, &another, ProductStatus::Published, now())
+                    .await
+                    .map(drop)
+            }
             "owner" => rename(write, &owner, "moved", now()).await,
             "another company" => rename(write, &id(&other), "gone", now()).await,
             "own connector" => choose(write, &acme.id).await,
@@ -132,7 +138,11 @@ async fn a_product_is_made_from_itself_its_price_its_owner_and_connectors() {
         });
         changed.await.unwrap();
         let stays = change.starts_with("another");
-        assert_eq!(app.products.assets.get(&asset).is_some(), stays, "{change}");
+        assert_eq!(
+            app.products.assets.snapshots.get(&asset).is_some(),
+            stays,
+            "{change}"
+        );
     }
 }
 
@@ -143,9 +153,9 @@ async fn paths_lead_where_handles_and_slugs_do() {
     let (acme, other) = (world.company("acme").await, world.company("other").await);
     let asset = AssetId::parse(&world.sample(&acme, "{}").await).unwrap();
     let app = world.state.app();
-    let row = products::asset(app, &asset, now()).await.unwrap();
+    let row = products::get(app, &asset, now()).await.unwrap();
     let leads = async |handle: &str, slug: &str, at: Timestamp| {
-        let found = products::asset_by_slug(app, handle, slug, at).await;
+        let found = products::by_slug::<AssetId>(app, handle, slug, at).await;
         found.ok().map(|found| found.row.id.clone())
     };
     let slug = row.row.written.slug.as_str();
@@ -165,15 +175,15 @@ async fn paths_lead_where_handles_and_slugs_do() {
     assert_eq!(leads("acme", slug, late).await, None);
     assert_eq!(leads("moved", slug, late).await.as_ref(), Some(&asset));
 
-    let written = assets::Written {
+    let written = store::Written {
         slug: "renamed".into(),
         ..row.row.written.clone()
     };
     let updated = world.db.write(async |write| {
-        let before = assets::get_any(write, &asset)
+        let before = store::get_any(write, &asset)
             .await?
             .ok_or(StoreError::NotFound)?;
-        assets::update(
+        store::update(
             write,
             &id(&acme),
             &asset,

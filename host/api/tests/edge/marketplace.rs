@@ -2,6 +2,7 @@
 
 use crate::world::{Answer, Company, World};
 use serde_json::{Value, json};
+use souk_domain::products::SourceKind;
 use souk_domain::time::HOUR;
 
 async fn price(world: &World, company: &Company, kind: &str, id: &str, body: Value) -> Answer {
@@ -266,13 +267,13 @@ async fn a_planned_price_begins_by_itself() {
     let acme = world.company("acme").await;
     let asset = world
         .asset_with(&acme, |asset| {
-            asset.source_kind = "path".into();
-            asset.source = "/goals".into();
+            asset.details.source_kind = SourceKind::Path;
+            asset.details.source = "/goals".into();
         })
         .await;
     let product = souk_domain::ids::AssetId::parse(&asset).unwrap();
     let credits = async |at| {
-        let snapshot = souk_app::products::asset(world.state.app(), &product, at).await;
+        let snapshot = souk_app::products::get(world.state.app(), &product, at).await;
         let snapshot = snapshot.unwrap();
         snapshot
             .priced
@@ -287,7 +288,7 @@ async fn a_planned_price_begins_by_itself() {
     let begins = now.after(HOUR);
     let planned = json!({"price_credits": 5, "effective_from": begins.to_string()});
     price(&world, &acme, "assets", &asset, planned).await;
-    let admitted = souk_app::products::asset(world.state.app(), &product, now)
+    let admitted = souk_app::products::get(world.state.app(), &product, now)
         .await
         .unwrap();
     let just_before = begins.before(std::time::Duration::from_micros(1));

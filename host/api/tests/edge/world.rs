@@ -14,15 +14,16 @@ use souk_domain::ids::{
     AssetId, CompanyId, ConnectionId, EndpointId, ExecutionId, KeyId, RequestId, UserId,
 };
 use souk_domain::money::Credits;
-use souk_domain::products::Product;
+use souk_domain::products::{AssetType, Product, ProductStatus, ResultType, SourceKind};
 use souk_domain::time::{HOUR, Timestamp};
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{Compiler, Sandbox};
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::idempotency::{self, COMPANY_BYTES_MAX};
+use souk_store::products::{self, AssetDetails, EndpointDetails, Kind, Written};
 use souk_store::sealing::Sealer;
 use souk_store::teller::{HoldRequest, Receipt, Teller};
-use souk_store::{Db, OpenOptions, StoreError, assets, companies, endpoints, founding};
+use souk_store::{Db, OpenOptions, StoreError, companies, founding};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -243,60 +244,38 @@ impl World {
     pub async fn asset_with(
         &self,
         company: &Company,
-        change: impl FnOnce(&mut assets::Written),
+        change: impl FnOnce(&mut Written<AssetDetails>),
     ) -> String {
         let id = AssetId::generate();
-        let mut written = assets::Written {
-            connection_id: ConnectionId::generate(),
-            asset_type: "CALCULATION".into(),
-            name: "an asset".into(),
-            slug: id.as_str().to_lowercase().replace('_', "-"),
-            description: String::new(),
-            category: None,
+        let details = AssetDetails {
+            asset_type: AssetType::Calculation,
             sport: None,
-            labels: "{}".into(),
-            source_kind: "sql".into(),
+            source_kind: SourceKind::Sql,
             source: "SELECT 1".into(),
             parameters: "[]".into(),
-            result_type: "number".into(),
+            result_type: ResultType::Number,
             unit: None,
             visualization: None,
             prediction: None,
             privacy: None,
             freshness_column: None,
-            timeout_ms: 10_000,
-            allow_ai_training: true,
         };
+        let mut written = written(&id, "an asset", details);
         change(&mut written);
-        self.db
-            .write(async |write| -> Result<_, StoreError> {
-                let (company, user) = (
-                    CompanyId::parse(&company.id).unwrap(),
-                    UserId::parse(&company.user_id).unwrap(),
-                );
-                assets::insert(write, &id, &company, &user, &written, now())
-                    .await
-                    .unwrap();
-                assets::set_status(write, &company, &id, "published", now())
-                    .await
-                    .unwrap();
-                Ok(())
-            })
-            .await
-            .unwrap();
+        self.publish(company, &id, &written).await;
         id.to_string()
     }
 
     /// A published asset of a seller's API, with this sample for its preview.
     pub async fn sample(&self, company: &Company, sample: &str) -> String {
         let asset = self.asset_with(company, |asset| {
-            asset.source_kind = "path".into();
-            asset.source = "/goals".into();
+            asset.details.source_kind = SourceKind::Path;
+            asset.details.source = "/goals".into();
         });
         let asset = asset.await;
         self.db
             .write(async |write| -> Result<_, StoreError> {
-                sqlx::query("UPDATE assets SET sample = $1 WHERE id = $2")
+                sqlx::query("UPDATE products SET sample = $1 WHERE id = $2")
                     .bind(sample)
                     .bind(&asset)
                     .execute(&mut **write)
@@ -401,13 +380,7 @@ impl World {
     /// A published endpoint, straight in the store.
     pub async fn endpoint(&self, company: &Company) -> String {
         let id = EndpointId::generate();
-        let written = endpoints::Written {
-            connection_id: ConnectionId::generate(),
-            name: "an endpoint".into(),
-            slug: id.as_str().to_lowercase().replace('_', "-"),
-            description: String::new(),
-            category: None,
-            labels: "{}".into(),
+        let details = EndpointDetails {
             source_schema: None,
             source_table: None,
             sql_logic: Some("SELECT 1 AS one".into()),
@@ -416,26 +389,42 @@ impl World {
             filters: "[]".into(),
             default_limit: 100,
             max_limit: 1000,
-            timeout_ms: 10_000,
-            allow_ai_training: false,
         };
+        let written = Written {
+            allow_ai_training: false,
+            ..written(&id, "an endpoint", details)
+        };
+        self.publish(company, &id, &written).await;
+        id.to_string()
+    }
+
+    async fn publish<K: Kind>(&self, company: &Company, id: &K, written: &Written<K::Details>) {
+        let (company, user) = (
+            CompanyId::parse(&company.id).unwrap(),
+            UserId::parse(&company.user_id).unwrap(),
+        );
         self.db
             .write(async |write| -> Result<_, StoreError> {
-                let (company, user) = (
-                    CompanyId::parse(&company.id).unwrap(),
-                    UserId::parse(&company.user_id).unwrap(),
-                );
-                endpoints::insert(write, &id, &company, &user, &written, now())
-                    .await
-                    .unwrap();
-                endpoints::set_status(write, &company, &id, "published", now())
-                    .await
-                    .unwrap();
-                Ok(())
+                products::insert(write, id, &company, &user, written, now()).await?;
+                let to = ProductStatus::Published;
+                products::set_status(write, &company, id, to, now()).await
             })
             .await
             .unwrap();
-        id.to_string()
+    }
+}
+
+fn written<K: Kind>(id: &K, name: &str, details: K::Details) -> Written<K::Details> {
+    Written {
+        connection_id: ConnectionId::generate(),
+        name: name.into(),
+        slug: id.as_ref().to_lowercase().replace('_', "-"),
+        description: String::new(),
+        category: None,
+        labels: "{}".into(),
+        timeout_ms: 10_000,
+        allow_ai_training: true,
+        details,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use souk_domain::ids::{CompanyId, ConnectionId, ExecutionId, RequestId};
+use souk_domain::products::SourceKind;
 use souk_sandbox::{Call, Cell, Fault, Limits, Request, Route, Source};
 use souk_store::connections::{self, ProbeAsset};
 
@@ -72,7 +73,7 @@ fn probe_from(asset: &ProbeAsset) -> Option<Probe> {
         }
     }
     let function_id = asset.source.trim_start_matches('/');
-    let path = (asset.source_kind == "path").then_some(asset.source.as_str());
+    let path = (asset.source_kind == SourceKind::Path).then_some(asset.source.as_str());
     let probe = Probe::new(function_id, path, Value::Object(params).to_string());
     Some(Probe {
         asset_id: asset.id.clone(),
@@ -202,10 +203,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn asset(kind: &str, source: &str, parameters: Value) -> ProbeAsset {
+    fn asset(kind: SourceKind, source: &str, parameters: Value) -> ProbeAsset {
         ProbeAsset {
             id: "ast_1".to_owned(),
-            source_kind: kind.to_owned(),
+            source_kind: kind,
             source: source.to_owned(),
             parameters: parameters.to_string(),
         }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn an_asset_is_a_probe_when_its_parameters_have_defaults() {
         let probe = probe_from(&asset(
-            "function",
+            SourceKind::Function,
             "get_goals_v2",
             json!([{"name": "team", "default": "A"}]),
         ))
@@ -226,7 +227,7 @@ mod tests {
         );
         assert_eq!(probe.params, r#"{"team":"A"}"#);
         let probe = probe_from(&asset(
-            "path",
+            SourceKind::Path,
             "/get_goals",
             json!([{"name": "x", "required": false}]),
         ))
@@ -237,7 +238,7 @@ mod tests {
         );
         assert!(
             probe_from(&asset(
-                "function",
+                SourceKind::Function,
                 "f",
                 json!([{"name": "team", "required": true}])
             ))

@@ -31,11 +31,18 @@ pub async fn learn(
     .await?;
     let mut learned = Learned::default();
     if let (true, Some(table)) = (
-        endpoint.order_by.is_empty(),
-        &endpoint.row.written.source_table,
+        endpoint.plan.order_by.is_empty(),
+        &endpoint.row.written.details.source_table,
     ) {
         let filter = SchemaFilter {
-            schemas: endpoint.row.written.source_schema.iter().cloned().collect(),
+            schemas: endpoint
+                .row
+                .written
+                .details
+                .source_schema
+                .iter()
+                .cloned()
+                .collect(),
             tables: vec![table.clone()],
             include_fields: true,
             limits: Limits::new(CATALOG_ROWS_MAX, PAGE_BYTES_MAX),

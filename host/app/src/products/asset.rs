@@ -1,19 +1,18 @@
 //! An asset as it is executed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
-use souk_domain::products::Product;
+use souk_domain::products::{ResultType, SourceKind};
 use souk_domain::sql::{self, Dialect};
 use souk_sandbox::{Route, json};
-use souk_store::assets;
+use souk_store::products::{AssetDetails, Row};
 
-use super::{Priced, TIMEOUT_MS_MAX, push_member, read, unreadable};
+use super::{InUse, Products, Sells, push_member, read, unreadable};
 use crate::definition;
 use crate::failure::Refusal;
 use crate::release::{Policy, ResultKind};
-use crate::run::Sold;
 
 /// What runs at the source.
 #[derive(Clone, Debug)]
@@ -26,44 +25,26 @@ pub enum Action {
     Call(Route),
 }
 
-pub struct AssetSnapshot {
-    pub row: assets::Asset,
+pub struct AssetPlan {
     pub parameters: Vec<Parameter>,
     pub action: Action,
     pub policy: Policy,
-    pub timeout: Duration,
-    pub priced: Priced,
     /// Members of every answer, written once.
     pub(crate) head: Vec<u8>,
     pub(crate) tail: Vec<u8>,
 }
 
-impl AssetSnapshot {
-    pub fn sold(&self) -> Sold<'_> {
-        Sold {
-            product: Product::Asset(self.row.id.clone()),
-            owner: &self.row.company_id,
-            status: &self.row.status,
-            is_suspended: self.row.is_suspended,
-            priced: &self.priced,
-            allow_ai_training: self.row.written.allow_ai_training,
-            timeout: self.timeout,
-            seller_api: matches!(self.action, Action::Call(_)),
-        }
-    }
+impl Sells for AssetId {
+    type Plan = AssetPlan;
 
-    pub(super) fn new(
-        row: assets::Asset,
-        dialect: Option<Dialect>,
-        priced: Priced,
-    ) -> Result<AssetSnapshot, Refusal> {
-        let written = &row.written;
-        let parameters = definition::parameters(&read(&written.parameters)?)
+    fn plan(row: &Row<AssetId>, dialect: Option<Dialect>) -> Result<AssetPlan, Refusal> {
+        let details = &row.written.details;
+        let parameters = definition::parameters(&read(&details.parameters)?)
             .map_err(|_| unreadable("parameters"))?;
-        let action = match (written.source_kind.as_str(), dialect) {
-            ("sql", Some(dialect)) => {
+        let action = match (details.source_kind, dialect) {
+            (SourceKind::Sql, Some(dialect)) => {
                 let prepared =
-                    sql::prepare(dialect, &written.source).map_err(|_| unreadable("sql_logic"))?;
+                    sql::prepare(dialect, &details.source).map_err(|_| unreadable("sql_logic"))?;
                 let place = |name: &String| {
                     parameters
                         .iter()
@@ -79,12 +60,14 @@ impl AssetSnapshot {
                     bindings: bindings.ok_or_else(|| unreadable("parameters"))?,
                 }
             }
-            ("function", _) => Action::Call(Route::Function(written.source.as_str().into())),
-            ("path", _) => Action::Call(Route::Path(written.source.as_str().into())),
-            _ => return Err(unreadable("source")),
+            (SourceKind::Function, _) => {
+                Action::Call(Route::Function(details.source.as_str().into()))
+            }
+            (SourceKind::Path, _) => Action::Call(Route::Path(details.source.as_str().into())),
+            (SourceKind::Sql, None) => return Err(unreadable("source")),
         };
-        let kind = result_kind(written)?;
-        let privacy = match &written.privacy {
+        let kind = result_kind(details)?;
+        let privacy = match &details.privacy {
             Some(text) => {
                 Some(definition::privacy(&read(text)?).map_err(|_| unreadable("privacy"))?)
             }
@@ -93,57 +76,76 @@ impl AssetSnapshot {
         // A seller's API says itself how old its answer is.
         let freshness = match action {
             Action::Call(_) => Some("timestamp".to_owned()),
-            Action::Query { .. } => written.freshness_column.clone(),
+            Action::Query { .. } => details.freshness_column.clone(),
         };
         let mut head = Vec::with_capacity(160);
         for (name, value) in [
             ("asset_id", row.id.as_str()),
-            ("asset_type", &written.asset_type),
+            ("asset_type", details.asset_type.as_str()),
             ("result_type", kind.word()),
         ] {
             push_member(&mut head, name, value);
         }
         head.push(b',');
         let mut tail = b",\"unit\":".to_vec();
-        match &written.unit {
+        match &details.unit {
             Some(unit) => json::write_string(&mut tail, unit.as_bytes()),
             None => tail.extend_from_slice(b"null"),
         }
-        let timeout = Duration::from_millis(written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64);
-        let policy = Policy {
-            kind,
-            freshness,
-            privacy,
-        };
-        Ok(AssetSnapshot {
+        Ok(AssetPlan {
             parameters,
             action,
-            policy,
-            timeout,
-            priced,
+            policy: Policy {
+                kind,
+                freshness,
+                privacy,
+            },
             head,
             tail,
-            row,
         })
+    }
+
+    fn is_sql(details: &AssetDetails) -> bool {
+        details.source_kind == SourceKind::Sql
+    }
+
+    fn shows_the_same(before: &AssetDetails, after: &AssetDetails) -> bool {
+        // What does not change the result: how it is called.
+        let AssetDetails {
+            asset_type,
+            sport,
+            unit,
+            ..
+        } = after;
+        let named = AssetDetails {
+            asset_type: *asset_type,
+            sport: sport.clone(),
+            unit: unit.clone(),
+            ..before.clone()
+        };
+        named == *after
+    }
+
+    fn in_use(products: &Products) -> &InUse<AssetId> {
+        &products.assets
     }
 }
 
-fn result_kind(written: &assets::Written) -> Result<ResultKind, Refusal> {
-    Ok(match written.result_type.as_str() {
-        "number" => ResultKind::Number,
-        "string" => ResultKind::String,
-        "chart" => ResultKind::Chart(match &written.visualization {
+fn result_kind(details: &AssetDetails) -> Result<ResultKind, Refusal> {
+    Ok(match details.result_type {
+        ResultType::Number => ResultKind::Number,
+        ResultType::String => ResultKind::String,
+        ResultType::Chart => ResultKind::Chart(match &details.visualization {
             Some(text) => {
                 definition::visualization(&read(text)?).map_err(|_| unreadable("visualization"))?
             }
             None => Default::default(),
         }),
-        "prediction" => ResultKind::Prediction(match &written.prediction {
+        ResultType::Prediction => ResultKind::Prediction(match &details.prediction {
             Some(text) => {
                 definition::prediction(&read(text)?).map_err(|_| unreadable("prediction"))?
             }
             None => Default::default(),
         }),
-        _ => return Err(unreadable("result_type")),
     })
 }

@@ -2,20 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use souk_domain::ids::EndpointId;
 use souk_domain::pages::Page;
-use souk_domain::products::Product;
 use souk_domain::sql::{self, Dialect, Order, RowSource, Window};
 use souk_sandbox::{ColumnKind, json};
-use souk_store::endpoints;
+use souk_store::products::{EndpointDetails, Row};
 
-use super::{Priced, TIMEOUT_MS_MAX, push_member, read, unreadable};
+use super::{EndpointSnapshot, InUse, Products, Sells, push_member, read, unreadable};
 use crate::definition::{self, Field, Sorting};
 use crate::failure::Refusal;
-use crate::run::Sold;
 
 /// Texts of one endpoint's page query, one for each set of filters and length of a first page that
 /// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
@@ -48,15 +46,12 @@ impl Learned {
     }
 }
 
-pub struct EndpointSnapshot {
-    pub row: endpoints::Endpoint,
+pub struct EndpointPlan {
     pub fields: Vec<Field>,
     pub filters: Vec<String>,
     pub order_by: Vec<Sorting>,
     /// As stored, or as asked of the source when it was first needed.
     learned: OnceLock<Learned>,
-    pub timeout: Duration,
-    pub priced: Priced,
     dialect: Dialect,
     statement: Option<String>,
     /// By the filters that are used, one bit each.
@@ -68,41 +63,27 @@ pub struct EndpointSnapshot {
     pub(crate) head: Vec<u8>,
 }
 
-impl EndpointSnapshot {
-    pub fn sold(&self) -> Sold<'_> {
-        Sold {
-            product: Product::Endpoint(self.row.id.clone()),
-            owner: &self.row.company_id,
-            status: &self.row.status,
-            is_suspended: self.row.is_suspended,
-            priced: &self.priced,
-            allow_ai_training: self.row.written.allow_ai_training,
-            timeout: self.timeout,
-            seller_api: false,
-        }
-    }
+impl Sells for EndpointId {
+    type Plan = EndpointPlan;
 
-    pub(super) fn new(
-        row: endpoints::Endpoint,
-        dialect: Dialect,
-        priced: Priced,
-    ) -> Result<EndpointSnapshot, Refusal> {
-        let written = &row.written;
-        let statement = match &written.sql_logic {
+    fn plan(row: &Row<EndpointId>, dialect: Option<Dialect>) -> Result<EndpointPlan, Refusal> {
+        let (written, details) = (&row.written, &row.written.details);
+        let dialect = dialect.ok_or_else(|| unreadable("source"))?;
+        let statement = match &details.sql_logic {
             Some(sql) => Some(
                 sql::prepare(dialect, sql)
                     .map_err(|_| unreadable("sql_logic"))?
                     .text,
             ),
-            None if written.source_table.is_some() => None,
+            None if details.source_table.is_some() => None,
             None => return Err(unreadable("source")),
         };
         let fields =
-            definition::fields(&read(&written.fields)?).map_err(|_| unreadable("fields"))?;
+            definition::fields(&read(&details.fields)?).map_err(|_| unreadable("fields"))?;
         let filters =
-            definition::filters(&read(&written.filters)?).map_err(|_| unreadable("filters"))?;
+            definition::filters(&read(&details.filters)?).map_err(|_| unreadable("filters"))?;
         let order_by =
-            definition::order_by(&read(&written.order_by)?).map_err(|_| unreadable("order_by"))?;
+            definition::order_by(&read(&details.order_by)?).map_err(|_| unreadable("order_by"))?;
         let learned = OnceLock::new();
         if let Some(stored) = row
             .learned
@@ -126,38 +107,55 @@ impl EndpointSnapshot {
         push_member(&mut head, "endpoint_slug", &written.slug);
         push_member(&mut head, "company_handle", &row.company_handle);
         push_member(&mut head, "version", "v1");
-        let timeout = Duration::from_millis(written.timeout_ms.clamp(1, TIMEOUT_MS_MAX) as u64);
-        Ok(EndpointSnapshot {
+        Ok(EndpointPlan {
             fields,
             filters,
             order_by,
             learned,
-            timeout,
-            priced,
             dialect,
             statement,
             texts: Mutex::default(),
             published,
             row_bytes,
             head,
-            row,
         })
     }
 
+    fn is_sql(_: &EndpointDetails) -> bool {
+        true
+    }
+
+    fn shows_the_same(before: &EndpointDetails, after: &EndpointDetails) -> bool {
+        // Filters and limits change what can be asked for, not what the first rows are.
+        let asked = EndpointDetails {
+            filters: after.filters.clone(),
+            default_limit: after.default_limit,
+            max_limit: after.max_limit,
+            ..before.clone()
+        };
+        asked == *after
+    }
+
+    fn in_use(products: &Products) -> &InUse<EndpointId> {
+        &products.endpoints
+    }
+}
+
+impl EndpointSnapshot {
     pub fn learned(&self) -> Option<&Learned> {
-        self.learned.get()
+        self.plan.learned.get()
     }
 
     /// Keeps what the source said, for as long as this snapshot lives.
     pub(crate) fn keep_learned(&self, learned: Learned) -> &Learned {
-        self.learned.get_or_init(|| learned)
+        self.plan.learned.get_or_init(|| learned)
     }
 
     fn source(&self) -> RowSource<'_> {
-        match (&self.statement, &self.row.written.source_table) {
+        match (&self.plan.statement, &self.row.written.details.source_table) {
             (Some(statement), _) => RowSource::Statement(statement),
             (None, table) => RowSource::Table {
-                schema: self.row.written.source_schema.as_deref(),
+                schema: self.row.written.details.source_schema.as_deref(),
                 table: table.as_deref().unwrap_or_default(),
             },
         }
@@ -165,8 +163,8 @@ impl EndpointSnapshot {
 
     /// What rows are sorted by: as the seller says, else by the primary key. Empty: not known yet.
     pub fn order<'a>(&'a self, learned: Option<&'a Learned>) -> Vec<Order<'a>> {
-        if !self.order_by.is_empty() {
-            return self.order_by.iter().map(Sorting::order).collect();
+        if !self.plan.order_by.is_empty() {
+            return self.plan.order_by.iter().map(Sorting::order).collect();
         }
         let key = learned.map_or(&[][..], |learned| &learned.key);
         key.iter()
@@ -190,7 +188,7 @@ impl EndpointSnapshot {
             0 => Window::First(page.fetch()),
             _ => Window::Bound,
         };
-        let mut texts = self.texts.lock();
+        let mut texts = self.plan.texts.lock();
         let window = match texts.contains_key(&(bits, learned.is_some(), first)) {
             false if texts.len() >= TEXTS_MAX => Window::Bound,
             _ => first,
@@ -202,17 +200,18 @@ impl EndpointSnapshot {
             .entry((bits, learned.is_some(), window))
             .or_insert_with(|| {
                 let fields: Vec<&str> = self
+                    .plan
                     .fields
                     .iter()
                     .map(|field| field.name.as_str())
                     .collect();
                 let filters: Vec<&str> = used
                     .iter()
-                    .map(|index| self.filters[*index].as_str())
+                    .map(|index| self.plan.filters[*index].as_str())
                     .collect();
                 let order = self.order(learned);
                 sql::page(
-                    self.dialect,
+                    self.plan.dialect,
                     &self.source(),
                     &fields,
                     &filters,
@@ -226,9 +225,13 @@ impl EndpointSnapshot {
 
     /// The columns that pages need: published ones, then filters, then those that sort, each once.
     pub fn needed(&self) -> Vec<&str> {
-        let fields = self.fields.iter().map(|field| field.name.as_str());
-        let filters = self.filters.iter().map(String::as_str);
-        let order = self.order_by.iter().map(|sorting| sorting.field.as_str());
+        let fields = self.plan.fields.iter().map(|field| field.name.as_str());
+        let filters = self.plan.filters.iter().map(String::as_str);
+        let order = self
+            .plan
+            .order_by
+            .iter()
+            .map(|sorting| sorting.field.as_str());
         let mut seen = HashSet::new();
         let columns = fields.chain(filters).chain(order);
         columns.filter(|column| seen.insert(*column)).collect()
@@ -238,7 +241,7 @@ impl EndpointSnapshot {
     pub fn probe(&self) -> String {
         let needed = self.needed();
         sql::page(
-            self.dialect,
+            self.plan.dialect,
             &self.source(),
             &needed,
             &[],
@@ -249,13 +252,14 @@ impl EndpointSnapshot {
 
     /// Reads no row of all columns of the source, to learn their names.
     pub fn columns(&self) -> String {
-        sql::columns(self.dialect, &self.source())
+        sql::columns(self.plan.dialect, &self.source())
     }
 
     /// The names in `filters` and `order_by` that the source does not have, each with the member it stands in.
     pub fn missing(&self, has: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
-        let filters = self.filters.iter().map(|name| ("filters", name));
+        let filters = self.plan.filters.iter().map(|name| ("filters", name));
         let order = self
+            .plan
             .order_by
             .iter()
             .map(|sorting| ("order_by", &sorting.field));

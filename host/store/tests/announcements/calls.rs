@@ -1,13 +1,13 @@
 //! A call of every function that changes what is cached.
 
 use crate::Witness;
-use crate::support::{asset, endpoint};
+use crate::support;
 use souk_domain::connections::Target;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, KeyId};
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
-use souk_domain::products::Product;
+use souk_domain::products::{Product, ProductStatus};
 use souk_domain::roles::{Grant, Permissions, Role};
 use souk_domain::time::Timestamp;
 use souk_store::companies::{Company, NewCompany};
@@ -15,11 +15,11 @@ use souk_store::connectors::{Choice, StoredConnector};
 use souk_store::files::File;
 use souk_store::keys::{Deactivation, Key, NewKey};
 use souk_store::prices::{NewPrice, Price};
+use souk_store::products::{self, Kind, Tested, Written};
 use souk_store::purchases::{NewPurchase, PurchaseStatus};
 use souk_store::users::User;
 use souk_store::{
-    Write, assets, companies, connections, connectors, endpoints, files, keys, prices, purchases,
-    users,
+    Write, companies, connections, connectors, files, keys, prices, purchases, users,
 };
 use std::time::Duration;
 
@@ -52,8 +52,17 @@ pub async fn all(witness: &mut Witness) {
         .await;
 
     let connection = sources(witness, &seller.id, &user).await;
-    let asset = assets(witness, &seller.id, &user, &connection).await;
-    let endpoint = endpoints(witness, &seller.id, &user, &connection).await;
+    let (asset, endpoint) = (AssetId::generate(), EndpointId::generate());
+    product(witness, &seller.id, &user, &asset, |name| Written {
+        connection_id: connection.clone(),
+        ..support::asset(name, name)
+    })
+    .await;
+    product(witness, &seller.id, &user, &endpoint, |name| Written {
+        connection_id: connection.clone(),
+        ..support::endpoint(name, name)
+    })
+    .await;
     prices(witness, &seller.id, &asset).await;
     let purchase = NewPurchase {
         buyer: &buyer.id,
@@ -140,68 +149,36 @@ async fn sources(witness: &mut Witness, company: &CompanyId, user: &User) -> Con
     id
 }
 
-async fn assets(
+async fn product<K: Kind>(
     witness: &mut Witness,
     company: &CompanyId,
     user: &User,
-    connection: &ConnectionId,
-) -> AssetId {
-    let id = AssetId::generate();
-    let written = |name: &str| assets::Written {
-        connection_id: connection.clone(),
-        ..asset(name, name)
-    };
+    id: &K,
+    written: impl Fn(&str) -> Written<K::Details>,
+) {
     let insert = async |write: &mut Write| {
-        assets::insert(write, &id, company, &user.id, &written("one"), NOW).await
+        products::insert(write, id, company, &user.id, &written("one"), NOW).await
     };
-    witness.of("assets::insert", insert).await;
-    let keep = async |write: &mut Write| assets::keep_sample(write, &id, NOW, "{}").await;
-    witness.of("assets::keep_sample", keep).await;
+    witness.of("products::insert", insert).await;
+    let keep = async |write: &mut Write| products::keep_sample(write, id, NOW, "[]", NOW).await;
+    witness.of("products::keep_sample", keep).await;
     let update = async |write: &mut Write| {
-        assets::update(write, company, &id, NOW, &written("two"), false, after(1)).await
+        products::update(write, company, id, NOW, &written("two"), false, after(1)).await
     };
-    assert!(witness.of("assets::update", update).await);
+    assert!(witness.of("products::update", update).await);
+    let tested = Tested {
+        sample: "[]".into(),
+        learned: Some("{}".into()),
+        allow_ai_training: true,
+    };
     let publish = async |write: &mut Write| {
-        assets::publish(write, company, &id, after(1), "{}", after(2)).await
+        products::publish(write, company, id, after(1), &tested, after(2)).await
     };
-    assert!(witness.of("assets::publish", publish).await);
+    assert!(witness.of("products::publish", publish).await);
     let hide = async |write: &mut Write| {
-        assets::set_status(write, company, &id, "unpublished", after(3)).await
+        products::set_status(write, company, id, ProductStatus::Unpublished, after(3)).await
     };
-    assert!(witness.of("assets::set_status", hide).await);
-    id
-}
-
-async fn endpoints(
-    witness: &mut Witness,
-    company: &CompanyId,
-    user: &User,
-    connection: &ConnectionId,
-) -> EndpointId {
-    let id = EndpointId::generate();
-    let written = |name: &str| endpoints::Written {
-        connection_id: connection.clone(),
-        ..endpoint(name, name)
-    };
-    let insert = async |write: &mut Write| {
-        endpoints::insert(write, &id, company, &user.id, &written("one"), NOW).await
-    };
-    witness.of("endpoints::insert", insert).await;
-    let keep = async |write: &mut Write| endpoints::keep_sample(write, &id, NOW, "[]", NOW).await;
-    witness.of("endpoints::keep_sample", keep).await;
-    let update = async |write: &mut Write| {
-        endpoints::update(write, company, &id, NOW, &written("two"), false, after(1)).await
-    };
-    assert!(witness.of("endpoints::update", update).await);
-    let publish = async |write: &mut Write| {
-        endpoints::publish(write, company, &id, after(1), "{}", "[]", true, after(2)).await
-    };
-    assert!(witness.of("endpoints::publish", publish).await);
-    let hide = async |write: &mut Write| {
-        endpoints::set_status(write, company, &id, "unpublished", after(3)).await
-    };
-    assert!(witness.of("endpoints::set_status", hide).await);
-    id
+    assert!(witness.of("products::set_status", hide).await);
 }
 
 async fn prices(witness: &mut Witness, company: &CompanyId, asset: &AssetId) {

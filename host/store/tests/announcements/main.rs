@@ -33,8 +33,9 @@ const fn cached(table: &'static str, topic: &'static str, id: &'static str) -> C
 }
 
 const CACHED: &[Cached] = &[
-    cached("assets", "Asset", "id"),
-    cached("endpoints", "Endpoint", "id"),
+    cached("products", "Product", "id"),
+    cached("asset_details", "Product", "id"),
+    cached("endpoint_details", "Product", "id"),
     cached("prices", "Price", "product_id"),
     Cached {
         uncached: &["status", "last_error", "last_tested_at"],

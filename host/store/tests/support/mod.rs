@@ -7,14 +7,15 @@ mod sweep;
 
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, ExecutionId, KeyId, RequestId};
 use souk_domain::money::Credits;
-use souk_domain::products::Product;
+use souk_domain::products::{AssetType, Product, ResultType, SourceKind};
 use souk_domain::roles::Role;
 use souk_domain::time::Timestamp;
 use souk_store::companies::NewCompany;
 use souk_store::executions::{Billing, Outcome, Run};
 use souk_store::founding::{Founded, Founding, found};
+use souk_store::products::{AssetDetails, EndpointDetails, Written};
 use souk_store::teller::{Hold, HoldError, HoldRequest, Posted, Receipt, Teller};
-use souk_store::{Db, OpenOptions, StoreError, Write, assets, db, endpoints, ledger};
+use souk_store::{Db, OpenOptions, StoreError, Write, db, ledger};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -388,39 +389,30 @@ pub fn later(now: Timestamp, seconds: u64) -> Timestamp {
 }
 
 /// A calculation on a data connection of its own.
-pub fn asset(name: &str, slug: &str) -> assets::Written {
-    assets::Written {
-        connection_id: ConnectionId::generate(),
-        asset_type: "CALCULATION".into(),
-        name: name.into(),
-        slug: slug.into(),
-        description: String::new(),
-        category: Some("results".into()),
+pub fn asset(name: &str, slug: &str) -> Written<AssetDetails> {
+    let details = AssetDetails {
+        asset_type: AssetType::Calculation,
         sport: None,
-        labels: "{}".into(),
-        source_kind: "sql".into(),
+        source_kind: SourceKind::Sql,
         source: "SELECT 1".into(),
         parameters: "[]".into(),
-        result_type: "number".into(),
+        result_type: ResultType::Number,
         unit: None,
         visualization: None,
         prediction: None,
         privacy: None,
         freshness_column: None,
-        timeout_ms: 10_000,
+    };
+    Written {
+        category: Some("results".into()),
         allow_ai_training: false,
+        ..product(name, slug, details)
     }
 }
 
 /// A feed on a data connection of its own.
-pub fn endpoint(name: &str, slug: &str) -> endpoints::Written {
-    endpoints::Written {
-        connection_id: ConnectionId::generate(),
-        name: name.into(),
-        slug: slug.into(),
-        description: String::new(),
-        category: None,
-        labels: "{}".into(),
+pub fn endpoint(name: &str, slug: &str) -> Written<EndpointDetails> {
+    let details = EndpointDetails {
         source_schema: None,
         source_table: Some("t".into()),
         sql_logic: None,
@@ -429,7 +421,20 @@ pub fn endpoint(name: &str, slug: &str) -> endpoints::Written {
         filters: "[]".into(),
         default_limit: 100,
         max_limit: 1_000,
+    };
+    product(name, slug, details)
+}
+
+fn product<D>(name: &str, slug: &str, details: D) -> Written<D> {
+    Written {
+        connection_id: ConnectionId::generate(),
+        name: name.into(),
+        slug: slug.into(),
+        description: String::new(),
+        category: None,
+        labels: "{}".into(),
         timeout_ms: 10_000,
         allow_ai_training: true,
+        details,
     }
 }

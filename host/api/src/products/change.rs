@@ -1,0 +1,161 @@
+//! Creating, changing and unpublishing.
+
+use super::{Offered, changed, check, credits, find, price, show, slug_taken};
+use crate::{ApiState, Caller, Created, Data, Problem, json};
+use serde_json::{Map, Value};
+use souk_app::publish::{later, sample_holds};
+use souk_domain::products::ProductStatus;
+use souk_domain::slugs;
+use souk_store::StoreError;
+use souk_store::products::{self, Row};
+
+/// Names that many products share; after so many the seller should choose.
+const SLUG_TRIES: u32 = 100;
+
+/// Creates the draft `id`.
+pub async fn create<K: Offered>(
+    api: &ApiState,
+    caller: &Caller,
+    id: K,
+    body: K::In,
+) -> Result<Created<K::Out>, Problem> {
+    let common = K::common(&body);
+    caller.agree_company(common.company_id)?;
+    let credits = credits(common.price_credits)?;
+    let slug_given = common.slug.is_some();
+    let mut read = api.db().read().await?;
+    let user = check::user(&mut read, caller, common.user_id).await?;
+    drop(read);
+    let mut written = K::checked(body, api, caller).await?;
+
+    let slug = written.slug.clone();
+    for attempt in 1.. {
+        let mut is_taken = false;
+        let created = api.db().write(async |write| -> Result<_, Problem> {
+            let (company, now) = (caller.company(), caller.now());
+            let inserted = products::insert(write, &id, company, &user, &written, now).await;
+            is_taken = matches!(inserted, Err(StoreError::Conflict));
+            inserted?;
+            if let Some(credits) = credits {
+                price::set(write, caller, id.as_ref(), credits).await?;
+            }
+            Ok(())
+        });
+        match created.await {
+            Ok(()) => break,
+            Err(_) if is_taken && !slug_given && attempt < SLUG_TRIES => {
+                written.slug = slugs::numbered(&slug, attempt + 1);
+            }
+            Err(_) if is_taken => return Err(slug_taken::<K>(&written.slug)),
+            Err(error) => return Err(error),
+        }
+    }
+    let data = show(&mut *api.db().read().await?, caller, &id).await?;
+    let kind = K::TYPE.as_str();
+    Ok(Created {
+        location: format!("/companies/{}/{kind}s/{id}", caller.company()),
+        data,
+    })
+}
+
+/// Lays a patch over a product and checks the whole.
+pub async fn update<K: Offered>(
+    api: &ApiState,
+    caller: &Caller,
+    id: &K,
+    patch: &Map<String, Value>,
+) -> Result<Data<K::Out>, Problem> {
+    caller.agree_company(patch.get("company_id").and_then(Value::as_str))?;
+    let mut read = api.db().read().await?;
+    let before = find(&mut read, caller.company(), id).await?;
+    drop(read);
+    let merged = serde_json::to_vec(&patched(&before, patch)?).map_err(Problem::internal)?;
+    let body: K::In = json::parse(&merged)?;
+    let credits = credits(K::common(&body).price_credits)?;
+    let written = K::checked(body, api, caller).await?;
+    if before.status == ProductStatus::Published && written.slug != before.written.slug {
+        let message = format!(
+            "the slug of a published {} cannot be changed",
+            K::TYPE.as_str()
+        );
+        return Err(Problem::state(before.status.as_str(), message));
+    }
+    let keeps_sample = sample_holds::<K>(&before.written, &written);
+
+    api.db()
+        .write(async |write| {
+            let (company, read_at) = (caller.company(), before.updated_at);
+            let now = later(read_at, caller.now());
+            let updated =
+                products::update(write, company, id, read_at, &written, keeps_sample, now);
+            match updated.await {
+                Ok(true) => {}
+                Ok(false) => return Err(changed::<K>()),
+                Err(StoreError::Conflict) => return Err(slug_taken::<K>(&written.slug)),
+                Err(error) => return Err(error.into()),
+            }
+            if let Some(credits) = credits {
+                price::set(write, caller, id.as_ref(), credits).await?;
+            }
+            show(write, caller, id).await.map(Data)
+        })
+        .await
+}
+
+/// What is stored of a product, as the body that would write it, with a patch laid over it.
+fn patched<K: Offered>(
+    row: &Row<K>,
+    patch: &Map<String, Value>,
+) -> Result<Map<String, Value>, Problem> {
+    let out = K::out(row.clone(), None, true);
+    let Value::Object(mut members) = serde_json::to_value(&out).map_err(Problem::internal)? else {
+        return Err(Problem::internal("a product is no JSON object"));
+    };
+    members.retain(|name, _| K::WRITABLE.contains(&name.as_str()));
+    let is_given = |source: &&str| patch.get(*source).is_some_and(|value| !value.is_null());
+    if K::SOURCES.iter().any(is_given) {
+        members.retain(|name, _| !K::SOURCES.contains(&name.as_str()));
+    }
+    K::make_room(&mut members, patch);
+    members.extend(patch.clone());
+    Ok(members)
+}
+
+/// Hides a product from new buyers.
+pub async fn unpublish<K: Offered>(
+    api: &ApiState,
+    caller: &Caller,
+    id: &K,
+) -> Result<Data<K::Out>, Problem> {
+    let to = ProductStatus::Unpublished;
+    api.db()
+        .write(async |write| {
+            let before = find(write, caller.company(), id).await?;
+            match before.status {
+                ProductStatus::Published => {
+                    let now = later(before.updated_at, caller.now());
+                    products::set_status(write, caller.company(), id, to, now).await?;
+                }
+                ProductStatus::Unpublished => {}
+                status => {
+                    let kind = K::TYPE.as_str();
+                    let message = format!("only a published {kind} can be unpublished");
+                    return Err(Problem::state(status.as_str(), message));
+                }
+            }
+            show(write, caller, id).await.map(Data)
+        })
+        .await
+}
+
+/// Sets the price of a product from now on.
+pub async fn set_price<K: Offered>(
+    api: &ApiState,
+    caller: &Caller,
+    id: &K,
+    credits: souk_domain::money::Credits,
+) -> Result<(), Problem> {
+    api.db()
+        .write(async |write| price::set(write, caller, id.as_ref(), credits).await)
+        .await
+}

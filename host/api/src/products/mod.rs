@@ -1,0 +1,118 @@
+//! What assets and endpoints have in common for whoever sells them. Their operations are in `assets` and `endpoints`, and thin.
+
+pub mod change;
+pub mod check;
+pub mod labels;
+pub mod list;
+mod price;
+
+use crate::refusals::{CONFLICT, SLUG_TAKEN};
+use crate::runs::refusal;
+use crate::{ApiState, Caller, Problem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use souk_app::products::{self as app, Sells, Snapshot};
+use souk_domain::ids::CompanyId;
+use souk_domain::money::Credits;
+use souk_store::AnyConnection;
+use souk_store::prices::{self, Price};
+use souk_store::products::{self, Kind, Row, Written};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// A kind of product as clients write and read it.
+pub trait Offered: Sells {
+    /// What can be written, in one list: a PATCH is laid over it.
+    const WRITABLE: &'static [&'static str];
+    /// One of them is the source: a new one takes the place of the old one.
+    const SOURCES: &'static [&'static str];
+    type In: DeserializeOwned + ToSchema + Send;
+    type Out: Serialize;
+
+    fn common(body: &Self::In) -> Common<'_>;
+
+    /// Everything checked that can be checked without running it.
+    fn checked(
+        body: Self::In,
+        api: &ApiState,
+        caller: &Caller,
+    ) -> impl Future<Output = Result<Written<Self::Details>, Problem>> + Send;
+
+    /// `is_owner`: the reader may see what only its owner may.
+    fn out(row: Row<Self>, price: Option<&Price>, is_owner: bool) -> Self::Out;
+
+    /// Takes out of what is stored what would contradict a patch.
+    fn make_room(_stored: &mut Map<String, Value>, _patch: &Map<String, Value>) {}
+}
+
+/// What every body may say.
+#[derive(Clone, Copy, Default)]
+pub struct Common<'a> {
+    pub company_id: Option<&'a str>,
+    pub user_id: Option<&'a str>,
+    pub slug: Option<&'a str>,
+    pub price_credits: Option<i64>,
+}
+
+/// A product of this company that is not archived.
+pub async fn find<K: Kind>(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &K,
+) -> Result<Row<K>, Problem> {
+    products::get(db, company, id)
+        .await?
+        .ok_or_else(|| not_found(id))
+}
+
+/// The same as its owner sees it.
+pub async fn show<K: Offered>(
+    db: &mut AnyConnection,
+    caller: &Caller,
+    id: &K,
+) -> Result<K::Out, Problem> {
+    let row = find(db, caller.company(), id).await?;
+    let price = prices::active(db, id.as_ref(), caller.now()).await?;
+    Ok(K::out(row, price.as_ref(), true))
+}
+
+/// The same as it is run.
+pub async fn own<K: Sells>(
+    api: &ApiState,
+    caller: &Caller,
+    id: &K,
+) -> Result<Arc<Snapshot<K>>, Problem> {
+    let product = app::get(api.app(), id, caller.now())
+        .await
+        .map_err(|error| refusal(K::TYPE.as_str(), id.as_ref())(error.into()))?;
+    match product.is_of(caller.company()) {
+        true => Ok(product),
+        false => Err(not_found(id)),
+    }
+}
+
+pub fn not_found<K: Kind>(id: &K) -> Problem {
+    Problem::not_found(K::TYPE.as_str(), id.as_ref())
+}
+
+fn slug_taken<K: Kind>(slug: &str) -> Problem {
+    let kind = K::TYPE.as_str();
+    let message = format!("the company has an {kind} with the slug \"{slug}\"; choose another");
+    Problem::of(SLUG_TAKEN, message)
+}
+
+fn changed<K: Kind>() -> Problem {
+    let kind = K::TYPE.as_str();
+    let message =
+        format!("the {kind} was changed at the same time; read it again and repeat the change");
+    Problem::of(CONFLICT, message)
+}
+
+/// A whole number of credits.
+pub fn credits(given: Option<i64>) -> Result<Option<Credits>, Problem> {
+    let wrong = |error: souk_domain::money::CreditsError| {
+        Problem::invalid("price_credits", error.to_string())
+    };
+    given.map(Credits::new).transpose().map_err(wrong)
+}

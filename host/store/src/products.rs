@@ -1,0 +1,427 @@
+//! Products as rows: what all kinds have in common. An id says by its type which kind is meant, and so what the details are.
+
+mod details;
+
+use souk_domain::ids::{CompanyId, ConnectionId, IdError, UserId};
+use souk_domain::products::{Product, ProductStatus, ProductType};
+use souk_domain::time::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use crate::bulk::Values;
+use crate::companies::CompanyStatus;
+use crate::{Fields, StoreError, Topic, Write};
+pub use details::{AssetDetails, Details, EndpointDetails};
+
+/// A kind of product, by the type of its ids.
+pub trait Kind:
+    Clone
+    + std::fmt::Debug
+    + std::fmt::Display
+    + Eq
+    + std::hash::Hash
+    + AsRef<str>
+    + std::str::FromStr<Err = IdError>
+    + Send
+    + Sync
+    + 'static
+{
+    const TYPE: ProductType;
+    /// What [`Filter::subtype`] is compared with.
+    const SUBTYPE: &'static str;
+    type Details: Details;
+
+    fn product(&self) -> Product;
+}
+
+#[derive(Debug, Clone)]
+pub struct Row<K: Kind> {
+    pub id: K,
+    pub company_id: CompanyId,
+    /// The owner's handle.
+    pub company_handle: String,
+    pub user_id: UserId,
+    pub written: Written<K::Details>,
+    pub status: ProductStatus,
+    /// What the last test learnt of the source.
+    pub learned: Option<String>,
+    /// What every preview shows: of a test of what the product is now.
+    pub sample: Option<String>,
+    /// When it was taken.
+    pub sampled_at: Option<Timestamp>,
+    /// The owner's company is suspended.
+    pub is_suspended: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub published_at: Option<Timestamp>,
+}
+
+/// What a client decides about a product; an update replaces all of it.
+#[derive(Debug, Clone)]
+pub struct Written<D> {
+    pub connection_id: ConnectionId,
+    pub name: String,
+    pub slug: String,
+    pub description: String,
+    pub category: Option<String>,
+    pub labels: String,
+    pub timeout_ms: i64,
+    pub allow_ai_training: bool,
+    pub details: D,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Filter<'a> {
+    /// Archived products are found only by this.
+    pub status: Option<ProductStatus>,
+    pub category: Option<&'a str>,
+    pub connection_id: Option<&'a str>,
+    /// Of assets, their type.
+    pub subtype: Option<&'a str>,
+    /// Part of the name, in lower case.
+    pub q: Option<&'a str>,
+}
+
+/// What a list can be sorted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    Name,
+    #[default]
+    CreatedAt,
+    UpdatedAt,
+    /// All requests so far.
+    Requests,
+}
+
+const COLUMNS: &str = "p.id, p.company_id, c.handle, p.user_id, p.connection_id, p.name, p.slug, p.description, p.category, p.labels, \
+     p.timeout_ms, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, p.status, p.learned, p.sample, p.sampled_at, \
+     p.created_at, p.updated_at, p.published_at, c.status AS company_status";
+
+/// Everything of products of this kind, up to the condition.
+fn select<K: Kind>() -> String {
+    let (details, table) = (K::Details::COLUMNS.join(", d."), K::Details::TABLE);
+    let from = "FROM products p JOIN companies c ON c.id = p.company_id JOIN";
+    format!("SELECT {COLUMNS}, d.{details} {from} {table} d ON d.id = p.id WHERE")
+}
+
+/// A draft. `StoreError::Conflict`: the company has a product of this kind with this slug.
+pub async fn insert<K: Kind>(
+    tx: &mut Write,
+    id: &K,
+    company: &CompanyId,
+    user: &UserId,
+    written: &Written<K::Details>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO products (id, product_type, company_id, user_id, connection_id, name, slug, description, category, labels, \
+         timeout_ms, allow_ai_training, status, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'draft', $13, $13)",
+    )
+    .bind(id.as_ref())
+    .bind(K::TYPE.as_str())
+    .bind(company.as_str())
+    .bind(user.as_str())
+    .bind(written.connection_id.as_str())
+    .bind(&written.name)
+    .bind(&written.slug)
+    .bind(&written.description)
+    .bind(written.category.as_deref())
+    .bind(&written.labels)
+    .bind(written.timeout_ms)
+    .bind(i64::from(written.allow_ai_training))
+    .bind(now.micros())
+    .execute(&mut **tx)
+    .await?;
+    put_details(tx, id.as_ref(), &written.details).await?;
+    tx.touch(Topic::Product, id);
+    Ok(())
+}
+
+/// Replaces what a client may write, if nobody else did since `read_at`. False: somebody did. What was learnt of the source is forgotten.
+/// `keeps_sample`: the preview still shows what the product is. `StoreError::Conflict`: the slug is taken.
+pub async fn update<K: Kind>(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &K,
+    read_at: Timestamp,
+    written: &Written<K::Details>,
+    keeps_sample: bool,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE products SET connection_id = $1, name = $2, slug = $3, description = $4, category = $5, labels = $6, timeout_ms = $7, \
+         allow_ai_training = $8, learned = NULL, updated_at = $9, sample = CASE WHEN CAST($10 AS BIGINT) = 1 THEN sample ELSE NULL END \
+         WHERE id = $11 AND company_id = $12 AND updated_at = $13 AND status <> 'archived'",
+    )
+    .bind(written.connection_id.as_str())
+    .bind(&written.name)
+    .bind(&written.slug)
+    .bind(&written.description)
+    .bind(written.category.as_deref())
+    .bind(&written.labels)
+    .bind(written.timeout_ms)
+    .bind(i64::from(written.allow_ai_training))
+    .bind(now.micros())
+    .bind(i64::from(keeps_sample))
+    .bind(id.as_ref())
+    .bind(company.as_str())
+    .bind(read_at.micros())
+    .execute(&mut **tx)
+    .await?;
+    let updated = done.rows_affected() == 1;
+    if updated {
+        put_details(tx, id.as_ref(), &written.details).await?;
+    }
+    tx.touch(Topic::Product, id);
+    Ok(updated)
+}
+
+/// Writes the details of a product, whether or not it has any.
+async fn put_details<D: Details>(tx: &mut Write, id: &str, details: &D) -> Result<(), StoreError> {
+    let (table, columns) = (D::TABLE, D::COLUMNS.join(", "));
+    let places: Vec<String> = (0..D::COLUMNS.len())
+        .map(|at| format!("${}", at + 2))
+        .collect();
+    let replaced = D::COLUMNS.iter();
+    let replaced: Vec<String> = replaced
+        .map(|column| format!("{column} = excluded.{column}"))
+        .collect();
+    let (places, replaced) = (places.join(", "), replaced.join(", "));
+    let sql = format!(
+        "INSERT INTO {table} (id, {columns}) VALUES ($1, {places}) ON CONFLICT (id) DO UPDATE SET {replaced}"
+    );
+    let mut values = Values::default();
+    values.text(Some(id));
+    details.put(&mut values);
+    sqlx::query_with(AssertSqlSafe(sql), values.finish()?)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// A product of any company, archived ones included: whoever calls this decides who may see it.
+pub async fn get_any<K: Kind>(
+    db: &mut AnyConnection,
+    id: &K,
+) -> Result<Option<Row<K>>, StoreError> {
+    let row = sqlx::query(AssertSqlSafe(format!("{} p.id = $1", select::<K>())))
+        .bind(id.as_ref())
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// A product of this company, unless it is archived.
+pub async fn get<K: Kind>(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &K,
+) -> Result<Option<Row<K>>, StoreError> {
+    let found = get_any(db, id).await?;
+    Ok(found.filter(|row| row.company_id == *company && row.status != ProductStatus::Archived))
+}
+
+/// Whose a product is, and where in its life.
+pub async fn status(
+    db: &mut AnyConnection,
+    product: &Product,
+) -> Result<Option<(CompanyId, ProductStatus)>, StoreError> {
+    let row =
+        sqlx::query("SELECT company_id, status FROM products WHERE id = $1 AND product_type = $2")
+            .bind(product.id())
+            .bind(product.product_type().as_str())
+            .fetch_optional(db)
+            .await?;
+    row.map(|row| Ok((row.id("company_id")?, row.id("status")?)))
+        .transpose()
+}
+
+/// The id behind a seller's company and a slug, archived products included.
+pub async fn id_by_slug<K: Kind>(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    slug: &str,
+) -> Result<Option<K>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id FROM products WHERE company_id = $1 AND product_type = $2 AND slug = $3",
+    )
+    .bind(company.as_str())
+    .bind(K::TYPE.as_str())
+    .bind(slug)
+    .fetch_optional(db)
+    .await?;
+    row.map(|row| row.id("id")).transpose()
+}
+
+/// A company's products of one kind without the archived ones (unless they are asked for), and how many there are.
+pub async fn list<K: Kind>(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    filter: &Filter<'_>,
+    sort: Sort,
+    descending: bool,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<Row<K>>, i64), StoreError> {
+    let (subtype, table) = (K::SUBTYPE, K::Details::TABLE);
+    // A filter that is not given binds NULL: one text for both cases.
+    let matching = format!(
+        "p.company_id = $1 AND p.product_type = $2 \
+         AND ((CAST($3 AS TEXT) IS NULL AND p.status <> 'archived') OR p.status = $3) \
+         AND (CAST($4 AS TEXT) IS NULL OR p.category = $4) \
+         AND (CAST($5 AS TEXT) IS NULL OR p.connection_id = $5) \
+         AND (CAST($6 AS TEXT) IS NULL OR {subtype} = $6) \
+         AND (CAST($7 AS TEXT) IS NULL OR LOWER(p.name) LIKE $7 ESCAPE '!')"
+    );
+    let by = match sort {
+        Sort::Name => "p.name",
+        Sort::CreatedAt => "p.created_at",
+        Sort::UpdatedAt => "p.updated_at",
+        Sort::Requests => {
+            "(SELECT COALESCE(SUM(u.succeeded + u.failed), 0) FROM usage_days u WHERE u.product_id = p.id)"
+        }
+    };
+    let way = if descending { "DESC" } else { "ASC" };
+    let q = filter.q.map(containing);
+    let bind = |sql: String| {
+        sqlx::query(AssertSqlSafe(sql))
+            .bind(company.as_str())
+            .bind(K::TYPE.as_str())
+            .bind(filter.status.map(ProductStatus::as_str))
+            .bind(filter.category)
+            .bind(filter.connection_id)
+            .bind(filter.subtype)
+            .bind(q.clone())
+    };
+    let select = select::<K>();
+    let rows = bind(format!(
+        "{select} {matching} ORDER BY {by} {way}, p.id {way} LIMIT $8 OFFSET $9"
+    ))
+    .bind(limit)
+    .bind(offset)
+    .fetch_all(&mut *db)
+    .await?;
+    let total = bind(format!(
+        "SELECT COUNT(*) AS total FROM products p JOIN {table} d ON d.id = p.id WHERE {matching}"
+    ))
+    .fetch_one(db)
+    .await?
+    .number("total")?;
+    Ok((rows.iter().map(read).collect::<Result<_, _>>()?, total))
+}
+
+/// A LIKE pattern that finds `part` anywhere, taken literally.
+pub(crate) fn containing(part: &str) -> String {
+    let literal = part
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
+    format!("%{literal}%")
+}
+
+/// Keeps what a test returned for the preview of a product that has none, unless it changed since `read_at`. Nothing else changes.
+pub async fn keep_sample(
+    tx: &mut Write,
+    id: &impl Kind,
+    read_at: Timestamp,
+    sample: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE products SET sample = $1, sampled_at = $2 WHERE id = $3 AND updated_at = $4 AND sample IS NULL",
+    )
+    .bind(sample)
+    .bind(now.micros())
+    .bind(id.as_ref())
+    .bind(read_at.micros())
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(Topic::Product, id);
+    Ok(())
+}
+
+/// What a product is published with.
+#[derive(Debug, Clone)]
+pub struct Tested {
+    pub sample: String,
+    pub learned: Option<String>,
+    pub allow_ai_training: bool,
+}
+
+/// Publishes what was tested: refused (false) when the product changed since `read_at`.
+pub async fn publish(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &impl Kind,
+    read_at: Timestamp,
+    tested: &Tested,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE products SET status = 'published', learned = $1, sample = $2, allow_ai_training = $3, \
+         published_at = $4, updated_at = $4, sampled_at = $4 \
+         WHERE id = $5 AND company_id = $6 AND updated_at = $7 AND status <> 'archived'",
+    )
+    .bind(tested.learned.as_deref())
+    .bind(&tested.sample)
+    .bind(i64::from(tested.allow_ai_training))
+    .bind(now.micros())
+    .bind(id.as_ref())
+    .bind(company.as_str())
+    .bind(read_at.micros())
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(Topic::Product, id);
+    Ok(done.rows_affected() == 1)
+}
+
+/// Unpublishes or archives. False: the company has no such product, or it is archived already.
+pub async fn set_status(
+    tx: &mut Write,
+    company: &CompanyId,
+    id: &impl Kind,
+    status: ProductStatus,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE products SET status = $1, updated_at = $2 \
+         WHERE id = $3 AND company_id = $4 AND status <> 'archived'",
+    )
+    .bind(status.as_str())
+    .bind(now.micros())
+    .bind(id.as_ref())
+    .bind(company.as_str())
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(Topic::Product, id);
+    Ok(done.rows_affected() == 1)
+}
+
+fn read<K: Kind>(row: &AnyRow) -> Result<Row<K>, StoreError> {
+    Ok(Row {
+        id: row.id("id")?,
+        company_id: row.id("company_id")?,
+        company_handle: row.text("handle")?,
+        user_id: row.id("user_id")?,
+        written: Written {
+            connection_id: row.id("connection_id")?,
+            name: row.text("name")?,
+            slug: row.text("slug")?,
+            description: row.text("description")?,
+            category: row.text_opt("category")?,
+            labels: row.text("labels")?,
+            timeout_ms: row.number("timeout_ms")?,
+            allow_ai_training: row.flag("allow_ai_training")?,
+            details: K::Details::read(row)?,
+        },
+        status: row.id("status")?,
+        learned: row.text_opt("learned")?,
+        sample: row.text_opt("sample")?,
+        sampled_at: row.time_opt("sampled_at")?,
+        is_suspended: row.text("company_status")? != CompanyStatus::Active.as_str(),
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        published_at: row.time_opt("published_at")?,
+    })
+}
