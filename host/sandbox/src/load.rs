@@ -126,7 +126,7 @@ pub(crate) async fn describe(
     let budget = probe_budget(shared);
     let (wire, exports) = (wire.clone(), exports.clone());
     let described = shared
-        .lanes
+        .outer_lanes
         .call(&shared.tenant_of(scope), false, async move {
             v1::describe(&wire, &exports, &budget).await
         });

@@ -38,6 +38,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 const IDLE_TICK: Duration = Duration::from_millis(20);
 /// Lanes give way to workers, which answer in microseconds, and still get a tenth of a core that is always busy.
 const LANE_NICE: i32 = 10;
+/// What has not shown yet that it ends, or has failed, gets a thirtieth.
+const OUTER_LANE_NICE: i32 = 15;
 /// Connectors that are compiled and linked at once, one of a company.
 const LOADERS: usize = 2;
 const LOADER_NICE: i32 = 10;
@@ -62,6 +64,8 @@ pub(crate) struct Shared {
     pub host: Arc<Tenant>,
     /// Where guests compute that take long, and what else does.
     pub lanes: Lanes,
+    /// The same for guests that are not trusted to end.
+    pub outer_lanes: Lanes,
     /// Where the host itself computes for a company what would hold a worker: in pieces that cannot be suspended.
     computers: Lanes,
     /// Where connectors are compiled and linked.
@@ -109,6 +113,11 @@ impl Sandbox {
             nice: LANE_NICE,
             per_company: usize::MAX,
         };
+        let outer_lanes = Lane {
+            name: "souk-outer",
+            nice: OUTER_LANE_NICE,
+            ..lanes
+        };
         let computers = Lane {
             name: "souk-compute",
             threads: threads.max(2),
@@ -131,6 +140,8 @@ impl Sandbox {
             host: tenants.of(""),
             tenants,
             lanes: Lanes::start(lanes, runtime.clone()).map_err(|error| internal(&error))?,
+            outer_lanes: Lanes::start(outer_lanes, runtime.clone())
+                .map_err(|error| internal(&error))?,
             computers: Lanes::start(computers, None).map_err(|error| internal(&error))?,
             loaders: Lanes::start(loaders, None).map_err(|error| internal(&error))?,
             runtime,
@@ -257,7 +268,7 @@ impl Sandbox {
             let (directory, exports) = (directory.clone(), connector.exports.clone());
             let budget = load::probe_budget(shared);
             let probe = shared
-                .lanes
+                .outer_lanes
                 .call(&shared.tenant_of(scope), false, async move {
                     v1::probe_directory(&directory, &exports, &budget).await
                 });

@@ -11,6 +11,7 @@ mod gauge;
 mod pace;
 mod pools;
 mod pressure;
+mod reliability;
 mod session;
 mod ticket;
 
@@ -32,12 +33,14 @@ pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
 pub(crate) use pools::Pools;
 pub(crate) use pressure::{Pressure, Sampled};
+use reliability::Reliability;
 pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
 
 use crate::{
-    connector::Need,
+    connector::{Need, Scope},
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED},
+    lanes::Lanes,
     loaded::Connector,
     sandbox::Shared,
     session as sessions,
@@ -87,6 +90,7 @@ pub(crate) struct Pool {
     pub pace: Pace,
     pub pressure: Pressure,
     pub breaker: Breaker,
+    reliability: Reliability,
     /// When a fault was last logged, in microseconds of the pool's clock, and how many were not since.
     logged_us: AtomicU64,
     unlogged: AtomicU64,
@@ -147,6 +151,7 @@ impl Pool {
         gauge: Arc<Gauge>,
     ) -> Arc<Pool> {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
+        let reliability = Reliability::new(matches!(connector.scope, Scope::Platform));
         let pool = Arc::new(Pool {
             tenant: shared.tenants.of(&source.company),
             shared,
@@ -162,6 +167,7 @@ impl Pool {
             pace: Pace::default(),
             pressure: Pressure::default(),
             breaker: Breaker::default(),
+            reliability,
             logged_us: AtomicU64::new(0),
             unlogged: AtomicU64::new(0),
             used_us: AtomicU64::new(0),
@@ -172,6 +178,14 @@ impl Pool {
 
     pub fn gauge(&self) -> &Arc<Gauge> {
         &self.gauge
+    }
+
+    /// Where its guests compute.
+    pub fn lanes(&self) -> &Lanes {
+        match self.reliability.is_proven() {
+            true => &self.shared.lanes,
+            false => &self.shared.outer_lanes,
+        }
     }
 
     /// Gives the job to a session or to the queue. `Ok(true)`: a session has it.
@@ -358,14 +372,18 @@ impl Pool {
             stats.failures.fetch_add(1, Ordering::Relaxed);
         }
         match &answer {
-            Err(fault) if fault.is_connectors() => self
-                .breaker
-                .failed(fault, self.shared.micros(Instant::now())),
-            // Answered by the connector, if by an error. The host's own refusals say nothing about it.
-            Ok(_) => self.breaker.succeeded(),
-            Err(fault) if fault.blame != Blame::Host && fault.kind != FaultKind::Timeout => {
+            Err(fault) if fault.is_connectors() => {
+                self.reliability.failed();
+                self.breaker
+                    .failed(fault, self.shared.micros(Instant::now()));
+            }
+            Ok(_) => {
+                self.reliability.answered();
                 self.breaker.succeeded();
             }
+            Err(fault) if fault.kind == FaultKind::Timeout => self.reliability.failed(),
+            // Answered by the connector, if by an error. The host's own refusals say nothing about it.
+            Err(fault) if fault.blame != Blame::Host => self.breaker.succeeded(),
             Err(_) => {}
         }
         if let Some(elapsed) = elapsed {

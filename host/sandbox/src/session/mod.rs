@@ -166,9 +166,7 @@ fn in_lane<T: GuestState>(
     guest: Box<Guest<T>>,
     call: Call,
 ) -> Task<Called<T>> {
-    pool.shared
-        .lanes
-        .call(&pool.tenant, inline, guest.call(call))
+    pool.lanes().call(&pool.tenant, inline, guest.call(call))
 }
 
 type Called<T> = (Box<Guest<T>>, Result<CheckedStep, CallError>);
@@ -177,7 +175,7 @@ type Called<T> = (Box<Guest<T>>, Result<CheckedStep, CallError>);
 fn let_go<T: GuestState>(pool: &Pool, guest: Option<Box<Guest<T>>>) {
     if let Some(guest) = guest {
         let freed = async move { drop(guest) };
-        pool.shared.lanes.call(&pool.tenant, false, freed).detach();
+        pool.lanes().call(&pool.tenant, false, freed).detach();
     }
 }
 

@@ -174,7 +174,7 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
         .detail(format!("{error:#}"))
     })?;
     let owned = pool.clone();
-    let opened = pool.shared.lanes.call(&pool.tenant, false, async move {
+    let opened = pool.lanes().call(&pool.tenant, false, async move {
         let connector = &owned.connector;
         match &connector.directory {
             Some(pre) => {
@@ -225,7 +225,7 @@ fn no_devices(path: &std::path::Path) -> Result<(), Fault> {
 
 async fn guest(pool: &Arc<Pool>) -> Result<Box<WireGuest>, Fault> {
     let owned = pool.clone();
-    let opened = pool.shared.lanes.call(&pool.tenant, false, async move {
+    let opened = pool.lanes().call(&pool.tenant, false, async move {
         let budget = budget(&owned);
         let state = WireState::new(budget.memory.clone());
         let connector = &owned.connector;
