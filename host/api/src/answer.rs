@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
+use souk_store::Listed;
 use souk_store::idempotency::Answer;
 use std::marker::PhantomData;
 use utoipa::openapi::RefOr;
@@ -91,6 +92,22 @@ impl PartialSchema for AnyObject {
 }
 
 impl ToSchema for AnyObject {}
+
+impl<T> List<T> {
+    pub fn of<R>(page: Page, (rows, total): Listed<R>, show: impl FnMut(R) -> T) -> List<T> {
+        let data = rows.into_iter().map(show).collect();
+        List { data, total, page }
+    }
+
+    /// A page of what is all here.
+    pub fn within(page: Page, all: Vec<T>) -> List<T> {
+        let total = i64::try_from(all.len()).unwrap_or(i64::MAX);
+        let start = usize::try_from((page.page - 1) * page.per_page).unwrap_or(usize::MAX);
+        let count = usize::try_from(page.per_page).unwrap_or_default();
+        let data = all.into_iter().skip(start).take(count).collect();
+        List { data, total, page }
+    }
+}
 
 /// In an answer's extensions: what to keep of it for a replay, when not the answer itself.
 #[derive(Clone)]

@@ -20,6 +20,8 @@ use crate::refusals;
 use axum::extract::Request;
 use serde_json::{Value, json};
 use souk_domain::time::{DAY, Timestamp};
+use souk_store::Part;
+use souk_store::lists::OFFSET_MAX;
 
 /// More parameters than any operation has: a bound on the work below.
 const PARAMETERS_MAX: usize = 100;
@@ -264,7 +266,7 @@ parameters! {
     /// The pages of management lists.
     pub struct Paging {
         /// Page number, from 1. Default 1.
-        page: Option<Integer<1, 1_000_000>>,
+        page: Option<Integer<1, 1_000>>,
         /// Items per page. Default 50.
         per_page: Option<Integer<1, 100>>,
     }
@@ -278,15 +280,13 @@ pub struct Page {
 }
 
 impl Page {
-    pub fn limit(&self) -> i64 {
-        self.per_page
-    }
-
-    pub fn offset(&self) -> i64 {
-        (self.page - 1) * self.per_page
+    pub fn part(&self) -> Part {
+        Part::new(self.per_page, (self.page - 1) * self.per_page)
     }
 }
 
+/// No page lies deeper than the store looks.
+const _: () = assert!(999 * 100 <= OFFSET_MAX);
 const PER_PAGE_DEFAULT: i64 = 50;
 
 impl Paging {

@@ -7,6 +7,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::lists::{List, Listed, Part, Values};
 use crate::{Fields, StoreError, Topic, Write, companies};
 
 /// A connection with what its engine adds to it.
@@ -90,8 +91,8 @@ pub struct Filter<'a> {
 
 const COLUMNS: &str = "c.id, c.company_id, c.user_id, c.engine_id, e.slug, e.scope, e.need, c.name, c.credential_type, c.credentials, c.host, c.port, \
      c.database_name, c.ssl_mode, c.base_url, c.ca_pem, c.cloud_provider_id, c.verified_usage_ability, \
-     c.statement_timeout_ms, c.revision, c.status, c.last_tested_at, c.last_error, c.created_at, c.updated_at \
-     FROM connections c JOIN storage_engines e ON e.id = c.engine_id";
+     c.statement_timeout_ms, c.revision, c.status, c.last_tested_at, c.last_error, c.created_at, c.updated_at";
+const FROM: &str = "FROM connections c JOIN storage_engines e ON e.id = c.engine_id";
 
 /// How many connections a company has, for whoever is about to insert one: nobody else can until `tx` ends.
 pub async fn count_to_insert(tx: &mut Write, company: &CompanyId) -> Result<i64, StoreError> {
@@ -150,7 +151,7 @@ pub async fn get(
     id: &ConnectionId,
 ) -> Result<Option<Connection>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} \
+        "SELECT {COLUMNS} {FROM} \
          WHERE c.company_id = $1 AND c.id = $2 AND c.deleted_at IS NULL"
     );
     let row = sqlx::query(sqlx::AssertSqlSafe(sql))
@@ -161,41 +162,30 @@ pub async fn get(
     row.as_ref().map(connection).transpose()
 }
 
+static LIST: List = List::new(
+    COLUMNS,
+    "FROM connections c JOIN storage_engines e ON e.id = c.engine_id
+     WHERE c.company_id = $1 AND c.deleted_at IS NULL
+       AND (CAST($2 AS BIGINT) IS NULL OR c.engine_id = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR c.status = $3)",
+    "c.created_at DESC, c.id DESC",
+    3,
+);
+
 /// Newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &Filter<'_>,
-    limit: i64,
-    offset: i64,
-) -> Result<(Vec<Connection>, i64), StoreError> {
-    // A filter that is not given binds NULL: one text for both cases.
-    const WHERE: &str = "c.company_id = $1 AND c.deleted_at IS NULL AND (CAST($2 AS BIGINT) IS NULL OR c.engine_id = $2) AND (CAST($3 AS TEXT) IS NULL OR c.status = $3)";
-    let sql = format!(
-        "SELECT {COLUMNS} \
-         WHERE {WHERE} \
-         ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5"
-    );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
-        .bind(company.as_str())
-        .bind(filter.engine_id)
-        .bind(filter.status)
-        .bind(limit)
-        .bind(offset)
-        .fetch_all(&mut *db)
-        .await?;
-    let sql = format!("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM connections c WHERE {WHERE}");
-    let total = sqlx::query(sqlx::AssertSqlSafe(sql))
-        .bind(company.as_str())
-        .bind(filter.engine_id)
-        .bind(filter.status)
-        .fetch_one(db)
-        .await?
-        .try_get("total")?;
-    Ok((
-        rows.iter().map(connection).collect::<Result<_, _>>()?,
-        total,
-    ))
+    part: Part,
+) -> Result<Listed<Connection>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .number(filter.engine_id)
+            .text(filter.status);
+    };
+    LIST.fetch(db, part, bind, connection).await
 }
 
 /// Connections of an engine of `scope` that worked when they were tested last, the latest first.
@@ -206,7 +196,7 @@ pub async fn proven(
     limit: i64,
 ) -> Result<Vec<Connection>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} WHERE e.scope = $1 AND e.slug = $2 \
+        "SELECT {COLUMNS} {FROM} WHERE e.scope = $1 AND e.slug = $2 \
          AND c.status = 'active' AND c.deleted_at IS NULL ORDER BY c.last_tested_at DESC LIMIT $3"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(sql))

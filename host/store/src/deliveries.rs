@@ -6,6 +6,7 @@
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
@@ -255,45 +256,31 @@ pub async fn retry(
     row.as_ref().map(from_row).transpose()
 }
 
-/// A webhook's deliveries, newest first, and how many match.
+static LIST: List = List::new(
+    columns!(),
+    "FROM webhook_deliveries
+     WHERE webhook_id = $1
+       AND (CAST($2 AS TEXT) IS NULL OR status = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR event_type = $3)",
+    "created_at DESC, id DESC",
+    3,
+);
+
+/// A webhook's deliveries, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     webhook: &WebhookId,
     status: Option<DeliveryStatus>,
     event_type: Option<EventType>,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Delivery>, i64), StoreError> {
-    macro_rules! matching {
-        () => {
-            " FROM webhook_deliveries
-              WHERE webhook_id = $1
-                AND (CAST($2 AS TEXT) IS NULL OR status = $2)
-                AND (CAST($3 AS TEXT) IS NULL OR event_type = $3)"
-        };
-    }
-    let bind = |sql: &'static str| {
-        sqlx::query(sql)
-            .bind(webhook.as_str())
-            .bind(status.map(DeliveryStatus::as_str))
-            .bind(event_type.map(EventType::as_str))
+    part: Part,
+) -> Result<Listed<Delivery>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(webhook.as_str()))
+            .text(status.map(DeliveryStatus::as_str))
+            .text(event_type.map(EventType::as_str));
     };
-    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bind(concat!(
-        "SELECT ",
-        columns!(),
-        matching!(),
-        " ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let deliveries = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((deliveries, total))
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Ends all claims: of a host that has its store to itself and has just started, so that nobody holds one.

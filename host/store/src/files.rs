@@ -5,6 +5,7 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::lists::{List, Listed, Part, Values};
 use crate::{Fields, StoreError, Write, connections};
 
 #[derive(Debug, Clone)]
@@ -18,29 +19,23 @@ pub struct File {
     pub updated_at: Timestamp,
 }
 
+static LIST: List = List::new(
+    "name, upload_id, size_bytes, sha256, created_at, updated_at",
+    "FROM files WHERE company_id = $1",
+    "name",
+    1,
+);
+
 /// By name.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
-    limit: i64,
-    offset: i64,
-) -> Result<(Vec<File>, i64), StoreError> {
-    let rows = sqlx::query(
-        "SELECT name, upload_id, size_bytes, sha256, created_at, updated_at FROM files \
-         WHERE company_id = $1 ORDER BY name LIMIT $2 OFFSET $3",
-    )
-    .bind(company.as_str())
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(&mut *db)
-    .await?;
-    let total =
-        sqlx::query("SELECT CAST(COUNT(*) AS BIGINT) AS total FROM files WHERE company_id = $1")
-            .bind(company.as_str())
-            .fetch_one(db)
-            .await?
-            .try_get("total")?;
-    Ok((rows.iter().map(file).collect::<Result<_, _>>()?, total))
+    part: Part,
+) -> Result<Listed<File>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(company.as_str()));
+    };
+    LIST.fetch(db, part, bind, file).await
 }
 
 pub async fn get(

@@ -6,6 +6,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
@@ -215,55 +216,41 @@ pub struct KeyFilter {
     pub purchase_id: Option<PurchaseId>,
 }
 
-/// The company's keys, newest first, and how many match in all.
+static LIST: List = List::new(
+    columns!(),
+    "FROM api_keys k
+     WHERE k.company_id = $1
+       AND (CAST($2 AS TEXT) IS NULL OR k.key_type = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR k.endpoint_id = $3)
+       AND (CAST($4 AS TEXT) IS NULL OR k.purchase_id = $4)
+       AND (CAST($5 AS TEXT) IS NULL
+            OR ($5 = 'deactivated' AND k.deactivated_at <= $6)
+            OR ($5 = 'expired' AND k.expires_at <= $6
+                               AND (k.deactivated_at IS NULL OR k.deactivated_at > $6))
+            OR ($5 = 'active' AND (k.expires_at IS NULL OR k.expires_at > $6)
+                              AND (k.deactivated_at IS NULL OR k.deactivated_at > $6)))",
+    "k.created_at DESC, k.id",
+    6,
+);
+
+/// The company's keys, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &KeyFilter,
     now: Timestamp,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Key>, i64), StoreError> {
-    macro_rules! matching {
-        () => {
-            " FROM api_keys k
-              WHERE k.company_id = $1
-                AND (CAST($2 AS TEXT) IS NULL OR k.key_type = $2)
-                AND (CAST($3 AS TEXT) IS NULL OR k.endpoint_id = $3)
-                AND (CAST($4 AS TEXT) IS NULL OR k.purchase_id = $4)
-                AND (CAST($5 AS TEXT) IS NULL
-                     OR ($5 = 'deactivated' AND k.deactivated_at <= $6)
-                     OR ($5 = 'expired' AND k.expires_at <= $6
-                                        AND (k.deactivated_at IS NULL OR k.deactivated_at > $6))
-                     OR ($5 = 'active' AND (k.expires_at IS NULL OR k.expires_at > $6)
-                                       AND (k.deactivated_at IS NULL OR k.deactivated_at > $6)))"
-        };
-    }
-    let bind = |sql: &'static str| {
-        sqlx::query(sql)
-            .bind(company.as_str())
-            .bind(filter.key_type.map(KeyType::as_str))
-            .bind(filter.endpoint_id.as_ref().map(EndpointId::as_str))
-            .bind(filter.purchase_id.as_ref().map(PurchaseId::as_str))
-            .bind(filter.state.map(KeyState::as_str))
-            .bind(now.micros())
+    part: Part,
+) -> Result<Listed<Key>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .text(filter.key_type.map(KeyType::as_str))
+            .text(filter.endpoint_id.as_ref().map(EndpointId::as_str))
+            .text(filter.purchase_id.as_ref().map(PurchaseId::as_str))
+            .text(filter.state.map(KeyState::as_str))
+            .number(Some(now.micros()));
     };
-    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bind(concat!(
-        "SELECT ",
-        columns!(),
-        matching!(),
-        " ORDER BY k.created_at DESC, k.id LIMIT $7 OFFSET $8"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let keys = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((keys, total))
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Writes what may change: name, description, permissions, rate limit and expiry. Returns when it was updated.

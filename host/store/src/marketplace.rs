@@ -3,6 +3,7 @@
 use crate::bulk::Bulk;
 use crate::error::StoreError;
 use crate::fields::Fields;
+use crate::lists::{self, Listed, Part, Values};
 use crate::products::containing;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::{Credits, UsdCents};
@@ -94,16 +95,15 @@ const MATCHING: &str = "
       AND (CAST($9 AS BIGINT) IS NULL OR p.allow_ai_training = $9)
       AND (CAST($10 AS TEXT) IS NULL OR LOWER(p.name || ' ' || p.description || ' ' || c.name) LIKE $10 ESCAPE '!')";
 
-/// Products on sale as `reader` sees them, and how many match in all.
+/// Products on sale as `reader` sees them.
 pub async fn list(
     db: &mut AnyConnection,
     reader: &CompanyId,
     filter: &Filter<'_>,
     sort: Sort,
     now: Timestamp,
-    limit: i64,
-    offset: i64,
-) -> Result<(Vec<Listing>, i64), StoreError> {
+    part: Part,
+) -> Result<Listed<Listing>, StoreError> {
     let industry = filter
         .industry
         .map(|id| format!("%\"industry_ids\":[%,{id},%],\"use_case_ids\"%"));
@@ -111,24 +111,20 @@ pub async fn list(
         .use_case
         .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
     let text = filter.text.map(|text| containing(&text.to_lowercase()));
-    let bind = |sql: String| {
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(reader.as_str())
-            .bind(now.micros())
-            .bind(filter.product_type.map(ProductType::as_str))
-            .bind(filter.category)
-            .bind(filter.sport)
-            .bind(industry.clone())
-            .bind(use_case.clone())
-            .bind(filter.price_max)
-            .bind(filter.ai_training_allowed.map(i64::from))
-            .bind(text.clone())
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(reader.as_str()))
+            .number(Some(now.micros()))
+            .text(filter.product_type.map(ProductType::as_str))
+            .text(filter.category)
+            .text(filter.sport)
+            .text(industry.as_deref())
+            .text(use_case.as_deref())
+            .number(filter.price_max)
+            .number(filter.ai_training_allowed.map(i64::from))
+            .text(text.as_deref());
     };
-    let total = bind(format!("SELECT COUNT(*) AS total {FROM} {MATCHING}"))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let order = match sort {
+    let by = match sort {
         Sort::Recent => "COALESCE(p.published_at, 0) DESC".to_owned(),
         Sort::Name => "LOWER(p.name)".to_owned(),
         Sort::Price => format!("COALESCE(r.price_credits, {})", i64::MAX),
@@ -139,15 +135,9 @@ pub async fn list(
             first_day(now).micros()
         ),
     };
-    let rows = bind(format!(
-        "SELECT {COLUMNS} {FROM} {MATCHING} ORDER BY {order}, p.id LIMIT $11 OFFSET $12"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let listings = rows.iter().map(listing).collect::<Result<_, _>>()?;
-    Ok((listings, total))
+    let (matching, order) = (format!("{FROM} {MATCHING}"), format!("{by}, p.id"));
+    let texts = (COLUMNS, matching.as_str(), order.as_str());
+    lists::sorted(db, texts, 10, part, bind, listing).await
 }
 
 /// One product on sale as `reader` sees it.

@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
+use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PayoutId};
 use souk_domain::money::UsdCents;
@@ -352,42 +353,28 @@ pub async fn get(
     Ok(found.filter(|payout| payout.company_id == *company))
 }
 
-/// Payouts of a company, or (for staff) of all, newest first, and how many match.
+static LIST: List = List::new(
+    columns!(),
+    "FROM payouts
+     WHERE (CAST($1 AS TEXT) IS NULL OR company_id = $1)
+       AND (CAST($2 AS TEXT) IS NULL OR status = $2)",
+    "created_at DESC, id",
+    2,
+);
+
+/// Payouts of a company, or (for staff) of all, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: Option<&CompanyId>,
     status: Option<PayoutStatus>,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Payout>, i64), StoreError> {
-    macro_rules! matching {
-        () => {
-            " FROM payouts
-              WHERE (CAST($1 AS TEXT) IS NULL OR company_id = $1)
-                AND (CAST($2 AS TEXT) IS NULL OR status = $2)"
-        };
-    }
-    let bind = |sql: &'static str| {
-        sqlx::query(sql)
-            .bind(company.map(CompanyId::as_str))
-            .bind(status.map(PayoutStatus::as_str))
+    part: Part,
+) -> Result<Listed<Payout>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(company.map(CompanyId::as_str))
+            .text(status.map(PayoutStatus::as_str));
     };
-    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bind(concat!(
-        "SELECT ",
-        columns!(),
-        matching!(),
-        " ORDER BY created_at DESC, id LIMIT $3 OFFSET $4"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let payouts = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((payouts, total))
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 fn method_of(row: &AnyRow) -> Result<Method, StoreError> {

@@ -7,6 +7,7 @@ use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::Fields;
+use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, PriceId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
@@ -180,38 +181,24 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
-/// The history of a product's prices, newest first, and how many there are in all.
+static LIST: List = List::new(
+    columns!(),
+    "FROM prices WHERE product_id = $1 AND company_id = $2",
+    "effective_from DESC, price_id",
+    2,
+);
+
+/// The history of a product's prices, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     product: &str,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Price>, i64), StoreError> {
-    let total = sqlx::query(
-        "SELECT COUNT(*) AS total FROM prices WHERE product_id = $1 AND company_id = $2",
-    )
-    .bind(product)
-    .bind(company.as_str())
-    .fetch_one(&mut *db)
-    .await?
-    .number("total")?;
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM prices
-         WHERE product_id = $1 AND company_id = $2
-         ORDER BY effective_from DESC, price_id
-         LIMIT $3 OFFSET $4"
-    ))
-    .bind(product)
-    .bind(company.as_str())
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let prices = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((prices, total))
+    part: Part,
+) -> Result<Listed<Price>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(product)).text(Some(company.as_str()));
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Keeps others from changing the prices of a product until this transaction ends: histories are read, and then written.

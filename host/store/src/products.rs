@@ -8,8 +8,8 @@ use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use crate::bulk::Values;
 use crate::companies::CompanyStatus;
+use crate::lists::{self, Listed, Part, Values};
 use crate::{Fields, StoreError, Topic, Write};
 pub use details::{AssetDetails, Details, EndpointDetails};
 
@@ -97,11 +97,14 @@ const COLUMNS: &str = "p.id, p.company_id, c.handle, p.user_id, p.connection_id,
      p.timeout_ms, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, p.status, p.learned, p.sample, p.sampled_at, \
      p.created_at, p.updated_at, p.published_at, c.status AS company_status";
 
-/// Everything of products of this kind, up to the condition.
-fn select<K: Kind>() -> String {
+/// The columns of products of this kind, and where they are.
+fn columns<K: Kind>() -> (String, String) {
     let (details, table) = (K::Details::COLUMNS.join(", d."), K::Details::TABLE);
     let from = "FROM products p JOIN companies c ON c.id = p.company_id JOIN";
-    format!("SELECT {COLUMNS}, d.{details} {from} {table} d ON d.id = p.id WHERE")
+    (
+        format!("{COLUMNS}, d.{details}"),
+        format!("{from} {table} d ON d.id = p.id"),
+    )
 }
 
 /// A draft. `StoreError::Conflict`: the company has a product of this kind with this slug.
@@ -205,7 +208,9 @@ pub async fn get_any<K: Kind>(
     db: &mut AnyConnection,
     id: &K,
 ) -> Result<Option<Row<K>>, StoreError> {
-    let row = sqlx::query(AssertSqlSafe(format!("{} p.id = $1", select::<K>())))
+    let (columns, from) = columns::<K>();
+    let sql = format!("SELECT {columns} {from} WHERE p.id = $1");
+    let row = sqlx::query(AssertSqlSafe(sql))
         .bind(id.as_ref())
         .fetch_optional(db)
         .await?;
@@ -254,26 +259,37 @@ pub async fn id_by_slug<K: Kind>(
     row.map(|row| row.id("id")).transpose()
 }
 
-/// A company's products of one kind without the archived ones (unless they are asked for), and how many there are.
+/// A company's products of one kind without the archived ones (unless they are asked for).
 pub async fn list<K: Kind>(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &Filter<'_>,
     sort: Sort,
     descending: bool,
-    limit: i64,
-    offset: i64,
-) -> Result<(Vec<Row<K>>, i64), StoreError> {
-    let (subtype, table) = (K::SUBTYPE, K::Details::TABLE);
+    part: Part,
+) -> Result<Listed<Row<K>>, StoreError> {
+    let (columns, from) = columns::<K>();
+    let subtype = K::SUBTYPE;
     // A filter that is not given binds NULL: one text for both cases.
     let matching = format!(
-        "p.company_id = $1 AND p.product_type = $2 \
+        "{from} WHERE p.company_id = $1 AND p.product_type = $2 \
          AND ((CAST($3 AS TEXT) IS NULL AND p.status <> 'archived') OR p.status = $3) \
          AND (CAST($4 AS TEXT) IS NULL OR p.category = $4) \
          AND (CAST($5 AS TEXT) IS NULL OR p.connection_id = $5) \
          AND (CAST($6 AS TEXT) IS NULL OR {subtype} = $6) \
          AND (CAST($7 AS TEXT) IS NULL OR LOWER(p.name) LIKE $7 ESCAPE '!')"
     );
+    let q = filter.q.map(containing);
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .text(Some(K::TYPE.as_str()))
+            .text(filter.status.map(ProductStatus::as_str))
+            .text(filter.category)
+            .text(filter.connection_id)
+            .text(filter.subtype)
+            .text(q.as_deref());
+    };
     let by = match sort {
         Sort::Name => "p.name",
         Sort::CreatedAt => "p.created_at",
@@ -283,32 +299,9 @@ pub async fn list<K: Kind>(
         }
     };
     let way = if descending { "DESC" } else { "ASC" };
-    let q = filter.q.map(containing);
-    let bind = |sql: String| {
-        sqlx::query(AssertSqlSafe(sql))
-            .bind(company.as_str())
-            .bind(K::TYPE.as_str())
-            .bind(filter.status.map(ProductStatus::as_str))
-            .bind(filter.category)
-            .bind(filter.connection_id)
-            .bind(filter.subtype)
-            .bind(q.clone())
-    };
-    let select = select::<K>();
-    let rows = bind(format!(
-        "{select} {matching} ORDER BY {by} {way}, p.id {way} LIMIT $8 OFFSET $9"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(&mut *db)
-    .await?;
-    let total = bind(format!(
-        "SELECT COUNT(*) AS total FROM products p JOIN {table} d ON d.id = p.id WHERE {matching}"
-    ))
-    .fetch_one(db)
-    .await?
-    .number("total")?;
-    Ok((rows.iter().map(read).collect::<Result<_, _>>()?, total))
+    let order = format!("{by} {way}, p.id {way}");
+    let texts = (columns.as_str(), matching.as_str(), order.as_str());
+    lists::sorted(db, texts, 7, part, bind, read).await
 }
 
 /// A LIKE pattern that finds `part` anywhere, taken literally.

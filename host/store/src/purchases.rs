@@ -8,6 +8,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::Credits;
@@ -287,45 +288,31 @@ pub async fn used_of(
     used.collect()
 }
 
-/// A company's purchases, newest first, and how many match in all.
+static LIST: List = List::new(
+    columns!(),
+    "FROM purchases
+     WHERE company_id = $1
+       AND (CAST($2 AS TEXT) IS NULL OR product_type = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR status = $3)",
+    "created_at DESC, purchase_id",
+    3,
+);
+
+/// A company's purchases, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     buyer: &CompanyId,
     product_type: Option<ProductType>,
     status: Option<PurchaseStatus>,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Purchase>, i64), StoreError> {
-    macro_rules! matching {
-        () => {
-            " FROM purchases
-              WHERE company_id = $1
-                AND (CAST($2 AS TEXT) IS NULL OR product_type = $2)
-                AND (CAST($3 AS TEXT) IS NULL OR status = $3)"
-        };
-    }
-    let bind = |sql: &'static str| {
-        sqlx::query(sql)
-            .bind(buyer.as_str())
-            .bind(product_type.map(ProductType::as_str))
-            .bind(status.map(PurchaseStatus::as_str))
+    part: Part,
+) -> Result<Listed<Purchase>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(buyer.as_str()))
+            .text(product_type.map(ProductType::as_str))
+            .text(status.map(PurchaseStatus::as_str));
     };
-    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bind(concat!(
-        "SELECT ",
-        columns!(),
-        matching!(),
-        " ORDER BY created_at DESC, purchase_id LIMIT $4 OFFSET $5"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let purchases = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((purchases, total))
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Notes the endpoint key that was provisioned for a purchase.

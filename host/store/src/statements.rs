@@ -3,6 +3,7 @@
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Transaction, TransactionType};
+use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, TransactionId};
 use souk_domain::money::{CENTS_PER_CREDIT, SELLER_CENTS_PER_CREDIT, UsdCents};
 use souk_domain::products::ProductType;
@@ -91,54 +92,37 @@ macro_rules! columns {
 }
 
 /// Lines of the company `$1`: of its own transactions, and of those that it earned by.
-macro_rules! matching {
-    () => {
-        " FROM transactions t
-          WHERE ((t.company_id = $1 AND t.type NOT IN ('maturity', 'payout_paid')
-                  AND (CAST($2 AS TEXT) IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
-              OR (t.seller_id = $1
-                  AND (CAST($2 AS TEXT) IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
-            AND (CAST($3 AS BIGINT) IS NULL OR t.created_at >= $3)
-            AND (CAST($4 AS BIGINT) IS NULL OR t.created_at < $4)
-            AND (CAST($5 AS TEXT) IS NULL OR t.product_id = $5)"
-    };
-}
+static LIST: List = List::new(
+    columns!(),
+    "FROM transactions t
+     WHERE ((t.company_id = $1 AND t.type NOT IN ('maturity', 'payout_paid')
+             AND (CAST($2 AS TEXT) IS NULL OR t.type = $2 OR ($2 = 'payout' AND t.type = 'payout_return')))
+         OR (t.seller_id = $1
+             AND (CAST($2 AS TEXT) IS NULL OR ($2 = 'earning' AND t.type = 'charge') OR ($2 = 'refund' AND t.type = 'refund'))))
+       AND (CAST($3 AS BIGINT) IS NULL OR t.created_at >= $3)
+       AND (CAST($4 AS BIGINT) IS NULL OR t.created_at < $4)
+       AND (CAST($5 AS TEXT) IS NULL OR t.product_id = $5)",
+    "t.created_at DESC, t.id DESC",
+    5,
+);
 
-/// The company's lines, newest first, and how many match in all.
+/// The company's lines, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &LineFilter,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Line>, i64), StoreError> {
-    let bind = |sql: &'static str| {
-        sqlx::query(sql)
-            .bind(company.as_str())
-            .bind(filter.kind.map(LineType::as_str))
-            .bind(filter.from.map(Timestamp::micros))
-            .bind(filter.to.map(Timestamp::micros))
-            .bind(filter.product_id.as_deref())
+    part: Part,
+) -> Result<Listed<Line>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .text(filter.kind.map(LineType::as_str))
+            .number(filter.from.map(Timestamp::micros))
+            .number(filter.to.map(Timestamp::micros))
+            .text(filter.product_id.as_deref());
     };
-    let total = bind(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bind(concat!(
-        "SELECT ",
-        columns!(),
-        matching!(),
-        " ORDER BY t.created_at DESC, t.id DESC LIMIT $6 OFFSET $7"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let lines = rows
-        .iter()
-        .map(|row| Ok(line(from_row(row)?, company)))
-        .collect::<Result<_, StoreError>>()?;
-    Ok((lines, total))
+    LIST.fetch(db, part, bind, |row| Ok(line(from_row(row)?, company)))
+        .await
 }
 
 /// One line of the company, by the transaction's id or the earning's.

@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
+use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, KeyId, TopUpId};
 use souk_domain::money::Credits;
@@ -225,30 +226,23 @@ pub async fn get(
     Ok(found.filter(|top_up| top_up.company_id == *company))
 }
 
-/// A company's top-ups, newest first, and how many there are.
+static LIST: List = List::new(
+    columns!(),
+    "FROM top_ups WHERE company_id = $1",
+    "created_at DESC, id",
+    1,
+);
+
+/// A company's top-ups, newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<TopUp>, i64), StoreError> {
-    let total = sqlx::query("SELECT COUNT(*) AS total FROM top_ups WHERE company_id = $1")
-        .bind(company.as_str())
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM top_ups WHERE company_id = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
-    ))
-    .bind(company.as_str())
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let top_ups = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((top_ups, total))
+    part: Part,
+) -> Result<Listed<TopUp>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(company.as_str()));
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// What the company is told.

@@ -4,6 +4,7 @@ use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::roles::Role;
 use souk_domain::time::Timestamp;
@@ -78,32 +79,23 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
-/// The company's users, oldest first, and how many there are in all.
+static LIST: List = List::new(
+    "id, company_id, email, name, role, status, created_at, updated_at",
+    "FROM users WHERE company_id = $1",
+    "created_at, id",
+    1,
+);
+
+/// The company's users, oldest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<User>, i64), StoreError> {
-    let total = sqlx::query("SELECT COUNT(*) AS total FROM users WHERE company_id = $1")
-        .bind(company.as_str())
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = sqlx::query(
-        "SELECT id, company_id, email, name, role, status, created_at, updated_at
-         FROM users
-         WHERE company_id = $1
-         ORDER BY created_at, id
-         LIMIT $2 OFFSET $3",
-    )
-    .bind(company.as_str())
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let users = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((users, total))
+    part: Part,
+) -> Result<Listed<User>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(company.as_str()));
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Writes email, name, role and whether the user is active. Keys of a deactivated user stop working with it.

@@ -4,6 +4,7 @@ use crate::db::Write;
 use crate::deliveries;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{EventType, FAILING_GAP_MAX, WEBHOOKS_MAX};
@@ -144,26 +145,23 @@ pub async fn get(
     Ok(found.filter(|webhook| webhook.company_id == *company))
 }
 
-/// A company's webhooks, oldest first, and how many there are.
+static LIST: List = List::new(
+    columns!(),
+    "FROM webhooks WHERE company_id = $1",
+    "created_at, id",
+    1,
+);
+
+/// A company's webhooks, oldest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Webhook>, i64), StoreError> {
-    let total = count(db, company).await?;
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM webhooks WHERE company_id = $1 ORDER BY created_at, id LIMIT $2 OFFSET $3"
-    ))
-    .bind(company.as_str())
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let webhooks = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((webhooks, total))
+    part: Part,
+) -> Result<Listed<Webhook>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(company.as_str()));
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Writes address, description and types of `webhook`, as they are now.

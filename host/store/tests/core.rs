@@ -7,7 +7,7 @@ use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
 use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
 use souk_store::teller::{KeyUse, Teller};
-use souk_store::{Db, OpenOptions, StoreError, companies, db, founding, usage, users};
+use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
 use support::{company, later, open, roll_back, sqlite, stores};
 
 /// Starting again applies nothing twice, and a migration that was changed after the fact is refused.
@@ -329,7 +329,10 @@ async fn keys_live_and_die() {
             );
 
             let count = async |write: &mut souk_store::Write, filter: KeyFilter| {
-                keys::list(write, id, &filter, now, 0, 50).await.unwrap().1
+                keys::list(write, id, &filter, now, Part::first(50))
+                    .await
+                    .unwrap()
+                    .1
             };
             assert_eq!(count(write, KeyFilter::default()).await, 3);
             assert_eq!(
@@ -373,13 +376,12 @@ async fn keys_live_and_die() {
                     ..KeyFilter::default()
                 },
                 now,
-                0,
-                1,
+                Part::first(1),
             )
             .await
             .unwrap();
             assert_eq!((page.len(), total), (1, 1));
-            let (page, total) = keys::list(write, id, &KeyFilter::default(), now, 2, 2)
+            let (page, total) = keys::list(write, id, &KeyFilter::default(), now, Part::new(2, 2))
                 .await
                 .unwrap();
             assert_eq!((page.len(), total), (1, 3));
@@ -460,7 +462,7 @@ async fn absent_is_not_an_error() {
                 .is_none()
         );
         assert_eq!(
-            users::list(&mut read, &founded.company.id, 0, 10)
+            users::list(&mut read, &founded.company.id, Part::first(10))
                 .await
                 .unwrap()
                 .1,

@@ -167,6 +167,31 @@ fn is_statement(text: &str) -> bool {
         && text.split_whitespace().count() > 3
 }
 
+/// The two statements of a list whose columns, source, order and number of parameters begin at `at`.
+fn list(tokens: &[Token], mut at: usize, names: &HashMap<String, String>) -> Option<[String; 2]> {
+    let mut parts = Vec::new();
+    for _ in 0..3 {
+        let (part, end) = match tokens.get(at)? {
+            Token::Word(name) if is_sign(tokens.get(at + 1), ',') => {
+                (names.get(name)?.clone(), at + 1)
+            }
+            _ => value(tokens, at, names)?,
+        };
+        parts.push(part);
+        at = end + 1;
+    }
+    let (columns, matching, order) = (&parts[0], &parts[1], &parts[2]);
+    let Some(Token::Word(parameters)) = tokens.get(at) else {
+        return None;
+    };
+    let parameters: usize = parameters.parse().ok()?;
+    let (limit, offset) = (parameters + 1, parameters + 2);
+    Some([
+        format!("SELECT COUNT(*) AS total {matching}"),
+        format!("SELECT {columns} {matching} ORDER BY {order} LIMIT ${limit} OFFSET ${offset}"),
+    ])
+}
+
 /// Statements of one file, and how many could not be put together.
 fn statements(source: &str) -> (Vec<String>, Vec<String>) {
     let tokens = tokens(source);
@@ -178,6 +203,14 @@ fn statements(source: &str) -> (Vec<String>, Vec<String>) {
             while !is_sign(tokens.get(at), ';') {
                 at += 1;
             }
+            continue;
+        }
+        if is_word(tokens.get(at), "List") && is_word(tokens.get(at + 3), "new") {
+            match list(&tokens, at + 5, &names) {
+                Some(both) => found.extend(both),
+                None => unknown.push(format!("list at token {at}")),
+            }
+            at += 5;
             continue;
         }
         // A function's own constant replaces an earlier one of the same name.

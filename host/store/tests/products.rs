@@ -5,8 +5,9 @@ mod support;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId, UserId};
 use souk_domain::products::{AssetType, Product, ProductStatus, ResultType, SourceKind};
 use souk_domain::time::Timestamp;
+use souk_store::lists::OFFSET_MAX;
 use souk_store::products::{self, AssetDetails, EndpointDetails, Filter, Kind, Sort, Tested};
-use souk_store::{Db, StoreError, connections, marketplace};
+use souk_store::{Db, Part, StoreError, connections, marketplace};
 use sqlx::{AssertSqlSafe, Executor};
 use support::{asset, endpoint, open, roll_back, stores};
 
@@ -164,7 +165,8 @@ async fn lists_filter_sort_and_count() {
         ] {
             let all = Filter::default();
             let listed =
-                products::list::<AssetId>(&mut db, &owner, &all, sort, descending, 1, 0).await;
+                products::list::<AssetId>(&mut db, &owner, &all, sort, descending, Part::first(1))
+                    .await;
             let (list, total) = listed.unwrap();
             // Backends sort letters of different case differently; both put one of these two first.
             let names = ["Goals 100%", "assists_all"];
@@ -192,7 +194,8 @@ async fn lists_filter_sort_and_count() {
         }) {
             let sort = Sort::Name;
             let listed =
-                products::list::<AssetId>(&mut db, &owner, &filter, sort, true, 10, 0).await;
+                products::list::<AssetId>(&mut db, &owner, &filter, sort, true, Part::first(10))
+                    .await;
             assert_eq!(listed.unwrap().1, expected, "{} {filter:?}", store.name);
         }
         for (q, expected) in [
@@ -208,8 +211,49 @@ async fn lists_filter_sort_and_count() {
             };
             let sort = Sort::Requests;
             let listed =
-                products::list::<EndpointId>(&mut db, &owner, &filter, sort, true, 10, 0).await;
+                products::list::<EndpointId>(&mut db, &owner, &filter, sort, true, Part::first(10))
+                    .await;
             assert_eq!(listed.unwrap().1, expected, "{} {q}", store.name);
+        }
+        for sort in [
+            marketplace::Sort::Recent,
+            marketplace::Sort::Name,
+            marketplace::Sort::Popular,
+            marketplace::Sort::Price,
+        ] {
+            let all = marketplace::Filter::default();
+            let part = Part::first(10);
+            let listed = marketplace::list(&mut db, &owner, &all, sort, NOW, part).await;
+            assert_eq!(listed.unwrap(), (Vec::new(), 0), "{} {sort:?}", store.name);
+        }
+    }
+}
+
+/// Pages neither overlap nor leave a product out, however many have the same name, and the last is followed by none.
+#[tokio::test]
+async fn pages_are_all_there_is() {
+    for store in stores().await {
+        let owner = company(&store.db, "acme").await;
+        for place in 0..5 {
+            both(&store.db, &owner, "Same", &format!("s{place}"), NOW).await;
+        }
+        let mut db = store.db.read().await.unwrap();
+        for sort in [Sort::Name, Sort::CreatedAt, Sort::Requests] {
+            let mut seen = std::collections::BTreeSet::new();
+            for offset in [0, 2, 4, 6, OFFSET_MAX + 1] {
+                let (all, part) = (Filter::default(), Part::new(2, offset));
+                let listed = products::list(&mut db, &owner, &all, sort, true, part).await;
+                let (rows, total): (Vec<products::Row<AssetId>>, i64) = listed.unwrap();
+                let expected = usize::try_from((5 - offset).clamp(0, 2)).unwrap();
+                assert_eq!(
+                    (rows.len(), total),
+                    (expected, 5),
+                    "{} {sort:?}",
+                    store.name
+                );
+                seen.extend(rows.into_iter().map(|row| row.id.to_string()));
+            }
+            assert_eq!(seen.len(), 5, "{} {sort:?}", store.name);
         }
     }
 }

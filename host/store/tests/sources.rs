@@ -8,7 +8,7 @@ use souk_store::connections::{self, Filter, Written};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
 use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
-use souk_store::{Db, OpenOptions, StoreError, Write};
+use souk_store::{Db, OpenOptions, Part, StoreError, Write};
 
 struct World {
     db: Db,
@@ -163,8 +163,7 @@ async fn a_connection_lives_and_dies() {
             engine_id: Some(1),
             status: Some("unverified"),
         },
-        50,
-        0,
+        Part::first(50),
     )
     .await
     .unwrap();
@@ -176,8 +175,7 @@ async fn a_connection_lives_and_dies() {
             engine_id: Some(2),
             status: None,
         },
-        50,
-        0,
+        Part::first(50),
     )
     .await
     .unwrap();
@@ -267,7 +265,13 @@ async fn a_file_is_replaced_and_knows_its_readers() {
             .count(),
         1
     );
-    assert_eq!(files::list(&mut read, &company, 10, 0).await.unwrap().1, 1);
+    assert_eq!(
+        files::list(&mut read, &company, Part::first(10))
+            .await
+            .unwrap()
+            .1,
+        1
+    );
     drop(read);
     db.write(async |tx| {
         assert!(files::delete(tx, &company, "sales.db").await?);

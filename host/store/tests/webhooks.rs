@@ -12,7 +12,7 @@ use souk_store::payouts::{self, Method, PayoutStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
-use souk_store::{Db, StoreError, Write, db, ledger, maturity};
+use souk_store::{Db, Part, StoreError, Write, db, ledger, maturity};
 use std::time::Duration;
 use support::{Market, Store, company, credits, grant, open, roll_back, stores};
 
@@ -63,7 +63,7 @@ async fn webhook(db: &Db, company: &CompanyId, types: &[EventType]) -> WebhookId
 
 async fn written(db: &Db, webhook: &WebhookId) -> Vec<Delivery> {
     let mut read = db.read().await.unwrap();
-    let (found, _) = deliveries::list(&mut read, webhook, None, None, 0, 100)
+    let (found, _) = deliveries::list(&mut read, webhook, None, None, Part::first(100))
         .await
         .unwrap();
     found
@@ -486,7 +486,7 @@ async fn deliveries_are_bounded_in_number_and_age() {
             .unwrap();
         let count = async || {
             let mut read = store.db.read().await.unwrap();
-            deliveries::list(&mut read, &hook, None, None, 0, 1)
+            deliveries::list(&mut read, &hook, None, None, Part::first(1))
                 .await
                 .unwrap()
                 .1
@@ -503,7 +503,7 @@ async fn deliveries_are_bounded_in_number_and_age() {
         assert_eq!(deliveries::sweep(&store.db, now).await.unwrap(), 9_000);
         let (newest, total) = {
             let mut read = store.db.read().await.unwrap();
-            deliveries::list(&mut read, &hook, None, None, 0, 1)
+            deliveries::list(&mut read, &hook, None, None, Part::first(1))
                 .await
                 .unwrap()
         };

@@ -37,17 +37,6 @@ pub async fn list_connections(
         status: query.status.map(Status::as_str),
     };
     let mut read = api.db().read().await?;
-    let (rows, total) = connections::list(
-        &mut read,
-        caller.company(),
-        &filter,
-        page.limit(),
-        page.offset(),
-    )
-    .await?;
-    Ok(List {
-        data: rows.into_iter().map(ConnectionOut::from).collect(),
-        total,
-        page,
-    })
+    let listed = connections::list(&mut read, caller.company(), &filter, page.part()).await?;
+    Ok(List::of(page, listed, ConnectionOut::from))
 }

@@ -45,12 +45,5 @@ pub async fn list_connectors(
         Some(status) => rows.filter(|row| row.status == status).collect(),
         None => rows.collect(),
     };
-    let total = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    let start = usize::try_from(page.offset()).unwrap_or(usize::MAX);
-    let count = usize::try_from(page.limit()).unwrap_or_default();
-    Ok(List {
-        data: rows.into_iter().skip(start).take(count).collect(),
-        total,
-        page,
-    })
+    Ok(List::within(page, rows))
 }

@@ -5,6 +5,7 @@ use crate::refusals::INVALID_PERIOD;
 use crate::{ApiState, Caller, Either, List, Operation, Paging, Problem, Query, Text};
 use axum::extract::State;
 use http::HeaderMap;
+use souk_store::Part;
 use souk_store::statements::{self, LineFilter, LineType};
 
 choices! {
@@ -66,9 +67,9 @@ pub async fn list_transactions(
         |format| format == Format::Csv,
     );
     let is_whole = is_csv && query.paging.page.is_none() && query.paging.per_page.is_none();
-    let (offset, limit) = match is_whole {
-        true => (0, csv::LINES_MAX),
-        false => (page.offset(), page.limit()),
+    let part = match is_whole {
+        true => Part::first(csv::LINES_MAX),
+        false => page.part(),
     };
     let filter = LineFilter {
         kind: query.r#type,
@@ -77,8 +78,7 @@ pub async fn list_transactions(
         product_id: query.product_id.map(Text::into_string),
     };
     let mut read = api.db().read().await?;
-    let (lines, total) =
-        statements::list(&mut read, caller.company(), &filter, offset, limit).await?;
+    let (lines, total) = statements::list(&mut read, caller.company(), &filter, part).await?;
     let lines = lines.into_iter().map(TransactionOut::from);
     if !is_csv {
         let data = lines.collect();

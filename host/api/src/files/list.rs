@@ -13,11 +13,6 @@ pub async fn list_files(
 ) -> Result<List<FileOut>, Problem> {
     let page = paging.page();
     let mut read = api.db().read().await?;
-    let (rows, total) =
-        files::list(&mut read, caller.company(), page.limit(), page.offset()).await?;
-    Ok(List {
-        data: rows.into_iter().map(FileOut::from).collect(),
-        total,
-        page,
-    })
+    let listed = files::list(&mut read, caller.company(), page.part()).await?;
+    Ok(List::of(page, listed, FileOut::from))
 }

@@ -48,21 +48,15 @@ pub async fn list_keys(
         ..KeyFilter::default()
     };
     let mut read = api.db().read().await?;
-    let (keys, total) = keys::list(
+    let listed = keys::list(
         &mut read,
         caller.company(),
         &filter,
         caller.now(),
-        page.offset(),
-        page.limit(),
+        page.part(),
     )
     .await?;
-    Ok(List {
-        data: keys
-            .iter()
-            .map(|key| KeyOut::masked(key, caller.now()))
-            .collect(),
-        total,
-        page,
-    })
+    Ok(List::of(page, listed, |key| {
+        KeyOut::masked(&key, caller.now())
+    }))
 }

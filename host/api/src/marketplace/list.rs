@@ -4,6 +4,8 @@ use crate::{ApiState, Caller, Integer, Operation, Problem, Query, Slice, Text};
 use axum::extract::State;
 use souk_domain::money::CREDITS_MAX;
 use souk_domain::products::ProductType;
+use souk_store::Part;
+use souk_store::lists::OFFSET_MAX;
 use souk_store::marketplace::{self, Filter, Sort};
 
 const LIMIT_DEFAULT: i64 = 20;
@@ -47,7 +49,7 @@ parameters! {
         /// Products per answer. Default 20.
         limit: Option<Integer<1, 100>>,
         /// Products to skip. Default 0.
-        offset: Option<Integer<0, 1_000_000>>,
+        offset: Option<Integer<0, { OFFSET_MAX }>>,
     }
 }
 
@@ -87,8 +89,7 @@ pub async fn list_products(
         &filter,
         sort,
         now,
-        limit,
-        offset,
+        Part::new(limit, offset),
     )
     .await?;
     let ids = listings.iter().map(|listing| listing.id.as_str());

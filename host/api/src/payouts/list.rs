@@ -14,17 +14,7 @@ pub async fn list_payouts(
 ) -> Result<List<PayoutOut>, Problem> {
     let page = query.paging.page();
     let mut read = api.db().read().await?;
-    let (found, total) = payouts::list(
-        &mut read,
-        Some(caller.company()),
-        query.status,
-        page.offset(),
-        page.limit(),
-    )
-    .await?;
-    Ok(List {
-        data: found.into_iter().map(PayoutOut::from).collect(),
-        total,
-        page,
-    })
+    let listed =
+        payouts::list(&mut read, Some(caller.company()), query.status, page.part()).await?;
+    Ok(List::of(page, listed, PayoutOut::from))
 }

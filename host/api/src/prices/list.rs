@@ -21,20 +21,14 @@ pub async fn list_prices(
     let page = paging.page();
     let mut read = api.db().read().await?;
     priced.check_own(&mut read, &caller).await?;
-    let (prices, total) = prices::list(
+    let listed = prices::list(
         &mut read,
         caller.company(),
         priced.product.id(),
-        page.offset(),
-        page.limit(),
+        page.part(),
     )
     .await?;
-    Ok(List {
-        data: prices
-            .into_iter()
-            .map(|price| PriceOut::at(price, caller.now()))
-            .collect(),
-        total,
-        page,
-    })
+    Ok(List::of(page, listed, |price| {
+        PriceOut::at(price, caller.now())
+    }))
 }

@@ -8,7 +8,7 @@ use souk_app::products::{DEFAULT_TIMEOUT_MS, Speaks, TIMEOUT_MS_MAX, speaks};
 use souk_domain::ids::{ConnectionId, UserId};
 use souk_domain::slugs;
 use souk_domain::sql::SqlError;
-use souk_store::{AnyConnection, users};
+use souk_store::{AnyConnection, Part, users};
 
 pub const NAME_CHARS_MAX: usize = 255;
 pub const TEXT_CHARS_MAX: usize = 5_000;
@@ -155,7 +155,7 @@ pub async fn user(
     if let (Some(user), true) = (caller.user(), caller.company() == caller.payer()) {
         return Ok(user.clone());
     }
-    let (first, _) = users::list(db, caller.company(), 0, 1).await?;
+    let (first, _) = users::list(db, caller.company(), Part::first(1)).await?;
     match first.into_iter().next() {
         Some(user) => Ok(user.id),
         None => Err(Problem::invalid(

@@ -26,22 +26,19 @@ pub async fn list<K: Offered>(
     let page = paging.page();
     let descending = order.map_or(sort != Sort::Name, |order| order == SortOrder::Descending);
     let mut read = api.db().read().await?;
-    let (rows, total) = products::list::<K>(
+    let listed = products::list::<K>(
         &mut read,
         caller.company(),
         filter,
         sort,
         descending,
-        page.limit(),
-        page.offset(),
+        page.part(),
     )
     .await?;
-    let ids = rows.iter().map(|row| row.id.as_ref());
+    let ids = listed.0.iter().map(|row| row.id.as_ref());
     let prices = prices::active_of(&mut read, ids, caller.now()).await?;
-    let out = |row: products::Row<K>| {
+    Ok(List::of(page, listed, |row| {
         let price = prices.get(row.id.as_ref());
         K::out(row, price, true)
-    };
-    let data = rows.into_iter().map(out).collect();
-    Ok(List { data, total, page })
+    }))
 }

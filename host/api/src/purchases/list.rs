@@ -42,8 +42,7 @@ pub async fn list_purchases(
         caller.company(),
         product_type,
         status,
-        page.offset(),
-        page.limit(),
+        page.part(),
     )
     .await?;
     let used = purchases::used_of(&mut read, &purchases).await?;

@@ -15,11 +15,6 @@ pub async fn list_top_ups(
 ) -> Result<List<TopUpOut>, Problem> {
     let page = paging.page();
     let mut read = api.db().read().await?;
-    let (found, total) =
-        top_ups::list(&mut read, caller.company(), page.offset(), page.limit()).await?;
-    Ok(List {
-        data: found.into_iter().map(TopUpOut::from).collect(),
-        total,
-        page,
-    })
+    let listed = top_ups::list(&mut read, caller.company(), page.part()).await?;
+    Ok(List::of(page, listed, TopUpOut::from))
 }

@@ -54,18 +54,7 @@ pub async fn list_deliveries(
     let page = query.paging.page();
     let mut read = api.db().read().await?;
     find(&mut read, &caller, &id).await?;
-    let (found, total) = deliveries::list(
-        &mut read,
-        &id,
-        query.status,
-        query.event_type,
-        page.offset(),
-        page.limit(),
-    )
-    .await?;
-    Ok(List {
-        data: found.into_iter().map(DeliveryOut::from).collect(),
-        total,
-        page,
-    })
+    let listed =
+        deliveries::list(&mut read, &id, query.status, query.event_type, page.part()).await?;
+    Ok(List::of(page, listed, DeliveryOut::from))
 }

@@ -15,14 +15,8 @@ pub async fn list_webhooks(
 ) -> Result<List<WebhookOut>, Problem> {
     let page = paging.page();
     let mut read = api.db().read().await?;
-    let (found, total) =
-        webhooks::list(&mut read, caller.company(), page.offset(), page.limit()).await?;
-    Ok(List {
-        data: found
-            .iter()
-            .map(|webhook| WebhookOut::of(webhook, caller.now()))
-            .collect(),
-        total,
-        page,
-    })
+    let listed = webhooks::list(&mut read, caller.company(), page.part()).await?;
+    Ok(List::of(page, listed, |webhook| {
+        WebhookOut::of(&webhook, caller.now())
+    }))
 }

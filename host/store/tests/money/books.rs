@@ -8,7 +8,7 @@ use souk_store::reconciliation::reconcile;
 use souk_store::refunds::{RefundError, refund};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Standing, Teller};
-use souk_store::{StoreError, db};
+use souk_store::{Part, StoreError, db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -54,9 +54,14 @@ async fn charges_are_refunded_once() {
         ] {
             assert_eq!(ledger::balance(&mut read, &account).await.unwrap().get(), 0);
         }
-        let (lines, _) = statements::list(&mut read, &market.seller, &LineFilter::default(), 0, 10)
-            .await
-            .unwrap();
+        let (lines, _) = statements::list(
+            &mut read,
+            &market.seller,
+            &LineFilter::default(),
+            Part::first(10),
+        )
+        .await
+        .unwrap();
         let seen: Vec<_> = lines
             .iter()
             .map(|line| (line.kind, line.amount.get()))
@@ -123,9 +128,14 @@ async fn earnings_mature_once() {
             earnings.paid.get(),
         );
         assert_eq!(seen, (6, 40, 200, 0), "{}", store.name);
-        let (lines, _) = statements::list(&mut read, &market.seller, &LineFilter::default(), 0, 10)
-            .await
-            .unwrap();
+        let (lines, _) = statements::list(
+            &mut read,
+            &market.seller,
+            &LineFilter::default(),
+            Part::first(10),
+        )
+        .await
+        .unwrap();
         assert!(
             lines
                 .iter()

@@ -7,7 +7,7 @@ use souk_store::ledger::{self, Account};
 use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Standing, Teller};
-use souk_store::{StoreError, db, idempotency};
+use souk_store::{Part, StoreError, db, idempotency};
 use sqlx::Row;
 
 /// A charge takes from the buyer, gives 80 percent to the seller and 20 to the platform, and is on both statements.
@@ -47,10 +47,14 @@ async fn charges_are_split_and_stated() {
         assert_eq!(balance(&mut read, Account::PlatformRevenue).await, 10 * 10);
         assert_eq!(balance(&mut read, Account::PlatformPromo).await, -100 * 50);
 
-        let (lines, total) =
-            statements::list(&mut read, &market.buyer, &LineFilter::default(), 0, 50)
-                .await
-                .unwrap();
+        let (lines, total) = statements::list(
+            &mut read,
+            &market.buyer,
+            &LineFilter::default(),
+            Part::first(50),
+        )
+        .await
+        .unwrap();
         let seen: Vec<_> = lines
             .iter()
             .map(|line| {
@@ -75,7 +79,7 @@ async fn charges_are_split_and_stated() {
             kind: Some(LineType::Earning),
             ..LineFilter::default()
         };
-        let (lines, total) = statements::list(&mut read, &market.seller, &filter, 0, 1)
+        let (lines, total) = statements::list(&mut read, &market.seller, &filter, Part::first(1))
             .await
             .unwrap();
         assert_eq!(

@@ -1,0 +1,143 @@
+//! Lists by page: the one way in which rows are listed.
+//!
+//! The API counts pages and says how many rows match in all, so a page begins at an offset, and not behind the last row of the page before it,
+//! which would be cheaper far down a list. How far down a page may be is bounded instead ([`OFFSET_MAX`]). Every order ends with what is unique,
+//! so that pages neither overlap nor leave a row out.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+use std::sync::{Arc, OnceLock};
+
+pub(crate) use crate::bulk::Values;
+use crate::{Fields, StoreError};
+
+/// Rows that may be left out before a page begins: read in some ten milliseconds. Whoever wants more filters.
+pub const OFFSET_MAX: i64 = 100_000;
+/// The longest page of any list: a statement as one file.
+pub const LIMIT_MAX: i64 = 10_000;
+
+/// Which part of a list is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    limit: i64,
+    offset: i64,
+}
+
+impl Part {
+    /// At most [`LIMIT_MAX`] rows; beyond [`OFFSET_MAX`] none.
+    pub fn new(limit: i64, offset: i64) -> Part {
+        match offset {
+            0..=OFFSET_MAX => Part {
+                limit: limit.clamp(0, LIMIT_MAX),
+                offset,
+            },
+            _ => Part::first(0),
+        }
+    }
+
+    pub fn first(limit: i64) -> Part {
+        Part::new(limit, 0)
+    }
+}
+
+/// Rows of a part, and how many match in all.
+pub type Listed<T> = (Vec<T>, i64);
+
+/// `SELECT columns matching ORDER BY order`: `matching` is FROM and WHERE, with the parameters `$1` to the one whose number is `parameters`.
+pub(crate) struct List {
+    columns: &'static str,
+    matching: &'static str,
+    order: &'static str,
+    parameters: usize,
+    /// Made once, so that they stay prepared.
+    texts: OnceLock<Texts>,
+}
+
+struct Texts {
+    rows: Arc<str>,
+    total: Arc<str>,
+}
+
+impl List {
+    pub(crate) const fn new(
+        columns: &'static str,
+        matching: &'static str,
+        order: &'static str,
+        parameters: usize,
+    ) -> List {
+        List {
+            columns,
+            matching,
+            order,
+            parameters,
+            texts: OnceLock::new(),
+        }
+    }
+
+    /// `bind` adds the parameters in their order.
+    pub(crate) async fn fetch<T>(
+        &self,
+        db: &mut AnyConnection,
+        part: Part,
+        bind: impl Fn(&mut Values),
+        read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+    ) -> Result<Listed<T>, StoreError> {
+        let texts = self.texts.get_or_init(|| {
+            let (columns, matching, order) = (self.columns, self.matching, self.order);
+            Texts::new(columns, matching, order, self.parameters)
+        });
+        fetch(db, texts, part, bind, read).await
+    }
+}
+
+impl Texts {
+    fn new(columns: &str, matching: &str, order: &str, parameters: usize) -> Texts {
+        let (limit, offset) = (parameters + 1, parameters + 2);
+        Texts {
+            rows: format!(
+                "SELECT {columns} {matching} ORDER BY {order} LIMIT ${limit} OFFSET ${offset}"
+            )
+            .into(),
+            total: format!("SELECT COUNT(*) AS total {matching}").into(),
+        }
+    }
+}
+
+/// The same of a list whose text is put together when it is asked for, because its order is.
+pub(crate) async fn sorted<T>(
+    db: &mut AnyConnection,
+    (columns, matching, order): (&str, &str, &str),
+    parameters: usize,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let texts = Texts::new(columns, matching, order, parameters);
+    fetch(db, &texts, part, bind, read).await
+}
+
+async fn fetch<T>(
+    db: &mut AnyConnection,
+    texts: &Texts,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let mut values = Values::default();
+    bind(&mut values);
+    let total = sqlx::query_with(AssertSqlSafe(texts.total.clone()), values.finish()?)
+        .fetch_one(&mut *db)
+        .await?
+        .number("total")?;
+    // Nothing is looked for where there is nothing.
+    if part.limit == 0 || part.offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    let mut values = Values::default();
+    bind(&mut values);
+    values.number(Some(part.limit)).number(Some(part.offset));
+    let rows = sqlx::query_with(AssertSqlSafe(texts.rows.clone()), values.finish()?)
+        .fetch_all(db)
+        .await?;
+    Ok((rows.iter().map(read).collect::<Result<_, _>>()?, total))
+}
