@@ -57,6 +57,10 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 const ASIDE_BYTES_MAX: usize = 4 << 10;
 /// HTTP requests of one session at once.
 const EXCHANGES_MAX: usize = 64;
+/// HTTP requests for one answer that are sent at once, as one after the other; further ones at this pace. A page takes an API longer, and
+/// a guest that asks for ever does so two hundred times a second.
+const EXCHANGES_FREE: usize = 64;
+const EXCHANGE_PACE: Duration = Duration::from_millis(5);
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
@@ -82,6 +86,8 @@ pub(crate) struct WireSession {
     cancels: Vec<u32>,
     /// Second wires that the guest may ask for.
     asides: usize,
+    /// HTTP requests since something was last asked of it.
+    exchanged: usize,
     sampled: Sampled,
     /// Bytes that came since something was asked of an idle session, or since it became idle.
     streamed: usize,
@@ -158,6 +164,7 @@ impl WireSession {
             nudged: false,
             cancels: Vec::new(),
             asides: 0,
+            exchanged: 0,
             sampled: Sampled::default(),
             streamed: 0,
             read: 0,
@@ -387,6 +394,7 @@ impl WireSession {
         }
         self.next_id = self.next_id.wrapping_add(1);
         self.asides += 1;
+        self.exchanged = 0;
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
@@ -544,7 +552,9 @@ impl WireSession {
                         "it made more than {EXCHANGES_MAX} HTTP requests at once"
                     )));
                 }
-                exchanges.push(exchange(origin, request)?);
+                self.exchanged += 1;
+                let paced = self.exchanged > EXCHANGES_FREE;
+                exchanges.push(exchange(origin, request, paced)?);
             }
             (Command::Close, _) => self.closing = true,
             (Command::StartTls, _) => {
@@ -714,10 +724,13 @@ fn poll_write(
     Poll::Ready(Ok(()))
 }
 
-fn exchange(origin: &HttpOrigin, request: HttpRequest) -> Result<Exchange, Fault> {
+fn exchange(origin: &HttpOrigin, request: HttpRequest, paced: bool) -> Result<Exchange, Fault> {
     let id = request.id;
     let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
     Ok(Box::pin(async move {
+        if paced {
+            tokio::time::sleep(EXCHANGE_PACE).await;
+        }
         exchange.await.map_err(|error| HttpFailure {
             id,
             fault: error.kind.into(),
