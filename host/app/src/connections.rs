@@ -19,12 +19,12 @@ pub mod source;
 use souk_domain::connections::{Checked, Target};
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
-use souk_sandbox::Fault;
 use souk_store::connections::Connection;
 use souk_store::sealing::SealError;
 use souk_store::{StoreError, Write, connections, files};
 
 use crate::App;
+use crate::failure::Cause;
 pub use prepare::Input;
 pub(crate) use prepare::{Prepared, need};
 
@@ -45,16 +45,33 @@ pub enum ConnectionError {
     TooMany(u32),
     #[error("the connection was changed at the same time; read it again and repeat the change")]
     Lost,
-    #[error("no connector for engine \"{0}\" is active")]
-    NoConnector(String),
     #[error("engine \"{0}\" has no catalog of tables")]
     NoCatalog(String),
-    #[error("the stored credentials cannot be opened: {0}")]
-    Sealed(#[from] SealError),
+    /// The source could not be asked, or its answer is no use.
     #[error(transparent)]
-    Fault(#[from] Fault),
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Failed(#[from] Cause),
+}
+
+impl From<StoreError> for ConnectionError {
+    fn from(error: StoreError) -> ConnectionError {
+        Cause::from(error).into()
+    }
+}
+
+impl From<SealError> for ConnectionError {
+    fn from(error: SealError) -> ConnectionError {
+        Cause::Internal(format!("the stored credentials cannot be opened: {error}")).into()
+    }
+}
+
+/// For a product: what its own connection lacks is no fault of whoever runs it.
+impl From<ConnectionError> for Cause {
+    fn from(error: ConnectionError) -> Cause {
+        match error {
+            ConnectionError::Failed(cause) => cause,
+            error => Cause::Internal(error.to_string()),
+        }
+    }
 }
 
 /// Saves a new connection; nothing is dialled. `of_caller`: the user whose key is used.

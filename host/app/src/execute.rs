@@ -10,10 +10,10 @@ use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value,
 
 use crate::App;
 use crate::connections::source::source;
-use crate::failure::{Failure, Refusal};
+use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{Action, AssetSnapshot, push_member};
 use crate::publish;
-use crate::release::{Released, Withheld};
+use crate::release::Released;
 use crate::run::{self, About, Payer, Purpose, Run};
 
 /// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent.
@@ -29,7 +29,7 @@ pub async fn execute(
     let run = Run::begin(app, sold, payer, purpose).await?;
     let released = released(app, asset, &bound, payer, &run.execution, run.deadline())
         .await
-        .map_err(|refusal| run.fail(refusal))?;
+        .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
     if purpose == Purpose::Test {
         publish::keep_tested_asset(app, asset, &released, payer.now).await;
@@ -45,7 +45,7 @@ fn bind(
     owner: bool,
 ) -> Result<Vec<Bound>, Failure> {
     parameters::bind(&asset.plan.parameters, given)
-        .map_err(|errors| Failure::before(owner, Refusal::Parameters(errors)))
+        .map_err(|errors| Failure::before(owner, Cause::Parameters(errors)))
 }
 
 /// Steps three and four.
@@ -56,10 +56,10 @@ async fn released(
     payer: &Payer<'_>,
     execution: &ExecutionId,
     deadline: Instant,
-) -> Result<Released, Refusal> {
+) -> Result<Released, Cause> {
     let output = ask(app, asset, bound, payer, execution, deadline).await?;
     if !asset.plan.policy.is_heavy(&output) {
-        return Ok(asset.plan.policy.release(&output)?);
+        return asset.plan.policy.release(&output);
     }
     let (company, policy) = (asset.row.company_id.as_str(), asset.clone());
     let released = app
@@ -73,7 +73,7 @@ async fn released(
     let released = tokio::time::timeout_at(deadline.into(), released)
         .await
         .map_err(late)?;
-    Ok(released.ok_or(Withheld::Abandoned)??)
+    released.ok_or_else(abandoned)?
 }
 
 async fn ask(
@@ -83,7 +83,7 @@ async fn ask(
     payer: &Payer<'_>,
     execution: &ExecutionId,
     deadline: Instant,
-) -> Result<Output, Refusal> {
+) -> Result<Output, Cause> {
     let source = source(app, &asset.row.company_id, &asset.row.written.connection_id).await?;
     let limits = asset.plan.policy.kind.limits();
     let request = match &asset.plan.action {
@@ -107,14 +107,13 @@ async fn ask(
     };
     let answer = app.sandbox.run(&source, request, deadline).await;
     answer.map_err(|fault| match fault.kind {
-        FaultKind::LimitExceeded => Withheld::BadAnswer(format!(
+        FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the result is larger than a {} may be: {} rows or {} bytes",
             asset.plan.policy.kind.word(),
             limits.rows_max,
             limits.bytes_max
-        ))
-        .into(),
-        _ => Refusal::Fault(fault),
+        )),
+        _ => Cause::Fault(fault),
     })
 }
 
@@ -218,14 +217,14 @@ pub(crate) async fn sample(
     let deadline = Instant::now() + asset.timeout;
     released(app, asset, &bound, payer, &execution, deadline)
         .await
-        .map_err(|refusal| run::failure(&asset.sold(), payer, &execution, refusal))
+        .map_err(|cause| run::failure(&asset.sold(), payer, &execution, cause))
 }
 
 /// The stored sample as an answer: free, and the same for everybody.
-pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refusal> {
-    let text = asset.row.sample.as_deref().ok_or(Refusal::NoPreview)?;
+pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Cause> {
+    let text = asset.row.sample.as_deref().ok_or(Cause::NoPreview)?;
     let sample: Sample =
-        serde_json::from_str(text).map_err(|error| Refusal::Internal(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| Cause::Internal(error.to_string()))?;
     let mut out = b"{\"data\":{\"execution_id\":null".to_vec();
     out.extend_from_slice(&asset.plan.head);
     match &sample.result {

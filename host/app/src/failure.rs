@@ -1,20 +1,32 @@
-//! Why an execution did not succeed. Free of status codes: `api` maps them.
-
-use std::borrow::Cow;
+//! Why a run, a preview or a publication did not succeed: the one type that travels from the flows to `api`, which has a code and a status
+//! for each [`Class`].
 
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
 use souk_domain::pages::PageError;
-use souk_sandbox::{Blame, Fault, FaultKind};
+pub use souk_sandbox::Fault;
+use souk_sandbox::{Blame, FaultKind};
 use souk_store::StoreError;
 use souk_store::purchases::PurchaseStatus;
 
-use crate::connections::ConnectionError;
-use crate::release::Withheld;
-
-/// What stood in the way. Nothing was charged.
+/// What stood in the way, and in whose. Nothing was charged.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+#[error("{cause}")]
+pub struct Failure {
+    pub cause: Cause,
+    /// The run that had begun.
+    pub execution: Option<ExecutionId>,
+    /// The caller owns the product: it may see the source's own words.
+    pub owner: bool,
+    /// The source is a seller's API and not a database.
+    pub seller_api: bool,
+    /// It was the test before a publication that failed.
+    pub in_test: bool,
+}
+
+/// What stood in the way.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
     /// There is no such product, or this company may not know of it.
     #[error("there is no such product")]
     NotFound,
@@ -46,8 +58,12 @@ pub enum Refusal {
     /// `filters` or `order_by` name columns that the source's result does not have.
     #[error("{}", missing_columns(.0))]
     NoSuchColumns(Vec<(&'static str, String)>),
-    #[error(transparent)]
-    Withheld(#[from] Withheld),
+    /// Too few stand behind the result.
+    #[error("the result stands for fewer than {min_group_size} units and is withheld")]
+    Private { min_group_size: u32 },
+    /// While it was tested for its publication.
+    #[error("the product was changed while it was tested; try again")]
+    Changed,
     #[error(transparent)]
     Fault(#[from] Fault),
     #[error("no connector for engine \"{0}\" is active")]
@@ -59,19 +75,94 @@ pub enum Refusal {
     Store(#[from] StoreError),
 }
 
-impl Refusal {
-    /// The public code and the blame, as they are recorded with a failed run.
-    pub fn recorded(&self) -> (&'static str, &'static str) {
+/// Where a failure comes from. It decides about what is answered, and is recorded with a failed run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// What was asked for cannot be done, whatever the source says.
+    Request,
+    /// The source refused a value of the caller's.
+    Parameter,
+    /// The result may not be released.
+    Private,
+    /// A seller's database, or what it answered.
+    Source,
+    /// A seller's API, or what it answered.
+    SellerApi,
+    Connector,
+    /// The connector fails again and again, and is left alone for a while.
+    Paused,
+    Timeout,
+    /// Too many requests wait already.
+    Busy,
+    ShuttingDown,
+    /// This host could not reach the connector or the source.
+    Host,
+    /// Something of ours is broken.
+    Internal,
+}
+
+impl Class {
+    /// Stable, lower_snake.
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Refusal::Fault(fault) => (fault_code(fault), fault.blame.as_str()),
-            Refusal::Withheld(Withheld::Private { .. }) => ("PRIVACY_THRESHOLD", "source"),
-            Refusal::Withheld(Withheld::Abandoned) => ("INTERNAL_ERROR", "host"),
-            Refusal::Withheld(_) => ("SOURCE_ERROR", "source"),
-            Refusal::NoConnector(_) => ("CONNECTOR_UNAVAILABLE", "host"),
-            Refusal::Internal(_) | Refusal::Store(_) => ("INTERNAL_ERROR", "host"),
-            _ => ("INVALID_REQUEST", "caller"),
+            Class::Request => "request",
+            Class::Parameter => "parameter",
+            Class::Private => "private",
+            Class::Source => "source",
+            Class::SellerApi => "seller_api",
+            Class::Connector => "connector",
+            Class::Paused => "paused",
+            Class::Timeout => "timeout",
+            Class::Busy => "busy",
+            Class::ShuttingDown => "shutting_down",
+            Class::Host => "host",
+            Class::Internal => "internal",
         }
     }
+
+    fn of(fault: &Fault) -> Class {
+        match (fault.kind, fault.blame) {
+            (FaultKind::Timeout, _) => Class::Timeout,
+            (FaultKind::Busy, Blame::Host | Blame::Caller) => Class::Busy,
+            (FaultKind::ShuttingDown, _) => Class::ShuttingDown,
+            (FaultKind::Paused, _) => Class::Paused,
+            (FaultKind::InvalidRequest, Blame::Caller) => Class::Parameter,
+            (_, Blame::Connector) => Class::Connector,
+            (_, Blame::Host) => Class::Host,
+            (_, Blame::Source | Blame::Caller) => Class::Source,
+        }
+    }
+}
+
+impl Cause {
+    /// The seller's answer is not what its product promises.
+    pub(crate) fn bad_answer(message: impl Into<String>) -> Cause {
+        Fault::new(Blame::Source, FaultKind::BadAnswer, message).into()
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Cause::Fault(fault) => Class::of(fault),
+            Cause::Private { .. } => Class::Private,
+            Cause::NoConnector(_) => Class::Host,
+            Cause::Internal(_) | Cause::Store(_) => Class::Internal,
+            _ => Class::Request,
+        }
+    }
+
+    pub fn blame(&self) -> Blame {
+        match self {
+            Cause::Fault(fault) => fault.blame,
+            Cause::Private { .. } => Blame::Source,
+            Cause::NoConnector(_) | Cause::Internal(_) | Cause::Store(_) => Blame::Host,
+            _ => Blame::Caller,
+        }
+    }
+}
+
+/// What a host that stops does not compute any more.
+pub(crate) fn abandoned() -> Cause {
+    Cause::Internal("the result was abandoned".to_owned())
 }
 
 fn missing_columns(missing: &[(&'static str, String)]) -> String {
@@ -87,142 +178,42 @@ fn missing_columns(missing: &[(&'static str, String)]) -> String {
     format!("{names} {is} no {column} of the source's result")
 }
 
-/// The stable code of a fault.
-pub fn fault_code(fault: &Fault) -> &'static str {
-    match (fault.kind, fault.blame) {
-        (FaultKind::Timeout, _) => "EXECUTION_TIMEOUT",
-        (FaultKind::Busy, Blame::Host | Blame::Caller) => "CONCURRENCY_LIMIT_EXCEEDED",
-        (FaultKind::ShuttingDown, _) => "SHUTTING_DOWN",
-        (FaultKind::Paused, _) => "CONNECTOR_PAUSED",
-        (FaultKind::InvalidRequest, Blame::Caller) => "INVALID_PARAMETER",
-        (_, Blame::Connector) => "CONNECTOR_FAULT",
-        (_, Blame::Host) => "CONNECTOR_UNAVAILABLE",
-        (_, Blame::Source | Blame::Caller) => "SOURCE_ERROR",
-    }
-}
-
-impl From<ConnectionError> for Refusal {
-    fn from(error: ConnectionError) -> Refusal {
-        match error {
-            ConnectionError::Store(error) => Refusal::Store(error),
-            ConnectionError::Fault(fault) => Refusal::Fault(fault),
-            ConnectionError::NoConnector(engine) => Refusal::NoConnector(engine),
-            error => Refusal::Internal(error.to_string()),
-        }
-    }
-}
-
-/// A refusal, with the run it belongs to if one had begun.
-#[derive(Debug)]
-pub struct Failure {
-    pub execution: Option<ExecutionId>,
-    /// The caller owns the product: it may see the source's own words.
-    pub owner: bool,
-    /// The source is a seller's API and not a database.
-    pub seller_api: bool,
-    pub refusal: Refusal,
-}
-
 impl Failure {
-    pub fn before(owner: bool, refusal: impl Into<Refusal>) -> Failure {
+    /// Before anything was run.
+    pub fn before(owner: bool, cause: impl Into<Cause>) -> Failure {
         Failure {
+            cause: cause.into(),
             execution: None,
             owner,
             seller_api: false,
-            refusal: refusal.into(),
+            in_test: false,
+        }
+    }
+
+    /// Of the test before a publication.
+    pub(crate) fn in_test(self) -> Failure {
+        Failure {
+            in_test: true,
+            ..self
+        }
+    }
+
+    pub fn class(&self) -> Class {
+        match self.cause.class() {
+            Class::Source if self.seller_api => Class::SellerApi,
+            class => class,
         }
     }
 }
 
-/// What kind of trouble the source made, for `api` to find a status for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The source refused a value of the caller's.
-    Parameter,
-    Source,
-    Connector,
-    Timeout,
-    /// Too many requests wait already.
-    Busy,
-    ShuttingDown,
-    /// The connector fails again and again, and is left alone for a while.
-    Paused,
-    Host,
-}
-
-/// Trouble at or on the way to the source, in words.
-#[derive(Clone, Debug)]
-pub struct Trouble<'a> {
-    pub class: Class,
-    pub code: &'static str,
-    pub blame: &'static str,
-    /// Stable, lower_snake: `unreachable`, `bad_answer`.
-    pub reason: &'a str,
-    /// Safe to show to any caller.
-    pub message: Cow<'a, str>,
-    /// The source's own text: for the owner only.
-    pub detail: Option<&'a str>,
-    pub source_code: Option<&'a str>,
-    pub retry_after_ms: Option<u64>,
-    /// Whose share was used up, and of what: `sessions_exhausted`.
-    pub exhausted: Option<&'a str>,
-}
-
-impl Failure {
-    pub fn trouble(&self) -> Option<Trouble<'_>> {
-        match &self.refusal {
-            Refusal::Fault(fault) => Some(self.of_fault(fault)),
-            Refusal::Withheld(withheld @ (Withheld::BadAnswer(_) | Withheld::NoRow)) => {
-                Some(Trouble {
-                    class: Class::Source,
-                    code: self.source_code_word("SOURCE_ERROR"),
-                    blame: Blame::Source.as_str(),
-                    reason: FaultKind::BadAnswer.as_str(),
-                    message: Cow::Owned(withheld.to_string()),
-                    detail: None,
-                    source_code: None,
-                    retry_after_ms: None,
-                    exhausted: None,
-                })
-            }
-            _ => None,
-        }
-    }
-
-    fn of_fault<'a>(&self, fault: &'a Fault) -> Trouble<'a> {
-        let class = match (fault.kind, fault.blame) {
-            (FaultKind::Timeout, _) => Class::Timeout,
-            (FaultKind::Busy, Blame::Host | Blame::Caller) => Class::Busy,
-            (FaultKind::ShuttingDown, _) => Class::ShuttingDown,
-            (FaultKind::Paused, _) => Class::Paused,
-            (FaultKind::InvalidRequest, Blame::Caller) => Class::Parameter,
-            (_, Blame::Connector) => Class::Connector,
-            (_, Blame::Host) => Class::Host,
-            (_, Blame::Source | Blame::Caller) => Class::Source,
-        };
-        Trouble {
-            class,
-            code: self.source_code_word(fault_code(fault)),
-            blame: fault.blame.as_str(),
-            reason: fault.kind.as_str(),
-            message: Cow::Borrowed(&fault.message),
-            detail: fault.detail.as_deref(),
-            source_code: fault.source_code.as_deref(),
-            retry_after_ms: fault.retry_after_ms,
-            exhausted: (class == Class::Busy).then_some(&fault.code),
-        }
-    }
-
-    fn source_code_word(&self, code: &'static str) -> &'static str {
-        match (self.seller_api, code) {
-            (true, "SOURCE_ERROR") => "SELLER_API_ERROR",
-            (_, code) => code,
-        }
+impl From<Cause> for Failure {
+    fn from(cause: Cause) -> Failure {
+        Failure::before(false, cause)
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        Failure::before(false, refusal)
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Cause::from(error).into()
     }
 }

@@ -18,9 +18,8 @@ use souk_sandbox::{ColumnKind, Fault, FaultKind, Limits, Output, Query, Request,
 use crate::App;
 use crate::connections::source::source;
 use crate::execute::{push_bool, push_number, value};
-use crate::failure::{Failure, Refusal};
+use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{EndpointSnapshot, Learned, kind_of, push_member};
-use crate::release::Withheld;
 use crate::run::{About, Payer, Purpose, Run};
 pub use learn::learn;
 
@@ -46,7 +45,7 @@ pub async fn fetch(
 ) -> Result<Vec<u8>, Failure> {
     let sold = endpoint.sold();
     let owner = sold.is_owner(payer.company);
-    let refuse = |refusal: Refusal| Failure::before(owner, refusal);
+    let refuse = |cause: Cause| Failure::before(owner, cause);
     let used = filters_used(endpoint, wanted.filters).map_err(refuse)?;
     let late;
     let learned = match needs_learning(endpoint, !used.is_empty()) {
@@ -73,7 +72,7 @@ pub async fn fetch(
         run.deadline(),
     )
     .await
-    .map_err(|refusal| run.fail(refusal))?;
+    .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
     let paged = page.paged(output.rows);
     let (rows, bytes) = (paged.returned as usize, output.bytes);
@@ -82,7 +81,7 @@ pub async fn fetch(
     }
     let written = begin_page(app, endpoint, output, rows)
         .await
-        .map_err(|refusal| run.fail(refusal))?;
+        .map_err(|cause| run.fail(cause))?;
     let render = |about: &About<'_>| {
         let next_url = paged.next_start.map(next_url);
         finish_page(written, endpoint, page, paged, next_url, about)
@@ -101,7 +100,7 @@ type Used<'a> = (usize, &'a (String, String));
 fn filters_used<'a>(
     endpoint: &EndpointSnapshot,
     given: &'a [(String, String)],
-) -> Result<Vec<Used<'a>>, Refusal> {
+) -> Result<Vec<Used<'a>>, Cause> {
     let mut errors = FieldErrors::default();
     let mut used = Vec::with_capacity(given.len());
     for pair in given {
@@ -125,14 +124,14 @@ fn filters_used<'a>(
         }
     }
     used.sort_by_key(|(place, _)| *place);
-    errors.or(used).map_err(Refusal::Parameters)
+    errors.or(used).map_err(Cause::Parameters)
 }
 
 /// The filters' values, read by the types of their columns.
 fn filter_values(
     learned: Option<&Learned>,
     used: &[(usize, &(String, String))],
-) -> Result<Vec<Value>, Refusal> {
+) -> Result<Vec<Value>, Cause> {
     let mut errors = FieldErrors::default();
     let mut values = Vec::with_capacity(used.len() + 2);
     for (_, (name, text)) in used {
@@ -145,7 +144,7 @@ fn filter_values(
             Err(message) => errors.add(name, "invalid_type", message),
         }
     }
-    errors.or(values).map_err(Refusal::Parameters)
+    errors.or(values).map_err(Cause::Parameters)
 }
 
 fn filter_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
@@ -174,9 +173,9 @@ async fn rows(
     page: Page,
     learned: Option<&Learned>,
     deadline: Instant,
-) -> Result<Output, Refusal> {
+) -> Result<Output, Cause> {
     if endpoint.order(learned).is_empty() {
-        return Err(Refusal::NoOrder);
+        return Err(Cause::NoOrder);
     }
     let (text, window) = endpoint.text(places, learned, page);
     if window == Window::Bound {
@@ -204,18 +203,17 @@ async fn rows(
     Ok(output)
 }
 
-fn too_large(fault: Fault, limits: Limits) -> Refusal {
+fn too_large(fault: Fault, limits: Limits) -> Cause {
     match fault.kind {
-        FaultKind::LimitExceeded => Withheld::BadAnswer(format!(
+        FaultKind::LimitExceeded => Cause::bad_answer(format!(
             "the page is larger than {} rows or {} bytes; ask for a smaller limit",
             limits.rows_max, limits.bytes_max
-        ))
-        .into(),
-        _ => Refusal::Fault(fault),
+        )),
+        _ => Cause::Fault(fault),
     }
 }
 
-fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Refusal> {
+fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Cause> {
     let same = output.columns.len() == endpoint.plan.fields.len()
         && output
             .columns
@@ -226,10 +224,9 @@ fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Ref
     if same || (output.rows == 0 && output.columns.is_empty()) {
         return Ok(());
     }
-    Err(Withheld::BadAnswer(
-        "the source answered with other columns than the published ones".to_owned(),
-    )
-    .into())
+    Err(Cause::bad_answer(
+        "the source answered with other columns than the published ones",
+    ))
 }
 
 /// Rows for a test or a sample: the first `limit`, free, published or not.
@@ -246,7 +243,7 @@ pub async fn test(
     endpoint: &Arc<EndpointSnapshot>,
     limit: u32,
 ) -> Result<Tested, Failure> {
-    let refuse = |refusal: Refusal| Failure::before(true, refusal);
+    let refuse = |cause: Cause| Failure::before(true, cause);
     let started = Instant::now();
     let deadline = started + endpoint.timeout;
     let learned = learn(app, endpoint, deadline).await.map_err(refuse)?;
@@ -289,7 +286,7 @@ async fn begin_page(
     endpoint: &Arc<EndpointSnapshot>,
     output: Output,
     rows: usize,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, Cause> {
     if output.bytes <= INLINE_BYTES_MAX {
         return Ok(write_page(endpoint, &output, rows));
     }
@@ -297,7 +294,7 @@ async fn begin_page(
     app.sandbox
         .compute(company, move || write_page(&written, &output, rows))
         .await
-        .ok_or(Withheld::Abandoned.into())
+        .ok_or_else(abandoned)
 }
 
 fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize) -> Vec<u8> {
@@ -385,8 +382,8 @@ fn push_license(out: &mut Vec<u8>, ai_training: bool) {
 }
 
 /// The stored rows as an answer: free, and the same for everybody.
-pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Refusal> {
-    let rows = endpoint.row.sample.as_deref().ok_or(Refusal::NoPreview)?;
+pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Cause> {
+    let rows = endpoint.row.sample.as_deref().ok_or(Cause::NoPreview)?;
     let mut out = b"{\"data\":{\"response\":{\"data\":".to_vec();
     out.extend_from_slice(rows.as_bytes());
     out.extend_from_slice(b"},\"service\":{");

@@ -21,7 +21,7 @@ use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, companies, connect
 
 use crate::App;
 use crate::connectors::{self, SERVING, serving_ids};
-use crate::failure::Refusal;
+use crate::failure::Cause;
 use crate::run::Sold;
 pub use asset::{Action, AssetPlan};
 pub(crate) use endpoint::kind_of;
@@ -39,7 +39,7 @@ pub trait Sells: Kind {
     type Plan: Send + Sync + 'static;
 
     /// `dialect`: how its SQL is written, if it has any.
-    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Refusal>;
+    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Cause>;
 
     /// Whether its source is SQL.
     fn is_sql(details: &Self::Details) -> bool;
@@ -165,7 +165,7 @@ pub(crate) fn push_member(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 /// A product of any company, archived ones included.
-pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snapshot<K>>, Refusal> {
+pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snapshot<K>>, Cause> {
     let snapshots = &K::in_use(&app.products).snapshots;
     match snapshots.get(id) {
         Some(product) if product.priced.holds(now) => return Ok(product),
@@ -177,7 +177,7 @@ pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snap
         let mut db = app.db.read().await?;
         let row = products::get_any(&mut db, id)
             .await?
-            .ok_or(Refusal::NotFound)?;
+            .ok_or(Cause::NotFound)?;
         let written = &row.written;
         let dialect = match K::is_sql(&written.details) {
             true => Some(dialect(app, &mut db, &row.company_id, &written.connection_id).await?),
@@ -202,15 +202,15 @@ pub async fn by_slug<K: Sells>(
     handle: &str,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Refusal> {
+) -> Result<Arc<Snapshot<K>>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         let company = companies::by_handle(&mut db, handle, now)
             .await?
-            .ok_or(Refusal::NotFound)?;
+            .ok_or(Cause::NotFound)?;
         products::id_by_slug(&mut db, &company.id, slug)
             .await?
-            .ok_or(Refusal::NotFound)
+            .ok_or(Cause::NotFound)
     };
     let slugs = &K::in_use(&app.products).slugs;
     let id = slugs.get_or_load(format!("{handle}/{slug}"), load).await?;
@@ -223,12 +223,12 @@ pub async fn of_company<K: Sells>(
     company: &CompanyId,
     slug: &str,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Refusal> {
+) -> Result<Arc<Snapshot<K>>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         products::id_by_slug(&mut db, company, slug)
             .await?
-            .ok_or(Refusal::NotFound)
+            .ok_or(Cause::NotFound)
     };
     // An id has a `_`, a handle never: the two do not meet in the cache.
     let slugs = &K::in_use(&app.products).slugs;
@@ -246,18 +246,18 @@ pub struct Speaks {
     pub functions: bool,
 }
 
-/// `Refusal::NotFound`: the company has no such connection.
+/// `Cause::NotFound`: the company has no such connection.
 pub async fn speaks(
     app: &App,
     db: &mut AnyConnection,
     company: &CompanyId,
     connection: &ConnectionId,
-) -> Result<Speaks, Refusal> {
+) -> Result<Speaks, Cause> {
     let connection = connections::get(db, company, connection)
         .await?
-        .ok_or(Refusal::NotFound)?;
+        .ok_or(Cause::NotFound)?;
     let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
-        .ok_or_else(|| Refusal::NoConnector(connection.engine.clone()))?;
+        .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
     Ok(Speaks {
         engine: engine.slug.clone(),
         sql: Dialect::of(&engine.dialect),
@@ -271,11 +271,11 @@ async fn dialect(
     db: &mut AnyConnection,
     company: &CompanyId,
     connection: &ConnectionId,
-) -> Result<Dialect, Refusal> {
+) -> Result<Dialect, Cause> {
     let speaks = speaks(app, db, company, connection).await?;
     speaks
         .sql
-        .ok_or_else(|| Refusal::Internal(format!("engine \"{}\" takes no SQL", speaks.engine)))
+        .ok_or_else(|| Cause::Internal(format!("engine \"{}\" takes no SQL", speaks.engine)))
 }
 
 async fn price(
@@ -288,13 +288,13 @@ async fn price(
     Ok(Priced { price, until })
 }
 
-fn read(text: &str) -> Result<Json, Refusal> {
+fn read(text: &str) -> Result<Json, Cause> {
     serde_json::from_str(text)
-        .map_err(|error| Refusal::Internal(format!("a stored product cannot be read: {error}")))
+        .map_err(|error| Cause::Internal(format!("a stored product cannot be read: {error}")))
 }
 
-fn unreadable(part: &str) -> Refusal {
-    Refusal::Internal(format!(
+fn unreadable(part: &str) -> Cause {
+    Cause::Internal(format!(
         "a stored product cannot be executed: its {part} cannot be read"
     ))
 }

@@ -9,36 +9,15 @@ use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::StoreError;
 use souk_store::products::{self as store, Kind, Row, Tested, Written};
 
 use crate::App;
 use crate::execute::{self, Sample};
-use crate::failure::{Failure, Refusal};
+use crate::failure::{Cause, Failure};
 use crate::fetch::{self, PREVIEW_ROWS};
 use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
-use crate::release::{Released, Withheld};
+use crate::release::{NO_ROW, Released};
 use crate::run::Payer;
-
-/// Why a product was not published.
-#[derive(Debug, thiserror::Error)]
-pub enum Unpublished {
-    #[error("the product has no active price")]
-    NoPrice,
-    #[error("the test failed")]
-    Test(Box<Failure>),
-    /// The product was changed while it was tested.
-    #[error("the product was changed while it was tested; try again")]
-    Changed,
-    #[error(transparent)]
-    Other(#[from] Refusal),
-}
-
-impl From<StoreError> for Unpublished {
-    fn from(error: StoreError) -> Unpublished {
-        Unpublished::Other(error.into())
-    }
-}
 
 /// Tests an asset, with these parameters where they are given, and puts it on the market.
 pub async fn asset(
@@ -47,11 +26,11 @@ pub async fn asset(
     id: &AssetId,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
-) -> Result<(), Unpublished> {
+) -> Result<(), Failure> {
     let asset = priced(app, company, id, payer.now).await?;
     let sample = sample(app, &asset, given, payer)
         .await
-        .map_err(|failure| Unpublished::Test(Box::new(failure)))?;
+        .map_err(Failure::in_test)?;
     let tested = Tested {
         sample: text(&sample)?,
         learned: None,
@@ -67,11 +46,11 @@ pub async fn endpoint(
     id: &EndpointId,
     allow_ai_training: Option<bool>,
     now: Timestamp,
-) -> Result<(), Unpublished> {
+) -> Result<(), Failure> {
     let endpoint = priced(app, company, id, now).await?;
     let rows = fetch::test(app, &endpoint, PREVIEW_ROWS)
         .await
-        .map_err(|failure| Unpublished::Test(Box::new(failure)))?;
+        .map_err(Failure::in_test)?;
     let tested = Tested {
         sample: String::from_utf8_lossy(&rows.rows).into_owned(),
         learned: Some(text(&rows.learned)?),
@@ -86,24 +65,24 @@ async fn priced<K: Sells>(
     company: &CompanyId,
     id: &K,
     now: Timestamp,
-) -> Result<Arc<Snapshot<K>>, Unpublished> {
+) -> Result<Arc<Snapshot<K>>, Failure> {
     let product = products::get(app, id, now).await?;
     match product.is_of(company) {
-        false => Err(Refusal::NotFound.into()),
-        true if product.priced.price.is_none() => Err(Unpublished::NoPrice),
+        false => Err(Cause::NotFound.into()),
+        true if product.priced.price.is_none() => Err(Cause::NoPrice.into()),
         true => Ok(product),
     }
 }
 
 /// As it was read, or not at all.
-async fn publish<K: Kind>(app: &App, row: &Row<K>, tested: &Tested) -> Result<(), Unpublished> {
+async fn publish<K: Kind>(app: &App, row: &Row<K>, tested: &Tested) -> Result<(), Failure> {
     app.db
         .write(async |tx| {
             let now = later(row.updated_at, app.clock.now());
             let (company, read_at) = (&row.company_id, row.updated_at);
             match store::publish(tx, company, &row.id, read_at, tested, now).await? {
                 true => Ok(()),
-                false => Err(Unpublished::Changed),
+                false => Err(Cause::Changed.into()),
             }
         })
         .await
@@ -134,7 +113,7 @@ pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested
 async fn keep_tested<K: Kind>(
     app: &App,
     row: &Row<K>,
-    sample: impl FnOnce() -> Result<String, Refusal>,
+    sample: impl FnOnce() -> Result<String, Cause>,
 ) {
     if row.sample.is_some() {
         return;
@@ -144,7 +123,7 @@ async fn keep_tested<K: Kind>(
         app.db
             .write(async |tx| store::keep_sample(tx, &row.id, row.updated_at, &sample, now).await)
             .await?;
-        Ok::<_, Refusal>(())
+        Ok::<_, Cause>(())
     };
     // The test has passed all the same, and the next one tries again.
     if let Err(error) = kept.await {
@@ -152,13 +131,13 @@ async fn keep_tested<K: Kind>(
     }
 }
 
-fn text(sample: &impl serde::Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(sample).map_err(|error| Refusal::Internal(error.to_string()))
+fn text(sample: &impl serde::Serialize) -> Result<String, Cause> {
+    serde_json::to_string(sample).map_err(|error| Cause::Internal(error.to_string()))
 }
 
 /// A test may show more rows than a preview.
-fn first_rows(rows: &[u8]) -> Result<String, Refusal> {
-    let unreadable = |error: serde_json::Error| Refusal::Internal(error.to_string());
+fn first_rows(rows: &[u8]) -> Result<String, Cause> {
+    let unreadable = |error: serde_json::Error| Cause::Internal(error.to_string());
     let mut rows: Vec<&RawValue> = serde_json::from_slice(rows).map_err(unreadable)?;
     rows.truncate(PREVIEW_ROWS as usize);
     serde_json::to_string(&rows).map_err(unreadable)
@@ -195,7 +174,7 @@ async fn sample(
             sample_of(&released, payer.now).map_err(|error| Failure::before(true, error))
         }
         // Made-up values may find nothing, or be refused: that says nothing about the asset.
-        Err(failure) if !made_up.is_empty() && is_about_values(&failure.refusal) => Ok(Sample {
+        Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => Ok(Sample {
             result: None,
             data_freshness: None,
             taken_at: payer.now,
@@ -204,18 +183,13 @@ async fn sample(
     }
 }
 
-fn is_about_values(refusal: &Refusal) -> bool {
-    match refusal {
-        Refusal::Withheld(Withheld::NoRow) => true,
-        Refusal::Fault(fault) => fault.blame == Blame::Caller,
-        _ => false,
-    }
+fn is_about_values(cause: &Cause) -> bool {
+    matches!(cause, Cause::Fault(fault) if fault.blame == Blame::Caller || fault.code == NO_ROW)
 }
 
-fn sample_of(released: &Released, taken_at: Timestamp) -> Result<Sample, Refusal> {
+fn sample_of(released: &Released, taken_at: Timestamp) -> Result<Sample, Cause> {
     let text = format!("{{{}}}", String::from_utf8_lossy(&released.members));
-    let result =
-        RawValue::from_string(text).map_err(|error| Refusal::Internal(error.to_string()))?;
+    let result = RawValue::from_string(text).map_err(|error| Cause::Internal(error.to_string()))?;
     Ok(Sample {
         result: Some(result),
         data_freshness: released.freshness.map(Timestamp::from_micros),

@@ -6,9 +6,10 @@
 //! is ever passed on as markup or code.
 
 use serde_json::value::RawValue;
-use souk_sandbox::{Cell, ColumnKind, Limits, Output, json};
+use souk_sandbox::{Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, json};
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
+use crate::failure::Cause;
 use crate::forecast::{self, Frequency, HISTORY_MAX};
 
 /// More marks than pixels is no chart.
@@ -59,19 +60,8 @@ pub struct Policy {
     pub privacy: Option<Privacy>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Withheld {
-    /// The seller's answer is not what the asset promises.
-    #[error("{0}")]
-    BadAnswer(String),
-    #[error("the calculation returned no row where exactly one is expected")]
-    NoRow,
-    /// Too few stand behind the result.
-    #[error("the result stands for fewer than {min_group_size} units and is withheld")]
-    Private { min_group_size: u32 },
-    #[error("the forecast was abandoned")]
-    Abandoned,
-}
+/// The code of a source that found nothing.
+pub(crate) const NO_ROW: &str = "no_row";
 
 /// A result that may leave.
 #[derive(Debug)]
@@ -90,7 +80,7 @@ impl Policy {
     }
 
     /// Computes; see [`Policy::is_heavy`].
-    pub fn release(&self, output: &Output) -> Result<Released, Withheld> {
+    pub fn release(&self, output: &Output) -> Result<Released, Cause> {
         let freshness = self.freshness_of(output);
         let rows = self.rows_that_may_leave(output)?;
         let mut members = Vec::with_capacity(64);
@@ -143,7 +133,7 @@ impl Policy {
         instants.max()
     }
 
-    fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Withheld> {
+    fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Cause> {
         let Some(Privacy {
             min_group_size,
             privacy_unit_column,
@@ -165,14 +155,14 @@ impl Policy {
             .map(|(row, _)| row)
             .collect();
         if rows.is_empty() && output.rows > 0 {
-            return Err(Withheld::Private {
+            return Err(Cause::Private {
                 min_group_size: *min_group_size,
             });
         }
         Ok(rows)
     }
 
-    fn write_value(&self, out: &mut Vec<u8>, output: &Output) -> Result<(), Withheld> {
+    fn write_value(&self, out: &mut Vec<u8>, output: &Output) -> Result<(), Cause> {
         let columns = self.columns(output);
         let [column] = columns[..] else {
             return Err(bad(format!(
@@ -181,7 +171,7 @@ impl Policy {
             )));
         };
         match output.rows {
-            0 => return Err(Withheld::NoRow),
+            0 => return Err(no_row()),
             1 => {}
             rows => {
                 return Err(bad(format!(
@@ -216,7 +206,7 @@ impl Policy {
         output: &Output,
         wanted: &Visualization,
         rows: &[usize],
-    ) -> Result<(), Withheld> {
+    ) -> Result<(), Cause> {
         let columns = self.columns(output);
         let find = |name: &Option<String>| match name {
             Some(name) => output.column(name).map(Some).ok_or_else(|| missing(name)),
@@ -298,7 +288,7 @@ impl Policy {
         output: &Output,
         wanted: &Prediction,
         rows: &[usize],
-    ) -> Result<(), Withheld> {
+    ) -> Result<(), Cause> {
         let columns = self.columns(output);
         let choose = |name: &Option<String>, fits: fn(ColumnKind) -> bool, what: &str| match name {
             Some(name) => match output.column(name) {
@@ -365,7 +355,7 @@ fn series(
     time: usize,
     value: usize,
     rows: &[usize],
-) -> Result<Vec<(i64, f64)>, Withheld> {
+) -> Result<Vec<(i64, f64)>, Cause> {
     const DAY: i64 = 86_400_000_000;
     let mut series = Vec::with_capacity(rows.len());
     let cells: Vec<(Cell<'_>, Cell<'_>)> = output.cells(time).zip(output.cells(value)).collect();
@@ -505,11 +495,18 @@ fn write_raw(out: &mut Vec<u8>, text: &str, expected: impl Fn(u8) -> bool) -> bo
     fits
 }
 
-fn bad(message: impl Into<String>) -> Withheld {
-    Withheld::BadAnswer(message.into())
+fn bad(message: impl Into<String>) -> Cause {
+    Cause::bad_answer(message)
 }
 
-fn missing(column: &str) -> Withheld {
+fn no_row() -> Cause {
+    let message = "the calculation returned no row where exactly one is expected";
+    Fault::new(Blame::Source, FaultKind::BadAnswer, message)
+        .code(NO_ROW)
+        .into()
+}
+
+fn missing(column: &str) -> Cause {
     bad(format!("the query returned no column \"{column}\""))
 }
 

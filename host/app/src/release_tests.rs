@@ -42,7 +42,7 @@ fn policy(kind: ResultKind) -> Policy {
     }
 }
 
-async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Withheld> {
+async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Cause> {
     let released = policy.release(&output)?;
     let text = format!("{{{}}}", String::from_utf8(released.members).unwrap());
     Ok(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
@@ -63,10 +63,15 @@ async fn a_calculation_releases_exactly_one_value() {
         released(&number, of(vec![7])).await.unwrap()["answer_value"],
         7
     );
-    assert!(matches!(number.release(&of(vec![])), Err(Withheld::NoRow)));
+    let found_nothing =
+        matches!(number.release(&of(vec![])), Err(Cause::Fault(fault)) if fault.code == NO_ROW);
+    assert!(found_nothing);
     assert!(matches!(
         number.release(&of(vec![1, 2])),
-        Err(Withheld::BadAnswer(_))
+        Err(Cause::Fault(Fault {
+            kind: FaultKind::BadAnswer,
+            ..
+        }))
     ));
     let two = output(
         vec![
@@ -75,11 +80,20 @@ async fn a_calculation_releases_exactly_one_value() {
         ],
         1,
     );
-    assert!(matches!(number.release(&two), Err(Withheld::BadAnswer(_))));
+    assert!(matches!(
+        number.release(&two),
+        Err(Cause::Fault(Fault {
+            kind: FaultKind::BadAnswer,
+            ..
+        }))
+    ));
     let text = || output(vec![("t", ColumnKind::Text, texts(&["x"]))], 1);
     assert!(matches!(
         number.release(&text()),
-        Err(Withheld::BadAnswer(_))
+        Err(Cause::Fault(Fault {
+            kind: FaultKind::BadAnswer,
+            ..
+        }))
     ));
     assert_eq!(
         released(&policy(ResultKind::String), text()).await.unwrap()["answer_value"],
@@ -145,7 +159,7 @@ async fn freshness_and_group_sizes_do_not_leave() {
     );
     assert!(matches!(
         policy.release(&of(4)),
-        Err(Withheld::Private { min_group_size: 5 })
+        Err(Cause::Private { min_group_size: 5 })
     ));
 }
 
@@ -231,6 +245,9 @@ async fn a_prediction_follows_the_history() {
     let wanted = Prediction::default();
     assert!(matches!(
         policy(ResultKind::Prediction(wanted)).release(&short),
-        Err(Withheld::BadAnswer(_))
+        Err(Cause::Fault(Fault {
+            kind: FaultKind::BadAnswer,
+            ..
+        }))
     ));
 }

@@ -16,7 +16,7 @@ use souk_store::executions::{Billing, Outcome, Run as Record};
 use souk_store::idempotency::Ticket;
 
 use crate::App;
-use crate::failure::{Failure, Refusal};
+use crate::failure::{Cause, Failure};
 use crate::products::Priced;
 use crate::settle::{self, Charge, Settled};
 
@@ -61,7 +61,7 @@ impl Sold<'_> {
 }
 
 /// Whether `company` may run this product now. An unpublished one stays with those who bought it.
-pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<(), Refusal> {
+pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<(), Cause> {
     let is_offered = match sold.status {
         ProductStatus::Archived => false,
         _ if sold.is_owner(company) => return Ok(()),
@@ -70,9 +70,9 @@ pub async fn admit(app: &App, sold: &Sold<'_>, company: &CompanyId) -> Result<()
         ProductStatus::Unpublished => settle::has_purchase(app, company, sold.product.id()).await?,
     };
     match is_offered {
-        true if sold.is_suspended => Err(Refusal::SellerSuspended),
+        true if sold.is_suspended => Err(Cause::SellerSuspended),
         true => Ok(()),
-        false => Err(Refusal::NotFound),
+        false => Err(Cause::NotFound),
     }
 }
 
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
                 started,
                 charge,
             }),
-            Err(refusal) => Err(Failure::before(sold.is_owner(payer.company), refusal)),
+            Err(cause) => Err(Failure::before(sold.is_owner(payer.company), cause)),
         }
     }
 
@@ -135,15 +135,15 @@ impl<'a> Run<'a> {
     }
 
     /// Step five after a failure, which is recorded.
-    pub fn fail(&self, refusal: Refusal) -> Failure {
-        let (code, blame) = refusal.recorded();
+    pub fn fail(&self, cause: Cause) -> Failure {
+        let failure = failure(&self.sold, self.payer, &self.execution, cause);
         let outcome = Outcome::Failed {
-            code: code.into(),
-            blame: blame.into(),
+            code: failure.class().as_str().into(),
+            blame: failure.cause.blame().as_str().into(),
         };
         let record = self.record(Billing::Failed, outcome, self.started.elapsed());
         self.app.teller.record(record);
-        failure(&self.sold, self.payer, &self.execution, refusal)
+        failure
     }
 
     /// Step five after a success: what `render` makes of how it was billed, once its charge is durable. `elapsed`: until the result was there;
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         render: impl FnOnce(&About<'_>) -> Vec<u8>,
     ) -> Result<Vec<u8>, Failure> {
         let (sold, payer) = (&self.sold, self.payer);
-        let failed = |refusal| failure(sold, payer, &self.execution, refusal);
+        let failed = |cause| failure(sold, payer, &self.execution, cause);
         let purchase = settle::purchase(self.app, &self.charge, payer, sold)
             .await
             .map_err(failed)?;
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         (record.rows, record.bytes) = (rows as i64, bytes as i64);
         settle::book(self.app, self.charge, payer, record, &body)
             .await
-            .map_err(|refusal| failure(&self.sold, payer, &self.execution, refusal))?;
+            .map_err(|cause| failure(&self.sold, payer, &self.execution, cause))?;
         Ok(body)
     }
 
@@ -202,12 +202,13 @@ pub(crate) fn failure(
     sold: &Sold<'_>,
     payer: &Payer<'_>,
     execution: &ExecutionId,
-    refusal: Refusal,
+    cause: Cause,
 ) -> Failure {
     Failure {
         execution: Some(execution.clone()),
         owner: sold.is_owner(payer.company),
         seller_api: sold.seller_api,
-        refusal,
+        in_test: false,
+        cause,
     }
 }

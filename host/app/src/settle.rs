@@ -15,7 +15,7 @@ use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, Receipt
 use souk_store::{Cache, Db, Topic};
 
 use crate::App;
-use crate::failure::Refusal;
+use crate::failure::Cause;
 use crate::run::{Payer, Sold};
 
 /// Companies and products that meet often; an entry is about 200 bytes.
@@ -50,10 +50,10 @@ pub(crate) async fn standing(
     app: &App,
     company: &CompanyId,
     product: &str,
-) -> Result<Arc<Standing>, Refusal> {
+) -> Result<Arc<Standing>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
-        Ok::<_, Refusal>(
+        Ok::<_, Cause>(
             match purchases::of_product(&mut db, company, product).await? {
                 None => Standing::Stranger,
                 Some(purchase) if purchase.status == PurchaseStatus::Active => {
@@ -73,7 +73,7 @@ pub(crate) async fn has_purchase(
     app: &App,
     company: &CompanyId,
     product: &str,
-) -> Result<bool, Refusal> {
+) -> Result<bool, Cause> {
     Ok(matches!(
         *standing(app, company, product).await?,
         Standing::Buyer(_)
@@ -187,14 +187,14 @@ pub(crate) async fn hold(
     payer: &Payer<'_>,
     sold: &Sold<'_>,
     execution: &ExecutionId,
-) -> Result<Charge, Refusal> {
+) -> Result<Charge, Cause> {
     if sold.is_owner(payer.company) {
         return Ok(Charge::free(Billing::Owner));
     }
-    let price = sold.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
+    let price = sold.priced.price.as_ref().ok_or(Cause::NoPrice)?;
     let standing = standing(app, payer.company, sold.product.id()).await?;
     if let Standing::Former(status) = &*standing {
-        return Err(Refusal::NotEntitled { status: *status });
+        return Err(Cause::NotEntitled { status: *status });
     }
     if price.credits.is_zero() {
         let purchase = match &*standing {
@@ -224,12 +224,12 @@ pub(crate) async fn hold(
                 required,
                 balance,
                 held,
-            } => Refusal::InsufficientCredits {
+            } => Cause::InsufficientCredits {
                 required: required.get(),
                 balance,
                 held,
             },
-            HoldError::Store(error) => Refusal::Store(error),
+            HoldError::Store(error) => Cause::Store(error),
         })?;
     Ok(Charge::Held {
         hold,
@@ -244,7 +244,7 @@ pub(crate) async fn purchase(
     charge: &Charge,
     payer: &Payer<'_>,
     sold: &Sold<'_>,
-) -> Result<Option<PurchaseId>, Refusal> {
+) -> Result<Option<PurchaseId>, Cause> {
     match charge {
         Charge::Free { purchase, .. } => return Ok(purchase.clone()),
         Charge::Held { standing, .. } => {
@@ -253,7 +253,7 @@ pub(crate) async fn purchase(
             }
         }
     }
-    let price = sold.priced.price.as_ref().ok_or(Refusal::NoPrice)?;
+    let price = sold.priced.price.as_ref().ok_or(Cause::NoPrice)?;
     let new = NewPurchase {
         buyer: payer.company,
         seller: sold.owner,
@@ -268,7 +268,7 @@ pub(crate) async fn purchase(
         .await?;
     match purchase.status {
         PurchaseStatus::Active => Ok(Some(purchase.id)),
-        status => Err(Refusal::NotEntitled { status }),
+        status => Err(Cause::NotEntitled { status }),
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) async fn book(
     payer: &Payer<'_>,
     run: Run,
     body: &[u8],
-) -> Result<(), Refusal> {
+) -> Result<(), Cause> {
     let Charge::Held { hold, .. } = charge else {
         if let Some(ticket) = payer.ticket {
             give_up(app, ticket).await?;
@@ -294,14 +294,14 @@ pub(crate) async fn book(
     });
     match app.teller.post(hold, Receipt { run, idempotency }).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(Refusal::Internal(format!(
+        Err(error) => Err(Cause::Internal(format!(
             "the charge was not booked: {error}"
         ))),
     }
 }
 
 /// The answer of a free run is not kept: running it again costs nothing.
-async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Refusal> {
+async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Cause> {
     app.db
         .write(async |tx| {
             idempotency::release(tx, ticket).await?;

@@ -11,13 +11,13 @@ pub mod test_unsaved;
 pub mod update;
 
 use crate::refusals::{
-    CONFLICT, CONNECTION_LIMIT_REACHED, CONNECTOR_FAULT, CONNECTOR_UNAVAILABLE, EXECUTION_TIMEOUT,
-    INVALID_REQUEST, RESOURCE_IN_USE, SHUTTING_DOWN, SOURCE_ERROR, UNSAFE_URL, VALIDATION_ERROR,
+    CONFLICT, CONNECTION_LIMIT_REACHED, INVALID_REQUEST, RESOURCE_IN_USE, UNSAFE_URL,
+    VALIDATION_ERROR,
 };
-use crate::{FieldError, Problem, Routes};
+use crate::{FieldError, Problem, Routes, runs};
 pub use shape::{ConnectionIn, ConnectionOut};
 use souk_app::connections::ConnectionError;
-use souk_app::connections::check::{Fault, FaultKind, blames_connector};
+use souk_app::failure::Failure;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -54,32 +54,10 @@ fn refusal(id: &str) -> impl Fn(ConnectionError) -> Problem {
             Problem::of(CONNECTION_LIMIT_REACHED, error.to_string()).detail("limit", max)
         }
         error @ ConnectionError::Lost => Problem::of(CONFLICT, error.to_string()),
-        error @ ConnectionError::NoConnector(_) => {
-            Problem::of(CONNECTOR_UNAVAILABLE, error.to_string())
-        }
         error @ ConnectionError::NoCatalog(_) => Problem::of(INVALID_REQUEST, error.to_string()),
-        ConnectionError::Fault(fault) => failed(&fault),
-        ConnectionError::Sealed(error) => Problem::internal(error),
-        ConnectionError::Store(error) => error.into(),
-    }
-}
-
-/// A request to the source that failed, told to the owner of the source.
-fn failed(fault: &Fault) -> Problem {
-    let refusal = match fault.kind {
-        FaultKind::Busy => return Problem::busy(1),
-        FaultKind::Timeout => EXECUTION_TIMEOUT,
-        FaultKind::ShuttingDown => SHUTTING_DOWN,
-        FaultKind::Internal => return Problem::internal(fault),
-        _ if blames_connector(fault) => CONNECTOR_FAULT,
-        _ => SOURCE_ERROR,
-    };
-    let problem = Problem::of(refusal, fault.message.clone())
-        .detail("charged", false)
-        .detail("blame", fault.blame.as_str())
-        .detail("reason", fault.kind.as_str());
-    match &fault.source_code {
-        Some(code) => problem.detail("source_code", code.as_str()),
-        None => problem,
+        // Only the owner of a connection has to do with it.
+        ConnectionError::Failed(cause) => {
+            runs::refusal("connection", id)(Failure::before(true, cause))
+        }
     }
 }

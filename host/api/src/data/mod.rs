@@ -14,7 +14,7 @@ use crate::{
     AnyObject, ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings,
 };
 use http::request::Parts;
-use souk_app::failure::Refusal;
+use souk_app::failure::Cause;
 use souk_app::products::{self, EndpointSnapshot};
 use souk_app::run;
 use souk_domain::ids::EndpointId;
@@ -53,7 +53,7 @@ pub fn wanted(endpoint: &EndpointSnapshot, query: Open<Rows>) -> Result<Request,
         .unwrap_or(0);
     let limit = bound(known.limit.map_or(written.default_limit, Integer::get));
     let page = Page::new(start, limit, bound(written.max_limit)).map_err(|error| {
-        refusal("endpoint", endpoint.row.id.as_str())(Refusal::from(error).into())
+        refusal("endpoint", endpoint.row.id.as_str())(Cause::from(error).into())
     })?;
     Ok(Request {
         page,
@@ -112,7 +112,7 @@ async fn of_endpoint_key(
         products::get(api.app(), id, caller.now())
             .await
             .map_err(|error| match error {
-                Refusal::NotFound => mismatch(),
+                Cause::NotFound => mismatch(),
                 error => refusal("endpoint", slug)(error.into()),
             })?;
     if endpoint.row.written.slug != slug {
@@ -123,7 +123,7 @@ async fn of_endpoint_key(
             // A former handle keeps routing for a while.
             match products::by_slug::<EndpointId>(api.app(), handle, slug, caller.now()).await {
                 Ok(routed) if routed.row.id == *id => Ok(endpoint),
-                Ok(_) | Err(Refusal::NotFound) => Err(mismatch()),
+                Ok(_) | Err(Cause::NotFound) => Err(mismatch()),
                 Err(error) => Err(refusal("endpoint", slug)(error.into())),
             }
         }
@@ -148,7 +148,7 @@ async fn of_analytics_key(
         Some(handle) if handle != caller.handle() => {
             match products::by_slug::<EndpointId>(api.app(), handle, slug, caller.now()).await {
                 Ok(endpoint) if endpoint.row.company_id == *caller.payer() => Ok(endpoint),
-                Ok(_) | Err(Refusal::NotFound) => return Err(denied()),
+                Ok(_) | Err(Cause::NotFound) => return Err(denied()),
                 Err(error) => Err(error),
             }
         }

@@ -4,7 +4,7 @@ use crate::refusals::{
 use crate::runs::{payer, refusal};
 use crate::{AnyObject, ApiState, Caller, Operation, Path, Prepared, Problem};
 use axum::extract::State;
-use souk_app::failure::{Failure, Refusal};
+use souk_app::failure::{Cause, Failure};
 use souk_app::{execute, fetch, products, run};
 use souk_domain::ids::{AssetId, EndpointId};
 
@@ -30,18 +30,18 @@ pub async fn preview_product(
         .map_err(|error| refusal("product", &id)(Failure::from(error)))
 }
 
-async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, Refusal> {
+async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, Cause> {
     let payer = payer(caller, None);
     let is_endpoint = id
         .strip_prefix(EndpointId::PREFIX)
         .is_some_and(|rest| rest.starts_with('_'));
     if is_endpoint {
-        let id = EndpointId::parse(id).map_err(|_| Refusal::NotFound)?;
+        let id = EndpointId::parse(id).map_err(|_| Cause::NotFound)?;
         let endpoint = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &endpoint.sold(), caller.company()).await?;
         fetch::preview(&endpoint, &payer)
     } else {
-        let id = AssetId::parse(id).map_err(|_| Refusal::NotFound)?;
+        let id = AssetId::parse(id).map_err(|_| Cause::NotFound)?;
         let asset = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &asset.sold(), caller.company()).await?;
         execute::preview(&asset, &payer)

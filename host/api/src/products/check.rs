@@ -3,7 +3,7 @@
 use crate::refusals::{SQL_NOT_READ_ONLY, VALIDATION_ERROR};
 use crate::runs::not_found;
 use crate::{ApiState, Caller, FieldError, Problem};
-use souk_app::failure::Refusal;
+use souk_app::failure::Cause;
 use souk_app::products::{DEFAULT_TIMEOUT_MS, Speaks, TIMEOUT_MS_MAX, speaks};
 use souk_domain::ids::{ConnectionId, UserId};
 use souk_domain::slugs;
@@ -120,7 +120,7 @@ pub async fn engine(
     let mut db = api.db().read().await?;
     match speaks(api.app(), &mut db, caller.company(), connection).await {
         Ok(speaks) => Ok(Some(speaks)),
-        Err(Refusal::NotFound) => {
+        Err(Cause::NotFound) => {
             let message = "the company has no such connection";
             errors.add("connection_id", "unknown", message);
             Ok(None)

@@ -1,26 +1,60 @@
-//! From a failed execution to a problem: the one place that knows which refusal has which status.
+//! From a failed run to a problem: the one place that knows which failure has which code and status.
 
 use crate::Problem;
 use crate::refusals::{
-    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_PARAMETER, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE,
-    PRIVACY_THRESHOLD, SELLER_SUSPENDED,
+    CONCURRENCY_LIMIT_EXCEEDED, CONFLICT, CONNECTOR_FAULT, CONNECTOR_PAUSED, CONNECTOR_UNAVAILABLE,
+    EXECUTION_TIMEOUT, INTERNAL_ERROR, INVALID_PARAMETER, INVALID_REQUEST, NOT_ENTITLED,
+    PREVIEW_NOT_AVAILABLE, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR, SELLER_SUSPENDED,
+    SHUTTING_DOWN, SOURCE_ERROR,
 };
-use http::StatusCode;
-use souk_app::failure::{Class, Failure, Refusal, Trouble};
-use souk_app::publish::Unpublished;
-use souk_app::release::Withheld;
+use souk_app::failure::{Cause, Class, Failure, Fault};
 use souk_domain::pages::PageError;
 use souk_domain::products::ProductStatus;
 
 /// The source's own words are cut here: its owner needs the beginning.
 const DETAIL_CHARS_MAX: usize = 200;
+/// When to try again where nobody knows better, in seconds.
+const RETRY_AFTER: u64 = 1;
+
+/// What a class of failures is answered with.
+struct Answered {
+    refusal: Refusal,
+    /// Trying again may help: it says when.
+    retry: bool,
+    /// Our own trouble: it says nothing about the product.
+    ours: bool,
+}
+
+/// The table. Its answers tell the blame, and that nothing was charged: a failure never is.
+fn answered(class: Class) -> Answered {
+    let (refusal, retry, ours) = match class {
+        Class::Request => (INVALID_REQUEST, false, false),
+        Class::Parameter => (INVALID_PARAMETER, false, false),
+        Class::Private => (PRIVACY_THRESHOLD, false, false),
+        Class::Source => (SOURCE_ERROR, false, false),
+        Class::SellerApi => (SELLER_API_ERROR, false, false),
+        Class::Connector => (CONNECTOR_FAULT, false, false),
+        Class::Paused => (CONNECTOR_PAUSED, true, false),
+        Class::Timeout => (EXECUTION_TIMEOUT, false, false),
+        Class::Busy => (CONCURRENCY_LIMIT_EXCEEDED, true, true),
+        Class::ShuttingDown => (SHUTTING_DOWN, true, true),
+        Class::Host => (CONNECTOR_UNAVAILABLE, true, true),
+        Class::Internal => (INTERNAL_ERROR, false, true),
+    };
+    Answered {
+        refusal,
+        retry,
+        ours,
+    }
+}
 
 /// What a failed run of the product `id` is answered with.
 pub fn refusal<'a>(resource: &'a str, id: &'a str) -> impl Fn(Failure) -> Problem + 'a {
     move |failure| {
-        let problem = match failure.trouble() {
-            Some(trouble) => troubled(&trouble, failure.owner),
-            None => refused(resource, id, failure.refusal),
+        let class = failure.class();
+        let problem = match failure.cause {
+            Cause::Fault(fault) => of_fault(&fault, class, failure.owner),
+            cause => of_cause(resource, id, answered(class).refusal, cause),
         };
         match failure.execution {
             Some(execution) if !problem.status().is_client_error() => problem
@@ -32,146 +66,126 @@ pub fn refusal<'a>(resource: &'a str, id: &'a str) -> impl Fn(Failure) -> Proble
     }
 }
 
-fn troubled(trouble: &Trouble<'_>, owner: bool) -> Problem {
-    let seconds = trouble
+fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
+    let Answered {
+        refusal,
+        retry,
+        ours,
+    } = answered(class);
+    let seconds = fault
         .retry_after_ms
-        .map_or(1, |ms| ms.div_ceil(1_000).max(1));
-    let message = trouble.message.clone().into_owned();
-    let problem = match trouble.class {
-        // Whose share is used up is in the message and the reason.
-        Class::Busy => {
-            return Problem::busy(seconds)
-                .worded(message)
-                .detail("blame", trouble.blame)
-                .detail("reason", trouble.reason)
-                .detail("exhausted", trouble.exhausted);
-        }
-        Class::Paused => Problem::new(StatusCode::SERVICE_UNAVAILABLE, trouble.code, message)
-            .retry_after(seconds),
-        Class::Parameter => Problem::of(INVALID_PARAMETER, message),
-        Class::Source => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
-        Class::Connector => Problem::new(StatusCode::BAD_GATEWAY, trouble.code, message),
-        Class::Timeout => Problem::new(StatusCode::GATEWAY_TIMEOUT, trouble.code, message),
-        Class::ShuttingDown | Class::Host => {
-            tracing::warn!(
-                reason = trouble.reason,
-                message,
-                detail = trouble.detail,
-                "execution failed at the host"
-            );
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, trouble.code, message)
-                .retry_after(seconds)
-        }
+        .map_or(RETRY_AFTER, |ms| ms.div_ceil(1_000).max(1));
+    let told = |problem: Problem| {
+        problem
+            .detail("blame", fault.blame.as_str())
+            .detail("reason", fault.kind.as_str())
     };
-    let mut problem = problem
-        .detail("blame", trouble.blame)
-        .detail("reason", trouble.reason)
-        .detail("charged", false);
-    if let Some(code) = trouble.source_code {
-        problem = problem.detail("source_code", code);
+    if class == Class::Busy {
+        // Whose share is used up is in the message and the reason.
+        let problem = Problem::busy(seconds).worded(fault.message.clone());
+        return told(problem).detail("exhausted", fault.code.as_str());
     }
-    if let (true, Some(detail)) = (owner, trouble.detail) {
-        let cut: String = detail.chars().take(DETAIL_CHARS_MAX).collect();
-        problem = problem.detail("source_message", cut);
+    if ours {
+        tracing::warn!(
+            reason = fault.kind.as_str(),
+            message = fault.message,
+            detail = fault.detail,
+            "execution failed at the host"
+        );
+    }
+    let mut problem = told(Problem::of(refusal, fault.message.clone())).detail("charged", false);
+    if retry {
+        problem = problem.retry_after(seconds);
+    }
+    if let Some(code) = &fault.source_code {
+        problem = problem.detail("source_code", code.as_str());
+    }
+    if let (true, Some(detail)) = (owner, &fault.detail) {
+        problem = problem.detail("source_message", cut(detail));
     }
     problem
 }
 
-fn refused(resource: &str, id: &str, refusal: Refusal) -> Problem {
-    match refusal {
-        Refusal::NotFound => Problem::not_found(resource, id),
-        Refusal::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
-        Refusal::Page(error @ PageError::Start) => Problem::parameter("start", error.to_string()),
-        Refusal::Page(error @ PageError::Limit(_)) => {
-            Problem::parameter("limit", error.to_string())
-        }
-        Refusal::NotEntitled { status } => Problem::of(
+/// `refusal` is what its class is answered with; most causes are told more precisely.
+fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem {
+    match cause {
+        Cause::NotFound => Problem::not_found(resource, id),
+        Cause::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
+        Cause::Page(error @ PageError::Start) => Problem::parameter("start", error.to_string()),
+        Cause::Page(error @ PageError::Limit(_)) => Problem::parameter("limit", error.to_string()),
+        Cause::NotEntitled { status } => Problem::of(
             NOT_ENTITLED,
             format!(
                 "your company's purchase of this {resource} is {}; purchase it again",
                 status.as_str()
             ),
         ),
-        error @ Refusal::NoPreview => {
-            Problem::of(PREVIEW_NOT_AVAILABLE, error.to_string()).detail("id", id)
+        cause @ Cause::NoPreview => {
+            Problem::of(PREVIEW_NOT_AVAILABLE, cause.to_string()).detail("id", id)
         }
-        error @ Refusal::SellerSuspended => {
-            Problem::of(SELLER_SUSPENDED, error.to_string()).detail("charged", false)
+        cause @ Cause::SellerSuspended => {
+            Problem::of(SELLER_SUSPENDED, cause.to_string()).detail("charged", false)
         }
-        error @ (Refusal::NoPrice | Refusal::NoOrder | Refusal::NoSuchColumns(_)) => {
-            Problem::state("unusable", error.to_string())
+        cause @ (Cause::NoPrice | Cause::NoOrder | Cause::NoSuchColumns(_)) => {
+            Problem::state("unusable", cause.to_string())
         }
-        Refusal::InsufficientCredits {
+        Cause::InsufficientCredits {
             required,
             balance,
             held,
         } => Problem::insufficient_credits(required, balance, held),
-        Refusal::Withheld(error @ Withheld::Private { min_group_size }) => {
-            Problem::of(PRIVACY_THRESHOLD, error.to_string())
-                .detail("min_group_size", min_group_size)
+        cause @ Cause::Private { min_group_size } => {
+            Problem::of(refusal, cause.to_string()).detail("min_group_size", min_group_size)
         }
-        Refusal::NoConnector(engine) => {
+        cause @ Cause::Changed => Problem::of(CONFLICT, cause.to_string()),
+        Cause::NoConnector(engine) => {
             let message = format!(
                 "the connector for {engine} is not available on this service at the moment"
             );
-            Problem::of(CONNECTOR_UNAVAILABLE, message).retry_after(1)
+            Problem::of(refusal, message).retry_after(RETRY_AFTER)
         }
-        Refusal::Store(error) => error.into(),
-        error @ (Refusal::Withheld(_) | Refusal::Fault(_) | Refusal::Internal(_)) => {
-            Problem::internal(error)
-        }
+        Cause::Store(error) => error.into(),
+        cause @ (Cause::Fault(_) | Cause::Internal(_)) => Problem::internal(cause),
     }
 }
 
-/// Why a product was not published.
+/// Why a product was not published. `status`: of the product.
 pub fn unpublished<'a>(
     resource: &'a str,
     id: &'a str,
     status: ProductStatus,
-) -> impl Fn(Unpublished) -> Problem + 'a {
-    move |error| match error {
-        Unpublished::NoPrice => Problem::state(
-            status.as_str(),
-            format!("set a price first: POST …/{resource}s/{id}/prices"),
-        ),
-        Unpublished::Changed => Problem::of(CONFLICT, error.to_string()),
-        Unpublished::Other(refusal_) => refusal(resource, id)(Failure::before(true, refusal_)),
-        Unpublished::Test(failure) => {
-            // Our own trouble says nothing about the product.
-            let ours = |trouble: &Trouble<'_>| {
-                matches!(
-                    trouble.class,
-                    Class::Busy | Class::ShuttingDown | Class::Host
-                )
-            };
-            let cause = match failure.trouble() {
-                Some(trouble) if ours(&trouble) => return refusal(resource, id)(*failure),
-                Some(trouble) => told(&trouble),
-                None => match &failure.refusal {
-                    Refusal::Parameters(errors) => {
-                        return Problem::fields(INVALID_PARAMETER, errors.clone());
-                    }
-                    Refusal::Store(_)
-                    | Refusal::Internal(_)
-                    | Refusal::NotFound
-                    | Refusal::NoConnector(_) => {
-                        return refusal(resource, id)(*failure);
-                    }
-                    other => other.to_string(),
-                },
-            };
-            Problem::state(status.as_str(), format!("the test failed: {cause}"))
-                .detail("test_error", cause)
-        }
+) -> impl Fn(Failure) -> Problem + 'a {
+    move |failure| {
+        let is_ours = answered(failure.class()).ours;
+        let cause = match &failure.cause {
+            Cause::NoPrice if !failure.in_test => {
+                let message = format!("set a price first: POST …/{resource}s/{id}/prices");
+                return Problem::state(status.as_str(), message);
+            }
+            Cause::Parameters(errors) => return Problem::fields(INVALID_PARAMETER, errors.clone()),
+            Cause::Fault(fault) if failure.in_test && !is_ours => told(fault),
+            Cause::NotFound => return refusal(resource, id)(failure),
+            cause if failure.in_test && !is_ours => cause.to_string(),
+            _ => {
+                let failure = Failure {
+                    owner: true,
+                    ..failure
+                };
+                return refusal(resource, id)(failure);
+            }
+        };
+        Problem::state(status.as_str(), format!("the test failed: {cause}"))
+            .detail("test_error", cause)
     }
 }
 
-fn told(trouble: &Trouble<'_>) -> String {
-    match trouble.detail {
-        Some(detail) => {
-            let cut: String = detail.chars().take(DETAIL_CHARS_MAX).collect();
-            format!("{} ({cut})", trouble.message)
-        }
-        None => trouble.message.clone().into_owned(),
+fn told(fault: &Fault) -> String {
+    match &fault.detail {
+        Some(detail) => format!("{} ({})", fault.message, cut(detail)),
+        None => fault.message.clone(),
     }
+}
+
+fn cut(detail: &str) -> String {
+    detail.chars().take(DETAIL_CHARS_MAX).collect()
 }

@@ -10,7 +10,7 @@ pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use souk_app::definition::raw;
-use souk_app::failure::Refusal;
+use souk_app::failure::Cause;
 use souk_app::fetch::{self, Wanted};
 use souk_app::products::{AssetSnapshot, EndpointSnapshot};
 use souk_app::run::{Payer, Purpose};
@@ -162,6 +162,6 @@ where
 }
 
 /// A product that this caller may not know of is one that does not exist.
-pub fn not_found(error: Refusal, resource: &str, id: &str) -> Problem {
+pub fn not_found(error: Cause, resource: &str, id: &str) -> Problem {
     refusal(resource, id)(error.into())
 }

@@ -9,6 +9,7 @@ use souk_sandbox::{Blame, Cell, Fault, FaultKind, Limits, Output, Request, Schem
 use super::check::explain;
 use super::{ConnectionError, source};
 use crate::App;
+use crate::failure::Cause;
 
 /// Catalogs of large databases take a while.
 const CATALOG_MAX: Duration = Duration::from_secs(30);
@@ -90,15 +91,19 @@ pub async fn catalog(
         }
         // Only the owner reads a catalog.
         Err(fault) => {
-            let message = explain(&fault, &source);
-            Err(ConnectionError::Fault(Fault { message, ..fault }))
+            let told = Fault {
+                message: explain(&fault, &source),
+                detail: None,
+                ..fault
+            };
+            Err(Cause::from(told).into())
         }
     }
 }
 
 fn stopping() -> ConnectionError {
     let message = "this host is shutting down: try again";
-    ConnectionError::Fault(Fault::new(Blame::Host, FaultKind::ShuttingDown, message))
+    Cause::from(Fault::new(Blame::Host, FaultKind::ShuttingDown, message)).into()
 }
 
 /// One row per field (or per table) becomes a tree; the connector orders the rows by schema and table.

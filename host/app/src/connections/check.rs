@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Blame, Cell, Grant, Limits, Request, Source};
-pub use souk_sandbox::{Fault, FaultKind};
+use souk_sandbox::{Cell, Fault, FaultKind, Grant, Limits, Request, Source};
 use souk_store::connections;
 
 use super::routings::{self, Probe};
@@ -192,11 +191,6 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
         }
         _ => said,
     }
-}
-
-/// Whether the connector's code is at fault rather than the source or the settings.
-pub fn blames_connector(fault: &Fault) -> bool {
-    fault.blame == Blame::Connector
 }
 
 fn place(grant: &Grant) -> String {

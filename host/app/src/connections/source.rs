@@ -14,6 +14,7 @@ use souk_store::{Cache, Db, Topic, files};
 use super::{ConnectionError, Prepared};
 use crate::App;
 use crate::connectors::{self, SERVING, serving_ids};
+use crate::failure::Cause;
 
 /// Connections in use at once, of all sellers; a source is about 2 kB.
 const SOURCES_MAX: usize = 10_000;
@@ -69,7 +70,7 @@ async fn load(
 ) -> Result<Source, ConnectionError> {
     let connection = super::get(app, company, id).await?;
     let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
-        .ok_or_else(|| ConnectionError::NoConnector(connection.engine.clone()))?;
+        .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
     of_stored(app, &connection, &engine).await
 }
 

@@ -11,7 +11,7 @@ use souk_sandbox::{
 use super::PAGE_BYTES_MAX;
 use crate::App;
 use crate::connections::source::source;
-use crate::failure::Refusal;
+use crate::failure::Cause;
 use crate::products::{EndpointSnapshot, Learned, LearnedColumn};
 
 /// A table with more columns than this is not sold by the row.
@@ -22,7 +22,7 @@ pub async fn learn(
     app: &App,
     endpoint: &EndpointSnapshot,
     deadline: Instant,
-) -> Result<Learned, Refusal> {
+) -> Result<Learned, Cause> {
     let source = source(
         app,
         &endpoint.row.company_id,
@@ -53,7 +53,7 @@ pub async fn learn(
             .await?;
         learned.key = primary_key(&catalog);
         if learned.key.is_empty() {
-            return Err(Refusal::NoOrder);
+            return Err(Cause::NoOrder);
         }
     }
     let limits = Limits::new(1, PAGE_BYTES_MAX);
@@ -87,7 +87,7 @@ pub async fn learn(
     let missing = endpoint.missing(|name| learned.kind(name).is_some());
     match missing.is_empty() {
         true => Ok(learned),
-        false => Err(Refusal::NoSuchColumns(missing)),
+        false => Err(Cause::NoSuchColumns(missing)),
     }
 }
 
@@ -99,7 +99,7 @@ async fn unknown_names(
     source: &Arc<Source>,
     fault: Fault,
     deadline: Instant,
-) -> Refusal {
+) -> Cause {
     if fault.blame != Blame::Source {
         return fault.into();
     }
@@ -114,7 +114,7 @@ async fn unknown_names(
     let missing = endpoint.missing(|name| output.column(name).is_some());
     match missing.is_empty() || output.columns.is_empty() {
         true => fault.into(),
-        false => Refusal::NoSuchColumns(missing),
+        false => Cause::NoSuchColumns(missing),
     }
 }
 

@@ -11,7 +11,7 @@ use souk_store::products::{AssetDetails, Row};
 
 use super::{InUse, Products, Sells, push_member, read, unreadable};
 use crate::definition;
-use crate::failure::Refusal;
+use crate::failure::Cause;
 use crate::release::{Policy, ResultKind};
 
 /// What runs at the source.
@@ -37,7 +37,7 @@ pub struct AssetPlan {
 impl Sells for AssetId {
     type Plan = AssetPlan;
 
-    fn plan(row: &Row<AssetId>, dialect: Option<Dialect>) -> Result<AssetPlan, Refusal> {
+    fn plan(row: &Row<AssetId>, dialect: Option<Dialect>) -> Result<AssetPlan, Cause> {
         let details = &row.written.details;
         let parameters = definition::parameters(&read(&details.parameters)?)
             .map_err(|_| unreadable("parameters"))?;
@@ -131,7 +131,7 @@ impl Sells for AssetId {
     }
 }
 
-fn result_kind(details: &AssetDetails) -> Result<ResultKind, Refusal> {
+fn result_kind(details: &AssetDetails) -> Result<ResultKind, Cause> {
     Ok(match details.result_type {
         ResultType::Number => ResultKind::Number,
         ResultType::String => ResultKind::String,

@@ -13,7 +13,7 @@ use souk_store::products::{EndpointDetails, Row};
 
 use super::{EndpointSnapshot, InUse, Products, Sells, push_member, read, unreadable};
 use crate::definition::{self, Field, Sorting};
-use crate::failure::Refusal;
+use crate::failure::Cause;
 
 /// Texts of one endpoint's page query, one for each set of filters and length of a first page that
 /// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
@@ -66,7 +66,7 @@ pub struct EndpointPlan {
 impl Sells for EndpointId {
     type Plan = EndpointPlan;
 
-    fn plan(row: &Row<EndpointId>, dialect: Option<Dialect>) -> Result<EndpointPlan, Refusal> {
+    fn plan(row: &Row<EndpointId>, dialect: Option<Dialect>) -> Result<EndpointPlan, Cause> {
         let (written, details) = (&row.written, &row.written.details);
         let dialect = dialect.ok_or_else(|| unreadable("source"))?;
         let statement = match &details.sql_logic {
