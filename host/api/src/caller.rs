@@ -1,13 +1,13 @@
-//! Who calls. Holding a [`Caller`] is the proof that the gate let the request pass: key, company, role, permission and limits are checked.
+//! Who calls. Holding a [`Caller`] is the proof that the gate let the request pass: credential, company, role, permission and limits are checked.
 
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
 use crate::mounted::Mounted;
-use crate::principal::Principal;
+use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::uploads::Place;
-use souk_domain::ids::{CompanyId, EndpointId, KeyId, RequestId, UserId};
-use souk_domain::keys::KeyType;
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, RequestId, UserId};
 use souk_domain::roles::{Grant, Role};
 use souk_domain::time::Timestamp;
 use souk_store::keys::Key;
@@ -49,39 +49,38 @@ impl Caller {
         }))
     }
 
-    /// The company that is acted in: the path's where the operation has one, else the key's. Every store read takes it.
+    /// The company that is acted in: the path's where the operation has one, else the caller's. Every store read takes it.
     pub fn company(&self) -> &CompanyId {
-        self.0
-            .foreign
-            .as_ref()
-            .unwrap_or(self.0.principal.company())
+        self.0.foreign.as_ref().unwrap_or(&self.0.principal.company)
     }
 
-    /// The handle of the key's company.
+    /// The handle of the caller's company.
     pub fn handle(&self) -> &str {
-        self.0.principal.handle()
+        &self.0.principal.handle
     }
 
-    /// The company that the key belongs to, which is the one that pays.
+    /// The caller's own company, which is the one that pays.
     pub fn payer(&self) -> &CompanyId {
-        self.0.principal.company()
+        &self.0.principal.company
     }
 
-    pub fn key(&self) -> &Key {
+    /// Who acts, for records.
+    pub fn actor(&self) -> &Actor {
+        &self.0.principal.actor
+    }
+
+    /// The key that is called with, for the operations on keys.
+    pub fn key(&self) -> Option<&Key> {
         self.0.principal.key()
     }
 
-    pub fn key_id(&self) -> &KeyId {
-        &self.0.principal.key().id
-    }
-
-    /// The user that the key belongs to.
+    /// The user that acts, or whose key does.
     pub fn user(&self) -> Option<&UserId> {
-        self.0.principal.key().user_id.as_ref()
+        self.0.principal.user.as_ref()
     }
 
     pub fn grant(&self) -> Grant {
-        self.0.principal.key().grant
+        self.0.principal.grant
     }
 
     pub fn role(&self) -> Role {
@@ -92,13 +91,8 @@ impl Caller {
         self.role() == Role::SuperAdmin
     }
 
-    pub fn key_type(&self) -> KeyType {
-        self.0.principal.key_type()
-    }
-
-    /// The one endpoint that an endpoint key reads.
-    pub fn endpoint(&self) -> Option<&EndpointId> {
-        self.0.principal.key().endpoint_id.as_ref()
+    pub fn scope(&self) -> &Scope {
+        &self.0.principal.scope
     }
 
     pub fn request_id(&self) -> &RequestId {

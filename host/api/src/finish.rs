@@ -14,6 +14,7 @@ use axum::response::Response;
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
+use souk_domain::actors::Actor;
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
 use souk_store::teller::KeyUse;
@@ -74,7 +75,7 @@ impl Call {
         let company = self
             .caller
             .as_ref()
-            .map(|(principal, _)| principal.company());
+            .map(|(principal, _)| &principal.company);
         Pace::of(state, company)
     }
 
@@ -83,7 +84,7 @@ impl Call {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
-        match principal.buckets().take(limits, self.seconds()) {
+        match principal.buckets.take(limits, self.seconds()) {
             Ok(shown) => {
                 self.shown = Some(shown);
                 self.spent = true;
@@ -101,7 +102,7 @@ impl Call {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
-        let taken = principal.buckets().take_each(thing, limit, self.seconds());
+        let taken = principal.buckets.take_each(thing, limit, self.seconds());
         match taken {
             Ok(standing) => {
                 let binds = |shown: (Standing, Scope)| standing.remaining <= shown.0.remaining;
@@ -176,13 +177,13 @@ impl Call {
         let seconds = self.seconds();
         let (standing, scope) = match (self.shown, &self.caller) {
             (Some(shown), _) => shown,
-            (None, Some((principal, limits))) => principal.buckets().peek(*limits, seconds),
+            (None, Some((principal, limits))) => principal.buckets.peek(*limits, seconds),
             (None, None) => (state.limiter().peek_address(self.peer, seconds), Scope::Ip),
         };
         self.write_headers(standing, scope, response);
         self.count_use(state, response);
         if let Some((principal, _)) = &self.caller {
-            unread::count(response, principal.unread());
+            unread::count(response, &principal.unread);
         }
     }
 
@@ -197,8 +198,9 @@ impl Call {
     /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.
     fn count_use(&self, state: &ApiState, response: &Response) {
         if let (Some((principal, _)), Some(mounted)) = (&self.caller, &self.operation) {
+            let Actor::Key(key) = &principal.actor;
             let failed = response.status().is_client_error() || response.status().is_server_error();
-            let key_use = KeyUse::new(principal.key().id.clone(), mounted.prefix, self.now, failed);
+            let key_use = KeyUse::new(key.clone(), mounted.prefix, self.now, failed);
             state.app().teller.count_use(key_use);
         }
     }
@@ -212,7 +214,7 @@ impl Call {
         if let (true, true, Some((principal, limits))) =
             (problem.consumes_nothing(), self.spent, &self.caller)
         {
-            principal.buckets().give_back(*limits, self.seconds());
+            principal.buckets.give_back(*limits, self.seconds());
             self.shown = None;
         }
         let (status, headers, body) = problem.into_parts(self.request_id.as_str());

@@ -8,7 +8,7 @@ use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::mounted::Mounted;
 use crate::operation::{Access, CompanyRule, Operation, Verb};
-use crate::principal::Principal;
+use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::refusals;
 use crate::state::ApiState;
@@ -17,7 +17,7 @@ use axum::RequestExt;
 use axum::extract::{RawPathParams, Request};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use souk_domain::ids::CompanyId;
-use souk_domain::keys::{KeyDigest, KeyType, check_format};
+use souk_domain::keys::{KeyDigest, check_format};
 use souk_domain::roles::{Permission, Role};
 use std::sync::Arc;
 
@@ -62,21 +62,21 @@ pub async fn pass(
         Err(Refused::Spent(problem) | Refused::Store(problem)) => return Err(problem),
     };
     let mut limits = Limits {
-        key: principal.rate_limit(),
+        own: principal.rate_limit,
         operation: mounted.bucket.zip(operation.hourly),
     };
     if operation.runs_connector {
-        limits.key = state.limiter().under_load(limits.key);
+        limits.own = state.limiter().under_load(limits.own);
     }
     call.recognise(principal.clone(), limits);
 
-    if principal.key_type() == KeyType::Endpoint && operation.access != Access::Data {
+    if principal.scope != Scope::Everything && operation.access != Access::Data {
         return Err(Problem::of(
             refusals::ENDPOINT_KEY_NOT_ALLOWED,
             "an endpoint key only reads its endpoint through /endpoints/v1/; use an analytics key here",
         ));
     }
-    if principal.is_suspended() {
+    if principal.is_suspended {
         return Err(Problem::of(
             refusals::COMPANY_SUSPENDED,
             "this company is suspended; ask the platform's staff",
@@ -91,8 +91,8 @@ pub async fn pass(
             state
                 .limiter()
                 .enter(
-                    principal.buckets(),
-                    (principal.unread(), state.settings().company_calls_max),
+                    &principal.buckets,
+                    (&principal.unread, state.settings().company_calls_max),
                 )
                 .ok_or_else(|| Problem::busy(1))?,
         ),
@@ -130,7 +130,7 @@ pub async fn pass_unrouted(
     match authenticate(state, headers, call).await {
         Ok(principal) => {
             let limits = Limits {
-                key: principal.rate_limit(),
+                own: principal.rate_limit,
                 operation: None,
             };
             call.recognise(principal, limits);
@@ -214,10 +214,7 @@ fn check_unread(
     operation: &Operation,
     principal: &Principal,
 ) -> Result<(), Problem> {
-    let (bytes, bytes_max) = (
-        principal.unread().bytes(),
-        state.settings().unread_bytes_max,
-    );
+    let (bytes, bytes_max) = (principal.unread.bytes(), state.settings().unread_bytes_max);
     match bytes > bytes_max && (operation.runs_connector || operation.verb == Verb::Get) {
         true => Err(Problem::unread(bytes, bytes_max)),
         false => Ok(()),
@@ -237,7 +234,7 @@ fn place(
     }
     let bytes = declared(headers).unwrap_or(u64::MAX);
     let bytes = bytes.min(bytes_max);
-    let place = state.uploads().enter(principal.company(), bytes);
+    let place = state.uploads().enter(&principal.company, bytes);
     place.map(Some).map_err(Problem::no_place)
 }
 
@@ -258,10 +255,10 @@ fn check_company(
         )
     };
     let segment = mounted.path_company(path).ok_or_else(denied)?;
-    if segment == principal.company().as_str() {
+    if segment == principal.company.as_str() {
         return Ok(None);
     }
-    match principal.role() {
+    match principal.grant.role {
         Role::SuperAdmin => CompanyId::parse(segment)
             .map(Some)
             .map_err(|_| Problem::not_found("company", segment)),
@@ -271,15 +268,15 @@ fn check_company(
 
 /// (d), role and permission.
 fn check_grant(principal: &Principal, role: Role, permission: Permission) -> Result<(), Problem> {
-    if principal.role() < role {
+    if principal.grant.role < role {
         return Err(Problem::of(
             refusals::INSUFFICIENT_ROLE,
             format!("this needs a key with role {role} or higher"),
         )
         .detail("required_role", role.level())
-        .detail("role", principal.role().level()));
+        .detail("role", principal.grant.role.level()));
     }
-    if !principal.permissions().has(permission) {
+    if !principal.grant.permissions.has(permission) {
         return Err(Problem::of(
             refusals::INSUFFICIENT_PERMISSIONS,
             format!(

@@ -1,11 +1,11 @@
 //! Rate limits of this process: fixed windows of one hour, each anchored at the first request of its bucket.
 //!
-//! A key's buckets hang on its cached record, so that a call costs a few atomic operations and no map. Knows no HTTP. Windows begin
+//! A caller's buckets hang on its cached record, so that a call costs a few atomic operations and no map. Knows no HTTP. Windows begin
 //! empty with the host; hosts that share a store count each for itself.
 
 use crate::unread::Tally;
 use parking_lot::Mutex;
-use souk_domain::ids::KeyId;
+use souk_domain::actors::Actor;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ const WINDOW_SECONDS: u32 = 3600;
 /// gets through, and a flood of made-up ones costs the store next to nothing.
 const LOOKUPS_A_SECOND: u32 = 10;
 const SHARDS: usize = 32;
-/// Keys with live windows kept per shard before those that are over are swept: about 1 KB each.
-const KEYS_PER_SHARD: usize = 2_000;
+/// Actors with live windows kept per shard before those that are over are swept: about 1 KB each.
+const ACTORS_PER_SHARD: usize = 2_000;
 /// Addresses kept per shard; when all windows are live, the rest share one bucket rather than memory.
 const ADDRESSES_PER_SHARD: usize = 4_000;
 /// What a key is counted for one by one (the products that it previews) in an hour: about 100 bytes each. A catalogue is browsed with far
@@ -118,26 +118,26 @@ fn standing(limit: u32, reset: u32, used: u32) -> Standing {
     }
 }
 
-/// The buckets of one key.
-pub struct KeyBuckets {
-    key: Window,
+/// The buckets of one actor.
+pub struct Buckets {
+    own: Window,
     operations: Box<[Window]>,
     /// Of operations that limit each thing for itself, by the thing.
     each: Mutex<HashMap<Box<str>, Window>>,
     in_flight: AtomicU32,
 }
 
-/// The limits that a call meets: the key's, and the operation's with the place of its bucket.
+/// The limits that a call meets: the caller's own, and the operation's with the place of its bucket.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    pub key: u32,
+    pub own: u32,
     pub operation: Option<(usize, u32)>,
 }
 
-impl KeyBuckets {
-    fn new(operations: usize) -> KeyBuckets {
-        KeyBuckets {
-            key: Window::default(),
+impl Buckets {
+    fn new(operations: usize) -> Buckets {
+        Buckets {
+            own: Window::default(),
             operations: (0..operations).map(|_| Window::default()).collect(),
             each: Mutex::default(),
             in_flight: AtomicU32::new(0),
@@ -147,8 +147,8 @@ impl KeyBuckets {
     /// Spends one call of both buckets, or of neither. Both answers show the bucket that binds.
     pub fn take(&self, limits: Limits, now: u32) -> Result<(Standing, Scope), (Standing, Scope)> {
         let key = self
-            .key
-            .take(limits.key, now)
+            .own
+            .take(limits.own, now)
             .map_err(|standing| (standing, Scope::Key))?;
         let Some((place, limit)) = limits.operation else {
             return Ok((key, Scope::Key));
@@ -156,7 +156,7 @@ impl KeyBuckets {
         match self.operations[place].take(limit, now) {
             Ok(operation) => Ok(binding(key, operation)),
             Err(operation) => {
-                self.key.give_back(now);
+                self.own.give_back(now);
                 Err((operation, Scope::Operation))
             }
         }
@@ -169,19 +169,19 @@ impl KeyBuckets {
         if each.len() >= EACH_MAX && !each.contains_key(thing) {
             each.retain(|_, window| !window.is_over(now));
             if each.len() >= EACH_MAX {
-                self.key.give_back(now);
+                self.own.give_back(now);
                 return Err(standing(limit, now, limit));
             }
         }
         let taken = each.entry(thing.into()).or_default().take(limit, now);
         if taken.is_err() {
-            self.key.give_back(now);
+            self.own.give_back(now);
         }
         taken
     }
 
     pub fn peek(&self, limits: Limits, now: u32) -> (Standing, Scope) {
-        let key = self.key.peek(limits.key, now);
+        let key = self.own.peek(limits.own, now);
         match limits.operation {
             Some((place, limit)) => binding(key, self.operations[place].peek(limit, now)),
             None => (key, Scope::Key),
@@ -189,14 +189,14 @@ impl KeyBuckets {
     }
 
     pub fn give_back(&self, limits: Limits, now: u32) {
-        self.key.give_back(now);
+        self.own.give_back(now);
         if let Some((place, _)) = limits.operation {
             self.operations[place].give_back(now);
         }
     }
 
     fn is_over(&self, now: u32) -> bool {
-        self.key.is_over(now)
+        self.own.is_over(now)
             && self.operations.iter().all(|window| window.is_over(now))
             && self.each.lock().values().all(|window| window.is_over(now))
     }
@@ -212,7 +212,7 @@ fn binding(key: Standing, operation: Standing) -> (Standing, Scope) {
 
 /// A place among the calls in flight; dropping it frees it.
 pub struct InFlight {
-    buckets: Arc<KeyBuckets>,
+    buckets: Arc<Buckets>,
     company: Arc<Tally>,
     limiter: Arc<Limiter>,
 }
@@ -237,7 +237,7 @@ struct Address {
 type Shards<K, V> = Box<[Mutex<HashMap<K, V>>]>;
 
 pub struct Limiter {
-    keys: Shards<KeyId, Arc<KeyBuckets>>,
+    actors: Shards<Actor, Arc<Buckets>>,
     addresses: Shards<IpAddr, Address>,
     overflow: Address,
     hasher: RandomState,
@@ -250,7 +250,7 @@ impl Limiter {
     /// `operations`: how many operations have a limit of their own.
     pub fn new(operations: usize, address_limit: u32) -> Limiter {
         Limiter {
-            keys: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            actors: (0..SHARDS).map(|_| Mutex::default()).collect(),
             addresses: (0..SHARDS).map(|_| Mutex::default()).collect(),
             overflow: Address::default(),
             hasher: RandomState::new(),
@@ -260,15 +260,15 @@ impl Limiter {
         }
     }
 
-    /// The buckets of a key, for its cached record.
-    pub fn key(&self, id: &KeyId, now: u32) -> Arc<KeyBuckets> {
-        let mut shard = self.keys[self.shard(id)].lock();
-        if shard.len() >= KEYS_PER_SHARD {
+    /// The buckets of whoever calls, for their cached record.
+    pub fn buckets(&self, actor: &Actor, now: u32) -> Arc<Buckets> {
+        let mut shard = self.actors[self.shard(actor)].lock();
+        if shard.len() >= ACTORS_PER_SHARD {
             shard.retain(|_, buckets| Arc::strong_count(buckets) > 1 || !buckets.is_over(now));
         }
         shard
-            .entry(id.clone())
-            .or_insert_with(|| Arc::new(KeyBuckets::new(self.operations)))
+            .entry(actor.clone())
+            .or_insert_with(|| Arc::new(Buckets::new(self.operations)))
             .clone()
     }
 
@@ -316,7 +316,7 @@ impl Limiter {
     /// A place among the calls in flight of a key, and of its company whatever its number of keys.
     pub fn enter(
         self: &Arc<Self>,
-        buckets: &Arc<KeyBuckets>,
+        buckets: &Arc<Buckets>,
         (company, calls_max): (&Arc<Tally>, u32),
     ) -> Option<InFlight> {
         if buckets.in_flight.fetch_add(1, Relaxed) >= IN_FLIGHT_MAX {
@@ -365,12 +365,16 @@ pub fn network(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
     use crate::unread::Unread;
-    use souk_domain::ids::CompanyId;
+    use souk_domain::ids::{CompanyId, KeyId};
 
     const NOW: u32 = 1_700_000_000;
 
-    fn buckets() -> KeyBuckets {
-        KeyBuckets::new(2)
+    fn actor() -> Actor {
+        KeyId::generate().into()
+    }
+
+    fn buckets() -> Buckets {
+        Buckets::new(2)
     }
 
     /// The window opens with the first request, counts down and opens anew an hour later.
@@ -416,7 +420,7 @@ mod tests {
     fn a_refused_call_spends_nothing() {
         let buckets = buckets();
         let limits = Limits {
-            key: 5,
+            own: 5,
             operation: Some((1, 1)),
         };
         assert_eq!(
@@ -433,7 +437,7 @@ mod tests {
             buckets
                 .peek(
                     Limits {
-                        key: 5,
+                        own: 5,
                         operation: None
                     },
                     NOW
@@ -452,7 +456,7 @@ mod tests {
             buckets
                 .peek(
                     Limits {
-                        key: 5,
+                        own: 5,
                         operation: Some((0, 5))
                     },
                     NOW
@@ -464,7 +468,7 @@ mod tests {
             buckets
                 .peek(
                     Limits {
-                        key: 4,
+                        own: 4,
                         operation: Some((0, 5))
                     },
                     NOW
@@ -479,7 +483,7 @@ mod tests {
     fn things_are_limited_each_for_itself() {
         let buckets = buckets();
         let limits = Limits {
-            key: 10,
+            own: 10,
             operation: None,
         };
         let each = |thing: &str, now| {
@@ -512,7 +516,7 @@ mod tests {
                         if buckets
                             .take(
                                 Limits {
-                                    key: 700,
+                                    own: 700,
                                     operation: None,
                                 },
                                 NOW,
@@ -564,7 +568,7 @@ mod tests {
     #[test]
     fn calls_in_flight_are_bounded_per_key() {
         let limiter = Arc::new(Limiter::new(0, 1));
-        let buckets = limiter.key(&KeyId::generate(), NOW);
+        let buckets = limiter.buckets(&actor(), NOW);
         let company = Unread::default().company(&CompanyId::generate());
         let mut held: Vec<_> = (0..IN_FLIGHT_MAX)
             .map(|_| limiter.enter(&buckets, (&company, 1_000)).unwrap())
@@ -580,7 +584,7 @@ mod tests {
         let limiter = Arc::new(Limiter::new(0, 1));
         let companies = Unread::default();
         let [one, other] = [(); 2].map(|()| companies.company(&CompanyId::generate()));
-        let [first, second] = [(); 2].map(|()| limiter.key(&KeyId::generate(), NOW));
+        let [first, second] = [(); 2].map(|()| limiter.buckets(&actor(), NOW));
         let mut held: Vec<_> = (0..3)
             .map(|_| limiter.enter(&first, (&one, 3)).unwrap())
             .collect();

@@ -129,8 +129,8 @@ impl ApiState {
             KEYS_CACHED,
             [Topic::Key, Topic::Company],
             |_: &KeyDigest, principal: &Principal| {
-                let (key, company) = (&principal.key().id, principal.company());
-                [key.as_str().into(), company.as_str().into()]
+                let (actor, company) = (principal.actor.as_str(), principal.company.as_str());
+                [actor.into(), company.into()]
             },
         );
         let uploads = Arc::new(Uploads::new(
@@ -238,12 +238,12 @@ impl ApiState {
             let known = souk_store::keys::by_digest(&mut read, &digest)
                 .await?
                 .ok_or(StoreError::NotFound)?;
-            let buckets = self.limiter().key(
-                &known.key.id,
+            let buckets = self.limiter().buckets(
+                &known.key.id.clone().into(),
                 u32::try_from(now.seconds()).unwrap_or(u32::MAX),
             );
             let unread = self.0.unread.company(&known.key.company_id);
-            Ok(Principal::new(known, buckets, unread))
+            Principal::of_key(known, buckets, unread)
         };
         match self.0.principals.get_or_load(digest, load).await {
             Ok(principal) => Ok(Some(principal)),

@@ -9,7 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use souk_domain::ids::{CompanyId, ExecutionId, KeyId, RequestId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, ExecutionId, RequestId};
 use souk_domain::products::{Product, ProductStatus};
 use souk_domain::time::Timestamp;
 use souk_store::executions::{Billing, Outcome, Run as Record};
@@ -29,11 +30,11 @@ pub enum Purpose {
     Test,
 }
 
-/// Who calls. The key's company pays.
+/// Who calls, for the company that pays.
 #[derive(Clone, Debug)]
 pub struct Payer<'a> {
     pub company: &'a CompanyId,
-    pub key: &'a KeyId,
+    pub actor: &'a Actor,
     pub request: &'a RequestId,
     pub now: Timestamp,
     /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
@@ -185,7 +186,7 @@ impl<'a> Run<'a> {
             product: self.sold.product.clone(),
             purchase: None,
             price: self.charge.price().cloned(),
-            key: self.payer.key.clone(),
+            actor: self.payer.actor.clone(),
             request: self.payer.request.clone(),
             outcome,
             billing,

@@ -260,7 +260,7 @@ pub(crate) async fn purchase(
         product: &sold.product,
         credits: price.credits,
         ai_training_allowed: sold.allow_ai_training,
-        accepted_by: payer.key.as_str(),
+        accepted_by: payer.actor.as_str(),
     };
     let purchase = app
         .db

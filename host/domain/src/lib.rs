@@ -2,6 +2,7 @@
 //!
 //! Refuses to know a clock (callers pass `now`), a database, a wire, JSON or an async runtime. Start reading at [`money`] and [`roles`].
 
+pub mod actors;
 pub mod connections;
 pub mod fields;
 pub mod ids;

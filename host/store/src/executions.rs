@@ -4,9 +4,8 @@ use crate::bulk::{Bulk, Script};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use serde::{Deserialize, Serialize};
-use souk_domain::ids::{
-    CompanyId, ExecutionId, KeyId, PriceId, PurchaseId, RequestId, TransactionId,
-};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, TransactionId};
 use souk_domain::money::Credits;
 use souk_domain::products::{Product, ProductType};
 use souk_domain::time::{DAY, Timestamp};
@@ -18,13 +17,15 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     pub id: ExecutionId,
-    /// Whose key asked, and who pays if anyone does.
+    /// Who asked, and pays if anyone does.
     pub company: CompanyId,
     pub seller: CompanyId,
     pub product: Product,
     pub purchase: Option<PurchaseId>,
     pub price: Option<PriceId>,
-    pub key: KeyId,
+    /// In the log by the name that it had when only keys could ask.
+    #[serde(rename = "key")]
+    pub actor: Actor,
     pub request: RequestId,
     pub outcome: Outcome,
     pub billing: Billing,
@@ -118,7 +119,7 @@ pub(crate) fn insert(script: &mut Script, rows: &[Row<'_>]) {
                 row.and_then(|row| row.transaction)
                     .map(TransactionId::as_str),
             )
-            .text(run.map(|run| run.key.as_str()))
+            .text(run.map(|run| run.actor.as_str()))
             .text(run.map(|run| run.request.as_str()))
             .text(status)
             .text(run.map(|run| run.billing.as_str()))
@@ -311,7 +312,7 @@ pub struct Execution {
     pub product_id: String,
     pub purchase_id: Option<PurchaseId>,
     pub transaction_id: Option<TransactionId>,
-    pub api_key_id: Option<KeyId>,
+    pub actor: Option<Actor>,
     pub request_id: Option<RequestId>,
     /// `succeeded` or `failed`.
     pub status: String,
@@ -353,7 +354,7 @@ fn from_row(row: &AnyRow) -> Result<Execution, StoreError> {
         product_id: row.text("product_id")?,
         purchase_id: row.id_opt("purchase_id")?,
         transaction_id: row.id_opt("transaction_id")?,
-        api_key_id: row.id_opt("api_key_id")?,
+        actor: row.id_opt("api_key_id")?,
         request_id: row.id_opt("request_id")?,
         status: row.text("status")?,
         billing: row.text("billing")?,

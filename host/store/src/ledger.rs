@@ -9,9 +9,8 @@ pub use crate::accounts::{Account, Entry, balance, low_at, set_low_at};
 use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;
-use souk_domain::ids::{
-    CompanyId, ExecutionId, KeyId, PriceId, PurchaseId, RequestId, TransactionId,
-};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, TransactionId};
 use souk_domain::money::{CENTS_PER_CREDIT, Credits, UsdCents, split};
 use souk_domain::products::ProductType;
 use souk_domain::time::Timestamp;
@@ -103,7 +102,7 @@ pub struct Transaction {
     pub purchase: Option<PurchaseId>,
     pub price: Option<PriceId>,
     pub execution: Option<ExecutionId>,
-    pub key: Option<KeyId>,
+    pub actor: Option<Actor>,
     pub request: Option<RequestId>,
     /// The transaction that this one takes back. At most one may.
     pub reversal_of: Option<TransactionId>,
@@ -135,7 +134,7 @@ impl Transaction {
             purchase: None,
             price: None,
             execution: None,
-            key: None,
+            actor: None,
             request: None,
             reversal_of: None,
             external_id: None,
@@ -203,7 +202,7 @@ pub async fn grant(
     company: &CompanyId,
     credits: Credits,
     reason: &str,
-    key: Option<&KeyId>,
+    actor: Option<&Actor>,
     now: Timestamp,
 ) -> Result<Transaction, StoreError> {
     let mut transaction = Transaction::new(
@@ -214,7 +213,7 @@ pub async fn grant(
         now,
     );
     transaction.description = Some(reason.to_owned());
-    transaction.key = key.cloned();
+    transaction.actor = actor.cloned();
     let entry = Entry {
         from: Account::PlatformPromo,
         to: Account::Buyer(company.clone()),
@@ -254,7 +253,7 @@ pub(crate) fn insert_transactions(script: &mut Script, transactions: &[Transacti
                 row.and_then(|t| t.execution.as_ref())
                     .map(ExecutionId::as_str),
             )
-            .text(row.and_then(|t| t.key.as_ref()).map(KeyId::as_str))
+            .text(row.and_then(|t| t.actor.as_ref()).map(Actor::as_str))
             .text(row.and_then(|t| t.request.as_ref()).map(RequestId::as_str))
             .text(
                 row.and_then(|t| t.reversal_of.as_ref())

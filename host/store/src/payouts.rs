@@ -11,7 +11,8 @@ use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
-use souk_domain::ids::{CompanyId, KeyId, PayoutId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, PayoutId};
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
@@ -174,7 +175,7 @@ pub async fn request(
     company: &CompanyId,
     amount: Option<UsdCents>,
     minimum: UsdCents,
-    key: &KeyId,
+    actor: &Actor,
     now: Timestamp,
 ) -> Result<Payout, RequestError> {
     let kept = method(write, company)
@@ -205,14 +206,14 @@ pub async fn request(
         updated_at: now,
         paid_at: None,
     };
-    insert(write, &payout, key).await?;
+    insert(write, &payout, actor).await?;
     let entry = Entry {
         from: payable_account,
         to: Account::SellerInPayout(company.clone()),
         amount,
     };
     let booking = Transaction {
-        key: Some(key.clone()),
+        actor: Some(actor.clone()),
         external_id: Some(format!("payout:{}", payout.id)),
         description: Some(format!("payout {}", payout.id)),
         ..Transaction::new(TransactionType::Payout, company.clone(), 0, amount, now)
@@ -221,7 +222,7 @@ pub async fn request(
     Ok(payout)
 }
 
-async fn insert(write: &mut Write, payout: &Payout, key: &KeyId) -> Result<(), StoreError> {
+async fn insert(write: &mut Write, payout: &Payout, actor: &Actor) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO payouts (id, company_id, amount_cents, status, type, account_holder, destination, destination_last4, api_key_id,
                               created_at, updated_at)
@@ -235,7 +236,7 @@ async fn insert(write: &mut Write, payout: &Payout, key: &KeyId) -> Result<(), S
     .bind(&payout.method.account_holder)
     .bind(hex::encode(&payout.method.sealed_destination))
     .bind(&payout.method.last4)
-    .bind(key.as_str())
+    .bind(actor.as_str())
     .bind(payout.created_at.micros())
     .execute(&mut **write)
     .await?;
@@ -249,7 +250,7 @@ pub async fn advance(
     next: PayoutStatus,
     reference: Option<&str>,
     failure_reason: Option<&str>,
-    key: &KeyId,
+    actor: &Actor,
     now: Timestamp,
 ) -> Result<Payout, AdvanceError> {
     let before = find(write, id).await?.ok_or(AdvanceError::NotFound)?;
@@ -262,7 +263,7 @@ pub async fn advance(
         return Err(AdvanceError::State(after.status));
     }
     if next.is_final() {
-        book_end(write, &after, key, now).await?;
+        book_end(write, &after, actor, now).await?;
         let event = ended(&after, now);
         events::emit(write, event.as_slice()).await?;
     }
@@ -298,7 +299,7 @@ async fn set_status(
 async fn book_end(
     write: &mut Write,
     payout: &Payout,
-    key: &KeyId,
+    actor: &Actor,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (kind, to) = match payout.status {
@@ -314,7 +315,7 @@ async fn book_end(
         amount: payout.amount,
     };
     let booking = Transaction {
-        key: Some(key.clone()),
+        actor: Some(actor.clone()),
         // One for all endings, so that a payout ends once.
         external_id: Some(format!("payout:{}:end", payout.id)),
         description: Some(format!("payout {} {}", payout.id, payout.status.as_str())),

@@ -5,7 +5,8 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use crate::statements;
-use souk_domain::ids::{CompanyId, KeyId, TransactionId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, TransactionId};
 use souk_domain::money::{Credits, UsdCents, split};
 use souk_domain::time::Timestamp;
 
@@ -34,7 +35,7 @@ pub async fn refund(
     charge: &TransactionId,
     seller: Option<&CompanyId>,
     reason: &str,
-    key: Option<&KeyId>,
+    actor: Option<&Actor>,
     now: Timestamp,
 ) -> Result<Transaction, RefundError> {
     let charge = statements::transaction(write, charge)
@@ -105,7 +106,7 @@ pub async fn refund(
         product_id: charge.product_id,
         purchase: charge.purchase,
         execution: charge.execution,
-        key: key.cloned(),
+        actor: actor.cloned(),
         reversal_of: Some(charge.id),
         description: Some(reason.to_owned()),
         ..Transaction::new(

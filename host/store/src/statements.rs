@@ -280,7 +280,7 @@ fn from_row(row: &AnyRow) -> Result<Transaction, StoreError> {
         purchase: row.id_opt("purchase_id")?,
         price: row.id_opt("price_id")?,
         execution: row.id_opt("execution_id")?,
-        key: row.id_opt("api_key_id")?,
+        actor: row.id_opt("api_key_id")?,
         request: row.id_opt("request_id")?,
         reversal_of: row.id_opt("reversal_of")?,
         external_id: row.text_opt("external_id")?,

@@ -190,7 +190,7 @@ mod tests {
             product: Product::Asset(AssetId::generate()),
             purchase: None,
             price: None,
-            key: KeyId::generate(),
+            actor: KeyId::generate().into(),
             request: RequestId::generate_at(db::now()),
             outcome: Outcome::Succeeded,
             billing: Billing::Charged,

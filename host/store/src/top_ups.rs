@@ -10,7 +10,8 @@ use crate::fields::{Fields, corrupt};
 use crate::ledger::{self, Account, Entry, Transaction, TransactionType};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
-use souk_domain::ids::{CompanyId, KeyId, TopUpId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, TopUpId};
 use souk_domain::money::Credits;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
@@ -69,7 +70,7 @@ pub struct NewTopUp<'a> {
     pub credits: Credits,
     pub provider: &'a str,
     pub payment_method: Option<&'a str>,
-    pub key: &'a KeyId,
+    pub actor: &'a Actor,
     /// Whose `Idempotency-Key` it is begun under, and which.
     pub idempotency_key: Option<&'a str>,
 }
@@ -95,7 +96,7 @@ pub async fn insert(
     .bind(new.credits.get())
     .bind(new.provider)
     .bind(new.payment_method)
-    .bind(new.key.as_str())
+    .bind(new.actor.as_str())
     .bind(now.micros())
     .bind(new.idempotency_key)
     .execute(&mut **write)
@@ -153,7 +154,7 @@ pub async fn settle(
     write: &mut Write,
     id: &TopUpId,
     reference: &str,
-    key: Option<&KeyId>,
+    actor: Option<&Actor>,
     now: Timestamp,
 ) -> Result<Option<TopUp>, StoreError> {
     let settled = sqlx::query(
@@ -176,7 +177,7 @@ pub async fn settle(
         amount: top_up.credits.cents(),
     };
     let booking = Transaction {
-        key: key.cloned(),
+        actor: actor.cloned(),
         external_id: Some(format!("top-up:{id}")),
         description: Some(format!("top-up {id}")),
         ..Transaction::new(

@@ -27,12 +27,12 @@ async fn market(store: &Store, buyer_credits: i64, types: &[EventType]) -> (Mark
     }
     let hook = webhook(&store.db, &buyer, types).await;
     let product = Product::Asset(AssetId::generate());
-    let key = KeyId::generate();
+    let actor = KeyId::generate().into();
     let market = Market {
         buyer,
         seller,
         product,
-        key,
+        actor,
     };
     (market, hook)
 }
@@ -84,7 +84,7 @@ async fn top_up(db: &Db, market: &Market) -> TopUpId {
         credits: credits(7),
         provider: "manual",
         payment_method: None,
-        key: &market.key,
+        actor: &market.actor,
         idempotency_key: None,
     };
     db.write(async |write| top_ups::insert(write, &new, db::now()).await)
@@ -252,7 +252,7 @@ async fn the_end_of_a_payout_is_told() {
                 .write(async |write| -> Result<_, StoreError> {
                     let minimum = souk_domain::money::UsdCents::new(1_000);
                     let payout =
-                        payouts::request(write, &market.seller, None, minimum, &market.key, now)
+                        payouts::request(write, &market.seller, None, minimum, &market.actor, now)
                             .await
                             .unwrap();
                     payouts::advance(
@@ -261,7 +261,7 @@ async fn the_end_of_a_payout_is_told() {
                         status,
                         Some("r"),
                         reason,
-                        &market.key,
+                        &market.actor,
                         now,
                     )
                     .await
@@ -398,7 +398,7 @@ async fn what_is_due_is_shared_between_companies() {
             buyer: company(&store.db, "quiet").await.company.id,
             seller: market.seller.clone(),
             product: market.product.clone(),
-            key: market.key.clone(),
+            actor: market.actor.clone(),
         };
         let hook = webhook(&store.db, &quiet.buyer, &[]).await;
         settle(&quiet).await;

@@ -83,7 +83,7 @@ pub async fn upload_connector(
     let info = connectors::upload(
         api.app(),
         &scope,
-        caller.key_id(),
+        caller.actor(),
         upload.body.into_data_stream(),
         activate,
     )

@@ -74,7 +74,7 @@ pub async fn grant_credits(
                 &company,
                 credits,
                 &body.reason,
-                Some(caller.key_id()),
+                Some(caller.actor()),
                 caller.now(),
             )
             .await?;

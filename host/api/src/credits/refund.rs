@@ -53,7 +53,7 @@ pub async fn refund_transaction(
             &line.transaction.id,
             earner,
             &body.reason,
-            Some(caller.key_id()),
+            Some(caller.actor()),
             caller.now(),
         )
         .await;

@@ -44,7 +44,7 @@ impl From<Line> for TransactionOut {
             amount_usd_cents: line.amount.get(),
             balance_after_credits: transaction.balance_after.filter(|_| line.is_own),
             api_key_id: transaction
-                .key
+                .actor
                 .filter(|_| is_asker)
                 .map(|id| id.to_string()),
             request_id: transaction

@@ -6,6 +6,7 @@
 pub mod by_handle;
 pub mod by_slug;
 
+use crate::principal::Scope;
 use crate::query::parameters;
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
 use crate::runs::{self, refusal};
@@ -18,7 +19,6 @@ use souk_app::failure::Cause;
 use souk_app::products::{self, EndpointSnapshot};
 use souk_app::run;
 use souk_domain::ids::EndpointId;
-use souk_domain::keys::KeyType;
 use souk_domain::pages::{LIMIT_MAX, Page, START_MAX};
 use std::sync::Arc;
 
@@ -82,9 +82,10 @@ async fn serve(
     query: Open<Rows>,
     raw: RawBody<Nothing>,
 ) -> Result<Ran<AnyObject>, Problem> {
-    let endpoint = match caller.key_type() {
-        KeyType::Endpoint => of_endpoint_key(&api, &caller, handle.as_deref(), &slug).await?,
-        KeyType::Analytics => of_analytics_key(&api, &caller, handle.as_deref(), &slug).await?,
+    let handle = handle.as_deref();
+    let endpoint = match caller.scope() {
+        Scope::Endpoint(id) => of_endpoint_key(&api, &caller, id, handle, &slug).await?,
+        Scope::Everything => of_analytics_key(&api, &caller, handle, &slug).await?,
     };
     run::admit(api.app(), &endpoint.sold(), caller.payer())
         .await
@@ -98,6 +99,7 @@ async fn serve(
 async fn of_endpoint_key(
     api: &ApiState,
     caller: &Caller,
+    id: &EndpointId,
     handle: Option<&str>,
     slug: &str,
 ) -> Result<Arc<EndpointSnapshot>, Problem> {
@@ -107,7 +109,6 @@ async fn of_endpoint_key(
             "this key reads another endpoint; use the key that was made for this one",
         )
     };
-    let id = caller.endpoint().ok_or_else(mismatch)?;
     let endpoint =
         products::get(api.app(), id, caller.now())
             .await

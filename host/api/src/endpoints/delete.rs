@@ -29,7 +29,7 @@ pub async fn delete_endpoint(
             }
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.key_id().as_str()),
+                by: Some(caller.actor().as_str()),
                 reason: Some("the endpoint was archived"),
                 reason_code: Some("other"),
             };

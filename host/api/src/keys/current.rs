@@ -3,7 +3,6 @@ use super::shape::KeyOut;
 use crate::refusals::API_KEY_NOT_FOUND;
 use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
-use souk_domain::ids::KeyId;
 
 pub const OPERATION: Operation =
     Operation::get("current_key", "/companies/{company_id}/api-keys/current")
@@ -18,10 +17,11 @@ pub async fn current_key(
 ) -> Result<Data<KeyOut>, Problem> {
     let mut read = api.db().read().await?;
     // Read anew: the cached record does not follow the use of the key.
-    let id: &KeyId = caller.key_id();
+    let key = caller.key();
+    let key = key.ok_or_else(|| Problem::not_found("API key", "current"))?;
     let key = match caller.company() == caller.payer() {
-        true => find(&mut read, &caller, id).await?,
-        false => caller.key().clone(),
+        true => find(&mut read, &caller, &key.id).await?,
+        false => key.clone(),
     };
     Ok(Data(KeyOut::masked(&key, caller.now())))
 }

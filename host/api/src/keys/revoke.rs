@@ -74,7 +74,7 @@ pub async fn revoke_key(
             check_may_manage(&caller, &key)?;
             let deactivation = Deactivation {
                 at: caller.now(),
-                by: Some(caller.key_id().as_str()),
+                by: Some(caller.actor().as_str()),
                 reason: body.reason.as_deref(),
                 reason_code: body.reason_code.map(ReasonCode::name),
             };

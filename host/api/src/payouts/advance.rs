@@ -59,7 +59,7 @@ pub async fn advance_payout(
                 next,
                 body.reference.as_deref(),
                 body.failure_reason.as_deref().filter(|_| has_failed),
-                caller.key_id(),
+                caller.actor(),
                 caller.now(),
             )
             .await

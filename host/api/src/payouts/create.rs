@@ -50,7 +50,7 @@ pub async fn create_payout(
                 caller.company(),
                 amount,
                 PAYOUT_MIN,
-                caller.key_id(),
+                caller.actor(),
                 caller.now(),
             )
             .await

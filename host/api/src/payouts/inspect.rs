@@ -31,7 +31,7 @@ pub async fn inspect_payout(
     let payout = payouts::find(&mut read, &id).await?;
     let payout = payout.ok_or_else(|| Problem::not_found("payout", id.as_str()))?;
     let destination = souk_app::payouts::destination(api.app(), &payout)?;
-    tracing::info!(payout = %id, key = %caller.key_id(), "a payout's destination was shown");
+    tracing::info!(payout = %id, actor = %caller.actor(), "a payout's destination was shown");
     Ok(Data(InspectedOut {
         account_holder: payout.method.account_holder.clone(),
         destination,

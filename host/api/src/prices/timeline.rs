@@ -73,7 +73,7 @@ pub async fn place(
             from: entry.from,
             to: entry.to.or(next),
         },
-        created_by: caller.key_id().as_str(),
+        created_by: caller.actor().as_str(),
     };
     if let Some(former) = former {
         prices::end_at(write, former, entry.from, now).await?;

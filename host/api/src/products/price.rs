@@ -38,7 +38,7 @@ pub async fn set(
             from: now,
             to: planned,
         },
-        created_by: caller.key_id().as_str(),
+        created_by: caller.actor().as_str(),
     };
     prices::insert(write, &new, now).await?;
     Ok(())

@@ -73,7 +73,7 @@ pub async fn create_purchase(
                 product: &product,
                 credits: offer.price.map_or(Credits::ZERO, |(credits, _)| credits),
                 ai_training_allowed: offer.ai_training_allowed,
-                accepted_by: caller.key_id().as_str(),
+                accepted_by: caller.actor().as_str(),
             };
             let (purchase, is_first) = match &former {
                 None => {
@@ -141,7 +141,7 @@ pub(super) async fn provision(
         description: None,
         grant: Grant::ENDPOINT,
         rate_limit: KEY_LIMIT_DEFAULT,
-        created_by: Some(caller.key_id().as_str()),
+        created_by: Some(caller.actor().as_str()),
         expires_at: None,
     };
     let key = keys::insert(write, &new, &secret, caller.now()).await?;

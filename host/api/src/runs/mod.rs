@@ -77,7 +77,7 @@ impl Params {
 pub fn payer<'a>(caller: &'a Caller, ticket: Option<&'a Ticket>) -> Payer<'a> {
     Payer {
         company: caller.payer(),
-        key: caller.key_id(),
+        actor: caller.actor(),
         request: caller.request_id(),
         now: caller.now(),
         ticket,

@@ -97,7 +97,7 @@ pub async fn create_top_up(
         answer: &answer,
         kept_until: idempotency::kept_until(),
     });
-    let top_up = payments::top_up(api.app(), order, caller.key_id(), retry)
+    let top_up = payments::top_up(api.app(), order, caller.actor(), retry)
         .await
         .map_err(refuse)?;
     once.note_kept();

@@ -41,7 +41,7 @@ pub async fn settle_top_up(
         answer: &answer,
         kept_until: idempotency::kept_until(),
     });
-    match payments::settle(api.app(), &id, &body.reference, caller.key_id(), retry).await {
+    match payments::settle(api.app(), &id, &body.reference, caller.actor(), retry).await {
         Ok(top_up) => {
             once.note_kept();
             Ok(Data(top_up.into()))

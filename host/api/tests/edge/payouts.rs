@@ -58,7 +58,7 @@ impl Market {
             product: Product::Asset(AssetId::generate()),
             purchase: None,
             price: None,
-            key: KeyId::generate(),
+            actor: KeyId::generate().into(),
             request: RequestId::generate_at(now()),
             outcome: Outcome::Succeeded,
             billing: Billing::Charged,

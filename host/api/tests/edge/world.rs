@@ -311,7 +311,7 @@ impl World {
             product: Product::Asset(AssetId::parse(asset).unwrap()),
             purchase: None,
             price: None,
-            key: KeyId::generate(),
+            actor: KeyId::generate().into(),
             request: RequestId::generate_at(at),
             outcome: Outcome::Succeeded,
             billing: Billing::Charged,

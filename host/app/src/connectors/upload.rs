@@ -8,7 +8,8 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use souk_domain::ids::{CompanyId, KeyId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::CompanyId;
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
@@ -30,7 +31,7 @@ const VERSIONS_MAX: usize = 50;
 pub async fn upload<S, E>(
     app: &App,
     scope: &Scope,
-    by: &KeyId,
+    by: &Actor,
     body: S,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError>
@@ -51,7 +52,7 @@ where
 async fn take_in(
     app: &App,
     scope: &Scope,
-    by: &KeyId,
+    by: &Actor,
     wasm: &Bytes,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
@@ -214,7 +215,7 @@ impl Turns {
 async fn keep(
     app: &App,
     scope: &Scope,
-    by: &KeyId,
+    by: &Actor,
     info: &ConnectorInfo,
     wasm: &[u8],
 ) -> Result<(), ConnectorError> {

@@ -12,7 +12,8 @@ pub mod stripe;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use souk_domain::ids::{CompanyId, KeyId, TopUpId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, TopUpId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::idempotency::{self, Answer, Ticket};
@@ -179,7 +180,7 @@ impl Retry<'_> {
 pub async fn top_up(
     app: &App,
     mut order: Order,
-    key: &KeyId,
+    actor: &Actor,
     retry: Option<Retry<'_>>,
 ) -> Result<TopUp, TopUpError> {
     let provider = &app.payments.active;
@@ -202,7 +203,7 @@ pub async fn top_up(
                     credits: order.credits,
                     provider: provider.name(),
                     payment_method: order.payment_method.as_deref(),
-                    key,
+                    actor,
                     idempotency_key: name.as_deref(),
                 };
                 top_ups::insert(write, &new, now).await?;
@@ -229,7 +230,7 @@ pub async fn top_up(
         match &begun {
             Ok(Begun::Paid { reference }) => {
                 let now = app.clock.now();
-                top_ups::settle(write, &order.top_up, reference, Some(key), now).await?;
+                top_ups::settle(write, &order.top_up, reference, Some(actor), now).await?;
             }
             Ok(Begun::Waiting {
                 checkout: Some(checkout),
@@ -352,12 +353,13 @@ pub async fn settle(
     app: &App,
     id: &TopUpId,
     reference: &str,
-    key: &KeyId,
+    actor: &Actor,
     retry: Option<Retry<'_>>,
 ) -> Result<TopUp, SettleError> {
     app.db
         .write(async |write| {
-            let settled = top_ups::settle(write, id, reference, Some(key), app.clock.now()).await?;
+            let settled =
+                top_ups::settle(write, id, reference, Some(actor), app.clock.now()).await?;
             let Some(settled) = settled else {
                 let known = top_ups::find(write, id).await?;
                 return Err(match known {

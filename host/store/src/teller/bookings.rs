@@ -67,7 +67,7 @@ impl Booking {
             purchase: run.purchase.clone(),
             price: run.price.clone(),
             execution: Some(run.id.clone()),
-            key: Some(run.key.clone()),
+            actor: Some(run.actor.clone()),
             request: Some(run.request.clone()),
             ..Transaction::new(
                 TransactionType::Charge,
@@ -416,7 +416,7 @@ mod tests {
             product: Product::Asset(AssetId::generate()),
             purchase: Some(PurchaseId::generate()),
             price: Some(PriceId::generate()),
-            key: KeyId::generate(),
+            actor: KeyId::generate().into(),
             request: RequestId::generate_at(at),
             outcome: Outcome::Failed {
                 code: "A".into(),

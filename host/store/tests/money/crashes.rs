@@ -315,7 +315,7 @@ async fn found(db: &Db) -> Setting {
         buyer: CompanyId::generate(),
         seller: one.seller.clone(),
         product: one.product.clone(),
-        key: one.key.clone(),
+        actor: one.actor.clone(),
     });
     Setting {
         buyers: buyers.collect(),

@@ -31,7 +31,7 @@ async fn child() {
         buyer: CompanyId::parse(&std::env::var(BUYER).unwrap()).unwrap(),
         seller: CompanyId::generate(),
         product: Product::Asset(AssetId::generate()),
-        key: KeyId::generate(),
+        actor: KeyId::generate().into(),
     });
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {

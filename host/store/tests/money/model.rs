@@ -232,7 +232,7 @@ impl World {
             buyer: CompanyId::generate(),
             seller: one.seller.clone(),
             product: one.product.clone(),
-            key: one.key.clone(),
+            actor: one.actor.clone(),
         });
         Self {
             url,
@@ -349,7 +349,7 @@ impl World {
             credits: credits(amount),
             provider: "stripe",
             payment_method: None,
-            key: &self.buyers[buyer].key,
+            actor: &self.buyers[buyer].actor,
             idempotency_key: None,
         };
         self.db
@@ -728,7 +728,7 @@ impl World {
                 &market.seller,
                 asked,
                 minimum,
-                &market.key,
+                &market.actor,
                 db::now(),
             )
             .await
@@ -758,10 +758,10 @@ impl World {
             PayoutStatus::Processing => matches!(to, PayoutStatus::Paid | PayoutStatus::Failed),
             _ => false,
         };
-        let key = &self.buyers[0].key;
-        let advanced = self
-            .db
-            .write(async |write| payouts::advance(write, id, to, None, None, key, db::now()).await);
+        let actor = &self.buyers[0].actor;
+        let advanced = self.db.write(async |write| {
+            payouts::advance(write, id, to, None, None, actor, db::now()).await
+        });
         match advanced.await {
             Ok(_) => {
                 assert!(may);

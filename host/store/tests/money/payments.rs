@@ -24,7 +24,7 @@ async fn a_top_up_is_credited_once() {
             credits: credits(7),
             provider: "stripe",
             payment_method: None,
-            key: &market.key,
+            actor: &market.actor,
             idempotency_key: None,
         };
         store
@@ -91,13 +91,14 @@ async fn payable_money_is_paid_out_once() {
             .await
             .unwrap();
 
-        let key = KeyId::generate();
+        let actor = KeyId::generate().into();
         let ask = async || {
             store
                 .db
                 .write(async |write| {
                     let (amount, minimum) = (Some(UsdCents::new(1_500)), UsdCents::new(1_000));
-                    payouts::request(write, &market.seller, amount, minimum, &key, db::now()).await
+                    payouts::request(write, &market.seller, amount, minimum, &actor, db::now())
+                        .await
                 })
                 .await
         };
@@ -116,7 +117,7 @@ async fn payable_money_is_paid_out_once() {
                         status,
                         Some("transfer"),
                         None,
-                        &key,
+                        &actor,
                         db::now(),
                     )
                     .await

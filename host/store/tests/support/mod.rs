@@ -5,6 +5,7 @@
 #[path = "../../../../tests/src/sweep.rs"]
 mod sweep;
 
+use souk_domain::actors::Actor;
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId, ExecutionId, KeyId, RequestId};
 use souk_domain::money::Credits;
 use souk_domain::products::{AssetType, Product, ResultType, SourceKind};
@@ -286,7 +287,7 @@ pub struct Market {
     pub buyer: CompanyId,
     pub seller: CompanyId,
     pub product: Product,
-    pub key: KeyId,
+    pub actor: Actor,
 }
 
 pub async fn market(db: &Db, buyer_credits: i64) -> Market {
@@ -298,7 +299,7 @@ pub async fn market(db: &Db, buyer_credits: i64) -> Market {
         buyer,
         seller,
         product: Product::Asset(AssetId::generate()),
-        key: KeyId::generate(),
+        actor: KeyId::generate().into(),
     }
 }
 
@@ -312,7 +313,7 @@ impl Market {
             product: self.product.clone(),
             purchase: None,
             price: None,
-            key: self.key.clone(),
+            actor: self.actor.clone(),
             request: RequestId::generate_at(now),
             outcome: Outcome::Succeeded,
             billing,

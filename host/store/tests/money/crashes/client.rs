@@ -159,7 +159,7 @@ impl Client {
                     credits: credits(amount),
                     provider: "stripe",
                     payment_method: None,
-                    key: &market.key,
+                    actor: &market.actor,
                     idempotency_key: None,
                 };
                 self.db
@@ -243,7 +243,7 @@ impl Client {
                 &market.seller,
                 amount,
                 minimum,
-                &market.key,
+                &market.actor,
                 db::now(),
             )
             .await
@@ -280,9 +280,9 @@ impl Client {
             PayoutStatus::Failed,
         ];
         let to = to[self.random.random_range(0..3)];
-        let key = &self.setting.buyers[0].key;
+        let actor = &self.setting.buyers[0].actor;
         let advanced = self.db.write(async |write| {
-            payouts::advance(write, &id, to, None, None, key, db::now()).await
+            payouts::advance(write, &id, to, None, None, actor, db::now()).await
         });
         let told = match advanced.await {
             Ok(_) => to,
