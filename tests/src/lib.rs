@@ -3,6 +3,7 @@
 //! Nothing here knows a crate of the host: the tests see the product as its users do, through the
 //! binary `souk`, its ready file and its REST API.
 
+pub mod audited;
 pub mod breaking_api;
 pub mod client;
 pub mod contract;

@@ -24,6 +24,7 @@ use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
+use souk_store::audit::on_behalf;
 use souk_store::idempotency::{self as store, Answer, Scope, Ticket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,14 +152,14 @@ where
     };
     let work = work(Once::new(ticket.clone()));
     let (state, place) = (state.clone(), state.detach());
-    let work = tokio::spawn(async move {
+    let work = tokio::spawn(on_behalf(async move {
         let _place = place;
         let done = work.await;
         if done.is_err() {
             release(&state, &ticket).await?;
         }
         done
-    });
+    }));
     work.await.map_err(Problem::internal)?.map(Attempt::Now)
 }
 

@@ -43,9 +43,11 @@
 //! says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads take [`Upload`]. A body that is JSON already is
 //! answered as [`Prepared`].
 
+mod acting;
 pub mod analyze;
 pub mod answer;
 pub mod assets;
+pub mod audit;
 pub mod body;
 pub mod caller;
 pub mod companies;
@@ -115,6 +117,7 @@ pub fn all() -> Routes {
     Routes::new()
         .merge(system::routes())
         .merge(companies::routes())
+        .merge(audit::routes())
         .merge(keys::routes())
         .merge(endpoint_keys::routes())
         .merge(prices::routes())

@@ -146,6 +146,11 @@ impl Operation {
         )
     }
 
+    /// It changes something that the audit log tells of.
+    pub const fn is_audited(&self) -> bool {
+        !matches!(self.verb, Verb::Get) && !self.only_reads()
+    }
+
     /// The router keeps its answers for requests with an `Idempotency-Key`.
     pub const fn keeps_answers(&self) -> bool {
         matches!(self.verb, Verb::Post) && !self.billed && !self.only_reads()

@@ -10,12 +10,13 @@ use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
 use crate::state::ApiState;
-use crate::{body, finish, idempotency, refusals};
+use crate::{acting, body, finish, idempotency, refusals};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use futures_util::FutureExt;
 use http::{HeaderValue, header};
+use souk_store::audit;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -172,7 +173,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                     problem.into_response()
                 }
                 Ok(Passed { in_flight }) => {
-                    let work = respond(&self.mounted, request, state.clone(), &call);
+                    let work = audited(&self.mounted, request, state.clone(), &call);
                     let response = AssertUnwindSafe(work).catch_unwind().await;
                     drop(in_flight);
                     response.unwrap_or_else(|_| {
@@ -185,6 +186,26 @@ impl axum::handler::Handler<(), ApiState> for Gated {
             response
         })
     }
+}
+
+/// Does what is asked, in the name of whoever asks: what it changes goes into the audit log.
+async fn audited(
+    mounted: &Arc<Mounted>,
+    request: Request,
+    state: ApiState,
+    call: &finish::Call,
+) -> Response {
+    if !mounted.operation.is_audited() {
+        return respond(mounted, request, state, call).await;
+    }
+    let act = acting::act(
+        &mounted.operation,
+        request.extensions().get(),
+        request.uri(),
+        call.peer,
+        &call.request_id,
+    );
+    audit::acting(act, respond(mounted, request, state, call)).await
 }
 
 async fn respond(

@@ -11,8 +11,8 @@ use ipnet::IpNet;
 use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
-use souk_store::idempotency;
 use souk_store::{Cache, Db, StoreError, Topic};
+use souk_store::{audit, idempotency};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -149,7 +149,7 @@ impl ApiState {
         }))
     }
 
-    /// Frees what a crash left in flight, and from then on forgets kept answers whose time is over. Once, before requests are served.
+    /// Frees what a crash left in flight, and from then on forgets kept answers and lines of the audit log whose time is over. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
@@ -160,7 +160,7 @@ impl ApiState {
         tokio::spawn(async move {
             loop {
                 if let Err(error) = sweep(&db).await {
-                    tracing::warn!(%error, "kept answers could not be swept; trying again later");
+                    tracing::warn!(%error, "kept answers and the audit log could not be swept; trying again later");
                 }
                 tokio::time::sleep(SWEEP_EVERY).await;
             }
@@ -258,7 +258,10 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
     let now = SystemTime::now().into();
     loop {
         let has_more = db
-            .write(async |write| idempotency::sweep(write, now).await)
+            .write(async |write| {
+                let answers = idempotency::sweep(write, now).await?;
+                Ok::<_, StoreError>(audit::sweep(write, now).await? || answers)
+            })
             .await?;
         if !has_more {
             return Ok(());

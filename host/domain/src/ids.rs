@@ -187,6 +187,8 @@ timed_id!(/// One run of an asset or one request of an endpoint.
     ExecutionId, "exe");
 timed_id!(/// One HTTP request.
     RequestId, "req");
+timed_id!(/// One transaction that the audit log tells of.
+    AuditId, "aud");
 timed_id!(/// One event on its way to one webhook.
     DeliveryId, "dlv");
 

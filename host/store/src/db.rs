@@ -7,6 +7,7 @@ mod backlog;
 mod sqlite;
 mod transaction;
 
+use crate::audit;
 use crate::changes::{self, Change, Changes, CreditListener};
 use crate::charge_log::{self, ChargeLog};
 use crate::error::StoreError;
@@ -227,7 +228,7 @@ impl Db {
     }
 
     /// Does `work` in one transaction, which is committed when it returns `Ok` and rolled back when it fails. What it touched is announced
-    /// before this returns.
+    /// before this returns, and what whoever is [acting](audit::acting) changed is in the audit log.
     ///
     /// An error that `work` does not pass on commits what was written before it. Never keep a transaction across a network call or a
     /// connector's run: on SQLite nobody else writes meanwhile. Whoever is cancelled before the commit was sent has written nothing.
@@ -236,7 +237,11 @@ impl Db {
         work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut write = self.begin(Purpose::Any).await?;
+        let is_act = audit::begin(&mut write).await?;
         let done = work(&mut write).await?;
+        if is_act {
+            audit::end(&mut write).await?;
+        }
         write.commit().await?;
         Ok(done)
     }

@@ -3,6 +3,7 @@
 //! A claim is a lease: it keeps other hosts away until it ends, and a host that dies while it holds one is followed by another. Refuses to
 //! decide what an answer means or when to try again. Start reading at [`due`], [`claim`] and [`record`].
 
+use crate::audit;
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
@@ -233,7 +234,7 @@ pub async fn retry(
     id: &DeliveryId,
     now: Timestamp,
 ) -> Result<Option<Delivery>, StoreError> {
-    sqlx::query(
+    let retried = sqlx::query(
         "UPDATE webhook_deliveries
          SET status = 'pending', next_attempt_at = $3, delivered_at = NULL, claimed_by = NULL, lease_until = NULL
          WHERE id = $1 AND webhook_id = $2 AND (lease_until IS NULL OR lease_until <= $3)",
@@ -243,6 +244,19 @@ pub async fn retry(
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
+    if retried.rows_affected() > 0 {
+        let noted = serde_json::json!({"webhook_id": webhook, "status": "pending"});
+        let subject = ("webhook_delivery", id.as_str());
+        audit::note(
+            write,
+            None,
+            subject,
+            audit::Change::Changed,
+            None,
+            Some(noted),
+        )
+        .await?;
+    }
     write.touch(crate::Topic::Delivery, webhook);
     let row = sqlx::query(concat!(
         "SELECT ",

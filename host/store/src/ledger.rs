@@ -6,6 +6,7 @@
 
 use crate::accounts::{self, AccountChanges, ensure_accounts};
 pub use crate::accounts::{Account, Entry, balance, low_at, set_low_at};
+use crate::audit;
 use crate::bulk::{Bulk, Script, Style};
 use crate::db::Write;
 use crate::error::StoreError;
@@ -187,6 +188,7 @@ pub async fn append(
         .collect();
     insert_entries(&mut script, &rows);
     script.run(write).await?;
+    note(write, &transaction).await?;
     // All that a buyer receives by one transaction together is whole credits; single entries need not be.
     for (account, cents) in changes.gains() {
         if let Account::Buyer(buyer) = account {
@@ -194,6 +196,30 @@ pub async fn append(
         }
     }
     Ok(transaction)
+}
+
+/// For the audit log. What the balance became is the company's statement's to say.
+async fn note(write: &mut Write, transaction: &Transaction) -> Result<(), StoreError> {
+    let after = serde_json::json!({
+        "type": transaction.kind.as_str(),
+        "amount_credits": transaction.credits,
+        "amount_cents": transaction.amount.get(),
+        "seller_id": transaction.seller,
+        "product_id": transaction.product_id,
+        "reversal_of": transaction.reversal_of,
+        "description": transaction.description,
+    });
+    let subject = ("transaction", transaction.id.as_str());
+    let company = Some(&transaction.company);
+    audit::note(
+        write,
+        company,
+        subject,
+        audit::Change::Created,
+        None,
+        Some(after),
+    )
+    .await
 }
 
 /// Gives credits to a company, out of the platform's pocket.

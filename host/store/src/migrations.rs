@@ -5,6 +5,7 @@
 //!
 //! A file that was applied must never change again: its checksum is compared at every start.
 
+use crate::audit::triggers;
 use crate::error::StoreError;
 use sha2::{Digest, Sha256};
 use souk_domain::time::Timestamp;
@@ -66,6 +67,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "one products table",
         include_str!("../migrations/0016_one_products_table.sql"),
     ),
+    (20, "audit", include_str!("../migrations/0020_audit.sql")),
 ];
 
 const CREATE_TABLE: &str = "
@@ -76,7 +78,7 @@ const CREATE_TABLE: &str = "
         applied_at BIGINT NOT NULL
     )";
 
-/// Applies what is missing, inside the caller's transaction.
+/// Applies what is missing, inside the caller's transaction. The triggers of the audit log are away while tables change.
 pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Result<(), StoreError> {
     sqlx::query(CREATE_TABLE).execute(&mut *connection).await?;
     let rows = sqlx::query("SELECT version, checksum FROM schema_migrations ORDER BY version")
@@ -89,6 +91,7 @@ pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Resul
             row.try_get::<String, _>("checksum")?,
         );
     }
+    let mut is_new = false;
     for (version, name, text) in MIGRATIONS {
         let checksum = hex::encode(Sha256::digest(text.as_bytes()));
         match applied.remove(version) {
@@ -98,14 +101,20 @@ pub(crate) async fn run(connection: &mut AnyConnection, now: Timestamp) -> Resul
                     "migration {version} ({name}) was changed after it had been applied"
                 )));
             }
-            None => apply(connection, *version, name, text, &checksum, now).await?,
+            None => {
+                if !is_new {
+                    triggers::remove(connection).await?;
+                }
+                is_new = true;
+                apply(connection, *version, name, text, &checksum, now).await?;
+            }
         }
     }
     match applied.keys().min() {
         Some(version) => Err(StoreError::Corrupt(format!(
             "the store has migration {version}, which this version of souk does not know; use a newer one"
         ))),
-        None => Ok(()),
+        None => triggers::set(connection, is_new).await,
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
+mod audit;
+#[path = "../../../../tests/src/audited.rs"]
+mod audited;
 mod caches;
 mod connections;
 #[path = "../../../../tests/src/contract.rs"]

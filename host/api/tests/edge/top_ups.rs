@@ -124,7 +124,10 @@ async fn stripe_top_ups_are_settled_by_their_event() {
     let paid = shop
         .stripe
         .event("evt_1", "checkout.session.completed", &id, "paid");
-    shop.tell_signed(&paid).await.expect(200);
+    let told = shop.tell_signed(&paid).await.expect(200);
+    // The top-up and its transaction are in the audit log, as of nobody with a key.
+    let operations = shop.world.audited(&told).await;
+    assert_eq!(operations, ["receive_payment_event"; 2]);
     assert_eq!(shop.balance().await, 40);
     let settled = shop.top_up(&id).await.expect(200);
     assert_eq!(settled.at("/data/status"), "settled");

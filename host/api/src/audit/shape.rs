@@ -1,0 +1,103 @@
+//! Lines of the audit log as their readers see them: a company's own values, and of others only that they did something.
+
+use crate::AnyObject;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use souk_domain::ids::{CompanyId, KeyId, UserId};
+use souk_domain::time::Timestamp;
+use souk_store::audit::{Actor, Entry};
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditEntry)]
+pub struct EntryOut {
+    #[schema(value_type = String)]
+    id: String,
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// Whose it is. Another company's when one of your keys changed something there (a refund to a buyer).
+    #[schema(value_type = Option<String>)]
+    company_id: Option<CompanyId>,
+    actor: ActorOut,
+    /// The operation's id in this document.
+    operation: String,
+    method: String,
+    path: String,
+    #[schema(value_type = String)]
+    request_id: String,
+    /// `company`, `account`, `user`, `api_key`, `connection`, `file`, `connector`, `connector_choice`, `product`, `asset_details`, `endpoint_details`, `price`, `purchase`,
+    /// `webhook`, `webhook_delivery`, `transaction`, `top_up`, `payout_method`, `payout` and others as they come.
+    subject_type: String,
+    subject_id: String,
+    /// `created`, `changed` or `deleted`
+    change: &'static str,
+    /// The values before, of a change those that differ; secrets only as that they were there. `null` of what was created, and of what is
+    /// another company's.
+    #[schema(value_type = Option<AnyObject>)]
+    before: Option<Map<String, Value>>,
+    /// The values after, likewise.
+    #[schema(value_type = Option<AnyObject>)]
+    after: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditActor)]
+pub struct ActorOut {
+    /// `key`, or `none` of an operation without a key (a payment provider's event).
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The key's company; the platform's own when its staff acted.
+    #[schema(value_type = Option<String>)]
+    company_id: Option<CompanyId>,
+    /// This and what follows: `null` of another company's keys.
+    #[schema(value_type = Option<String>)]
+    api_key_id: Option<KeyId>,
+    #[schema(value_type = Option<String>)]
+    user_id: Option<UserId>,
+    role_id: Option<u8>,
+    /// The client's IP address.
+    address: Option<String>,
+}
+
+impl EntryOut {
+    /// `reader`: the company that reads; `None` sees all.
+    pub fn of(entry: Entry, reader: Option<&CompanyId>) -> EntryOut {
+        let is_own = reader.is_none_or(|reader| entry.company_id.as_ref() == Some(reader));
+        let is_actor = |actor: &Actor| reader.is_none_or(|reader| *reader == actor.company);
+        let company_id = entry.actor.as_ref().map(|actor| actor.company.clone());
+        let kind = if entry.actor.is_some() { "key" } else { "none" };
+        let actor = match entry.actor.filter(is_actor) {
+            Some(actor) => ActorOut {
+                kind,
+                company_id,
+                api_key_id: Some(actor.key),
+                user_id: actor.user,
+                role_id: Some(actor.role),
+                address: Some(entry.address),
+            },
+            None => ActorOut {
+                kind,
+                address: company_id.is_none().then_some(entry.address),
+                company_id,
+                api_key_id: None,
+                user_id: None,
+                role_id: None,
+            },
+        };
+        EntryOut {
+            id: entry.id,
+            at: entry.at,
+            company_id: entry.company_id,
+            actor,
+            operation: entry.operation,
+            method: entry.method,
+            path: entry.path,
+            request_id: entry.request_id,
+            subject_type: entry.subject_type,
+            subject_id: entry.subject_id,
+            change: entry.change.as_str(),
+            before: entry.before.filter(|_| is_own),
+            after: entry.after.filter(|_| is_own),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The audit log is the store's own doing: every table is decided upon, a change and its line are one, and on both backends they read alike.
+
+mod support;
+
+use serde_json::json;
+use souk_domain::ids::{CompanyId, RequestId};
+use souk_domain::roles::Role;
+use souk_store::audit::tables::{NOT_AUDITED, TABLES};
+use souk_store::audit::{self, Act, Change, Entry, Filter};
+use souk_store::users::{self, NewUser, User};
+use souk_store::{Db, Fields, StoreError, db};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use support::{open, stores};
+
+/// Each table is audited or exempt, and each column of an audited one is shown, hidden or left out on purpose.
+#[tokio::test]
+async fn every_table_and_column_is_decided_upon() {
+    for store in stores().await {
+        let sql = match store.name {
+            "sqlite" => {
+                "SELECT m.name AS t, c.name AS c FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+                 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'"
+            }
+            _ => {
+                "SELECT CAST(table_name AS TEXT) AS t, CAST(column_name AS TEXT) AS c
+                 FROM information_schema.columns WHERE table_schema = 'public'"
+            }
+        };
+        let mut read = store.db.read().await.unwrap();
+        let rows = sqlx::query(sql).fetch_all(&mut *read).await.unwrap();
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for row in rows {
+            let columns = found.entry(row.text("t").unwrap()).or_default();
+            columns.insert(row.text("c").unwrap());
+        }
+        for (table, _) in NOT_AUDITED {
+            let known = found.remove(*table);
+            assert!(known.is_some(), "there is no table {table}");
+        }
+        let listed = TABLES.iter().map(|table| {
+            let columns = table.columns.iter();
+            let columns = columns.map(|(name, _)| name.to_string());
+            (table.name.to_owned(), columns.collect())
+        });
+        assert_eq!(found, listed.collect(), "{}", store.name);
+    }
+}
+
+fn act(company: &CompanyId) -> Arc<Act> {
+    Arc::new(Act {
+        company: Some(company.clone()),
+        actor: None,
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        operation: "test",
+        method: "POST",
+        path: "/test".into(),
+        request: RequestId::generate_at(db::now()),
+    })
+}
+
+async fn lines(db: &Db, company: &CompanyId) -> Vec<Entry> {
+    let mut read = db.read().await.unwrap();
+    let (found, total) = audit::list(&mut read, company, &Filter::default(), 0, 100)
+        .await
+        .unwrap();
+    assert_eq!(total, found.len() as i64);
+    found
+}
+
+async fn add(db: &Db, company: &CompanyId) -> Result<User, StoreError> {
+    let new = NewUser {
+        company_id: company,
+        email: Some("Ann@example.org"),
+        name: "Ann",
+        role: Role::Analyst,
+    };
+    db.write(async |write| users::insert(write, &new, db::now()).await)
+        .await
+}
+
+/// Whoever acts has a line for each row, with what differs; whoever does not act has none; what is rolled back has none; and a store that
+/// is opened again goes on.
+#[tokio::test]
+async fn a_change_and_its_line_are_one() {
+    for store in stores().await {
+        let founding = support::company(&store.db, "acme").await;
+        let company = founding.company.id;
+        let db = &store.db;
+        assert_eq!(lines(db, &company).await, [], "{}", store.name);
+        let user = audit::acting(act(&company), add(db, &company))
+            .await
+            .unwrap();
+        let mut changed = user.clone();
+        changed.name = "Bea".into();
+        changed.is_active = false;
+        let change = db.write(async |write| users::update(write, &changed, db::now()).await);
+        audit::acting(act(&company), change).await.unwrap();
+        let failed = db.write(async |write| -> Result<(), StoreError> {
+            users::update(write, &user, db::now()).await?;
+            Err(StoreError::Conflict)
+        });
+        audit::acting(act(&company), failed).await.unwrap_err();
+        db.write(async |write| users::update(write, &user, db::now()).await)
+            .await
+            .unwrap();
+
+        let found = lines(db, &company).await;
+        let changes: Vec<_> = found.iter().map(|line| line.change).collect();
+        assert_eq!(
+            changes,
+            [Change::Changed, Change::Created],
+            "{}",
+            store.name
+        );
+        let values = |values: &Option<serde_json::Map<_, _>>| json!(values);
+        assert_eq!(
+            values(&found[0].before),
+            json!({"name": "Ann", "status": "active"})
+        );
+        assert_eq!(
+            values(&found[0].after),
+            json!({"name": "Bea", "status": "deactivated"})
+        );
+        assert_eq!(
+            values(&found[1].after),
+            json!({"email": "ann@example.org", "name": "Ann", "role": 1, "status": "active"})
+        );
+        assert_eq!(found[0].subject_id, user.id.as_str());
+
+        // A file has one host; a server may have several.
+        if store.name == "sqlite" {
+            store.db.close().await;
+        }
+        let again = open(&store.url).await;
+        let mut third = user.clone();
+        third.name = "Cleo".into();
+        let change = again.write(async |write| users::update(write, &third, db::now()).await);
+        audit::acting(act(&company), change).await.unwrap();
+        assert_eq!(lines(&again, &company).await.len(), 3, "{}", store.name);
+    }
+}
+
+/// What several do at once on a shared store is each one's own.
+#[tokio::test]
+async fn acts_at_once_do_not_mix() {
+    for store in stores().await {
+        let company = support::company(&store.db, "acme").await.company.id;
+        let db = &store.db;
+        let acts: Vec<_> = (0..8).map(|_| act(&company)).collect();
+        let work = acts.iter().enumerate().map(|(number, act)| {
+            let company = &company;
+            let work = async move {
+                let email = format!("user{number}@example.org");
+                let new = NewUser {
+                    company_id: company,
+                    email: Some(&email),
+                    name: "one of many",
+                    role: Role::Analyst,
+                };
+                db.write(async |write| {
+                    users::insert(write, &new, db::now()).await?;
+                    tokio::task::yield_now().await;
+                    Ok::<_, StoreError>(())
+                })
+                .await
+                .unwrap();
+                email
+            };
+            audit::acting(act.clone(), work)
+        });
+        let emails = futures_util::future::join_all(work).await;
+        let found = lines(db, &company).await;
+        assert_eq!(found.len(), 8, "{}", store.name);
+        for (act, email) in acts.iter().zip(emails) {
+            let line = found
+                .iter()
+                .find(|line| line.request_id == act.request.as_str());
+            let after = line.unwrap().after.as_ref().unwrap();
+            assert_eq!(after["email"], email, "{}", store.name);
+        }
+    }
+}
+
+/// What is older than two years goes, a little at a time; what is not stays.
+#[tokio::test]
+async fn old_lines_are_forgotten() {
+    for store in stores().await {
+        let company = support::company(&store.db, "acme").await.company.id;
+        let added = add(&store.db, &company);
+        audit::acting(act(&company), added).await.unwrap();
+        let sweep = async |now| {
+            let swept = store.db.write(async |write| audit::sweep(write, now).await);
+            swept.await.unwrap()
+        };
+        assert!(!sweep(db::now()).await, "{}", store.name);
+        assert_eq!(lines(&store.db, &company).await.len(), 1);
+        assert!(sweep(db::now().after(audit::KEPT * 2)).await);
+        assert_eq!(lines(&store.db, &company).await, []);
+    }
+}
