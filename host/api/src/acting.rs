@@ -4,7 +4,7 @@ use crate::caller::Caller;
 use crate::operation::Operation;
 use http::Uri;
 use souk_domain::ids::RequestId;
-use souk_store::audit::{Act, Actor};
+use souk_store::audit::{Act, ActedBy};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub(crate) fn act(
 ) -> Arc<Act> {
     Arc::new(Act {
         company: caller.map(|caller| caller.company().clone()),
-        actor: caller.map(|caller| Actor {
+        by: caller.map(|caller| ActedBy {
             company: caller.payer().clone(),
-            key: caller.key_id().clone(),
+            actor: caller.actor().clone(),
             user: caller.user().cloned(),
             role: caller.role().level(),
         }),

@@ -63,6 +63,9 @@ pub struct Deleted;
 /// 200 `{"data": […]}`: all there are.
 pub struct All<T>(pub Vec<T>);
 
+/// 200 `{"data": […], "meta": {"total"}}`: all there are.
+pub struct Whole<T>(pub Vec<T>);
+
 /// 200 with a body that is JSON of a `T` already, envelope included.
 pub struct Prepared<T> {
     body: Bytes,
@@ -154,6 +157,12 @@ struct Meta {
     total: i64,
     page: i64,
     per_page: i64,
+}
+
+/// `meta` of a whole list.
+#[derive(Serialize, ToSchema)]
+struct Total {
+    total: usize,
 }
 
 #[derive(Serialize)]
@@ -277,6 +286,18 @@ impl<T: Serialize> IntoResponse for All<T> {
     }
 }
 
+impl<T: Serialize> IntoResponse for Whole<T> {
+    fn into_response(self) -> Response {
+        let envelope = ListEnvelope {
+            data: &self.0,
+            meta: Total {
+                total: self.0.len(),
+            },
+        };
+        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
+    }
+}
+
 impl<T> IntoResponse for Prepared<T> {
     fn into_response(self) -> Response {
         json(StatusCode::OK, self.body)
@@ -315,6 +336,10 @@ described! {
     List: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("Meta"));
     Slice: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("SliceMeta"));
     All: 200 |schemas| enveloped(listed(schema::<T>(schemas)), None);
+    Whole: 200 |schemas| {
+        schema::<Total>(schemas);
+        enveloped(listed(schema::<T>(schemas)), Some("Total"))
+    };
     Prepared: 200 schema::<T>;
     Ran: 200 schema::<T>;
 }

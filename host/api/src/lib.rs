@@ -58,6 +58,7 @@ pub mod data;
 pub mod describe;
 pub mod endpoint_keys;
 pub mod endpoints;
+pub mod favorites;
 pub mod fields;
 pub mod files;
 mod finish;
@@ -81,6 +82,7 @@ pub mod problem;
 mod products;
 pub mod purchases;
 pub mod query;
+pub mod reference;
 pub mod refusals;
 pub mod refused;
 pub mod routes;
@@ -96,7 +98,7 @@ pub mod webhooks;
 
 pub use answer::{
     Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Prepared, Ran,
-    Slice,
+    Slice, Whole,
 };
 pub use body::{Body, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;
@@ -129,8 +131,10 @@ pub fn all() -> Routes {
         .merge(webhooks::routes())
         .merge(connections::routes())
         .merge(connectors::routes())
+        .merge(favorites::routes())
         .merge(files::routes())
         .merge(storage_engines::routes())
+        .merge(reference::routes())
         .merge(assets::routes())
         .merge(analyze::routes())
         .merge(endpoints::routes())

@@ -8,8 +8,8 @@ use axum::extract::rejection::PathRejection;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
-    AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, ID_CHARS_MAX, KeyId, PayoutId,
-    PriceId, PurchaseId, TopUpId, WebhookId,
+    AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX, KeyId,
+    PayoutId, PriceId, PurchaseId, TopUpId, UserId, WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -98,11 +98,13 @@ ids!(
     ConnectionId: CONNECTION_NOT_FOUND,
     DeliveryId: DELIVERY_NOT_FOUND,
     EndpointId: ENDPOINT_NOT_FOUND,
+    FavoriteId: FAVORITE_NOT_FOUND,
     KeyId: API_KEY_NOT_FOUND,
     PayoutId: PAYOUT_NOT_FOUND,
     PriceId: PRICE_NOT_FOUND,
     PurchaseId: PURCHASE_NOT_FOUND,
     TopUpId: TOP_UP_NOT_FOUND,
+    UserId: USER_NOT_FOUND,
     WebhookId: WEBHOOK_NOT_FOUND,
 );
 

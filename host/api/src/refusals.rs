@@ -65,7 +65,9 @@ catalogue! {
         CONNECTOR_NOT_FOUND: "there is no connector \"postgres\" that this key can see",
         DELIVERY_NOT_FOUND: "there is no delivery \"dlv_…\" that this key can see",
         ENDPOINT_NOT_FOUND: "there is no endpoint \"end_…\" that this key can see",
+        FAVORITE_NOT_FOUND: "there is no favorite \"fav_…\" that this key can see",
         FILE_NOT_FOUND: "there is no file \"goals.db\" that this key can see",
+        INDUSTRY_NOT_FOUND: "there is no industry \"999\" that this key can see",
         PAYMENT_PROVIDER_NOT_FOUND: "there is no payment provider \"…\" that this key can see",
         PAYOUT_METHOD_NOT_FOUND: "there is no payout method \"cmp_…\" that this key can see",
         PAYOUT_NOT_FOUND: "there is no payout \"pay_…\" that this key can see",
@@ -76,6 +78,7 @@ catalogue! {
         ROUTE_NOT_FOUND: "there is no such route; see /openapi.json",
         TOP_UP_NOT_FOUND: "there is no top-up \"top_…\" that this key can see",
         TRANSACTION_NOT_FOUND: "there is no transaction \"txn_…\" that this key can see",
+        USER_NOT_FOUND: "there is no user \"usr_…\" that this key can see",
         WEBHOOK_NOT_FOUND: "there is no webhook \"whk_…\" that this key can see",
     }
     405 {

@@ -179,6 +179,8 @@ id!(/// A version of a connector in the registry.
     ConnectorId, "cnr");
 id!(/// An alert on an asset.
     AlertId, "alr");
+id!(/// A product that a user marked.
+    FavoriteId, "fav");
 id!(/// A company's webhook.
     WebhookId, "whk");
 timed_id!(/// One business event of the ledger.

@@ -14,6 +14,7 @@ pub mod parameters;
 pub mod payments;
 pub mod prices;
 pub mod products;
+pub mod reference;
 pub mod roles;
 pub mod slugs;
 pub mod sql;

@@ -6,7 +6,7 @@ CREATE TABLE audit_acting (
     at BIGINT NOT NULL,
     company_id TEXT,
     actor_company_id TEXT,
-    key_id TEXT,
+    actor TEXT,
     user_id TEXT,
     role SMALLINT,
     address TEXT NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE audit_acting (
     request_id TEXT NOT NULL
 );
 
--- One line for each row that a transaction changed. `company_id` is whose row it is; key, user and role are NULL where no key was asked for.
+-- One line for each row that a transaction changed. `company_id` is whose row it is; actor, user and role are NULL where nobody had to say who it is.
 -- `before_values` and `after_values` are JSON objects: of a change the columns that differ, without secrets.
 CREATE TABLE audit_log (
     act_id TEXT NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE audit_log (
     at BIGINT NOT NULL,
     company_id TEXT,
     actor_company_id TEXT,
-    key_id TEXT,
+    actor TEXT,
     user_id TEXT,
     role SMALLINT,
     address TEXT NOT NULL,

@@ -11,8 +11,10 @@ pub(crate) mod triggers;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use serde_json::{Map, Value};
-use souk_domain::ids::{AuditId, CompanyId, KeyId, RequestId, UserId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{AuditId, CompanyId, RequestId, UserId};
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -32,7 +34,7 @@ pub struct Act {
     /// The company that is acted in. `None`: whose rows they are says each row.
     pub company: Option<CompanyId>,
     /// `None`: the operation asks for no key.
-    pub actor: Option<Actor>,
+    pub by: Option<ActedBy>,
     pub address: IpAddr,
     pub operation: &'static str,
     pub method: &'static str,
@@ -41,9 +43,9 @@ pub struct Act {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Actor {
+pub struct ActedBy {
     pub company: CompanyId,
-    pub key: KeyId,
+    pub actor: Actor,
     pub user: Option<UserId>,
     pub role: u8,
 }
@@ -74,19 +76,19 @@ pub(crate) async fn begin(write: &mut Write) -> Result<bool, StoreError> {
         return Ok(false);
     };
     let now = Timestamp::from(SystemTime::now());
-    let actor = act.actor.as_ref();
+    let by = act.by.as_ref();
     sqlx::query(
-        "INSERT INTO audit_acting (act_id, at, company_id, actor_company_id, key_id, user_id, role, address, operation, method, path,
+        "INSERT INTO audit_acting (act_id, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                    request_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(AuditId::generate_at(now).as_str())
     .bind(now.micros())
     .bind(act.company.as_ref().map(CompanyId::as_str))
-    .bind(actor.map(|actor| actor.company.as_str()))
-    .bind(actor.map(|actor| actor.key.as_str()))
-    .bind(actor.and_then(|actor| actor.user.as_ref()).map(UserId::as_str))
-    .bind(actor.map(|actor| i64::from(actor.role)))
+    .bind(by.map(|by| by.company.as_str()))
+    .bind(by.map(|by| by.actor.as_str()))
+    .bind(by.and_then(|by| by.user.as_ref()).map(UserId::as_str))
+    .bind(by.map(|by| i64::from(by.role)))
     .bind(act.address.to_string())
     .bind(act.operation)
     .bind(act.method)
@@ -142,10 +144,10 @@ pub(crate) async fn note(
         return Ok(());
     }
     sqlx::query(
-        "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, key_id, user_id, role, address, operation, method, path,
+        "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                 request_id, subject_type, subject_id, change, before_values, after_values)
          SELECT a.act_id, (SELECT COUNT(*) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at,
-                COALESCE(CAST($1 AS TEXT), a.company_id), a.actor_company_id, a.key_id, a.user_id, a.role, a.address, a.operation, a.method,
+                COALESCE(CAST($1 AS TEXT), a.company_id), a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method,
                 a.path, a.request_id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT)
          FROM audit_acting AS a",
     )
@@ -168,7 +170,7 @@ pub struct Entry {
     pub at: Timestamp,
     /// Whose row it is.
     pub company_id: Option<CompanyId>,
-    pub actor: Option<Actor>,
+    pub by: Option<ActedBy>,
     pub address: String,
     pub operation: String,
     pub method: String,
@@ -187,64 +189,48 @@ pub struct Filter {
     pub operation: Option<String>,
     pub subject_type: Option<String>,
     pub subject_id: Option<String>,
-    pub key_id: Option<String>,
+    pub actor: Option<String>,
     pub request_id: Option<String>,
     pub from: Option<Timestamp>,
     /// Not included.
     pub to: Option<Timestamp>,
 }
 
-macro_rules! matching {
-    () => {
-        " FROM audit_log
-         WHERE (company_id = $1 OR actor_company_id = $1)
-           AND ($2 = '' OR operation = $2)
-           AND ($3 = '' OR subject_type = $3)
-           AND ($4 = '' OR subject_id = $4)
-           AND ($5 = '' OR key_id = $5)
-           AND ($6 = '' OR request_id = $6)
-           AND at >= $7 AND at < $8"
-    };
-}
+static LIST: List = List::new(
+    "act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path, request_id,
+     subject_type, subject_id, change, before_values, after_values",
+    "FROM audit_log
+     WHERE (company_id = $1 OR actor_company_id = $1)
+       AND (CAST($2 AS TEXT) IS NULL OR operation = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR subject_type = $3)
+       AND (CAST($4 AS TEXT) IS NULL OR subject_id = $4)
+       AND (CAST($5 AS TEXT) IS NULL OR actor = $5)
+       AND (CAST($6 AS TEXT) IS NULL OR request_id = $6)
+       AND (CAST($7 AS BIGINT) IS NULL OR at >= $7)
+       AND (CAST($8 AS BIGINT) IS NULL OR at < $8)",
+    "act_id DESC, line DESC",
+    8,
+);
 
-/// What was changed of a company's, and what its keys have changed elsewhere: newest first, and how many match.
+/// What was changed of a company's, and what its keys have changed elsewhere: newest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
     filter: &Filter,
-    offset: i64,
-    limit: i64,
-) -> Result<(Vec<Entry>, i64), StoreError> {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    macro_rules! bound {
-        ($sql:expr) => {
-            sqlx::query($sql)
-                .bind(company.as_str())
-                .bind(text(&filter.operation))
-                .bind(text(&filter.subject_type))
-                .bind(text(&filter.subject_id))
-                .bind(text(&filter.key_id))
-                .bind(text(&filter.request_id))
-                .bind(filter.from.map_or(i64::MIN, Timestamp::micros))
-                .bind(filter.to.map_or(i64::MAX, Timestamp::micros))
-        };
-    }
-    let total = bound!(concat!("SELECT COUNT(*) AS total", matching!()))
-        .fetch_one(&mut *db)
-        .await?
-        .number("total")?;
-    let rows = bound!(concat!(
-        "SELECT act_id, line, at, company_id, actor_company_id, key_id, user_id, role, address, operation, method, path, request_id,
-                subject_type, subject_id, change, before_values, after_values",
-        matching!(),
-        " ORDER BY act_id DESC, line DESC LIMIT $9 OFFSET $10"
-    ))
-    .bind(limit)
-    .bind(offset)
-    .fetch_all(db)
-    .await?;
-    let entries = rows.iter().map(from_row).collect::<Result<_, _>>()?;
-    Ok((entries, total))
+    part: Part,
+) -> Result<Listed<Entry>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .text(filter.operation.as_deref())
+            .text(filter.subject_type.as_deref())
+            .text(filter.subject_id.as_deref())
+            .text(filter.actor.as_deref())
+            .text(filter.request_id.as_deref())
+            .number(filter.from.map(Timestamp::micros))
+            .number(filter.to.map(Timestamp::micros));
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// Forgets some of what is older than [`KEPT`]. `false`: there is nothing left of it.
@@ -268,11 +254,11 @@ fn from_row(row: &AnyRow) -> Result<Entry, StoreError> {
             .transpose()
     };
     let (before, after) = (values("before_values")?, values("after_values")?);
-    let key: Option<KeyId> = row.id_opt("key_id")?;
-    let actor = match key.zip(row.id_opt("actor_company_id")?) {
-        Some((key, company)) => Some(Actor {
+    let actor: Option<Actor> = row.id_opt("actor")?;
+    let by = match actor.zip(row.id_opt("actor_company_id")?) {
+        Some((actor, company)) => Some(ActedBy {
             company,
-            key,
+            actor,
             user: row.id_opt("user_id")?,
             role: u8::try_from(row.number("role")?).map_err(|error| corrupt("role", error))?,
         }),
@@ -282,7 +268,7 @@ fn from_row(row: &AnyRow) -> Result<Entry, StoreError> {
         id: format!("{}-{}", row.text("act_id")?, row.number("line")?),
         at: row.time("at")?,
         company_id: row.id_opt("company_id")?,
-        actor,
+        by,
         address: row.text("address")?,
         operation: row.text("operation")?,
         method: row.text("method")?,

@@ -68,6 +68,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0016_one_products_table.sql"),
     ),
     (20, "audit", include_str!("../migrations/0020_audit.sql")),
+    (
+        21,
+        "favorites",
+        include_str!("../migrations/0021_favorites.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -8,7 +8,7 @@ use souk_domain::roles::Role;
 use souk_store::audit::tables::{NOT_AUDITED, TABLES};
 use souk_store::audit::{self, Act, Change, Entry, Filter};
 use souk_store::users::{self, NewUser, User};
-use souk_store::{Db, Fields, StoreError, db};
+use souk_store::{Db, Fields, Part, StoreError, db};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ async fn every_table_and_column_is_decided_upon() {
 fn act(company: &CompanyId) -> Arc<Act> {
     Arc::new(Act {
         company: Some(company.clone()),
-        actor: None,
+        by: None,
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         operation: "test",
         method: "POST",
@@ -62,7 +62,7 @@ fn act(company: &CompanyId) -> Arc<Act> {
 
 async fn lines(db: &Db, company: &CompanyId) -> Vec<Entry> {
     let mut read = db.read().await.unwrap();
-    let (found, total) = audit::list(&mut read, company, &Filter::default(), 0, 100)
+    let (found, total) = audit::list(&mut read, company, &Filter::default(), Part::first(100))
         .await
         .unwrap();
     assert_eq!(total, found.len() as i64);

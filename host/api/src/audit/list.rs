@@ -48,7 +48,7 @@ pub async fn list_audit_log(
         operation: text(query.operation),
         subject_type: text(query.subject_type),
         subject_id: text(query.subject_id),
-        key_id: text(query.api_key_id),
+        actor: text(query.api_key_id),
         request_id: text(query.request_id),
         from: query.start_date.map(|from| from.0),
         to: query.end_date.map(|to| to.0),
@@ -61,21 +61,7 @@ pub async fn list_audit_log(
     }
     let page = query.paging.page();
     let mut read = api.db().read().await?;
-    let (entries, total) = audit::list(
-        &mut read,
-        caller.company(),
-        &filter,
-        page.offset(),
-        page.limit(),
-    )
-    .await?;
+    let listed = audit::list(&mut read, caller.company(), &filter, page.part()).await?;
     let reader = (!caller.is_staff()).then(|| caller.company());
-    Ok(List {
-        data: entries
-            .into_iter()
-            .map(|entry| EntryOut::of(entry, reader))
-            .collect(),
-        total,
-        page,
-    })
+    Ok(List::of(page, listed, |entry| EntryOut::of(entry, reader)))
 }

@@ -3,9 +3,10 @@
 use crate::AnyObject;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId, UserId};
 use souk_domain::time::Timestamp;
-use souk_store::audit::{Actor, Entry};
+use souk_store::audit::{ActedBy, Entry};
 use utoipa::ToSchema;
 
 #[derive(Serialize, ToSchema)]
@@ -63,16 +64,21 @@ impl EntryOut {
     /// `reader`: the company that reads; `None` sees all.
     pub fn of(entry: Entry, reader: Option<&CompanyId>) -> EntryOut {
         let is_own = reader.is_none_or(|reader| entry.company_id.as_ref() == Some(reader));
-        let is_actor = |actor: &Actor| reader.is_none_or(|reader| *reader == actor.company);
-        let company_id = entry.actor.as_ref().map(|actor| actor.company.clone());
-        let kind = if entry.actor.is_some() { "key" } else { "none" };
-        let actor = match entry.actor.filter(is_actor) {
-            Some(actor) => ActorOut {
+        let is_actor = |by: &ActedBy| reader.is_none_or(|reader| *reader == by.company);
+        let company_id = entry.by.as_ref().map(|by| by.company.clone());
+        let kind = match entry.by.as_ref().map(|by| &by.actor) {
+            Some(Actor::Key(_)) => "key",
+            None => "none",
+        };
+        let actor = match entry.by.filter(is_actor) {
+            Some(by) => ActorOut {
                 kind,
                 company_id,
-                api_key_id: Some(actor.key),
-                user_id: actor.user,
-                role_id: Some(actor.role),
+                api_key_id: match by.actor {
+                    Actor::Key(key) => Some(key),
+                },
+                user_id: by.user,
+                role_id: Some(by.role),
                 address: Some(entry.address),
             },
             None => ActorOut {

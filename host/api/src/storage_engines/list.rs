@@ -1,4 +1,4 @@
-use crate::{ApiState, Caller, Operation, Prepared, Problem};
+use crate::{ApiState, Caller, Operation, Problem, Whole};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors::{self, ConnectorError};
@@ -9,17 +9,6 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storage-engines")
     .about("Reference data", "List storage engines")
     .notes("The ids are stable. An engine is `usable` while a connector for it is active.");
-
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EnginesOut {
-    pub data: Vec<EngineOut>,
-    pub meta: Total,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Total {
-    pub total: usize,
-}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EngineOut {
@@ -47,13 +36,13 @@ pub struct ConnectionField {
 pub async fn list_storage_engines(
     State(api): State<ApiState>,
     caller: Caller,
-) -> Result<Prepared<EnginesOut>, Problem> {
+) -> Result<Whole<EngineOut>, Problem> {
     let engines = match connectors::engines(api.app(), caller.company()).await {
         Ok(engines) => engines,
         Err(ConnectorError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(Problem::internal(error)),
     };
-    let data: Vec<EngineOut> = engines
+    let engines = engines
         .into_iter()
         .map(|(row, active)| match active {
             // What runs knows better than what was written down when the engine got its id.
@@ -69,9 +58,7 @@ pub async fn list_storage_engines(
             None => engine(row, false),
         })
         .collect();
-    let meta = Total { total: data.len() };
-    let body = serde_json::to_vec(&EnginesOut { data, meta }).map_err(Problem::internal)?;
-    Ok(Prepared::new(body))
+    Ok(Whole(engines))
 }
 
 fn engine(row: StorageEngine, usable: bool) -> EngineOut {

@@ -10,6 +10,7 @@ mod connections;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;
 mod envelope;
+mod favorites;
 mod files;
 mod gate;
 mod idempotency;
@@ -21,6 +22,7 @@ mod openapi;
 mod payouts;
 mod prices;
 mod purchases;
+mod reference;
 mod statements;
 mod stripe;
 mod top_ups;

@@ -394,6 +394,21 @@ pub const TABLES: &[Table] = &[
             ("idempotency_key", Not),
         ],
     ),
+    table(
+        "favorites",
+        "favorite",
+        &[
+            ("id", Not),
+            ("company_id", Not),
+            ("user_id", AsIs),
+            ("product_type", AsIs),
+            ("product_id", AsIs),
+            ("category", AsIs),
+            ("note", AsIs),
+            ("created_at", Not),
+            ("updated_at", Not),
+        ],
+    ),
 ];
 
 /// A private connector is its company's; the platform's are of whoever acted.

@@ -98,10 +98,10 @@ impl Line<'_> {
         );
         let subject = table.subject;
         format!(
-            "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, key_id, user_id, role, address, operation, method, path,
+            "INSERT INTO audit_log (act_id, line, at, company_id, actor_company_id, actor, user_id, role, address, operation, method, path,
                                     request_id, subject_type, subject_id, change, before_values, after_values)
              SELECT a.act_id, (SELECT COUNT(*) + 1 FROM audit_log AS l WHERE l.act_id = a.act_id), a.at, COALESCE({company}, a.company_id),
-                    a.actor_company_id, a.key_id, a.user_id, a.role, a.address, a.operation, a.method, a.path, a.request_id,
+                    a.actor_company_id, a.actor, a.user_id, a.role, a.address, a.operation, a.method, a.path, a.request_id,
                     '{subject}', {id}, '{change}', {before}, {after}
              FROM audit_acting AS a;"
         )
