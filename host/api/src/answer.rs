@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 use souk_store::Listed;
-use souk_store::idempotency::Answer;
+use souk_store::idempotency::KeptAnswer;
 use std::marker::PhantomData;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema};
@@ -118,21 +118,21 @@ pub(crate) struct Kept(pub Bytes);
 
 /// An answer that can be kept before it is given: it is rendered as it will be.
 pub(crate) trait ToKeep {
-    fn to_keep(&self) -> Result<Answer, Problem>;
+    fn to_keep(&self) -> Result<KeptAnswer, Problem>;
 }
 
 impl<T: Serialize> ToKeep for Data<T> {
-    fn to_keep(&self) -> Result<Answer, Problem> {
+    fn to_keep(&self) -> Result<KeptAnswer, Problem> {
         let body = encode(&Envelope { data: &self.0 })?;
-        Ok(Answer::of(StatusCode::OK.as_u16(), None, &body, None))
+        Ok(KeptAnswer::of(StatusCode::OK.as_u16(), None, &body, None))
     }
 }
 
 impl<T: Serialize> ToKeep for Created<T> {
-    fn to_keep(&self) -> Result<Answer, Problem> {
+    fn to_keep(&self) -> Result<KeptAnswer, Problem> {
         let body = encode(&Envelope { data: &self.data })?;
         let location = Some(self.location.clone());
-        Ok(Answer::of(
+        Ok(KeptAnswer::of(
             StatusCode::CREATED.as_u16(),
             location,
             &body,

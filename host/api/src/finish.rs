@@ -1,6 +1,6 @@
 //! The frame of every call: a request id and the time at the start, the headers that every answer carries at the end.
 
-use crate::limiter::{Limits, Scope, Standing};
+use crate::limiter::{Limits, Quota, Scope};
 use crate::mounted::Mounted;
 use crate::operation::{Access, Verb};
 use crate::pace::Pace;
@@ -38,7 +38,7 @@ pub struct Call {
     pub peer: IpAddr,
     pub operation: Option<Arc<Mounted>>,
     caller: Option<(Arc<Principal>, Limits)>,
-    shown: Option<(Standing, Scope)>,
+    shown: Option<(Quota, Scope)>,
     spent: bool,
 }
 
@@ -90,9 +90,9 @@ impl Call {
                 self.spent = true;
                 Ok(())
             }
-            Err((standing, scope)) => {
-                self.shown = Some((standing, scope));
-                Err(self.exceeded(standing, scope))
+            Err((quota, scope)) => {
+                self.shown = Some((quota, scope));
+                Err(self.exceeded(quota, scope))
             }
         }
     }
@@ -104,16 +104,16 @@ impl Call {
         };
         let taken = principal.buckets.take_each(thing, limit, self.seconds());
         match taken {
-            Ok(standing) => {
-                let binds = |shown: (Standing, Scope)| standing.remaining <= shown.0.remaining;
+            Ok(quota) => {
+                let binds = |shown: (Quota, Scope)| quota.remaining <= shown.0.remaining;
                 if self.shown.is_none_or(binds) {
-                    self.shown = Some((standing, Scope::Operation));
+                    self.shown = Some((quota, Scope::Operation));
                 }
                 Ok(())
             }
-            Err(standing) => {
-                self.shown = Some((standing, Scope::Operation));
-                Err(self.exceeded(standing, Scope::Operation))
+            Err(quota) => {
+                self.shown = Some((quota, Scope::Operation));
+                Err(self.exceeded(quota, Scope::Operation))
             }
         }
     }
@@ -121,13 +121,13 @@ impl Call {
     /// Spends one call of the address: for requests that no key answers for.
     pub fn spend_address(&mut self, state: &ApiState) -> Result<(), Problem> {
         match state.limiter().take_address(self.peer, self.seconds()) {
-            Ok(standing) => {
-                self.shown = Some((standing, Scope::Ip));
+            Ok(quota) => {
+                self.shown = Some((quota, Scope::Ip));
                 Ok(())
             }
-            Err(standing) => {
-                self.shown = Some((standing, Scope::Ip));
-                Err(self.exceeded(standing, Scope::Ip))
+            Err(quota) => {
+                self.shown = Some((quota, Scope::Ip));
+                Err(self.exceeded(quota, Scope::Ip))
             }
         }
     }
@@ -143,20 +143,20 @@ impl Call {
         state.limiter().may_look_up(self.peer, self.seconds())
     }
 
-    fn exceeded(&self, standing: Standing, scope: Scope) -> Problem {
-        let retry_after = standing.reset.saturating_sub(self.seconds()).max(1);
+    fn exceeded(&self, quota: Quota, scope: Scope) -> Problem {
+        let retry_after = quota.reset.saturating_sub(self.seconds()).max(1);
         let message = format!(
             "the limit of {} requests an hour is used up; try again in {retry_after} s",
-            standing.limit
+            quota.limit
         );
         Problem::new(
             http::StatusCode::TOO_MANY_REQUESTS,
             "RATE_LIMIT_EXCEEDED",
             message,
         )
-        .detail("limit", standing.limit)
+        .detail("limit", quota.limit)
         .detail("remaining", 0)
-        .detail("reset", standing.reset)
+        .detail("reset", quota.reset)
         .detail("retry_after", retry_after)
         .detail("scope", scope.name())
         .detail("operation", self.operation_id())
@@ -175,12 +175,12 @@ impl Call {
             self.give_back_address(state);
         }
         let seconds = self.seconds();
-        let (standing, scope) = match (self.shown, &self.caller) {
+        let (quota, scope) = match (self.shown, &self.caller) {
             (Some(shown), _) => shown,
             (None, Some((principal, limits))) => principal.buckets.peek(*limits, seconds),
             (None, None) => (state.limiter().peek_address(self.peer, seconds), Scope::Ip),
         };
-        self.write_headers(standing, scope, response);
+        self.write_headers(quota, scope, response);
         self.count_use(state, response);
         if let Some((principal, _)) = &self.caller {
             unread::count(response, &principal.unread);
@@ -227,16 +227,16 @@ impl Call {
     }
 
     /// All values are cut from one buffer.
-    fn write_headers(&self, standing: Standing, scope: Scope, response: &mut Response) {
+    fn write_headers(&self, quota: Quota, scope: Scope, response: &mut Response) {
         let policy = match scope {
             Scope::Operation => self.operation_id().unwrap_or("operation"),
             other => other.name(),
         };
-        let Standing {
+        let Quota {
             limit,
             remaining,
             reset,
-        } = standing;
+        } = quota;
         let left = reset.saturating_sub(self.seconds());
         let mut buffer = BytesMut::with_capacity(256);
         let mut value = |arguments: std::fmt::Arguments<'_>| {

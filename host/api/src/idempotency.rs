@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
 use souk_store::audit::on_behalf;
-use souk_store::idempotency::{self as store, Answer, Scope, Ticket};
+use souk_store::idempotency::{self as store, KeptAnswer, Scope, Ticket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -223,7 +223,7 @@ fn full(bytes_max: i64) -> Problem {
     .retry_after(seconds)
 }
 
-fn too_large(answer: Answer) -> Problem {
+fn too_large(answer: KeptAnswer) -> Problem {
     let execution = answer.execution.map(|execution| execution.to_string());
     Problem::of(
         refusals::IDEMPOTENCY_ANSWER_TOO_LARGE,
@@ -312,7 +312,7 @@ async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<R
         .get(header::LOCATION)
         .and_then(|location| location.to_str().ok())
         .map(str::to_owned);
-    let answer = Answer::of(parts.status.as_u16(), location, &kept, None);
+    let answer = KeptAnswer::of(parts.status.as_u16(), location, &kept, None);
     state
         .db()
         .write(async |write| {
@@ -322,7 +322,7 @@ async fn keep(state: &ApiState, ticket: &Ticket, response: Response) -> Result<R
         .await
 }
 
-fn replay(answer: Answer) -> Result<Response, Problem> {
+fn replay(answer: KeptAnswer) -> Result<Response, Problem> {
     let Some(body) = answer.body.clone() else {
         return Err(too_large(answer));
     };

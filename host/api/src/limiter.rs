@@ -32,7 +32,7 @@ const LOAD_FULL: u32 = 4_096;
 
 /// What a bucket has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Quota {
     pub limit: u32,
     pub remaining: u32,
     /// Epoch seconds.
@@ -61,26 +61,26 @@ impl Scope {
 pub struct Window<const SECONDS: u32 = WINDOW_SECONDS>(AtomicU64);
 
 impl<const SECONDS: u32> Window<SECONDS> {
-    fn take(&self, limit: u32, now: u32) -> Result<Standing, Standing> {
+    fn take(&self, limit: u32, now: u32) -> Result<Quota, Quota> {
         let mut current = self.0.load(Relaxed);
         loop {
             let (started, used) = live(current, now, SECONDS);
             if used >= limit {
-                return Err(standing(limit, started + SECONDS, used));
+                return Err(quota(limit, started + SECONDS, used));
             }
             match self
                 .0
                 .compare_exchange_weak(current, pack(started, used + 1), Relaxed, Relaxed)
             {
-                Ok(_) => return Ok(standing(limit, started + SECONDS, used + 1)),
+                Ok(_) => return Ok(quota(limit, started + SECONDS, used + 1)),
                 Err(other) => current = other,
             }
         }
     }
 
-    fn peek(&self, limit: u32, now: u32) -> Standing {
+    fn peek(&self, limit: u32, now: u32) -> Quota {
         let (started, used) = live(self.0.load(Relaxed), now, SECONDS);
-        standing(limit, started + SECONDS, used)
+        quota(limit, started + SECONDS, used)
     }
 
     /// Undoes a [`Window::take`], if its window still runs.
@@ -110,8 +110,8 @@ fn pack(started: u32, used: u32) -> u64 {
     u64::from(started) << 32 | u64::from(used)
 }
 
-fn standing(limit: u32, reset: u32, used: u32) -> Standing {
-    Standing {
+fn quota(limit: u32, reset: u32, used: u32) -> Quota {
+    Quota {
         limit,
         remaining: limit.saturating_sub(used),
         reset,
@@ -145,11 +145,11 @@ impl Buckets {
     }
 
     /// Spends one call of both buckets, or of neither. Both answers show the bucket that binds.
-    pub fn take(&self, limits: Limits, now: u32) -> Result<(Standing, Scope), (Standing, Scope)> {
+    pub fn take(&self, limits: Limits, now: u32) -> Result<(Quota, Scope), (Quota, Scope)> {
         let key = self
             .own
             .take(limits.own, now)
-            .map_err(|standing| (standing, Scope::Key))?;
+            .map_err(|quota| (quota, Scope::Key))?;
         let Some((place, limit)) = limits.operation else {
             return Ok((key, Scope::Key));
         };
@@ -164,13 +164,13 @@ impl Buckets {
 
     /// Spends one call for one of the things that are limited each for itself. The caller has spent one of the key, which a refusal gives
     /// back.
-    pub fn take_each(&self, thing: &str, limit: u32, now: u32) -> Result<Standing, Standing> {
+    pub fn take_each(&self, thing: &str, limit: u32, now: u32) -> Result<Quota, Quota> {
         let mut each = self.each.lock();
         if each.len() >= EACH_MAX && !each.contains_key(thing) {
             each.retain(|_, window| !window.is_over(now));
             if each.len() >= EACH_MAX {
                 self.own.give_back(now);
-                return Err(standing(limit, now, limit));
+                return Err(quota(limit, now, limit));
             }
         }
         let taken = each.entry(thing.into()).or_default().take(limit, now);
@@ -180,7 +180,7 @@ impl Buckets {
         taken
     }
 
-    pub fn peek(&self, limits: Limits, now: u32) -> (Standing, Scope) {
+    pub fn peek(&self, limits: Limits, now: u32) -> (Quota, Scope) {
         let key = self.own.peek(limits.own, now);
         match limits.operation {
             Some((place, limit)) => binding(key, self.operations[place].peek(limit, now)),
@@ -202,7 +202,7 @@ impl Buckets {
     }
 }
 
-fn binding(key: Standing, operation: Standing) -> (Standing, Scope) {
+fn binding(key: Quota, operation: Quota) -> (Quota, Scope) {
     if key.remaining < operation.remaining {
         (key, Scope::Key)
     } else {
@@ -273,7 +273,7 @@ impl Limiter {
     }
 
     /// Spends one call of an address.
-    pub fn take_address(&self, address: IpAddr, now: u32) -> Result<Standing, Standing> {
+    pub fn take_address(&self, address: IpAddr, now: u32) -> Result<Quota, Quota> {
         self.address(address, now, |counted| {
             counted.requests.take(self.address_limit, now)
         })
@@ -291,7 +291,7 @@ impl Limiter {
         })
     }
 
-    pub fn peek_address(&self, address: IpAddr, now: u32) -> Standing {
+    pub fn peek_address(&self, address: IpAddr, now: u32) -> Quota {
         let address = network(address);
         let shard = self.addresses[self.shard(&address)].lock();
         shard
@@ -383,7 +383,7 @@ mod tests {
         let window = Window::<WINDOW_SECONDS>::default();
         assert_eq!(
             window.take(2, NOW),
-            Ok(Standing {
+            Ok(Quota {
                 limit: 2,
                 remaining: 1,
                 reset: NOW + 3600
@@ -391,7 +391,7 @@ mod tests {
         );
         assert_eq!(
             window.take(2, NOW + 10),
-            Ok(Standing {
+            Ok(Quota {
                 limit: 2,
                 remaining: 0,
                 reset: NOW + 3600
@@ -399,7 +399,7 @@ mod tests {
         );
         assert_eq!(
             window.take(2, NOW + 3599),
-            Err(Standing {
+            Err(Quota {
                 limit: 2,
                 remaining: 0,
                 reset: NOW + 3600
@@ -407,7 +407,7 @@ mod tests {
         );
         assert_eq!(
             window.take(2, NOW + 3600),
-            Ok(Standing {
+            Ok(Quota {
                 limit: 2,
                 remaining: 1,
                 reset: NOW + 7200

@@ -18,7 +18,7 @@ use crate::connectors::Registry;
 use crate::files::Quota;
 use crate::payments::Payments;
 use crate::products::Products;
-use crate::settle::{self, Standings};
+use crate::settle::{self, Entitlements};
 
 /// The application. Cheap to clone.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ pub struct Inner {
     pub sources: Sources,
     pub connectors: Registry,
     pub products: Products,
-    pub(crate) standings: Standings,
+    pub(crate) entitlements: Entitlements,
 }
 
 impl App {
@@ -66,7 +66,7 @@ impl App {
             sources: connections::source::sources(&parts.db),
             connectors: Registry::new(&parts.db),
             products: Products::new(&parts.db),
-            standings: settle::standings(&parts.db),
+            entitlements: settle::entitlements(&parts.db),
             teller: parts.teller,
             sealer: parts.sealer,
             db: parts.db,

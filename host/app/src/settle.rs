@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, TransactionId};
 use souk_store::executions::{Billing, Run};
-use souk_store::idempotency::{self, Answer, Ticket};
+use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, Receipt};
 use souk_store::{Cache, Db, Topic};
@@ -19,7 +19,7 @@ use crate::failure::Cause;
 use crate::run::{Payer, Sold};
 
 /// Companies and products that meet often; an entry is about 200 bytes.
-const STANDINGS_MAX: usize = 100_000;
+const ENTITLEMENTS_MAX: usize = 100_000;
 /// A hold outlives its run's deadline by as much as posting may take.
 const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
@@ -27,44 +27,44 @@ const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// What a company has to do with a product that it does not own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    Stranger,
-    Buyer(PurchaseId),
+pub enum Entitlement {
+    None,
+    Active(PurchaseId),
     /// The purchase was cancelled or suspended.
-    Former(PurchaseStatus),
+    Ended(PurchaseStatus),
 }
 
-/// By [`purchases::standing`].
-pub type Standings = Cache<String, Standing>;
+/// By [`purchases::entitlement`].
+pub type Entitlements = Cache<String, Entitlement>;
 
-pub fn standings(db: &Db) -> Standings {
+pub fn entitlements(db: &Db) -> Entitlements {
     Cache::new(
         db,
-        STANDINGS_MAX,
+        ENTITLEMENTS_MAX,
         [Topic::Purchase],
-        |standing: &String, _| [standing.as_str().into()],
+        |entitlement: &String, _| [entitlement.as_str().into()],
     )
 }
 
-pub(crate) async fn standing(
+pub(crate) async fn entitlement(
     app: &App,
     company: &CompanyId,
     product: &str,
-) -> Result<Arc<Standing>, Cause> {
+) -> Result<Arc<Entitlement>, Cause> {
     let load = || async {
         let mut db = app.db.read().await?;
         Ok::<_, Cause>(
             match purchases::of_product(&mut db, company, product).await? {
-                None => Standing::Stranger,
+                None => Entitlement::None,
                 Some(purchase) if purchase.status == PurchaseStatus::Active => {
-                    Standing::Buyer(purchase.id)
+                    Entitlement::Active(purchase.id)
                 }
-                Some(purchase) => Standing::Former(purchase.status),
+                Some(purchase) => Entitlement::Ended(purchase.status),
             },
         )
     };
-    app.standings
-        .get_or_load(purchases::standing(company.as_str(), product), load)
+    app.entitlements
+        .get_or_load(purchases::entitlement(company.as_str(), product), load)
         .await
 }
 
@@ -75,8 +75,8 @@ pub(crate) async fn has_purchase(
     product: &str,
 ) -> Result<bool, Cause> {
     Ok(matches!(
-        *standing(app, company, product).await?,
-        Standing::Buyer(_)
+        *entitlement(app, company, product).await?,
+        Entitlement::Active(_)
     ))
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Charge {
     Held {
         hold: Hold,
         price: PriceId,
-        standing: Arc<Standing>,
+        entitlement: Arc<Entitlement>,
     },
 }
 
@@ -192,16 +192,16 @@ pub(crate) async fn hold(
         return Ok(Charge::free(Billing::Owner));
     }
     let price = sold.priced.price.as_ref().ok_or(Cause::NoPrice)?;
-    let standing = standing(app, payer.company, sold.product.id()).await?;
-    if let Standing::Former(status) = &*standing {
+    let entitlement = entitlement(app, payer.company, sold.product.id()).await?;
+    if let Entitlement::Ended(status) = &*entitlement {
         return Err(Cause::NotEntitled { status: *status });
     }
     if price.credits.is_zero() {
-        let purchase = match &*standing {
-            Standing::Buyer(purchase) => Some(purchase.clone()),
+        let purchase = match &*entitlement {
+            Entitlement::Active(purchase) => Some(purchase.clone()),
             _ => None,
         };
-        let balance = app.teller.standing(payer.company).await?.available();
+        let balance = app.teller.balance(payer.company).await?.available();
         return Ok(Charge::Free {
             billing: Billing::FreeProduct,
             price: Some(price.id.clone()),
@@ -234,7 +234,7 @@ pub(crate) async fn hold(
     Ok(Charge::Held {
         hold,
         price: price.id.clone(),
-        standing,
+        entitlement,
     })
 }
 
@@ -247,8 +247,8 @@ pub(crate) async fn purchase(
 ) -> Result<Option<PurchaseId>, Cause> {
     match charge {
         Charge::Free { purchase, .. } => return Ok(purchase.clone()),
-        Charge::Held { standing, .. } => {
-            if let Standing::Buyer(purchase) = &**standing {
+        Charge::Held { entitlement, .. } => {
+            if let Entitlement::Active(purchase) = &**entitlement {
                 return Ok(Some(purchase.clone()));
             }
         }
@@ -289,7 +289,7 @@ pub(crate) async fn book(
     };
     let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
         ticket: ticket.clone(),
-        answer: Answer::of(200, None, body, Some(&run.id)),
+        answer: KeptAnswer::of(200, None, body, Some(&run.id)),
         expires_at: payer.now.after(ANSWER_KEPT),
     });
     match app.teller.post(hold, Receipt { run, idempotency }).await {

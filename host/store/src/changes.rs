@@ -72,7 +72,7 @@ pub enum Change {
 
 /// What a committed transaction changed of a buyer's account, of which the teller keeps count.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum PurseChange {
+pub(crate) enum BalanceChange {
     /// So much was added to the balance.
     Gained(UsdCents),
     /// Below so many credits it is low from now on; `None`: the default.
@@ -80,7 +80,7 @@ pub(crate) enum PurseChange {
 }
 
 type Listener = Box<dyn Fn(&Change) + Send + Sync>;
-pub(crate) type CreditListener = Box<dyn Fn(&[(CompanyId, PurseChange)]) + Send + Sync>;
+pub(crate) type CreditListener = Box<dyn Fn(&[(CompanyId, BalanceChange)]) + Send + Sync>;
 
 /// The listeners of this process.
 pub(crate) struct Changes {
@@ -126,7 +126,7 @@ impl Changes {
         result.map_err(|_| StoreError::Unavailable("the store has its teller already".into()))
     }
 
-    pub(crate) fn announce_credits(&self, credits: &[(CompanyId, PurseChange)]) {
+    pub(crate) fn announce_credits(&self, credits: &[(CompanyId, BalanceChange)]) {
         if let (false, Some(listener)) = (credits.is_empty(), self.credit_listener.get()) {
             listener(credits);
         }

@@ -84,7 +84,7 @@ pub struct Written<'a> {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Filter<'a> {
+pub struct ConnectionFilter<'a> {
     pub engine_id: Option<i64>,
     pub status: Option<&'a str>,
 }
@@ -176,7 +176,7 @@ static LIST: List = List::new(
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
-    filter: &Filter<'_>,
+    filter: &ConnectionFilter<'_>,
     part: Part,
 ) -> Result<Listed<Connection>, StoreError> {
     let bind = |values: &mut Values| {

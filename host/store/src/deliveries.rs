@@ -66,7 +66,7 @@ pub struct Delivery {
 
 /// What became of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Attempted {
     Delivered,
     /// Failed; to be tried again then.
     Again(Timestamp),
@@ -163,15 +163,15 @@ pub async fn record(
     write: &mut Write,
     id: &DeliveryId,
     claimant: &str,
-    outcome: &Outcome,
+    attempted: &Attempted,
     response_code: Option<u16>,
     error: Option<&str>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let (status, next) = match outcome {
-        Outcome::Delivered => (DeliveryStatus::Delivered, None),
-        Outcome::Again(at) => (DeliveryStatus::Pending, Some(at.micros())),
-        Outcome::GivenUp => (DeliveryStatus::Failed, None),
+    let (status, next) = match attempted {
+        Attempted::Delivered => (DeliveryStatus::Delivered, None),
+        Attempted::Again(at) => (DeliveryStatus::Pending, Some(at.micros())),
+        Attempted::GivenUp => (DeliveryStatus::Failed, None),
     };
     let recorded = sqlx::query(
         "UPDATE webhook_deliveries
@@ -184,7 +184,7 @@ pub async fn record(
     .bind(next)
     .bind(response_code.map(i64::from))
     .bind(error)
-    .bind((*outcome == Outcome::Delivered).then(|| now.micros()))
+    .bind((*attempted == Attempted::Delivered).then(|| now.micros()))
     .execute(&mut **write)
     .await?;
     Ok(recorded.rows_affected() == 1)

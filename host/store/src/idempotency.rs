@@ -43,7 +43,7 @@ pub struct Ticket {
 
 /// An answer as it is replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct KeptAnswer {
     pub status: i64,
     pub location: Option<String>,
     /// `None`: it was larger than [`ANSWER_BYTES_MAX`].
@@ -52,16 +52,16 @@ pub struct Answer {
     pub execution: Option<ExecutionId>,
 }
 
-impl Answer {
+impl KeptAnswer {
     /// What is kept of an answer.
     pub fn of(
         status: u16,
         location: Option<String>,
         body: &[u8],
         execution: Option<&ExecutionId>,
-    ) -> Answer {
+    ) -> KeptAnswer {
         let is_kept = body.len() <= ANSWER_BYTES_MAX;
-        Answer {
+        KeptAnswer {
             status: i64::from(status),
             location,
             body: is_kept.then(|| String::from_utf8_lossy(body).into_owned()),
@@ -84,7 +84,7 @@ pub enum Claim {
     InFlight,
     /// The key was used for another request.
     Reused,
-    Done(Answer),
+    Done(KeptAnswer),
     /// The company's answers take all that they may. Roll back: the claim was written.
     Full,
 }
@@ -156,7 +156,7 @@ pub async fn claim(
     }
     match row.number_opt("status")? {
         None => Ok(Claim::InFlight),
-        Some(status) => Ok(Claim::Done(Answer {
+        Some(status) => Ok(Claim::Done(KeptAnswer {
             status,
             location: row.text_opt("location")?,
             body: row.text_opt("body")?,
@@ -259,7 +259,7 @@ impl GivenBack {
 pub async fn complete(
     write: &mut Write,
     ticket: &Ticket,
-    answer: &Answer,
+    answer: &KeptAnswer,
     expires_at: Timestamp,
 ) -> Result<bool, StoreError> {
     let completed = sqlx::query(

@@ -57,7 +57,7 @@ pub enum Sort {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Filter<'a> {
+pub struct ListingFilter<'a> {
     /// Occurs in the name, the description or the company's name.
     pub text: Option<&'a str>,
     pub product_type: Option<ProductType>,
@@ -99,7 +99,7 @@ const MATCHING: &str = "
 pub async fn list(
     db: &mut AnyConnection,
     reader: &CompanyId,
-    filter: &Filter<'_>,
+    filter: &ListingFilter<'_>,
     sort: Sort,
     now: Timestamp,
     part: Part,

@@ -111,7 +111,7 @@ pub async fn implicit(
     if inserted.rows_affected() > 0 {
         write.touch(
             Topic::Purchase,
-            standing(new.buyer.as_str(), new.product.id()),
+            entitlement(new.buyer.as_str(), new.product.id()),
         );
         events::emit(write, &created(&purchase, now)).await?;
     }
@@ -143,7 +143,7 @@ pub async fn renew(
     }
     write.touch(
         Topic::Purchase,
-        standing(new.buyer.as_str(), new.product.id()),
+        entitlement(new.buyer.as_str(), new.product.id()),
     );
     let purchase = get(write, new.buyer, id).await?;
     if let Some(purchase) = &purchase {
@@ -352,12 +352,12 @@ fn touch_changed(write: &mut Write, changed: Option<AnyRow>) -> Result<bool, Sto
         return Ok(false);
     };
     let (buyer, product) = (row.text("company_id")?, row.text("product_id")?);
-    write.touch(Topic::Purchase, standing(&buyer, &product));
+    write.touch(Topic::Purchase, entitlement(&buyer, &product));
     Ok(true)
 }
 
 /// The id under which a purchase is announced: of a company and a product, so that whoever has found none yet is told of the first one.
-pub fn standing(buyer: &str, product: &str) -> String {
+pub fn entitlement(buyer: &str, product: &str) -> String {
     format!("{buyer}/{product}")
 }
 

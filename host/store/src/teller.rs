@@ -9,14 +9,14 @@
 //! Refuses to know prices, entitlement, or whether a run deserves to be charged. Start reading at [`Teller::hold`] and [`Teller::post`].
 
 mod answers;
+mod balance;
+mod balances;
 pub(crate) mod bookings;
 mod hold;
 mod poster;
 mod posting;
-mod purses;
 mod recorder;
 mod reservations;
-mod standing;
 
 use crate::accounts::{self, Account};
 use crate::db::Db;
@@ -29,10 +29,10 @@ use souk_domain::money::CENTS_PER_CREDIT;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
+pub use balance::{Balance, HoldError};
 pub use hold::{Hold, HoldRequest};
 pub use posting::{IdempotencyEntry, PostError, Posted, Receipt};
 pub use recorder::KeyUse;
-pub use standing::{HoldError, Standing};
 
 /// Reserves, posts and records. Cheap to clone. One per store and process.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Teller {
         let keeper = if db.is_shared() {
             Keeper::Rows(reservations::start(db.clone()))
         } else {
-            Keeper::Memory(purses::open(db).await?)
+            Keeper::Memory(balances::open(db).await?)
         };
         let (posts, queue) = mpsc::channel(POSTS_MAX);
         tokio::spawn(poster::run(db.clone(), keeper.clone(), queue));
@@ -75,12 +75,12 @@ impl Teller {
     pub async fn hold(&self, request: HoldRequest) -> Result<Hold, HoldError> {
         let (available, release) = match &self.inner.keeper {
             _ if request.amount.is_zero() => {
-                let standing = self.standing(&request.buyer).await?;
-                (standing.available(), Release::Nothing)
+                let balance = self.balance(&request.buyer).await?;
+                (balance.available(), Release::Nothing)
             }
-            Keeper::Memory(purses) => {
-                let available = purses.reserve(&request.buyer, request.amount)?;
-                (available, Release::Memory(purses.clone()))
+            Keeper::Memory(balances) => {
+                let available = balances.reserve(&request.buyer, request.amount)?;
+                (available, Release::Memory(balances.clone()))
             }
             Keeper::Rows(ops) => return reservations::reserve(ops, request).await,
         };
@@ -124,14 +124,14 @@ impl Teller {
     }
 
     /// What the company has, and how much of it runs in flight hold.
-    pub async fn standing(&self, company: &CompanyId) -> Result<Standing, StoreError> {
+    pub async fn balance(&self, company: &CompanyId) -> Result<Balance, StoreError> {
         match &self.inner.keeper {
-            Keeper::Memory(purses) => Ok(purses.standing(company)),
+            Keeper::Memory(balances) => Ok(balances.balance(company)),
             Keeper::Rows(_) => {
                 let mut read = self.inner.db.read().await?;
                 let account = Account::Buyer(company.clone());
                 let (balance, held) = accounts::balance_and_held(&mut read, &account).await?;
-                Ok(Standing {
+                Ok(Balance {
                     posted: balance.get() / CENTS_PER_CREDIT,
                     held: held.get() / CENTS_PER_CREDIT,
                 })
@@ -142,7 +142,7 @@ impl Teller {
     /// Credits that runs in flight on this host (on a shared store: on all hosts) hold.
     pub async fn held_in_all(&self) -> Result<i64, StoreError> {
         match &self.inner.keeper {
-            Keeper::Memory(purses) => Ok(purses.held_in_all()),
+            Keeper::Memory(balances) => Ok(balances.held_in_all()),
             Keeper::Rows(_) => {
                 let mut read = self.inner.db.read().await?;
                 Ok(accounts::held_in_all(&mut read).await?.get() / CENTS_PER_CREDIT)
@@ -237,10 +237,10 @@ mod tests {
         let (spoilt, receipt) = hold(&teller, wrong, 7).await;
         let (good, other) = hold(&teller, right, 7).await;
         // As if somebody else had given it back.
-        let Keeper::Memory(purses) = &teller.inner.keeper else {
+        let Keeper::Memory(balances) = &teller.inner.keeper else {
             panic!("a store of its own")
         };
-        purses.release(wrong, Credits::new(3).unwrap());
+        balances.release(wrong, Credits::new(3).unwrap());
         let (refused, posted) =
             tokio::join!(teller.post(spoilt, receipt), teller.post(good, other));
         assert!(
@@ -254,7 +254,7 @@ mod tests {
             Some(92)
         );
         teller.flush().await;
-        assert_eq!(teller.standing(wrong).await.unwrap().posted, 100);
+        assert_eq!(teller.balance(wrong).await.unwrap().posted, 100);
         let mut read = db.read().await.unwrap();
         let balance = accounts::balance(&mut read, &Account::Buyer(wrong.clone())).await;
         assert_eq!(balance.unwrap().get(), 100 * CENTS_PER_CREDIT);

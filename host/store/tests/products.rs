@@ -221,7 +221,7 @@ async fn lists_filter_sort_and_count() {
             marketplace::Sort::Popular,
             marketplace::Sort::Price,
         ] {
-            let all = marketplace::Filter::default();
+            let all = marketplace::ListingFilter::default();
             let part = Part::first(10);
             let listed = marketplace::list(&mut db, &owner, &all, sort, NOW, part).await;
             assert_eq!(listed.unwrap(), (Vec::new(), 0), "{} {sort:?}", store.name);

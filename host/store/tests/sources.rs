@@ -4,7 +4,7 @@
 use souk_domain::connections::{Need, SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, FileId, UserId};
 use souk_domain::time::Timestamp;
-use souk_store::connections::{self, Filter, Written};
+use souk_store::connections::{self, ConnectionFilter, Written};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
 use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
@@ -159,7 +159,7 @@ async fn a_connection_lives_and_dies() {
     let (list, total) = connections::list(
         &mut read,
         &company,
-        &Filter {
+        &ConnectionFilter {
             engine_id: Some(1),
             status: Some("unverified"),
         },
@@ -171,7 +171,7 @@ async fn a_connection_lives_and_dies() {
     let (list, total) = connections::list(
         &mut read,
         &company,
-        &Filter {
+        &ConnectionFilter {
             engine_id: Some(2),
             status: None,
         },

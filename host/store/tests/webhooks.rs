@@ -7,7 +7,7 @@ use souk_domain::ids::{AssetId, CompanyId, KeyId, TopUpId, WebhookId};
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{EventType, FAILING_GAP_MAX};
-use souk_store::deliveries::{self, Delivery, DeliveryStatus, Outcome};
+use souk_store::deliveries::{self, Attempted, Delivery, DeliveryStatus};
 use souk_store::payouts::{self, Method, PayoutStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
@@ -324,19 +324,19 @@ async fn a_delivery_has_one_claimant_at_a_time() {
         let after = now.after(LEASE);
         assert_eq!(due(after).await.len(), 1, "the lease has ended");
         assert_eq!(claim("another", after).await.unwrap().attempts, 2);
-        let record = async |by: &str, outcome: Outcome, now: Timestamp| {
+        let record = async |by: &str, attempted: Attempted, now: Timestamp| {
             let recorded = store.db.write(async |write| {
-                deliveries::record(write, &delivery, by, &outcome, Some(200), None, now).await
+                deliveries::record(write, &delivery, by, &attempted, Some(200), None, now).await
             });
             recorded.await.unwrap()
         };
-        assert!(!record(&names[first], Outcome::Delivered, after).await);
+        assert!(!record(&names[first], Attempted::Delivered, after).await);
         let again = support::later(after, 5);
-        assert!(record("another", Outcome::Again(again), after).await);
+        assert!(record("another", Attempted::Again(again), after).await);
         assert!(due(after).await.is_empty());
         assert_eq!(due(again).await.len(), 1);
         claim("another", again).await.unwrap();
-        assert!(record("another", Outcome::Delivered, again).await);
+        assert!(record("another", Attempted::Delivered, again).await);
         assert!(due(again.after(LEASE)).await.is_empty());
         let told = &written(&store.db, &hook).await[0];
         assert_eq!(

@@ -2,7 +2,7 @@ use super::shape::ConnectionOut;
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, Integer, List, Operation, Paging, Problem, Query};
 use axum::extract::State;
-use souk_store::connections::{self, Filter};
+use souk_store::connections::{self, ConnectionFilter};
 
 choices! {
     pub enum Status {
@@ -32,7 +32,7 @@ pub async fn list_connections(
     Query(query): Query<Wanted>,
 ) -> Result<List<ConnectionOut>, Problem> {
     let page = query.paging.page();
-    let filter = Filter {
+    let filter = ConnectionFilter {
         engine_id: query.engine_id.map(Integer::get),
         status: query.status.map(Status::as_str),
     };

@@ -4,7 +4,7 @@ use crate::refusals::INVALID_PARAMETER;
 use crate::{ApiState, Caller, Data, FieldError, Operation, Path, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
-use souk_app::connections::catalog::{self, Catalog, Filter};
+use souk_app::connections::catalog::{self, Catalog, CatalogFilter};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use utoipa::ToSchema;
 
@@ -43,7 +43,7 @@ pub async fn get_connection_schema(
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
     Query(query): Query<Wanted>,
 ) -> Result<Data<CatalogOut>, Problem> {
-    let filter = Filter {
+    let filter = CatalogFilter {
         schemas: names("schemas", query.schemas)?,
         tables: names("tables", query.tables)?,
         include_fields: query.include_fields.unwrap_or(true),

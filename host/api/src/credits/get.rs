@@ -28,14 +28,14 @@ pub async fn get_credits(
     State(api): State<ApiState>,
     caller: Caller,
 ) -> Result<Data<CreditsOut>, Problem> {
-    let standing = api.app().teller.standing(caller.company()).await?;
+    let account = api.app().teller.balance(caller.company()).await?;
     let mut read = api.db().read().await?;
     let recent = executions::recent_use(&mut read, caller.company(), caller.now()).await?;
-    let balance = standing.available();
+    let balance = account.available();
     Ok(Data(CreditsOut {
         balance_credits: balance,
         balance_usd: usd(UsdCents::new(balance * CENTS_PER_CREDIT)),
-        held_credits: standing.held,
+        held_credits: account.held,
         executions_30d: recent.executions,
         endpoint_requests_30d: recent.endpoint_requests,
         total_spent_credits_30d: recent.spent_credits,

@@ -6,7 +6,7 @@ use souk_domain::money::CREDITS_MAX;
 use souk_domain::products::ProductType;
 use souk_store::Part;
 use souk_store::lists::OFFSET_MAX;
-use souk_store::marketplace::{self, Filter, Sort};
+use souk_store::marketplace::{self, ListingFilter, Sort};
 
 const LIMIT_DEFAULT: i64 = 20;
 
@@ -63,7 +63,7 @@ pub async fn list_products(
     caller: Caller,
     Query(query): Query<Wanted>,
 ) -> Result<Slice<ProductOut>, Problem> {
-    let filter = Filter {
+    let filter = ListingFilter {
         text: query.q.as_deref().filter(|text| !text.is_empty()),
         product_type: query.product_type,
         category: query.category.as_deref(),

@@ -9,7 +9,7 @@ pub mod shape;
 use crate::Routes;
 use crate::answer::ToKeep;
 use souk_store::StoreError;
-use souk_store::idempotency::Answer;
+use souk_store::idempotency::KeptAnswer;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -20,7 +20,7 @@ pub fn routes() -> Routes {
 }
 
 /// What is kept of an answer, for flows that keep it in their own transaction.
-fn answer(answer: &impl ToKeep) -> Result<Answer, StoreError> {
+fn answer(answer: &impl ToKeep) -> Result<KeptAnswer, StoreError> {
     answer
         .to_keep()
         .map_err(|problem| StoreError::Corrupt(problem.code().to_owned()))

@@ -4,7 +4,7 @@
 
 use crate::world::{Company, World, now};
 use souk_app::products;
-use souk_app::settle::{self, Standing};
+use souk_app::settle::{self, Entitlement};
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
@@ -209,17 +209,17 @@ async fn a_purchase_concerns_its_buyer_and_product() {
         world.company("other").await,
     );
     let product = Product::Asset(AssetId::parse(&world.asset(&acme).await).unwrap());
-    let standings = settle::standings(&world.db);
-    let of = |company: &Company, product: &str| purchases::standing(&company.id, product);
+    let entitlements = settle::entitlements(&world.db);
+    let of = |company: &Company, product: &str| purchases::entitlement(&company.id, product);
     let (own, others) = (
         of(&buyer, product.id()),
         [of(&other, product.id()), of(&buyer, "ast_another")],
     );
-    for standing in others.iter().chain([&own]) {
-        standings.keep(
-            standing.clone(),
-            &Arc::new(Standing::Stranger),
-            standings.epoch(),
+    for entitlement in others.iter().chain([&own]) {
+        entitlements.keep(
+            entitlement.clone(),
+            &Arc::new(Entitlement::None),
+            entitlements.epoch(),
         );
     }
     let (buyer, seller) = (id(&buyer), id(&acme));
@@ -235,6 +235,6 @@ async fn a_purchase_concerns_its_buyer_and_product() {
         .db
         .write(async |write| purchases::implicit(write, &new, now()).await);
     bought.await.unwrap();
-    assert_eq!(standings.get(&own), None);
-    assert!(others.iter().all(|other| standings.get(other).is_some()));
+    assert_eq!(entitlements.get(&own), None);
+    assert!(others.iter().all(|other| entitlements.get(other).is_some()));
 }

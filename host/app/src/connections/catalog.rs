@@ -18,7 +18,7 @@ const FIELDS_MAX: u32 = 50_000;
 const CATALOG_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct CatalogFilter {
     pub schemas: Vec<String>,
     pub tables: Vec<String>,
     pub include_fields: bool,
@@ -60,7 +60,7 @@ pub async fn catalog(
     app: &App,
     company: &CompanyId,
     id: &ConnectionId,
-    filter: Filter,
+    filter: CatalogFilter,
 ) -> Result<Catalog, ConnectionError> {
     let source = source::source(app, company, id).await?;
     let engine = app.sandbox.engine(company.as_str(), &source.engine);

@@ -39,7 +39,7 @@ pub struct Client {
     timeout: Duration,
 }
 
-pub struct Answer {
+pub struct Response {
     pub status: StatusCode,
     pub body: Bytes,
 }
@@ -83,13 +83,13 @@ impl Client {
         bearer: &str,
         idempotency_key: &str,
         form: String,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         let request = self
             .request(path, bearer, idempotency_key, form)
             .map_err(|error| Error::new(ErrorKind::Unreachable, error.to_string()))?;
         let answer = self.http.send(request, self.timeout, ANSWER_BYTES_MAX);
         let answer = answer.await?;
-        Ok(Answer {
+        Ok(Response {
             status: answer.head.status,
             body: answer.body?,
         })
@@ -160,7 +160,7 @@ mod tests {
         (base, Trust::verified(Some(&made.cert.pem())).unwrap())
     }
 
-    async fn post(client: Client) -> Result<Answer, Error> {
+    async fn post(client: Client) -> Result<Response, Error> {
         client
             .post_form("/v1/x", "secret", "key", "a=b".to_owned())
             .await

@@ -16,7 +16,7 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, TopUpId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::idempotency::{self, Answer, Ticket};
+use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::top_ups::{self, NewTopUp, TopUp, TopUpStatus};
 use souk_store::{StoreError, Write, payment_events};
 
@@ -156,7 +156,7 @@ pub enum TopUpError {
 pub struct Retry<'a> {
     pub ticket: &'a Ticket,
     /// What is kept, of the top-up as it is then.
-    pub answer: &'a (dyn Fn(&TopUp) -> Result<Answer, StoreError> + Sync),
+    pub answer: &'a (dyn Fn(&TopUp) -> Result<KeptAnswer, StoreError> + Sync),
     pub kept_until: Timestamp,
 }
 

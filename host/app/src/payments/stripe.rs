@@ -12,7 +12,7 @@ use souk_domain::ids::TopUpId;
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 
-use super::client::{AddressError, Answer, Client};
+use super::client::{AddressError, Client, Response};
 use super::{BeginError, Begun, Checkout, Event, EventError, News, Order, Provider};
 
 pub const BASE_URL: &str = "https://api.stripe.com";
@@ -133,7 +133,7 @@ struct ErrorBody {
     param: Option<String>,
 }
 
-fn read_session(answer: &Answer) -> Result<Begun, BeginError> {
+fn read_session(answer: &Response) -> Result<Begun, BeginError> {
     if answer.status.is_success() {
         let session: SessionIn = serde_json::from_slice(&answer.body)
             .map_err(|error| BeginError::Unavailable(format!("Stripe's answer: {error}")))?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{FAILING_MAX, retry_pause};
-use souk_store::deliveries::{self, Delivery, Outcome};
+use souk_store::deliveries::{self, Attempted, Delivery};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
 use souk_store::{Change, StoreError, Topic, Write};
 use tokio::sync::{Notify, watch};
@@ -193,7 +193,8 @@ impl Loop {
                     match webhooks::find(write, &delivery.webhook_id).await? {
                         None => deliveries::delete(write, id).await?,
                         Some(webhook) if !webhook.is_active() => {
-                            let (gone, why) = (Outcome::GivenUp, Some("the webhook was disabled"));
+                            let (gone, why) =
+                                (Attempted::GivenUp, Some("the webhook was disabled"));
                             let by = &self.claimant;
                             deliveries::record(write, id, by, &gone, None, why, now).await?;
                         }
@@ -315,23 +316,24 @@ impl Loop {
         let now = self.app.clock.now();
         let code = finished.result.as_ref().ok().map(http::StatusCode::as_u16);
         let error = failure(&finished.result);
-        let outcome = match (&error, code) {
-            (None, _) => Outcome::Delivered,
-            (Some(_), Some(GONE)) => Outcome::GivenUp,
+        let attempted = match (&error, code) {
+            (None, _) => Attempted::Delivered,
+            (Some(_), Some(GONE)) => Attempted::GivenUp,
             (Some(_), _) => {
                 let attempts = u32::try_from(finished.attempts).unwrap_or(u32::MAX);
-                retry_pause(attempts, rand::random())
-                    .map_or(Outcome::GivenUp, |pause| Outcome::Again(now.after(pause)))
+                retry_pause(attempts, rand::random()).map_or(Attempted::GivenUp, |pause| {
+                    Attempted::Again(now.after(pause))
+                })
             }
         };
         let (delivery, by) = (&finished.delivery, &self.claimant);
         let text = error.as_deref();
-        if !deliveries::record(write, delivery, by, &outcome, code, text, now).await? {
+        if !deliveries::record(write, delivery, by, &attempted, code, text, now).await? {
             return Ok(());
         }
         let webhook = &finished.webhook;
-        tracing::debug!(%webhook, %delivery, attempt = finished.attempts, ?outcome, error = text, "webhook delivery attempted");
-        if outcome == Outcome::Delivered {
+        tracing::debug!(%webhook, %delivery, attempt = finished.attempts, ?attempted, error = text, "webhook delivery attempted");
+        if attempted == Attempted::Delivered {
             return webhooks::note_success(write, webhook).await;
         }
         let since = webhooks::note_failure(write, webhook, now).await?;

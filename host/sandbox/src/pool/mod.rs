@@ -60,8 +60,8 @@ const OF_LATE_US: u64 = 2_000_000;
 /// A connector that fails is logged this often for each data connection.
 const LOG_PACE_US: u64 = 10_000_000;
 
-/// The endpoint of a data connection, made ready once for all its sessions.
-pub(crate) enum Endpoint {
+/// The target of a data connection, made ready once for all its sessions.
+pub(crate) enum Target {
     Tcp {
         dialer: Dialer,
         trust: Option<Trust>,
@@ -74,7 +74,7 @@ pub(crate) struct Pool {
     pub shared: Arc<Shared>,
     pub connector: Arc<Connector>,
     pub source: Arc<Source>,
-    pub endpoint: Endpoint,
+    pub target: Target,
     /// Whose data connection it is: on its account everything here is counted.
     pub tenant: Arc<Tenant>,
     gauge: Arc<Gauge>,
@@ -147,7 +147,7 @@ impl Pool {
         shared: Arc<Shared>,
         connector: Arc<Connector>,
         source: Arc<Source>,
-        endpoint: Endpoint,
+        target: Target,
         gauge: Arc<Gauge>,
     ) -> Arc<Pool> {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
@@ -157,7 +157,7 @@ impl Pool {
             shared,
             connector,
             source,
-            endpoint,
+            target,
             gauge,
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),

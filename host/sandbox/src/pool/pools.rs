@@ -12,7 +12,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use souk_outbound::Trust;
 
-use super::{Endpoint, Gauge, Pool, gauge::Total};
+use super::{Gauge, Pool, Target, gauge::Total};
 use crate::{
     connector::Need,
     fault::{Blame, Fault, FaultKind},
@@ -67,7 +67,7 @@ impl Pools {
                 )
                 .code("engine_unknown")
             })?;
-        let endpoint = endpoint(shared, source, &connector)?;
+        let target = target(shared, source, &connector)?;
         let mut by_connection = self.by_connection.write();
         let pools = by_connection.entry(source.connection.clone()).or_default();
         if let Some(pool) = pools.iter().find(|pool| serves(pool, source)) {
@@ -84,7 +84,7 @@ impl Pools {
         for pool in siblings() {
             pool.retire();
         }
-        let pool = Pool::new(shared.clone(), connector, source.clone(), endpoint, gauge);
+        let pool = Pool::new(shared.clone(), connector, source.clone(), target, gauge);
         pools.push(pool.clone());
         Ok(pool)
     }
@@ -95,13 +95,13 @@ impl Pools {
         connector: Arc<Connector>,
         source: &Arc<Source>,
     ) -> Result<Arc<Pool>, Fault> {
-        let endpoint = endpoint(shared, source, &connector)?;
+        let target = target(shared, source, &connector)?;
         let gauge = Arc::new(Gauge::default());
         Ok(Pool::new(
             shared.clone(),
             connector,
             source.clone(),
-            endpoint,
+            target,
             gauge,
         ))
     }
@@ -213,8 +213,8 @@ fn serves(pool: &Pool, source: &Source) -> bool {
         && pool.source.engine == source.engine
 }
 
-/// Makes the endpoint ready, or says why the grant or the settings cannot work.
-fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<Endpoint, Fault> {
+/// Makes the target ready, or says why the grant or the settings cannot work.
+fn target(shared: &Shared, source: &Source, connector: &Connector) -> Result<Target, Fault> {
     let configuration = |reason: String| {
         Fault::new(
             Blame::Source,
@@ -237,7 +237,7 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
                 ca_pem,
             },
             Need::Tcp,
-        ) => Ok(Endpoint::Tcp {
+        ) => Ok(Target::Tcp {
             dialer: Dialer {
                 host: host.clone(),
                 port: *port,
@@ -257,9 +257,9 @@ fn endpoint(shared: &Shared, source: &Source, connector: &Connector) -> Result<E
         ) => {
             let (ca_pem, within) = (ca_pem.as_deref(), limits.connect_timeout);
             let origin = Origin::new(base_url, attach, ca_pem, egress, within, account);
-            Ok(Endpoint::Http(Arc::new(origin.map_err(configuration)?)))
+            Ok(Target::Http(Arc::new(origin.map_err(configuration)?)))
         }
-        (Grant::Directory(path), Need::Directory) => Ok(Endpoint::Directory(path.clone())),
+        (Grant::Directory(path), Need::Directory) => Ok(Target::Directory(path.clone())),
         (_, need) => Err(configuration(format!(
             "connector \"{}\" needs {need:?}, the connection grants something else",
             connector.name

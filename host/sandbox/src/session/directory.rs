@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Called, End, Lease, broken, call_fault,
-    flights::{Flight, Wrong},
+    in_flight::{Submitted, Wrong},
     in_lane, let_go,
 };
 use crate::{
@@ -85,11 +85,11 @@ impl DirectorySession {
         let id = self.next_id;
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
-        // A copy for the guest: the flight must be the lease's while the call is suspended, so that its
+        // A copy for the guest: the entry must be the lease's while the call is suspended, so that its
         // caller hears of it if this task is dropped.
         let (request, ticket, deadline) = (job.request.clone(), job.ticket.clone(), job.deadline);
         let pool = lease.pool.clone();
-        lease.flights.push(Flight::new(id, job, now));
+        lease.in_flight.push(Submitted::new(id, job, now));
         let handle = lease.handle.clone();
         let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
         let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
@@ -110,11 +110,11 @@ impl DirectorySession {
             Waited::Returned(returned) => returned,
             Waited::Given(fault) => {
                 let now = Instant::now();
-                for flight in lease.flights.iter_mut() {
-                    flight.quit = Some(now + GRACE);
+                for entry in lease.in_flight.iter_mut() {
+                    entry.quit = Some(now + GRACE);
                     if let Some(fault) = &fault {
-                        let elapsed = Some(now - flight.submitted);
-                        lease.pool.answer(&flight.job, Err(fault.clone()), elapsed);
+                        let elapsed = Some(now - entry.submitted);
+                        lease.pool.answer(&entry.job, Err(fault.clone()), elapsed);
                     }
                 }
                 match tokio::time::timeout(GRACE, call).await {
@@ -148,15 +148,15 @@ fn apply(lease: &mut Lease, id: u32, step: CheckedStep) -> Result<(), End> {
     }
     for event in step.events {
         let heard = match event {
-            Heard::Columns(id, columns) => lease.flights.columns(id, columns),
+            Heard::Columns(id, columns) => lease.in_flight.columns(id, columns),
             Heard::Batch(id, batch, bytes, overhead) => {
-                lease.flights.batch(id, batch, bytes, overhead)
+                lease.in_flight.batch(id, batch, bytes, overhead)
             }
             Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
             Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
-            Heard::Done(done) => match lease.flights.take(done) {
-                Some(flight) => {
-                    lease.complete(flight, now, Ok(()));
+            Heard::Done(done) => match lease.in_flight.take(done) {
+                Some(entry) => {
+                    lease.complete(entry, now, Ok(()));
                     Ok(())
                 }
                 None => {
@@ -165,9 +165,9 @@ fn apply(lease: &mut Lease, id: u32, step: CheckedStep) -> Result<(), End> {
                     ));
                 }
             },
-            Heard::Failed(failed, error) => match lease.flights.take(failed) {
-                Some(flight) => {
-                    lease.complete(flight, now, Err(reported(error)));
+            Heard::Failed(failed, error) => match lease.in_flight.take(failed) {
+                Some(entry) => {
+                    lease.complete(entry, now, Err(reported(error)));
                     Ok(())
                 }
                 None => {
@@ -182,9 +182,9 @@ fn apply(lease: &mut Lease, id: u32, step: CheckedStep) -> Result<(), End> {
             Ok(()) => {}
             Err(Wrong::Broken(_, reason)) => return lost(reason),
             // The call is over: the session goes on, only this answer is lost.
-            Err(Wrong::TooLarge(too_large, fault)) => match lease.flights.take(too_large) {
-                Some(flight) => {
-                    lease.complete(flight, now, Err(fault));
+            Err(Wrong::TooLarge(too_large, fault)) => match lease.in_flight.take(too_large) {
+                Some(entry) => {
+                    lease.complete(entry, now, Err(fault));
                     return Ok(());
                 }
                 None => {
@@ -195,7 +195,7 @@ fn apply(lease: &mut Lease, id: u32, step: CheckedStep) -> Result<(), End> {
             },
         }
     }
-    if lease.flights.contains(id) {
+    if lease.in_flight.contains(id) {
         return lost(
             "its call returned without ending the request, and there is nothing to wait for".into(),
         );

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::flights::{Flight, Flights};
+use super::in_flight::{InFlight, Submitted};
 use crate::{
     columns::Output,
     fault::{Blame, Fault, FaultKind},
@@ -37,7 +37,7 @@ pub(crate) enum End {
 pub(crate) struct Lease {
     pub pool: Arc<Pool>,
     pub handle: Arc<Handle>,
-    pub flights: Flights,
+    pub in_flight: InFlight,
     /// Taken from the inbox, not submitted yet.
     pub unsubmitted: Vec<Job>,
     served: u64,
@@ -48,11 +48,11 @@ pub(crate) struct Lease {
 
 impl Lease {
     pub fn new(pool: Arc<Pool>, handle: Arc<Handle>, permit: Permit) -> Lease {
-        let flights = Flights::default();
+        let in_flight = InFlight::default();
         Lease {
             pool,
             handle,
-            flights,
+            in_flight,
             unsubmitted: Vec::new(),
             served: 0,
             ended: None,
@@ -61,18 +61,18 @@ impl Lease {
     }
 
     /// Ends a request that is in flight. Ignored if it was answered before.
-    pub fn complete(&mut self, mut flight: Flight, now: Instant, result: Result<(), Fault>) {
+    pub fn complete(&mut self, mut entry: Submitted, now: Instant, result: Result<(), Fault>) {
         self.served += 1;
         let begun = self
             .ended
-            .map_or(flight.submitted, |ended| ended.max(flight.submitted));
+            .map_or(entry.submitted, |ended| ended.max(entry.submitted));
         self.ended = Some(now);
-        self.pool.pace.learn(&flight.job.request, now - begun);
+        self.pool.pace.learn(&entry.job.request, now - begun);
         let is_idle = self.release(now);
-        if flight.quit.is_none() {
-            let answer: Answer = result.map(|()| -> Output { flight.output() });
+        if entry.quit.is_none() {
+            let answer: Answer = result.map(|()| -> Output { entry.output() });
             self.pool
-                .answer(&flight.job, answer, Some(now - flight.submitted));
+                .answer(&entry.job, answer, Some(now - entry.submitted));
         }
         self.give_on(is_idle);
     }
@@ -88,7 +88,7 @@ impl Lease {
     fn release(&mut self, now: Instant) -> bool {
         let handle = &self.handle;
         // Those that wait in the inbox are submitted next.
-        let oldest = self.flights.oldest().unwrap_or(now);
+        let oldest = self.in_flight.oldest().unwrap_or(now);
         handle
             .oldest_us
             .store(self.pool.shared.micros(oldest), Ordering::Relaxed);
@@ -116,31 +116,30 @@ impl Lease {
     pub fn finish(mut self, end: End) {
         let pool = self.pool.clone();
         self.log(&end);
-        let mut flights: Vec<Flight> = self
-            .flights
+        let mut in_flight: Vec<Submitted> = self
+            .in_flight
             .drain()
             .into_iter()
-            .filter(|flight| flight.quit.is_none())
+            .filter(|entry| entry.quit.is_none())
             .collect();
         if let End::Lost(culprit, _) = &end {
             // Without a name it is the oldest: the one whose result was being read.
             let at = culprit
-                .and_then(|id| flights.iter().position(|flight| flight.id == id))
+                .and_then(|id| in_flight.iter().position(|entry| entry.id == id))
                 .unwrap_or(0);
             if at > 0 {
-                flights.swap(0, at);
+                in_flight.swap(0, at);
             }
         }
         let (mut again, mut failed) = (Vec::new(), Vec::new());
-        for (position, mut flight) in flights.into_iter().enumerate() {
-            flight.job.attempts += 1;
-            let may_repeat =
-                flight.job.attempts < ATTEMPTS_MAX && flight.job.request.is_repeatable();
-            let waited = self.served > 0 || flight.submitted - self.handle.opened > FRESH;
+        for (position, mut entry) in in_flight.into_iter().enumerate() {
+            entry.job.attempts += 1;
+            let may_repeat = entry.job.attempts < ATTEMPTS_MAX && entry.job.request.is_repeatable();
+            let waited = self.served > 0 || entry.submitted - self.handle.opened > FRESH;
             let fault = match &end {
                 // Nobody is to blame yet, so it does not count as an attempt.
-                End::Cut(_) if flight.job.request.is_repeatable() => {
-                    flight.job.attempts -= 1;
+                End::Cut(_) if entry.job.request.is_repeatable() => {
+                    entry.job.attempts -= 1;
                     None
                 }
                 End::Broke(_) if may_repeat && waited => None,
@@ -156,8 +155,8 @@ impl Lease {
                 )),
             };
             match fault {
-                None => again.push(flight.job),
-                Some(fault) => failed.push((flight.job, fault)),
+                None => again.push(entry.job),
+                Some(fault) => failed.push((entry.job, fault)),
             }
         }
         if matches!(end, End::Broke(_)) && self.served > 0 {
@@ -251,11 +250,11 @@ impl Drop for Lease {
         self.handle.take(&mut inbox);
         jobs.append(&mut inbox);
         jobs.extend(
-            self.flights
+            self.in_flight
                 .drain()
                 .into_iter()
-                .filter(|flight| flight.quit.is_none())
-                .map(|flight| flight.job),
+                .filter(|entry| entry.quit.is_none())
+                .map(|entry| entry.job),
         );
         for job in jobs {
             self.pool.answer(&job, Err(shutting_down()), None);

@@ -2,7 +2,7 @@
 //! thread. Start reading at `run`, then `wire::serve`.
 
 mod directory;
-mod flights;
+mod in_flight;
 mod lease;
 mod open;
 mod wire;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{broken, budget, call_fault, in_lane, wire::WireSession};
 use crate::{
     fault::{Blame, Fault, FaultKind},
-    pool::{Endpoint, Pool, shutting_down},
+    pool::{Pool, Target, shutting_down},
     v1::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
         HttpFailure, Received, Settings, WireGuest, WireState,
@@ -32,8 +32,8 @@ pub(crate) enum Opened {
 }
 
 pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
-    match &pool.endpoint {
-        Endpoint::Tcp { dialer, trust } => {
+    match &pool.target {
+        Target::Tcp { dialer, trust } => {
             let (guest, stream) = tcp(pool, dialer, trust.as_ref()).await?;
             Ok(Opened::Wire(Box::new(WireSession::tcp(
                 guest,
@@ -41,12 +41,12 @@ pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
                 dialer.clone(),
             ))))
         }
-        Endpoint::Http(origin) => {
+        Target::Http(origin) => {
             let origin = HttpOrigin::new(origin.clone());
             let guest = http(pool, &origin).await?;
             Ok(Opened::Wire(Box::new(WireSession::http(guest, origin))))
         }
-        Endpoint::Directory(path) => directory(pool, path).await.map(Opened::Directory),
+        Target::Directory(path) => directory(pool, path).await.map(Opened::Directory),
     }
 }
 

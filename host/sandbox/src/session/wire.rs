@@ -21,7 +21,7 @@ use tokio::{
 
 use super::{
     Called, End, GRACE, Lease, broken,
-    flights::{Flight, Wrong},
+    in_flight::{Submitted, Wrong},
     in_lane, is_unavailable, let_go,
 };
 use crate::{
@@ -202,7 +202,7 @@ impl WireSession {
             if lease.handle.is_closing() && lease.pool.is_cut() {
                 return End::Ended(shutting_down());
             }
-            if lease.flights.is_empty() {
+            if lease.in_flight.is_empty() {
                 if self.closing {
                     return End::Broke(closed());
                 }
@@ -245,7 +245,7 @@ impl WireSession {
         let handle = &lease.handle;
         handle.register(cx);
         self.nudged |= handle.take_nudge();
-        let ends = || lease.flights.is_empty() || lease.pool.is_cut();
+        let ends = || lease.in_flight.is_empty() || lease.pool.is_cut();
         if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
@@ -377,7 +377,7 @@ impl WireSession {
         };
         let result = guest.submit(id, &job.request);
         self.sample(lease);
-        lease.flights.push(Flight::new(id, job, now));
+        lease.in_flight.push(Submitted::new(id, job, now));
         self.apply(lease, result, Some(id))
     }
 
@@ -389,7 +389,7 @@ impl WireSession {
             lease.refuse(job, now, timed_out());
             return None;
         }
-        if lease.flights.is_empty() {
+        if lease.in_flight.is_empty() {
             self.streamed = 0;
         }
         self.next_id = self.next_id.wrapping_add(1);
@@ -411,7 +411,7 @@ impl WireSession {
                 continue;
             };
             let call = Call::Submit(id, job.request.clone());
-            lease.flights.push(Flight::new(id, job, now));
+            lease.in_flight.push(Submitted::new(id, job, now));
             let result = self.call_in_lane(lease, call).await?;
             self.apply(lease, result, Some(id))?;
         }
@@ -498,7 +498,7 @@ impl WireSession {
             }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
         };
-        let asked = !lease.flights.is_empty();
+        let asked = !lease.in_flight.is_empty();
         for command in step.commands {
             self.carry_out(command, asked)
                 .map_err(|fault| End::Lost(culprit, fault))?;
@@ -513,7 +513,7 @@ impl WireSession {
         for event in step.events {
             self.hear(lease, event, now)?;
         }
-        if lease.flights.is_empty() {
+        if lease.in_flight.is_empty() {
             self.streamed = 0;
         }
         Ok(())
@@ -568,15 +568,15 @@ impl WireSession {
     #[inline]
     fn hear(&mut self, lease: &mut Lease, event: Heard, now: Instant) -> Result<(), End> {
         let heard = match event {
-            Heard::Columns(id, columns) => lease.flights.columns(id, columns),
+            Heard::Columns(id, columns) => lease.in_flight.columns(id, columns),
             Heard::Batch(id, batch, bytes, overhead) => {
-                lease.flights.batch(id, batch, bytes, overhead)
+                lease.in_flight.batch(id, batch, bytes, overhead)
             }
             Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
             Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
-            Heard::Done(id) => match lease.flights.take(id) {
-                Some(flight) => {
-                    lease.complete(flight, now, Ok(()));
+            Heard::Done(id) => match lease.in_flight.take(id) {
+                Some(entry) => {
+                    lease.complete(entry, now, Ok(()));
                     Ok(())
                 }
                 None => Err(Wrong::Broken(
@@ -586,9 +586,9 @@ impl WireSession {
             },
             // On a closed wire this is about the session: it is decided with the others.
             Heard::Failed(_, error) if self.peer_closed && is_unavailable(&error) => Ok(()),
-            Heard::Failed(id, error) => match lease.flights.take(id) {
-                Some(flight) => {
-                    lease.complete(flight, now, Err(reported(error)));
+            Heard::Failed(id, error) => match lease.in_flight.take(id) {
+                Some(entry) => {
+                    lease.complete(entry, now, Err(reported(error)));
                     Ok(())
                 }
                 None => Err(Wrong::Broken(
@@ -601,7 +601,7 @@ impl WireSession {
         match heard {
             Ok(()) => Ok(()),
             Err(Wrong::Broken(id, reason)) => {
-                let culprit = lease.flights.contains(id).then_some(id);
+                let culprit = lease.in_flight.contains(id).then_some(id);
                 Err(End::Lost(culprit, broken(reason)))
             }
             Err(Wrong::TooLarge(id, fault)) => self.abandon(lease, id, now, Some(fault)),
@@ -616,18 +616,18 @@ impl WireSession {
         now: Instant,
         fault: Option<Fault>,
     ) -> Result<(), End> {
-        let Some(flight) = lease
-            .flights
+        let Some(entry) = lease
+            .in_flight
             .iter_mut()
-            .find(|flight| flight.id == id && flight.quit.is_none())
+            .find(|entry| entry.id == id && entry.quit.is_none())
         else {
             return Ok(());
         };
-        flight.quit = Some(now + GRACE);
+        entry.quit = Some(now + GRACE);
         if let Some(fault) = fault {
             lease
                 .pool
-                .answer(&flight.job, Err(fault), Some(now - flight.submitted));
+                .answer(&entry.job, Err(fault), Some(now - entry.submitted));
         }
         if !lease.pool.connector.cancels {
             return Err(End::Overdue);
@@ -643,10 +643,10 @@ impl WireSession {
             return Ok(());
         }
         let gone: Vec<u32> = lease
-            .flights
+            .in_flight
             .iter_mut()
-            .filter(|flight| flight.quit.is_none() && flight.job.ticket.is_gone())
-            .map(|flight| flight.id)
+            .filter(|entry| entry.quit.is_none() && entry.job.ticket.is_gone())
+            .map(|entry| entry.id)
             .collect();
         for id in gone {
             self.abandon(lease, id, now, None)?;
@@ -658,25 +658,25 @@ impl WireSession {
     fn sound_alarm(&mut self, lease: &mut Lease) -> Result<(), End> {
         let now = Instant::now();
         if lease
-            .flights
+            .in_flight
             .iter_mut()
-            .any(|flight| flight.quit.is_some_and(|until| until <= now))
+            .any(|entry| entry.quit.is_some_and(|until| until <= now))
         {
             return Err(End::Overdue);
         }
         let late: Vec<u32> = lease
-            .flights
+            .in_flight
             .iter_mut()
-            .filter(|flight| flight.quit.is_none() && flight.job.deadline <= now)
-            .map(|flight| flight.id)
+            .filter(|entry| entry.quit.is_none() && entry.job.deadline <= now)
+            .map(|entry| entry.id)
             .collect();
         for id in late {
             self.abandon(lease, id, now, Some(timed_out()))?;
         }
         let next = lease
-            .flights
+            .in_flight
             .iter_mut()
-            .map(|flight| flight.quit.unwrap_or(flight.job.deadline))
+            .map(|entry| entry.quit.unwrap_or(entry.job.deadline))
             .min();
         if let Some(next) = next {
             self.arm(next);

@@ -2,7 +2,7 @@
 
 use super::backlog::Pen;
 use crate::bulk::{Script, WholeError};
-use crate::changes::{self, Change, Changes, PurseChange, Topic};
+use crate::changes::{self, BalanceChange, Change, Changes, Topic};
 use crate::error::StoreError;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::UsdCents;
@@ -141,7 +141,7 @@ pub struct Write {
     changes: Arc<Changes>,
     shared: bool,
     touched: Vec<(Topic, String)>,
-    credited: Vec<(CompanyId, PurseChange)>,
+    credited: Vec<(CompanyId, BalanceChange)>,
     stage: Stage,
     /// No charges are logged meanwhile.
     _pen: Option<Pen>,
@@ -162,13 +162,13 @@ impl Write {
     /// Notes that this transaction adds to a buyer's balance, of which the teller keeps count.
     pub(crate) fn credited(&mut self, buyer: &CompanyId, amount: UsdCents) {
         self.credited
-            .push((buyer.clone(), PurseChange::Gained(amount)));
+            .push((buyer.clone(), BalanceChange::Gained(amount)));
     }
 
     /// Notes that this transaction says when a buyer's balance is low.
     pub(crate) fn low_at(&mut self, buyer: &CompanyId, credits: Option<i64>) {
         self.credited
-            .push((buyer.clone(), PurseChange::LowAt(credits)));
+            .push((buyer.clone(), BalanceChange::LowAt(credits)));
     }
 
     /// Makes the changes durable and visible, and tells the caches of this process, before it returns.

@@ -1,6 +1,6 @@
-//! Charges on their way into the books: what is written for each, and the clerk that books what was logged.
+//! Charges on their way into the books: what is written for each, and the log applier that books what was logged.
 //!
-//! On a store that this host has to itself a charge is durable, and answered, when it is in the charge log. The clerk books logged charges
+//! On a store that this host has to itself a charge is durable, and answered, when it is in the charge log. The log applier books logged charges
 //! behind, many in one transaction, which also notes how far the log is booked: a frame is booked once, whatever happens. Nobody can see
 //! the difference (`db/backlog.rs`).
 
@@ -185,13 +185,13 @@ fn note_booked(script: &mut Script, number: u64) {
 }
 
 /// Books logged charges.
-struct Clerk {
+struct LogApplier {
     db: Db,
     /// Accounts that are known to exist.
     known: HashSet<Account>,
 }
 
-impl Clerk {
+impl LogApplier {
     /// Books all of them. One that the books refuse is set aside: it was answered, so it must not be lost, and the others must go on.
     async fn settle(&mut self, bookings: &[Booking], number: u64) -> Result<(), StoreError> {
         match self.book(bookings, number).await {
@@ -308,7 +308,7 @@ async fn tell_low(write: &mut Write, low: &[Event]) -> Result<(), StoreError> {
 
 /// Books what a former process left in the log, before anybody else can read or write.
 pub(crate) async fn book_frames(db: &Db, frames: &[Frame]) -> Result<(), StoreError> {
-    let mut clerk = Clerk {
+    let mut applier = LogApplier {
         db: db.clone(),
         known: HashSet::new(),
     };
@@ -317,7 +317,7 @@ pub(crate) async fn book_frames(db: &Db, frames: &[Frame]) -> Result<(), StoreEr
     for frame in frames {
         let bookings = decode(frame)?;
         if !due.is_empty() && due.len() + bookings.len() > ROWS_MAX {
-            clerk.settle(&due, last).await?;
+            applier.settle(&due, last).await?;
             due.clear();
         }
         due.extend(bookings);
@@ -325,7 +325,7 @@ pub(crate) async fn book_frames(db: &Db, frames: &[Frame]) -> Result<(), StoreEr
     }
     match due.is_empty() {
         true => Ok(()),
-        false => clerk.settle(&due, last).await,
+        false => applier.settle(&due, last).await,
     }
 }
 
@@ -347,7 +347,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Books what is logged until the teller is gone. As the log has a fixed size, so has the queue.
 pub(super) async fn run(db: Db, mut queue: mpsc::UnboundedReceiver<Logged>) {
     let Some(backlog) = db.backlog() else { return };
-    let mut clerk = Clerk {
+    let mut applier = LogApplier {
         db: db.clone(),
         known: HashSet::new(),
     };
@@ -378,7 +378,7 @@ pub(super) async fn run(db: Db, mut queue: mpsc::UnboundedReceiver<Logged>) {
         }
         let mut pause = PAUSE;
         let mut failures = 0;
-        while let Err(error) = clerk.settle(&bookings, number).await {
+        while let Err(error) = applier.settle(&bookings, number).await {
             if db.is_closed() {
                 // The next start books them.
                 return;

@@ -1,7 +1,7 @@
 //! Reserved credits, and the two places where they are kept: in memory on a store of this host's own, as rows on a shared one.
 
-use super::purses::Purses;
-use super::standing::HoldError;
+use super::balance::HoldError;
+use super::balances::Balances;
 use crate::db;
 use souk_domain::ids::{CompanyId, ExecutionId, TransactionId};
 use souk_domain::money::Credits;
@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Where holds are kept.
 #[derive(Clone)]
 pub(super) enum Keeper {
-    Memory(Arc<Purses>),
+    Memory(Arc<Balances>),
     Rows(mpsc::UnboundedSender<Op>),
 }
 
@@ -43,7 +43,7 @@ pub struct Hold {
 pub(super) enum Release {
     /// There is nothing to give back (any more).
     Nothing,
-    Memory(Arc<Purses>),
+    Memory(Arc<Balances>),
     Rows(mpsc::UnboundedSender<Op>),
 }
 
@@ -82,8 +82,8 @@ impl Hold {
 
     /// The charge was booked: the credits are spent, not given back.
     pub(super) fn settle(&mut self) {
-        if let Release::Memory(purses) = std::mem::replace(&mut self.release, Release::Nothing) {
-            purses.settle(&self.buyer, self.amount);
+        if let Release::Memory(balances) = std::mem::replace(&mut self.release, Release::Nothing) {
+            balances.settle(&self.buyer, self.amount);
         }
     }
 
@@ -97,7 +97,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.release, Release::Nothing) {
             Release::Nothing => {}
-            Release::Memory(purses) => purses.release(&self.buyer, self.amount),
+            Release::Memory(balances) => balances.release(&self.buyer, self.amount),
             Release::Rows(ops) => {
                 let op = Op::Release {
                     execution: self.execution.clone(),

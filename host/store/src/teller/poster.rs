@@ -8,10 +8,10 @@
 //! the same ids, which tells: either it books now, or its ids are there already.
 
 use super::answers::{forget_answers, keep_answers};
+use super::balances::Balances;
 use super::bookings::{self, Booking, Charge, Logged};
 use super::hold::{Hold, Keeper};
 use super::posting::{PostError, Posted, Receipt};
-use super::purses::Purses;
 use super::reservations;
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::ROWS_MAX;
@@ -90,7 +90,7 @@ struct Poster {
     db: Db,
     keeper: Keeper,
     /// Where logged charges are booked.
-    clerk: mpsc::UnboundedSender<Logged>,
+    applier: mpsc::UnboundedSender<Logged>,
     /// Accounts that are known to exist.
     known: HashSet<Account>,
     /// When the last charge was booked: each is later than the one before, so that statements show them in their order.
@@ -98,12 +98,12 @@ struct Poster {
 }
 
 pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
-    let (clerk, logged) = mpsc::unbounded_channel();
+    let (applier, logged) = mpsc::unbounded_channel();
     tokio::spawn(bookings::run(db.clone(), logged));
     let mut poster = Poster {
         db,
         keeper,
-        clerk,
+        applier,
         known: HashSet::new(),
         last_at: Timestamp::from_micros(0),
     };
@@ -130,7 +130,7 @@ pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Messag
 }
 
 /// What became of one charge of a batch that was committed.
-enum Outcome {
+enum Committed {
     Booked {
         balance_after: Option<i64>,
     },
@@ -158,9 +158,9 @@ impl From<StoreError> for Failure {
 impl Poster {
     /// Makes a batch durable and answers everyone in it.
     async fn settle(&mut self, mut batch: Vec<Item>) {
-        if let Keeper::Memory(purses) = &self.keeper {
+        if let Keeper::Memory(balances) = &self.keeper {
             let wrong;
-            (batch, wrong) = split_covered(purses, batch);
+            (batch, wrong) = split_covered(balances, batch);
             if !wrong.is_empty() {
                 let error = "the buyer's balance in memory does not cover its hold; restart the host, which reads the books anew";
                 fail(wrong, &StoreError::Corrupt(error.into()).into());
@@ -169,8 +169,8 @@ impl Poster {
             let (keyed, plain) = batch
                 .into_iter()
                 .partition(|item| item.receipt.idempotency.is_some());
-            let purses = purses.clone();
-            self.log(&purses, plain).await;
+            let balances = balances.clone();
+            self.log(&balances, plain).await;
             batch = keyed;
         }
         if batch.is_empty() {
@@ -194,7 +194,7 @@ impl Poster {
     }
 
     /// Logs a batch and answers everyone in it: what is in the log is durable, and nobody can see that it is not booked yet.
-    async fn log(&mut self, purses: &Purses, batch: Vec<Item>) {
+    async fn log(&mut self, balances: &Balances, batch: Vec<Item>) {
         let db = self.db.clone();
         let (Some(backlog), false) = (db.backlog(), batch.is_empty()) else {
             return;
@@ -203,18 +203,18 @@ impl Poster {
             Ok(pen) => pen,
             Err(error) => return fail(batch, &error.into()),
         };
-        match self.log_with(pen, backlog, purses, &batch).await {
+        match self.log_with(pen, backlog, balances, &batch).await {
             Ok((pen, logged)) => {
                 let outcomes = logged.bookings.iter().map(|booking| {
                     let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
-                    Outcome::Booked { balance_after }
+                    Committed::Booked { balance_after }
                 });
                 let outcomes = outcomes.collect();
                 let number = logged.number;
-                // To the clerk first: whoever then waits for this frame hurries a clerk that has it.
-                if self.clerk.send(logged).is_err() {
+                // To the log applier first: whoever then waits for this frame hurries a log applier that has it.
+                if self.applier.send(logged).is_err() {
                     let error =
-                        StoreError::Unavailable("the clerk is gone; restart the host".into());
+                        StoreError::Unavailable("the log applier is gone; restart the host".into());
                     backlog.note_stalled(&error);
                 }
                 backlog.note_logged(number);
@@ -225,19 +225,19 @@ impl Poster {
         }
     }
 
-    /// Gives the pen back only when the batch is logged, so that no transaction comes between this and what it does to the purses.
+    /// Gives the pen back only when the batch is logged, so that no transaction comes between this and what it does to the balances.
     async fn log_with(
         &mut self,
         mut pen: Pen,
         backlog: &Backlog,
-        purses: &Purses,
+        balances: &Balances,
         batch: &[Item],
     ) -> Result<(Pen, Logged), Failure> {
         if let Some(reason) = backlog.stalled() {
             return Err(StoreError::Unavailable(reason).into());
         }
         let mut at = db::now().max(self.last_at);
-        let mut levels = levels_in_memory(purses, batch);
+        let mut levels = levels_in_memory(balances, batch);
         let bookings: Vec<_> = batch
             .iter()
             .map(|item| item.booking(&mut levels, &mut at))
@@ -258,7 +258,7 @@ impl Poster {
     }
 
     /// Tries until the batch is booked, or certainly is not, or patience ends.
-    async fn book(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
+    async fn book(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
         let mut in_doubt = false;
         let mut pause = PAUSE;
         for attempt in 1.. {
@@ -294,7 +294,7 @@ impl Poster {
         unreachable!("the last attempt returns")
     }
 
-    async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Outcome>, Failure> {
+    async fn attempt(&mut self, batch: &[Item]) -> Result<Vec<Committed>, Failure> {
         let mut write = self.db.write_charges().await?;
         let mut touched = AccountChanges::default();
         for item in batch.iter().filter(|item| item.transaction.is_some()) {
@@ -314,7 +314,7 @@ impl Poster {
         }
         let mut expired = HashSet::new();
         let mut levels = match &self.keeper {
-            Keeper::Memory(purses) => levels_in_memory(purses, batch),
+            Keeper::Memory(balances) => levels_in_memory(balances, batch),
             Keeper::Rows(_) => {
                 let accounts = touched.accounts().cloned().collect();
                 let levels = accounts::lock(&mut write, accounts).await?;
@@ -329,17 +329,17 @@ impl Poster {
         let mut bookings = Vec::with_capacity(batch.len());
         for (index, item) in batch.iter().enumerate() {
             if superseded.contains(&index) {
-                outcomes.push(Outcome::Superseded);
+                outcomes.push(Committed::Superseded);
                 continue;
             }
             if expired.contains(item.hold.execution.as_str()) {
-                outcomes.push(Outcome::Expired);
+                outcomes.push(Committed::Expired);
                 continue;
             }
             let booking = item.booking(&mut levels, &mut at);
             let balance_after = booking.charge.as_ref().map(|charge| charge.balance_after);
             bookings.push(booking);
-            outcomes.push(Outcome::Booked { balance_after });
+            outcomes.push(Committed::Booked { balance_after });
         }
         let script = bookings::script(&bookings, matches!(self.keeper, Keeper::Rows(_)));
         script.run(&mut write).await?;
@@ -355,7 +355,7 @@ impl Poster {
     }
 
     /// What a batch that may have been booked before left; `None`: it was not booked.
-    async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Outcome>>, StoreError> {
+    async fn read_back(&self, batch: &[Item]) -> Result<Option<Vec<Committed>>, StoreError> {
         // The writer's connection: on SQLite no other could be sure to see what it saw last.
         let mut write = self.db.writers_view().await?;
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -374,23 +374,23 @@ impl Poster {
             outcomes.push(match row {
                 Some(row) => {
                     found = true;
-                    Outcome::Booked {
+                    Committed::Booked {
                         balance_after: row.number_opt("balance_after_credits")?,
                     }
                 }
-                None => Outcome::Expired,
+                None => Committed::Expired,
             });
         }
         Ok(found.then_some(outcomes))
     }
 }
 
-/// The charges that the buyers' purses cover, and those that only a defect can have made: they must not get into the books.
-fn split_covered(purses: &Purses, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
+/// The charges that the buyers' balances cover, and those that only a defect can have made: they must not get into the books.
+fn split_covered(balances: &Balances, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     let charges = batch
         .iter()
         .map(|item| (&item.hold.buyer, item.hold.amount));
-    let uncovered = purses.uncovered(charges);
+    let uncovered = balances.uncovered(charges);
     if uncovered.is_empty() {
         return (batch, Vec::new());
     }
@@ -403,11 +403,11 @@ fn split_covered(purses: &Purses, batch: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
 }
 
 /// Where the buyers in the batch stand: nobody else can change it while this has the turn to write.
-fn levels_in_memory(purses: &Purses, batch: &[Item]) -> HashMap<String, Level> {
+fn levels_in_memory(balances: &Balances, batch: &[Item]) -> HashMap<String, Level> {
     let buyers: HashSet<_> = batch.iter().map(|item| &item.hold.buyer).collect();
     buyers
         .into_iter()
-        .map(|buyer| (Account::Buyer(buyer.clone()).id(), purses.level(buyer)))
+        .map(|buyer| (Account::Buyer(buyer.clone()).id(), balances.level(buyer)))
         .collect()
 }
 
@@ -435,21 +435,21 @@ async fn take_holds(
     Ok(expired.map(|execution| execution.to_string()).collect())
 }
 
-fn answer(batch: Vec<Item>, outcomes: Vec<Outcome>) {
+fn answer(batch: Vec<Item>, outcomes: Vec<Committed>) {
     for (mut item, outcome) in batch.into_iter().zip(outcomes) {
         let result = match outcome {
-            Outcome::Booked { balance_after } => {
+            Committed::Booked { balance_after } => {
                 item.hold.settle();
                 Ok(Posted {
                     transaction: item.transaction,
                     balance_credits: balance_after,
                 })
             }
-            Outcome::Expired => {
+            Committed::Expired => {
                 item.hold.keep();
                 Err(PostError::Expired)
             }
-            Outcome::Superseded => Err(PostError::Superseded),
+            Committed::Superseded => Err(PostError::Superseded),
         };
         // First: whoever hears that nothing was charged may spend the credits again.
         drop(item.hold);

@@ -1,7 +1,7 @@
 //! What is posted, and what comes of it.
 
 use crate::executions::Run;
-use crate::idempotency::{Answer, Ticket};
+use crate::idempotency::{KeptAnswer, Ticket};
 use souk_domain::ids::TransactionId;
 use souk_domain::time::Timestamp;
 
@@ -17,7 +17,7 @@ pub struct Receipt {
 #[derive(Debug, Clone)]
 pub struct IdempotencyEntry {
     pub ticket: Ticket,
-    pub answer: Answer,
+    pub answer: KeptAnswer,
     pub expires_at: Timestamp,
 }
 

@@ -3,8 +3,8 @@
 //! One task reserves and releases in batches: it locks the buyers' accounts in the order of their ids, decides in the order of arrival,
 //! and commits without waiting for the disk, because a hold is worthless after a crash of the server anyway (so is its row, once it expires).
 
+use super::balance::HoldError;
 use super::hold::{Hold, HoldRequest, Op, Release};
-use super::standing::HoldError;
 use crate::accounts::{self, Account, AccountChanges, Level};
 use crate::bulk::{Bulk, ROWS_MAX, Script, Style};
 use crate::db::{self, Db, Write};

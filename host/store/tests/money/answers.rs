@@ -7,7 +7,7 @@ use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::time::Timestamp;
 use souk_store::executions::Billing;
 use souk_store::idempotency::{
-    self, ANSWER_BYTES_MAX, Answer, CLAIM_BYTES, COMPANY_BYTES_MAX, Claim, Scope, Ticket,
+    self, ANSWER_BYTES_MAX, CLAIM_BYTES, COMPANY_BYTES_MAX, Claim, KeptAnswer, Scope, Ticket,
 };
 use souk_store::teller::{IdempotencyEntry, Receipt, Teller};
 use souk_store::{StoreError, db};
@@ -38,7 +38,7 @@ fn granted(claim: Claim) -> Ticket {
 }
 
 async fn complete(store: &Store, ticket: &Ticket, body: &str, until: Timestamp) {
-    let answer = Answer::of(201, None, body.as_bytes(), None);
+    let answer = KeptAnswer::of(201, None, body.as_bytes(), None);
     store
         .db
         .write(async |write| -> Result<_, StoreError> {
@@ -71,7 +71,7 @@ async fn a_large_answer_is_known_by_its_run() {
             let body = vec![b'x'; length];
             let entry = IdempotencyEntry {
                 ticket,
-                answer: Answer::of(200, None, &body, Some(&execution)),
+                answer: KeptAnswer::of(200, None, &body, Some(&execution)),
                 expires_at: later(now, 86_400),
             };
             let receipt = Receipt {
@@ -97,7 +97,7 @@ async fn a_large_answer_is_known_by_its_run() {
         drop(read);
         let (one, other) = (CLAIM_BYTES, CLAIM_BYTES - ANSWER_BYTES_MAX as i64);
         assert_eq!((kept.records, kept.bytes), (2, one + other));
-        assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 86);
+        assert_eq!(teller.balance(&market.buyer).await.unwrap().posted, 86);
         assert_settled(&store.db, &teller).await;
     }
 }

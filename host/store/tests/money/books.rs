@@ -7,7 +7,7 @@ use souk_store::maturity;
 use souk_store::reconciliation::reconcile;
 use souk_store::refunds::{RefundError, refund};
 use souk_store::statements::{self, LineFilter, LineType};
-use souk_store::teller::{Standing, Teller};
+use souk_store::teller::{Balance, Teller};
 use souk_store::{Part, StoreError, db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,8 +41,8 @@ async fn charges_are_refunded_once() {
         );
         assert!(matches!(attempt(None).await, Err(RefundError::Refunded)));
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing {
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance {
                 posted: 10,
                 held: 0
             }
@@ -197,8 +197,8 @@ async fn bookings_are_guarded() {
         .await;
         let teller = Teller::open(&store.db).await.unwrap();
         assert_eq!(
-            teller.standing(&buyer).await.unwrap(),
-            Standing { posted: 5, held: 0 }
+            teller.balance(&buyer).await.unwrap(),
+            Balance { posted: 5, held: 0 }
         );
         assert_settled(&store.db, &teller).await;
     }

@@ -6,7 +6,7 @@ use souk_store::executions::{self, Billing, Outcome, RecentUse};
 use souk_store::ledger::{self, Account};
 use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
-use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Standing, Teller};
+use souk_store::teller::{Balance, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Part, StoreError, db, idempotency};
 use sqlx::Row;
 
@@ -25,8 +25,8 @@ async fn charges_are_split_and_stated() {
             store.name
         );
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing {
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance {
                 posted: 90,
                 held: 0
             }
@@ -235,7 +235,7 @@ async fn answers_are_kept_with_their_charge() {
         };
         let entry = |ticket: &idempotency::Ticket, body: &str| IdempotencyEntry {
             ticket: ticket.clone(),
-            answer: idempotency::Answer::of(200, None, body.as_bytes(), None),
+            answer: idempotency::KeptAnswer::of(200, None, body.as_bytes(), None),
             expires_at: later(now, 86_400),
         };
         let post = async |ticket, body: &str| {
@@ -267,7 +267,7 @@ async fn answers_are_kept_with_their_charge() {
             other => panic!("{other:?}"),
         }
         assert_settled(&store.db, &teller).await;
-        assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 8);
+        assert_eq!(teller.balance(&market.buyer).await.unwrap().posted, 8);
     }
 }
 
@@ -362,11 +362,11 @@ async fn a_full_store_charges_nothing() {
         }
         assert!(booked < 9_000, "the limit has no effect");
     }
-    let standing = Standing {
+    let balance = Balance {
         posted: 10_000 - booked,
         held: 0,
     };
-    assert_eq!(teller.standing(&market.buyer).await.unwrap(), standing);
+    assert_eq!(teller.balance(&market.buyer).await.unwrap(), balance);
     assert!(
         matches!(store.db.read().await, Err(StoreError::Unavailable(_))),
         "books that are behind are not shown"
@@ -376,7 +376,7 @@ async fn a_full_store_charges_nothing() {
 
     let db = open(&store.url).await;
     let teller = Teller::open(&db).await.unwrap();
-    assert_eq!(teller.standing(&market.buyer).await.unwrap(), standing);
+    assert_eq!(teller.balance(&market.buyer).await.unwrap(), balance);
     market.charge(&teller, 1).await;
     assert_settled(&db, &teller).await;
     db.close().await;

@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use souk_domain::ids::{CompanyId, ExecutionId, PayoutId, TopUpId, TransactionId};
 use souk_domain::money::UsdCents;
 use souk_store::executions::Billing;
-use souk_store::idempotency::{self, Answer, Claim, Scope, Ticket};
+use souk_store::idempotency::{self, Claim, KeptAnswer, Scope, Ticket};
 use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
 use souk_store::reconciliation::reconcile;

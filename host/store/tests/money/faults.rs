@@ -131,7 +131,7 @@ async fn sigkill_loses_no_answered_charge() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(
-            teller.standing(&buyer).await.unwrap().posted,
+            teller.balance(&buyer).await.unwrap().posted,
             1_000_000 - booked.len() as i64
         );
         assert_settled(&db, &teller).await;

@@ -4,7 +4,7 @@ use crate::support::{Market, assert_settled, grant, market, open};
 use futures_util::future::join_all;
 use souk_store::executions::Billing;
 use souk_store::ledger::{self, Account};
-use souk_store::teller::{PostError, Receipt, Standing, Teller};
+use souk_store::teller::{Balance, PostError, Receipt, Teller};
 use souk_store::{Db, OpenOptions, StoreError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,12 +114,12 @@ async fn a_file_system_that_is_full_charges_nothing() {
         // Nothing else can be read or written either, or it would be answered from books that are behind.
         let written = db.write(async |_| Ok::<_, StoreError>(())).await;
         assert!(db.read().await.is_err() && written.is_err());
-        let standing = teller.standing(&market.buyer).await.unwrap();
-        let expected = Standing {
+        let in_memory = teller.balance(&market.buyer).await.unwrap();
+        let expected = Balance {
             posted: 100_000 - booked,
             held: 0,
         };
-        assert_eq!((standing, seen.unknown), (expected, 0));
+        assert_eq!((in_memory, seen.unknown), (expected, 0));
         // At a restart SQLite copies its whole log.
         ballast = if round == 1 {
             0
@@ -168,7 +168,7 @@ async fn a_file_system_that_is_full_charges_nothing() {
     let db = open(&url).await;
     let teller = Teller::open(&db).await.unwrap();
     assert_eq!(
-        teller.standing(&market.buyer).await.unwrap().posted,
+        teller.balance(&market.buyer).await.unwrap().posted,
         100_000 - booked
     );
     assert_settled(&db, &teller).await;

@@ -4,7 +4,7 @@ use crate::support::{assert_settled, credits, later, market, open, postgres, sto
 use souk_store::db;
 use souk_store::executions::Billing;
 use souk_store::reconciliation::reconcile;
-use souk_store::teller::{HoldError, HoldRequest, PostError, Receipt, Standing, Teller};
+use souk_store::teller::{Balance, HoldError, HoldRequest, PostError, Receipt, Teller};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -51,10 +51,10 @@ async fn a_thousand_race_for_the_last_credits() {
             charged += i64::from(task.await.unwrap());
         }
         teller.flush().await;
-        let left = teller.standing(&market.buyer).await.unwrap();
+        let left = teller.balance(&market.buyer).await.unwrap();
         assert_eq!(
             left,
-            Standing {
+            Balance {
                 posted: 37 - charged,
                 held: 0
             },
@@ -113,8 +113,8 @@ async fn dropped_holds_are_voided() {
         }
         teller.flush().await;
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing {
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance {
                 posted: 10,
                 held: 0
             },
@@ -149,8 +149,8 @@ async fn a_crash_voids_holds() {
         let teller = Teller::open(&db).await.unwrap();
         if db.is_shared() {
             assert_eq!(
-                teller.standing(&market.buyer).await.unwrap(),
-                Standing { posted: 9, held: 9 }
+                teller.balance(&market.buyer).await.unwrap(),
+                Balance { posted: 9, held: 9 }
             );
             assert_eq!(
                 reconcile(&db, later(db::now(), 1))
@@ -160,7 +160,7 @@ async fn a_crash_voids_holds() {
                 1
             );
             let begun = Instant::now();
-            while teller.standing(&market.buyer).await.unwrap().held > 0 {
+            while teller.balance(&market.buyer).await.unwrap().held > 0 {
                 assert!(
                     begun.elapsed() < Duration::from_secs(10),
                     "the hold did not expire"
@@ -169,8 +169,8 @@ async fn a_crash_voids_holds() {
             }
         }
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing { posted: 9, held: 0 },
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance { posted: 9, held: 0 },
             "{}",
             store.name
         );
@@ -194,7 +194,7 @@ async fn expired_holds_cannot_be_posted() {
         expires_at,
     };
     let hold = teller.hold(request).await.unwrap();
-    while teller.standing(&market.buyer).await.unwrap().held > 0 {
+    while teller.balance(&market.buyer).await.unwrap().held > 0 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let refused = teller
@@ -209,8 +209,8 @@ async fn expired_holds_cannot_be_posted() {
         .unwrap_err();
     assert!(matches!(refused, PostError::Expired), "{refused}");
     assert_eq!(
-        teller.standing(&market.buyer).await.unwrap(),
-        Standing {
+        teller.balance(&market.buyer).await.unwrap(),
+        Balance {
             posted: 10,
             held: 0
         }
@@ -264,8 +264,8 @@ async fn two_hosts_charge_one_buyer() {
     assert!(charged > 290 && charged <= 300, "{charged}");
     for teller in &tellers {
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing {
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance {
                 posted: 300 - charged,
                 held: 0
             }

@@ -9,11 +9,11 @@ use souk_domain::ids::{CompanyId, PayoutId, TopUpId, TransactionId};
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use souk_store::executions::{Billing, Run};
-use souk_store::idempotency::{self, Answer, Claim, Scope, Ticket};
+use souk_store::idempotency::{self, Claim, KeptAnswer, Scope, Ticket};
 use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus, RequestError};
 use souk_store::refunds::{RefundError, refund};
-use souk_store::teller::{Hold, IdempotencyEntry, PostError, Receipt, Standing, Teller};
+use souk_store::teller::{Balance, Hold, IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::{Db, Fields, StoreError, db, maturity, payment_events};
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ struct World {
     teller: Teller,
     _files: crate::support::Files,
     buyers: Vec<Market>,
-    standings: [Standing; BUYERS],
+    balances: [Balance; BUYERS],
     pots: Pots,
     holds: Vec<Open>,
     charges: Vec<Charged>,
@@ -240,7 +240,7 @@ impl World {
             teller,
             _files: store.without_db(),
             buyers: buyers.collect(),
-            standings: Default::default(),
+            balances: Default::default(),
             pots: Pots::default(),
             holds: Vec::new(),
             charges: Vec::new(),
@@ -263,7 +263,7 @@ impl World {
         match step {
             Step::Grant { buyer, amount } => {
                 grant(&self.db, &self.buyers[buyer].buyer, amount).await;
-                self.standings[buyer].posted += amount;
+                self.balances[buyer].posted += amount;
                 self.pots.promo -= amount * 50;
             }
             Step::TopUp { buyer, amount } => self.top_up(buyer, amount).await,
@@ -291,7 +291,7 @@ impl World {
             Step::Void { hold } if !self.holds.is_empty() => {
                 let open = self.holds.swap_remove(hold % self.holds.len());
                 if !open.is_expired {
-                    self.standings[open.buyer].held -= open.amount;
+                    self.balances[open.buyer].held -= open.amount;
                 }
                 drop(open.hold);
                 self.give_up(open.ticket).await;
@@ -317,11 +317,8 @@ impl World {
             // Holds are given back in the background there.
             self.teller.flush().await;
         }
-        for (market, standing) in self.buyers.iter().zip(&self.standings) {
-            assert_eq!(
-                self.teller.standing(&market.buyer).await.unwrap(),
-                *standing
-            );
+        for (market, balance) in self.buyers.iter().zip(&self.balances) {
+            assert_eq!(self.teller.balance(&market.buyer).await.unwrap(), *balance);
         }
         let mut read = self.db.read().await.unwrap();
         let mut of = async |account| ledger::balance(&mut read, &account).await.unwrap().get();
@@ -335,9 +332,9 @@ impl World {
             in_payout: of(Account::SellerInPayout(seller())).await,
         };
         assert_eq!(pots, self.pots);
-        for (market, standing) in self.buyers.iter().zip(&self.standings) {
+        for (market, balance) in self.buyers.iter().zip(&self.balances) {
             let account = Account::Buyer(market.buyer.clone());
-            assert_eq!(of(account).await, standing.posted * 50);
+            assert_eq!(of(account).await, balance.posted * 50);
         }
     }
 
@@ -392,7 +389,7 @@ impl World {
         assert_eq!(settled.is_some(), !bought.is_settled);
         if settled.is_some() {
             bought.is_settled = true;
-            self.standings[bought.buyer].posted += bought.amount;
+            self.balances[bought.buyer].posted += bought.amount;
             self.pots.cash -= bought.amount * 50;
         }
     }
@@ -480,11 +477,11 @@ impl World {
         }
         let run = self.buyers[buyer].run(Billing::Charged);
         let held = self.buyers[buyer].hold(&self.teller, amount, &run).await;
-        let standing = &mut self.standings[buyer];
+        let balance = &mut self.balances[buyer];
         match held {
             Ok(hold) => {
-                assert!(standing.available() >= amount);
-                standing.held += amount;
+                assert!(balance.available() >= amount);
+                balance.held += amount;
                 self.holds.push(Open {
                     buyer,
                     amount,
@@ -495,7 +492,7 @@ impl World {
                 });
             }
             Err(_) => {
-                assert!(standing.available() < amount);
+                assert!(balance.available() < amount);
                 self.give_up(ticket).await;
             }
         }
@@ -529,7 +526,7 @@ impl World {
             let open = self.holds.swap_remove(hold % self.holds.len());
             let entry = open.ticket.as_ref().map(|ticket| IdempotencyEntry {
                 ticket: ticket.clone(),
-                answer: Answer::of(
+                answer: KeptAnswer::of(
                     200,
                     None,
                     format!("answer of {}", open.run.id).as_bytes(),
@@ -570,12 +567,12 @@ impl World {
                 .as_ref()
                 .is_some_and(|ticket| self.is_superseded(buyer, ticket));
             if !is_expired {
-                self.standings[buyer].held -= amount;
+                self.balances[buyer].held -= amount;
             }
             match result {
                 Ok(posted) => {
                     assert!(!is_superseded && !is_expired);
-                    self.standings[buyer].posted -= amount;
+                    self.balances[buyer].posted -= amount;
                     self.pots.pending += amount * 40;
                     self.pots.revenue += amount * 10;
                     if let Some(ticket) = ticket {
@@ -585,7 +582,7 @@ impl World {
                         assert_eq!(amount, 0);
                         continue;
                     };
-                    assert_eq!(posted.balance_credits, Some(self.standings[buyer].posted));
+                    assert_eq!(posted.balance_credits, Some(self.balances[buyer].posted));
                     self.charges.push(Charged {
                         buyer,
                         amount,
@@ -632,7 +629,7 @@ impl World {
             return;
         }
         open.is_expired = true;
-        self.standings[open.buyer].held -= open.amount;
+        self.balances[open.buyer].held -= open.amount;
         self.db
             .write(async |write| -> Result<_, StoreError> {
                 sqlx::query("UPDATE holds SET expires_at = 1 WHERE id = $1")
@@ -650,7 +647,7 @@ impl World {
     /// Another host starts, and looks for holds that have expired.
     async fn sweep(&self) {
         let _other = Teller::open(&self.db).await.unwrap();
-        let expected: i64 = self.standings.iter().map(|standing| standing.held).sum();
+        let expected: i64 = self.balances.iter().map(|balance| balance.held).sum();
         for _ in 0..500 {
             if self.teller.held_in_all().await.unwrap() == expected {
                 return;
@@ -674,7 +671,7 @@ impl World {
             Ok(_) => {
                 assert!(!charge.is_refunded && (seller.is_none() || cover >= share));
                 charge.is_refunded = true;
-                self.standings[charge.buyer].posted += charge.amount;
+                self.balances[charge.buyer].posted += charge.amount;
                 self.pots.revenue -= charge.amount * 10;
                 let out_of_pending = match share {
                     share if self.pots.pending >= share => share,
@@ -808,9 +805,9 @@ impl World {
             .unwrap();
         self.keys
             .retain(|_, used| matches!(used, Used::Answered { .. }));
-        self.standings
+        self.balances
             .iter_mut()
-            .for_each(|standing| standing.held = 0);
+            .for_each(|balance| balance.held = 0);
         self.teller = Teller::open(&self.db).await.unwrap();
         if self.db.is_shared() {
             self.sweep().await;

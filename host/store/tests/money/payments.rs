@@ -6,7 +6,7 @@ use souk_domain::ids::{KeyId, TopUpId};
 use souk_domain::money::UsdCents;
 use souk_store::ledger::{self, Account};
 use souk_store::payouts::{self, AdvanceError, Method, PayoutStatus};
-use souk_store::teller::{Standing, Teller};
+use souk_store::teller::{Balance, Teller};
 use souk_store::top_ups::{self, NewTopUp};
 use souk_store::{StoreError, db, maturity, payment_events, statements};
 use sqlx::Executor;
@@ -55,8 +55,8 @@ async fn a_top_up_is_credited_once() {
             .count();
         assert_eq!(credited, 1, "{}", store.name);
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap(),
-            Standing { posted: 7, held: 0 }
+            teller.balance(&market.buyer).await.unwrap(),
+            Balance { posted: 7, held: 0 }
         );
         assert_settled(&store.db, &teller).await;
     }

@@ -2,7 +2,7 @@
 
 use crate::support::{assert_settled, market, open, postgres};
 use souk_store::executions::Billing;
-use souk_store::idempotency::{self, Answer, Claim, Scope};
+use souk_store::idempotency::{self, Claim, KeptAnswer, Scope};
 use souk_store::teller::{IdempotencyEntry, PostError, Receipt, Teller};
 use souk_store::{Db, StoreError, db};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn two_hosts_run_a_retried_request_once() {
         let hold = market.hold(&teller, 3, &run).await.unwrap();
         let entry = IdempotencyEntry {
             ticket: ticket.clone(),
-            answer: Answer::of(200, None, format!("answer {round}").as_bytes(), None),
+            answer: KeptAnswer::of(200, None, format!("answer {round}").as_bytes(), None),
             expires_at: db::now().after(Duration::from_secs(3_600)),
         };
         let receipt = Receipt {
@@ -79,7 +79,7 @@ async fn two_hosts_run_a_retried_request_once() {
             }
         }
     }
-    assert_eq!(teller.standing(&market.buyer).await.unwrap().posted, 70);
+    assert_eq!(teller.balance(&market.buyer).await.unwrap().posted, 70);
     assert_settled(&store.db, &teller).await;
 }
 
@@ -130,12 +130,12 @@ async fn an_expired_run_leaves_no_answer() {
         })
         .await
         .unwrap();
-    while teller.standing(&market.buyer).await.unwrap().held > 0 {
+    while teller.balance(&market.buyer).await.unwrap().held > 0 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let entry = IdempotencyEntry {
         ticket: ticket.clone(),
-        answer: Answer::of(200, None, b"not paid for", None),
+        answer: KeptAnswer::of(200, None, b"not paid for", None),
         expires_at: db::now().after(Duration::from_secs(3_600)),
     };
     let receipt = Receipt {

@@ -39,7 +39,7 @@ async fn throughput() {
         }
         assert_settled(&store.db, &teller).await;
         assert_eq!(
-            teller.standing(&market.buyer).await.unwrap().posted,
+            teller.balance(&market.buyer).await.unwrap().posted,
             10_000_000 - 300 - 3_200 - 12_800
         );
     }

@@ -48,7 +48,7 @@ impl Client {
             };
             idempotency = Some(IdempotencyEntry {
                 ticket,
-                answer: Answer::of(200, None, format!("answer of {id}").as_bytes(), None),
+                answer: KeptAnswer::of(200, None, format!("answer of {id}").as_bytes(), None),
                 expires_at: later(db::now(), 86_400),
             });
         }

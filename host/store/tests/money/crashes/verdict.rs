@@ -110,9 +110,9 @@ pub(super) async fn verify(db: &Db, teller: &Teller, setting: &Setting, notes: &
         );
     }
     for (market, posted) in setting.buyers.iter().zip(posted) {
-        let standing = teller.standing(&market.buyer).await.unwrap();
+        let balance = teller.balance(&market.buyer).await.unwrap();
         assert_eq!(
-            (standing.posted, standing.held),
+            (balance.posted, balance.held),
             (posted, 0),
             "granted, bought and refunded, less what was charged"
         );

@@ -5,22 +5,22 @@ use souk_domain::money::Credits;
 
 /// What a company has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct Balance {
     /// Posted, holds not deducted.
     pub posted: i64,
     pub held: i64,
 }
 
-impl Standing {
+impl Balance {
     /// What may be spent.
     pub const fn available(&self) -> i64 {
         self.posted - self.held
     }
 
     /// When a hold of `amount` has been spent. `None`: it was not there, or not covered.
-    pub(super) fn without(self, amount: Credits) -> Option<Standing> {
+    pub(super) fn without(self, amount: Credits) -> Option<Balance> {
         let is_covered = self.held >= amount.get() && self.posted >= self.held;
-        is_covered.then(|| Standing {
+        is_covered.then(|| Balance {
             posted: self.posted - amount.get(),
             held: self.held - amount.get(),
         })

@@ -3,9 +3,9 @@
 //! Exact because every way in which a buyer's balance changes passes here: charges through the poster, everything else announces what it
 //! credited while its transaction still is the only writer.
 
-use super::standing::{HoldError, Standing};
+use super::balance::{Balance, HoldError};
 use crate::accounts::{self, Account, Level};
-use crate::changes::PurseChange;
+use crate::changes::BalanceChange;
 use crate::db::Db;
 use crate::error::StoreError;
 use parking_lot::Mutex;
@@ -15,50 +15,52 @@ use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What every buyer has, in credits. A company without a purse has nothing.
-pub(super) struct Purses {
-    by_buyer: Mutex<HashMap<CompanyId, Standing>>,
+/// What every buyer has, in credits. A company that is not here has nothing.
+pub(super) struct Balances {
+    by_buyer: Mutex<HashMap<CompanyId, Balance>>,
     /// Below how many credits a balance is low, where the company has chosen. Most have not.
     low_at: Mutex<HashMap<CompanyId, i64>>,
 }
 
 /// Reads all balances, with no writer in between, and keeps them up from then on.
-pub(super) async fn open(db: &Db) -> Result<Arc<Purses>, StoreError> {
+pub(super) async fn open(db: &Db) -> Result<Arc<Balances>, StoreError> {
     let mut write = db.writers_view().await?;
     let mut by_buyer = HashMap::new();
     for (account, balance) in accounts::buyer_balances(&mut write).await? {
         if let Account::Buyer(company) = account {
             let posted = balance.get() / CENTS_PER_CREDIT;
-            by_buyer.insert(company, Standing { posted, held: 0 });
+            by_buyer.insert(company, Balance { posted, held: 0 });
         }
     }
     let low_at = accounts::chosen_lows(&mut write).await?;
-    let purses = Arc::new(Purses {
+    let balances = Arc::new(Balances {
         by_buyer: Mutex::new(by_buyer),
         low_at: Mutex::new(low_at.into_iter().collect()),
     });
-    let weak = Arc::downgrade(&purses);
+    let weak = Arc::downgrade(&balances);
     db.on_credit(Box::new(move |changes| {
-        let Some(purses) = weak.upgrade() else { return };
+        let Some(balances) = weak.upgrade() else {
+            return;
+        };
         for (buyer, change) in changes {
-            purses.apply(buyer, *change);
+            balances.apply(buyer, *change);
         }
     }))?;
-    Ok(purses)
+    Ok(balances)
 }
 
-impl Purses {
-    fn apply(&self, buyer: &CompanyId, change: PurseChange) {
+impl Balances {
+    fn apply(&self, buyer: &CompanyId, change: BalanceChange) {
         match change {
-            PurseChange::Gained(amount) => {
+            BalanceChange::Gained(amount) => {
                 let mut by_buyer = self.by_buyer.lock();
                 by_buyer.entry(buyer.clone()).or_default().posted +=
                     amount.get() / CENTS_PER_CREDIT;
             }
-            PurseChange::LowAt(Some(credits)) => {
+            BalanceChange::LowAt(Some(credits)) => {
                 self.low_at.lock().insert(buyer.clone(), credits);
             }
-            PurseChange::LowAt(None) => {
+            BalanceChange::LowAt(None) => {
                 self.low_at.lock().remove(buyer);
             }
         }
@@ -66,11 +68,11 @@ impl Purses {
 
     /// Where the account stands. Exact for whoever has the turn to write.
     pub(super) fn level(&self, buyer: &CompanyId) -> Level {
-        let standing = self.standing(buyer);
+        let balance = self.balance(buyer);
         let low_at = self.low_at.lock().get(buyer).copied();
         Level {
-            balance: standing.posted * CENTS_PER_CREDIT,
-            held: standing.held * CENTS_PER_CREDIT,
+            balance: balance.posted * CENTS_PER_CREDIT,
+            held: balance.held * CENTS_PER_CREDIT,
             low: low_at.unwrap_or(CREDITS_LOW_DEFAULT) * CENTS_PER_CREDIT,
         }
     }
@@ -78,17 +80,17 @@ impl Purses {
     /// Returns what is left to spend.
     pub(super) fn reserve(&self, buyer: &CompanyId, amount: Credits) -> Result<i64, HoldError> {
         let mut by_buyer = self.by_buyer.lock();
-        let purse = by_buyer.get_mut(buyer);
-        let standing = purse.as_deref().copied().unwrap_or_default();
-        match purse {
-            Some(purse) if standing.available() >= amount.get() => {
-                purse.held += amount.get();
-                Ok(purse.available())
+        let kept = by_buyer.get_mut(buyer);
+        let balance = kept.as_deref().copied().unwrap_or_default();
+        match kept {
+            Some(kept) if balance.available() >= amount.get() => {
+                kept.held += amount.get();
+                Ok(kept.available())
             }
             _ => Err(HoldError::Insufficient {
                 required: amount,
-                balance: standing.available(),
-                held: standing.held,
+                balance: balance.available(),
+                held: balance.held,
             }),
         }
     }
@@ -100,14 +102,14 @@ impl Purses {
         charges: impl Iterator<Item = (&'a CompanyId, Credits)>,
     ) -> Vec<usize> {
         let by_buyer = self.by_buyer.lock();
-        let mut left: HashMap<&CompanyId, Standing> = HashMap::new();
+        let mut left: HashMap<&CompanyId, Balance> = HashMap::new();
         let mut uncovered = Vec::new();
         for (index, (buyer, amount)) in charges.enumerate() {
-            let standing = left
+            let balance = left
                 .entry(buyer)
                 .or_insert_with(|| by_buyer.get(buyer).copied().unwrap_or_default());
-            match standing.without(amount) {
-                Some(rest) => *standing = rest,
+            match balance.without(amount) {
+                Some(rest) => *balance = rest,
                 None => uncovered.push(index),
             }
         }
@@ -115,44 +117,48 @@ impl Purses {
     }
 
     pub(super) fn release(&self, buyer: &CompanyId, amount: Credits) {
-        self.change(buyer, amount, |purse| {
-            (purse.held >= amount.get()).then(|| Standing {
-                held: purse.held - amount.get(),
-                ..purse
+        self.change(buyer, amount, |balance| {
+            (balance.held >= amount.get()).then(|| Balance {
+                held: balance.held - amount.get(),
+                ..balance
             })
         });
     }
 
     /// Spends what a hold of `amount` has reserved. The charge is durable: nothing here can refuse it.
     pub(super) fn settle(&self, buyer: &CompanyId, amount: Credits) {
-        self.change(buyer, amount, |purse| purse.without(amount));
+        self.change(buyer, amount, |balance| balance.without(amount));
     }
 
-    /// A purse that a change contradicts stays as it is.
+    /// A balance that a change contradicts stays as it is.
     fn change(
         &self,
         buyer: &CompanyId,
         amount: Credits,
-        change: impl FnOnce(Standing) -> Option<Standing>,
+        change: impl FnOnce(Balance) -> Option<Balance>,
     ) {
         let mut by_buyer = self.by_buyer.lock();
-        let Some(purse) = by_buyer.get_mut(buyer) else {
+        let Some(balance) = by_buyer.get_mut(buyer) else {
             return;
         };
-        let before = *purse;
+        let before = *balance;
         let changed = change(before);
-        *purse = changed.unwrap_or(before);
+        *balance = changed.unwrap_or(before);
         drop(by_buyer);
         if changed.is_none() {
-            tracing::error!(%buyer, %amount, ?before, "a purse does not hold what is taken from it; restart the host, which reads the books anew");
+            tracing::error!(%buyer, %amount, ?before, "a balance does not cover what is taken from it; restart the host, which reads the books anew");
         }
     }
 
-    pub(super) fn standing(&self, buyer: &CompanyId) -> Standing {
+    pub(super) fn balance(&self, buyer: &CompanyId) -> Balance {
         self.by_buyer.lock().get(buyer).copied().unwrap_or_default()
     }
 
     pub(super) fn held_in_all(&self) -> i64 {
-        self.by_buyer.lock().values().map(|purse| purse.held).sum()
+        self.by_buyer
+            .lock()
+            .values()
+            .map(|balance| balance.held)
+            .sum()
     }
 }

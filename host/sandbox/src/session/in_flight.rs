@@ -13,7 +13,7 @@ use crate::{
 /// may cost as much again as it holds.
 const OVERHEAD_BYTES: u64 = 1 << 20;
 
-pub(crate) struct Flight {
+pub(crate) struct Submitted {
     pub id: u32,
     pub job: Job,
     pub submitted: Instant,
@@ -26,9 +26,9 @@ pub(crate) struct Flight {
     overhead: usize,
 }
 
-impl Flight {
-    pub fn new(id: u32, job: Job, submitted: Instant) -> Flight {
-        Flight {
+impl Submitted {
+    pub fn new(id: u32, job: Job, submitted: Instant) -> Submitted {
+        Submitted {
             id,
             job,
             submitted,
@@ -41,7 +41,7 @@ impl Flight {
         }
     }
 
-    /// The whole result. Leaves the flight empty.
+    /// The whole result. Leaves the entry empty.
     pub fn output(&mut self) -> Output {
         Output::new(
             self.columns.take().unwrap_or_default(),
@@ -52,8 +52,8 @@ impl Flight {
 }
 
 #[derive(Default)]
-pub(crate) struct Flights {
-    list: VecDeque<Flight>,
+pub(crate) struct InFlight {
+    list: VecDeque<Submitted>,
 }
 
 /// What is wrong with what arrived.
@@ -64,9 +64,9 @@ pub(crate) enum Wrong {
     TooLarge(u32, Fault),
 }
 
-impl Flights {
-    pub fn push(&mut self, flight: Flight) {
-        self.list.push_back(flight);
+impl InFlight {
+    pub fn push(&mut self, entry: Submitted) {
+        self.list.push_back(entry);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -74,30 +74,30 @@ impl Flights {
     }
 
     pub fn contains(&self, id: u32) -> bool {
-        self.list.iter().any(|flight| flight.id == id)
+        self.list.iter().any(|entry| entry.id == id)
     }
 
     pub fn oldest(&self) -> Option<Instant> {
-        self.list.front().map(|flight| flight.submitted)
+        self.list.front().map(|entry| entry.submitted)
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flight> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Submitted> {
         self.list.iter_mut()
     }
 
-    pub fn drain(&mut self) -> VecDeque<Flight> {
+    pub fn drain(&mut self) -> VecDeque<Submitted> {
         std::mem::take(&mut self.list)
     }
 
     /// Requests end in order more often than not: the first one is looked at first.
     #[inline]
-    fn find(&mut self, id: u32) -> Option<&mut Flight> {
-        self.list.iter_mut().find(|flight| flight.id == id)
+    fn find(&mut self, id: u32) -> Option<&mut Submitted> {
+        self.list.iter_mut().find(|entry| entry.id == id)
     }
 
     #[inline]
-    pub fn take(&mut self, id: u32) -> Option<Flight> {
-        let at = self.list.iter().position(|flight| flight.id == id)?;
+    pub fn take(&mut self, id: u32) -> Option<Submitted> {
+        let at = self.list.iter().position(|entry| entry.id == id)?;
         if at == 0 {
             self.list.pop_front()
         } else {
@@ -106,10 +106,10 @@ impl Flights {
     }
 
     pub fn columns(&mut self, id: u32, columns: Arc<[Column]>) -> Result<(), Wrong> {
-        let Some(flight) = self.find(id) else {
+        let Some(entry) = self.find(id) else {
             return Err(unknown(id));
         };
-        flight.columns = Some(columns);
+        entry.columns = Some(columns);
         Ok(())
     }
 
@@ -121,27 +121,27 @@ impl Flights {
         bytes: usize,
         overhead: usize,
     ) -> Result<(), Wrong> {
-        let Some(flight) = self.find(id) else {
+        let Some(entry) = self.find(id) else {
             return Err(unknown(id));
         };
-        if flight.quit.is_some() {
+        if entry.quit.is_some() {
             return Ok(());
         }
-        let limits = flight.job.request.limits();
-        flight.rows += batch.rows as usize;
-        flight.bytes += bytes;
-        flight.overhead += overhead;
-        if flight.rows > limits.rows_max as usize {
+        let limits = entry.job.request.limits();
+        entry.rows += batch.rows as usize;
+        entry.bytes += bytes;
+        entry.overhead += overhead;
+        if entry.rows > limits.rows_max as usize {
             let reason = format!("the result has more than {} rows", limits.rows_max);
             return Err(Wrong::TooLarge(id, Fault::too_large(reason)));
         }
-        let is_heavy = flight.overhead as u64 > limits.bytes_max + OVERHEAD_BYTES;
-        if flight.bytes as u64 > limits.bytes_max || is_heavy {
+        let is_heavy = entry.overhead as u64 > limits.bytes_max + OVERHEAD_BYTES;
+        if entry.bytes as u64 > limits.bytes_max || is_heavy {
             let reason = format!("the result has more than {} bytes", limits.bytes_max);
             return Err(Wrong::TooLarge(id, Fault::too_large(reason)));
         }
         if batch.rows > 0 {
-            flight.batches.push(batch);
+            entry.batches.push(batch);
         }
         Ok(())
     }
