@@ -6,23 +6,25 @@ use std::time::Instant;
 use souk_domain::ids::ExecutionId;
 use souk_domain::parameters::{self, Raw, Value as Bound};
 use souk_domain::time::Timestamp;
-use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value, json};
+use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value};
 
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
-use crate::products::{Action, AssetSnapshot, push_member};
+use crate::products::{Action, AssetSnapshot};
 use crate::publish;
-use crate::release::Released;
+use crate::release::{Released, Wording};
 use crate::run::{self, About, Payer, Purpose, Run};
 
-/// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent.
+/// Runs an asset for a caller that was admitted. `given` are the parameters as they were sent; `render` makes the answer.
 pub async fn execute(
     app: &App,
     asset: &Arc<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
     purpose: Purpose,
+    wording: Wording,
+    render: impl FnOnce(&Released, &About<'_>) -> Vec<u8>,
 ) -> Result<Vec<u8>, Failure> {
     let sold = asset.sold();
     let bound = bind(asset, given, sold.is_owner(payer.company))?;
@@ -32,11 +34,11 @@ pub async fn execute(
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
     if purpose == Purpose::Test {
-        publish::keep_tested_asset(app, asset, &released, payer.now).await;
+        publish::keep_tested_asset(app, asset, &released, wording, payer.now).await;
     }
-    let (rows, bytes) = (released.rows, released.members.len());
-    let render = |about: &About<'_>| write_answer(asset, &released, about);
-    run.finish(elapsed, rows, bytes, render).await
+    let (rows, bytes) = (released.rows, released.insight.bytes());
+    run.finish(elapsed, rows, bytes, |about| render(&released, about))
+        .await
 }
 
 fn bind(
@@ -147,62 +149,21 @@ fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
     serde_json::Value::Object(members).to_string()
 }
 
-/// `{"data": {…}, "meta": {…}}`, written into one buffer.
-fn write_answer(asset: &AssetSnapshot, released: &Released, about: &About<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(512 + released.members.len());
-    let elapsed_us = (about.elapsed_ms * 1_000) as i64;
-    let answered_at = about.payer.now.micros().saturating_add(elapsed_us);
-    let answered_at = Timestamp::from_micros(answered_at);
-    out.extend_from_slice(b"{\"data\":{\"execution_id\":");
-    json::write_string(&mut out, about.execution.as_str().as_bytes());
-    out.extend_from_slice(&asset.plan.head);
-    out.extend_from_slice(&released.members);
-    out.extend_from_slice(&asset.plan.tail);
-    push_member(&mut out, "timestamp", &answered_at.to_string());
-    out.extend_from_slice(b"},\"meta\":{\"execution_time_ms\":");
-    push_number(&mut out, about.elapsed_ms as i64);
-    out.extend_from_slice(b",\"credits_used\":");
-    push_number(&mut out, about.settled.credits);
-    if let Some(reason) = about.settled.reason {
-        push_member(&mut out, "billing_reason", reason);
-    }
-    // Without a word from the source, the data are as fresh as the question.
-    let freshness = released
-        .freshness
-        .map_or(about.payer.now, Timestamp::from_micros);
-    push_member(&mut out, "data_freshness", &freshness.to_string());
-    push_member(&mut out, "request_id", about.payer.request.as_str());
-    out.extend_from_slice(b",\"ai_training_allowed\":");
-    push_bool(&mut out, asset.row.written.allow_ai_training);
-    if let Some(purchase) = &about.settled.purchase {
-        push_member(&mut out, "purchase_id", purchase.as_str());
-    }
-    if let Some(transaction) = &about.settled.transaction {
-        push_member(&mut out, "transaction_id", transaction.as_str());
-    }
-    if about.purpose == Purpose::Test {
-        out.extend_from_slice(b",\"test\":true");
-    }
-    out.extend_from_slice(b"}}");
-    out
-}
-
-pub(crate) fn push_number(out: &mut Vec<u8>, number: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
-pub(crate) fn push_bool(out: &mut Vec<u8>, value: bool) {
-    out.extend_from_slice(if value { b"true" } else { b"false" });
-}
-
 /// What a preview shows: the result that passed the test at publication, or the first one after a change.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub struct Sample {
-    /// The result's own members, as they were released; absent when the test had only made-up
-    /// parameters and found nothing.
+    /// An object of the result's own members, as they are worded; absent when the test had only made-up parameters and found nothing.
     pub result: Option<Box<serde_json::value::RawValue>>,
     pub data_freshness: Option<Timestamp>,
     pub taken_at: Timestamp,
+}
+
+impl Sample {
+    /// Of an asset, if it has one.
+    pub fn of(asset: &AssetSnapshot) -> Result<Sample, Cause> {
+        let text = asset.row.sample.as_deref().ok_or(Cause::NoPreview)?;
+        serde_json::from_str(text).map_err(|error| Cause::Internal(error.to_string()))
+    }
 }
 
 /// Runs an asset for its publication, without an answer to anybody.
@@ -218,39 +179,4 @@ pub(crate) async fn sample(
     released(app, asset, &bound, payer, &execution, deadline)
         .await
         .map_err(|cause| run::failure(&asset.sold(), payer, &execution, cause))
-}
-
-/// The stored sample as an answer: free, and the same for everybody.
-pub fn preview(asset: &AssetSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Cause> {
-    let text = asset.row.sample.as_deref().ok_or(Cause::NoPreview)?;
-    let sample: Sample =
-        serde_json::from_str(text).map_err(|error| Cause::Internal(error.to_string()))?;
-    let mut out = b"{\"data\":{\"execution_id\":null".to_vec();
-    out.extend_from_slice(&asset.plan.head);
-    match &sample.result {
-        Some(result) => {
-            let members = result.get().trim();
-            let members = members
-                .strip_prefix('{')
-                .and_then(|rest| rest.strip_suffix('}'))
-                .unwrap_or_default();
-            out.extend_from_slice(members.as_bytes());
-        }
-        None => out.extend_from_slice(b"\"answer_value\":null"),
-    }
-    out.extend_from_slice(&asset.plan.tail);
-    push_member(&mut out, "timestamp", &sample.taken_at.to_string());
-    out.extend_from_slice(
-        b"},\"meta\":{\"preview\":true,\"credits_used\":0,\"billing_reason\":\"preview\",\"execution_time_ms\":0",
-    );
-    push_member(
-        &mut out,
-        "data_freshness",
-        &sample.data_freshness.unwrap_or(sample.taken_at).to_string(),
-    );
-    push_member(&mut out, "request_id", payer.request.as_str());
-    out.extend_from_slice(b",\"ai_training_allowed\":");
-    push_bool(&mut out, asset.row.written.allow_ai_training);
-    out.extend_from_slice(b"}}");
-    Ok(out)
 }

@@ -12,14 +12,13 @@ use souk_domain::fields::FieldErrors;
 use souk_domain::pages::{Page, Paged};
 use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::Window;
-use souk_domain::time::Timestamp;
 use souk_sandbox::{ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, Value, json};
 
 use crate::App;
 use crate::connections::source::source;
-use crate::execute::{push_bool, push_number, value};
+use crate::execute::value;
 use crate::failure::{Cause, Failure, abandoned};
-use crate::products::{EndpointSnapshot, Learned, kind_of, push_member};
+use crate::products::{EndpointSnapshot, Learned, kind_of};
 use crate::run::{About, Payer, Purpose, Run};
 pub use learn::learn;
 
@@ -35,13 +34,14 @@ pub struct Wanted<'a> {
     pub filters: &'a [(String, String)],
 }
 
-/// Fetches one page. `next_url` is called with the next page's start when there is one.
+/// Fetches one page. The answer is `head`, the rows as a JSON array, and what `finish` writes behind them.
 pub async fn fetch(
     app: &App,
     endpoint: &Arc<EndpointSnapshot>,
     wanted: &Wanted<'_>,
     payer: &Payer<'_>,
-    next_url: impl Fn(u64) -> String,
+    head: &'static [u8],
+    finish: impl FnOnce(&mut Vec<u8>, Paged, &About<'_>),
 ) -> Result<Vec<u8>, Failure> {
     let sold = endpoint.sold();
     let owner = sold.is_owner(payer.company);
@@ -79,12 +79,12 @@ pub async fn fetch(
     if rows == 0 {
         run = run.found_nothing();
     }
-    let written = begin_page(app, endpoint, output, rows)
+    let mut written = begin_page(app, endpoint, output, rows, head)
         .await
         .map_err(|cause| run.fail(cause))?;
     let render = |about: &About<'_>| {
-        let next_url = paged.next_start.map(next_url);
-        finish_page(written, endpoint, page, paged, next_url, about)
+        finish(&mut written, paged, about);
+        written
     };
     run.finish(elapsed, rows, bytes, render).await
 }
@@ -280,131 +280,30 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 /// What comes after the rows.
 const TAIL_BYTES: usize = 2_048;
 
-/// The first part of the body of section 4, up to the end of the rows, with room for the rest.
+/// The answer up to the end of the rows, with room for the rest.
 async fn begin_page(
     app: &App,
     endpoint: &Arc<EndpointSnapshot>,
     output: Output,
     rows: usize,
+    head: &'static [u8],
 ) -> Result<Vec<u8>, Cause> {
     if output.bytes <= INLINE_BYTES_MAX {
-        return Ok(write_page(endpoint, &output, rows));
+        return Ok(write_page(endpoint, &output, rows, head));
     }
     let (company, written) = (endpoint.row.company_id.as_str(), endpoint.clone());
     app.sandbox
-        .compute(company, move || write_page(&written, &output, rows))
+        .compute(company, move || write_page(&written, &output, rows, head))
         .await
         .ok_or_else(abandoned)
 }
 
-fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize) -> Vec<u8> {
+fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize, head: &[u8]) -> Vec<u8> {
     // Grown to its size at once: copying a page of a hundred kilobytes over and over costs more than
     // writing it.
     let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * endpoint.plan.row_bytes;
     let mut out = Vec::with_capacity(size.min(PAGE_BYTES_MAX as usize));
-    out.extend_from_slice(b"{\"data\":{\"response\":{\"data\":");
+    out.extend_from_slice(head);
     json::write_rows(&mut out, output, &endpoint.plan.published, 0..rows);
     out
-}
-
-/// The rest of the body.
-fn finish_page(
-    mut out: Vec<u8>,
-    endpoint: &EndpointSnapshot,
-    page: Page,
-    paged: Paged,
-    next_url: Option<String>,
-    about: &About<'_>,
-) -> Vec<u8> {
-    out.extend_from_slice(b"},\"service\":{");
-    out.extend_from_slice(&endpoint.plan.head);
-    push_member(&mut out, "request_id", about.payer.request.as_str());
-
-    out.extend_from_slice(b",\"pagination\":{\"start\":");
-    push_number(&mut out, page.start as i64);
-    out.extend_from_slice(b",\"limit\":");
-    push_number(&mut out, i64::from(page.limit));
-    out.extend_from_slice(b",\"returned\":");
-    push_number(&mut out, i64::from(paged.returned));
-    out.extend_from_slice(b",\"has_more\":");
-    push_bool(&mut out, paged.has_more);
-    out.extend_from_slice(b",\"next_start\":");
-    match paged.next_start {
-        Some(start) => push_number(&mut out, start as i64),
-        None => out.extend_from_slice(b"null"),
-    }
-    match &next_url {
-        Some(url) => push_member(&mut out, "next_url", url),
-        None => out.extend_from_slice(b",\"next_url\":null"),
-    }
-    out.extend_from_slice(b",\"total\":null},\"billing\":{\"billable\":");
-
-    let settled = about.settled;
-    push_bool(&mut out, settled.reason.is_none());
-    out.extend_from_slice(b",\"credits_used\":");
-    push_number(&mut out, settled.credits);
-    out.extend_from_slice(b",\"price_credits\":");
-    push_number(
-        &mut out,
-        endpoint
-            .priced
-            .price
-            .as_ref()
-            .map_or(0, |price| price.credits.get()),
-    );
-    out.extend_from_slice(b",\"balance_credits\":");
-    match settled.balance {
-        Some(balance) => push_number(&mut out, balance),
-        None => out.extend_from_slice(b"null"),
-    }
-    match &settled.transaction {
-        Some(transaction) => push_member(&mut out, "transaction_id", transaction.as_str()),
-        None => out.extend_from_slice(b",\"transaction_id\":null"),
-    }
-    match settled.reason {
-        Some(reason) => push_member(&mut out, "reason", reason),
-        None => out.extend_from_slice(b",\"reason\":null"),
-    }
-
-    out.extend_from_slice(b"},\"execution\":{\"execution_time_ms\":");
-    push_number(&mut out, about.elapsed_ms as i64);
-    push_member(&mut out, "data_freshness", &about.payer.now.to_string());
-    out.extend_from_slice(b"},");
-    push_license(&mut out, endpoint.row.written.allow_ai_training);
-    out.extend_from_slice(b"}}}");
-    out
-}
-
-fn push_license(out: &mut Vec<u8>, ai_training: bool) {
-    out.extend_from_slice(b"\"license\":{\"ai_training_allowed\":");
-    push_bool(out, ai_training);
-    out.extend_from_slice(b",\"redistribution_allowed\":false}");
-}
-
-/// The stored rows as an answer: free, and the same for everybody.
-pub fn preview(endpoint: &EndpointSnapshot, payer: &Payer<'_>) -> Result<Vec<u8>, Cause> {
-    let rows = endpoint.row.sample.as_deref().ok_or(Cause::NoPreview)?;
-    let mut out = b"{\"data\":{\"response\":{\"data\":".to_vec();
-    out.extend_from_slice(rows.as_bytes());
-    out.extend_from_slice(b"},\"service\":{");
-    out.extend_from_slice(&endpoint.plan.head);
-    push_member(&mut out, "request_id", payer.request.as_str());
-    out.extend_from_slice(
-        b",\"billing\":{\"billable\":false,\"credits_used\":0,\"price_credits\":",
-    );
-    push_number(
-        &mut out,
-        endpoint
-            .priced
-            .price
-            .as_ref()
-            .map_or(0, |price| price.credits.get()),
-    );
-    out.extend_from_slice(b",\"reason\":\"preview\"},\"execution\":{\"execution_time_ms\":0");
-    let taken_at = endpoint.row.sampled_at.unwrap_or(Timestamp::from_micros(0));
-    push_member(&mut out, "data_freshness", &taken_at.to_string());
-    out.extend_from_slice(b"},");
-    push_license(&mut out, endpoint.row.written.allow_ai_training);
-    out.extend_from_slice(b"}}}");
-    Ok(out)
 }

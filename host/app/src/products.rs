@@ -14,7 +14,6 @@ use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId};
 use souk_domain::products::ProductStatus;
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
-use souk_sandbox::json;
 use souk_store::prices::{self, Price};
 use souk_store::products::{self, Kind, Row};
 use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, companies, connections};
@@ -155,14 +154,6 @@ impl Priced {
 /// No execution takes longer, whatever a product says.
 pub const TIMEOUT_MS_MAX: i64 = 60_000;
 pub const DEFAULT_TIMEOUT_MS: i64 = 10_000;
-
-/// `,"name":"value"`.
-pub(crate) fn push_member(out: &mut Vec<u8>, name: &str, value: &str) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-    json::write_string(out, value.as_bytes());
-}
 
 /// A product of any company, archived ones included.
 pub async fn get<K: Sells>(app: &App, id: &K, now: Timestamp) -> Result<Arc<Snapshot<K>>, Cause> {

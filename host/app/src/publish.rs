@@ -16,7 +16,7 @@ use crate::execute::{self, Sample};
 use crate::failure::{Cause, Failure};
 use crate::fetch::{self, PREVIEW_ROWS};
 use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
-use crate::release::{NO_ROW, Released};
+use crate::release::{NO_ROW, Released, Wording};
 use crate::run::Payer;
 
 /// Tests an asset, with these parameters where they are given, and puts it on the market.
@@ -26,9 +26,10 @@ pub async fn asset(
     id: &AssetId,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
+    wording: Wording,
 ) -> Result<(), Failure> {
     let asset = priced(app, company, id, payer.now).await?;
-    let sample = sample(app, &asset, given, payer)
+    let sample = sample(app, &asset, given, payer, wording)
         .await
         .map_err(Failure::in_test)?;
     let tested = Tested {
@@ -99,9 +100,10 @@ pub(crate) async fn keep_tested_asset(
     app: &App,
     asset: &AssetSnapshot,
     released: &Released,
+    wording: Wording,
     taken_at: Timestamp,
 ) {
-    let sample = || text(&sample_of(released, taken_at)?);
+    let sample = || text(&sample_of(released, wording, taken_at)?);
     keep_tested(app, &asset.row, sample).await;
 }
 
@@ -153,6 +155,7 @@ async fn sample(
     asset: &Arc<AssetSnapshot>,
     given: &[(&str, Raw<'_>)],
     payer: &Payer<'_>,
+    wording: Wording,
 ) -> Result<Sample, Failure> {
     let made_up: Vec<(&str, Value)> = asset
         .plan
@@ -171,7 +174,7 @@ async fn sample(
     );
     match execute::sample(app, asset, &all, payer).await {
         Ok(released) => {
-            sample_of(&released, payer.now).map_err(|error| Failure::before(true, error))
+            sample_of(&released, wording, payer.now).map_err(|error| Failure::before(true, error))
         }
         // Made-up values may find nothing, or be refused: that says nothing about the asset.
         Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => Ok(Sample {
@@ -187,8 +190,10 @@ fn is_about_values(cause: &Cause) -> bool {
     matches!(cause, Cause::Fault(fault) if fault.blame == Blame::Caller || fault.code == NO_ROW)
 }
 
-fn sample_of(released: &Released, taken_at: Timestamp) -> Result<Sample, Cause> {
-    let text = format!("{{{}}}", String::from_utf8_lossy(&released.members));
+fn sample_of(released: &Released, wording: Wording, taken_at: Timestamp) -> Result<Sample, Cause> {
+    let mut members = Vec::new();
+    wording(&mut members, &released.insight);
+    let text = format!("{{{}}}", String::from_utf8_lossy(&members));
     let result = RawValue::from_string(text).map_err(|error| Cause::Internal(error.to_string()))?;
     Ok(Sample {
         result: Some(result),

@@ -6,6 +6,7 @@
 //! is ever passed on as markup or code.
 
 use serde_json::value::RawValue;
+use souk_domain::time::Timestamp;
 use souk_sandbox::{Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, json};
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
@@ -63,11 +64,50 @@ pub struct Policy {
 /// The code of a source that found nothing.
 pub(crate) const NO_ROW: &str = "no_row";
 
+/// What an asset says.
+#[derive(Debug)]
+pub enum Insight {
+    /// A number, a text or null, as JSON.
+    Value(Vec<u8>),
+    /// A complete Vega-Lite specification.
+    Chart(Vec<u8>),
+    Forecast(Forecast),
+}
+
+#[derive(Debug)]
+pub struct Forecast {
+    pub model: &'static str,
+    pub level: f64,
+    pub points: Vec<Point>,
+}
+
+/// The bounds of an interval, and what is expected.
+#[derive(Debug)]
+pub struct Point {
+    /// A date where the series has dates, else an instant.
+    pub at: String,
+    pub value: f64,
+    pub lower: f64,
+    pub upper: f64,
+}
+
+/// Writes an insight as members of an answer, without braces. How they are called is `api`'s business.
+pub type Wording = fn(&mut Vec<u8>, &Insight);
+
+impl Insight {
+    /// How large it is. A point of a forecast counts as its four numbers.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Insight::Value(json) | Insight::Chart(json) => json.len(),
+            Insight::Forecast(forecast) => forecast.points.len() * 4 * size_of::<f64>(),
+        }
+    }
+}
+
 /// A result that may leave.
 #[derive(Debug)]
 pub struct Released {
-    /// The members of the answer, without braces: `"answer_value":5`.
-    pub members: Vec<u8>,
+    pub insight: Insight,
     /// Microseconds since the epoch.
     pub freshness: Option<i64>,
     pub rows: usize,
@@ -83,21 +123,22 @@ impl Policy {
     pub fn release(&self, output: &Output) -> Result<Released, Cause> {
         let freshness = self.freshness_of(output);
         let rows = self.rows_that_may_leave(output)?;
-        let mut members = Vec::with_capacity(64);
-        match &self.kind {
+        let mut json = Vec::with_capacity(64);
+        let insight = match &self.kind {
             ResultKind::Number | ResultKind::String => {
-                members.extend_from_slice(b"\"answer_value\":");
-                self.write_value(&mut members, output)?;
+                self.write_value(&mut json, output)?;
+                Insight::Value(json)
             }
             ResultKind::Chart(visualization) => {
-                self.write_chart(&mut members, output, visualization, &rows)?
+                self.write_chart(&mut json, output, visualization, &rows)?;
+                Insight::Chart(json)
             }
             ResultKind::Prediction(prediction) => {
-                self.write_prediction(&mut members, output, prediction, &rows)?
+                Insight::Forecast(self.forecast(output, prediction, &rows)?)
             }
-        }
+        };
         Ok(Released {
-            members,
+            insight,
             freshness,
             rows: rows.len(),
         })
@@ -271,24 +312,20 @@ impl Policy {
             spec["title"] = title.as_str().into();
         }
 
-        out.extend_from_slice(
-            b"\"visualization\":{\"format\":\"vega-lite\",\"version\":5,\"spec\":",
-        );
         let text = spec.to_string();
         out.extend_from_slice(text.strip_suffix('}').unwrap_or(&text).as_bytes());
         out.extend_from_slice(b",\"data\":{\"values\":");
         write_rows(out, output, &published, rows);
-        out.extend_from_slice(b"}}}");
+        out.extend_from_slice(b"}}");
         Ok(())
     }
 
-    fn write_prediction(
+    fn forecast(
         &self,
-        out: &mut Vec<u8>,
         output: &Output,
         wanted: &Prediction,
         rows: &[usize],
-    ) -> Result<(), Cause> {
+    ) -> Result<Forecast, Cause> {
         let columns = self.columns(output);
         let choose = |name: &Option<String>, fits: fn(ColumnKind) -> bool, what: &str| match name {
             Some(name) => match output.column(name) {
@@ -331,17 +368,22 @@ impl Policy {
             let at = frequency
                 .step(last, index as u32 + 1)
                 .ok_or_else(|| bad("the forecast leaves the calendar"))?;
-            let mut t = souk_domain::time::Timestamp::from_micros(at).to_string();
+            let mut at = Timestamp::from_micros(at).to_string();
             if is_date {
-                t.truncate(10);
+                at.truncate(10);
             }
-            points.push(serde_json::json!({"t": t, "value": point.value, "lower": point.lower, "upper": point.upper}));
+            points.push(Point {
+                at,
+                value: point.value,
+                lower: point.lower,
+                upper: point.upper,
+            });
         }
-        let prediction =
-            serde_json::json!({"model": forecasted.model, "level": level, "points": points});
-        out.extend_from_slice(b"\"prediction\":");
-        out.extend_from_slice(prediction.to_string().as_bytes());
-        Ok(())
+        Ok(Forecast {
+            model: forecasted.model,
+            level,
+            points,
+        })
     }
 }
 

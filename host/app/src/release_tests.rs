@@ -44,8 +44,18 @@ fn policy(kind: ResultKind) -> Policy {
 
 async fn released(policy: &Policy, output: Output) -> Result<serde_json::Value, Cause> {
     let released = policy.release(&output)?;
-    let text = format!("{{{}}}", String::from_utf8(released.members).unwrap());
-    Ok(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+    let read = |json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).unwrap();
+    Ok(match released.insight {
+        Insight::Value(json) => serde_json::json!({"answer_value": read(&json)}),
+        Insight::Chart(spec) => serde_json::json!({"visualization": {"spec": read(&spec)}}),
+        Insight::Forecast(forecast) => {
+            let points = forecast.points.iter().map(|point| {
+                serde_json::json!({"t": point.at, "value": point.value, "lower": point.lower, "upper": point.upper})
+            });
+            let points: Vec<_> = points.collect();
+            serde_json::json!({"prediction": {"model": forecast.model, "level": forecast.level, "points": points}})
+        }
+    })
 }
 
 /// One insight per calculation: one row, one value, of the promised type.
@@ -108,10 +118,8 @@ async fn a_json_answer_must_have_the_promised_type() {
     let exact = policy(ResultKind::Number)
         .release(&of("123456789012345678901234567890.10"))
         .unwrap();
-    assert_eq!(
-        exact.members,
-        b"\"answer_value\":123456789012345678901234567890.10"
-    );
+    let digits = b"123456789012345678901234567890.10";
+    assert!(matches!(exact.insight, Insight::Value(json) if json == digits));
     for json in ["\"5\"", "true", "[5]", "{\"a\":5}"] {
         assert!(
             policy(ResultKind::Number).release(&of(json)).is_err(),
@@ -153,10 +161,8 @@ async fn freshness_and_group_sizes_do_not_leave() {
         )
     };
     let five = policy.release(&of(5)).unwrap();
-    assert_eq!(
-        (five.members.as_slice(), five.freshness),
-        (&b"\"answer_value\":1.5"[..], Some(1_000_000))
-    );
+    assert_eq!(five.freshness, Some(1_000_000));
+    assert!(matches!(five.insight, Insight::Value(json) if json == b"1.5"));
     assert!(matches!(
         policy.release(&of(4)),
         Err(Cause::Private { min_group_size: 5 })
@@ -187,7 +193,6 @@ async fn a_chart_is_built_by_the_host() {
         .await
         .unwrap();
     let spec = &chart["visualization"]["spec"];
-    assert_eq!(chart["visualization"]["version"], 5);
     assert_eq!(
         spec["data"]["values"],
         serde_json::json!([{"team": "A", "goals[0].x": 3}, {"team": "\"B\"\u{7}", "goals[0].x": 4}])

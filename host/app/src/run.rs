@@ -89,7 +89,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// What an answer says about its making.
-pub(crate) struct About<'a> {
+pub struct About<'a> {
     pub execution: &'a ExecutionId,
     pub payer: &'a Payer<'a>,
     pub purpose: Purpose,

@@ -156,14 +156,14 @@ impl Charge {
                 transaction: None,
                 purchase,
                 balance: *balance,
-                reason: Some(reason(*billing)),
+                billing: *billing,
             },
             Charge::Held { hold, .. } => Settled {
                 credits: hold.amount().get(),
                 transaction: hold.transaction().cloned(),
                 purchase,
                 balance: Some(hold.available()),
-                reason: None,
+                billing: Billing::Charged,
             },
         }
     }
@@ -171,14 +171,14 @@ impl Charge {
 
 /// How a run was billed, for its answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Settled {
+pub struct Settled {
+    /// Why it cost something, or why not.
+    pub billing: Billing,
     pub credits: i64,
     pub transaction: Option<TransactionId>,
     pub purchase: Option<PurchaseId>,
     /// Of the payer, net of holds; not looked up for the owner's own calls.
     pub balance: Option<i64>,
-    /// Why nothing was charged.
-    pub reason: Option<&'static str>,
 }
 
 /// Who pays how much, held if it is anything.
@@ -308,13 +308,4 @@ async fn give_up(app: &App, ticket: &Ticket) -> Result<(), Cause> {
             Ok(())
         })
         .await
-}
-
-/// What an answer says about a run that cost nothing.
-fn reason(billing: Billing) -> &'static str {
-    match billing {
-        Billing::Empty => "empty_page",
-        Billing::FreeProduct => "free",
-        billing => billing.as_str(),
-    }
 }

@@ -1,7 +1,7 @@
 use super::shape::AssetOut;
 use crate::products::{find, show};
 use crate::refusals::{CONFLICT, INVALID_STATE};
-use crate::runs::{ExecuteIn, Params, payer, unpublished};
+use crate::runs::{ExecuteIn, Params, answer, payer, unpublished};
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem};
 use axum::extract::State;
 use souk_app::publish;
@@ -33,6 +33,7 @@ pub async fn publish_asset(
         &id,
         &params.raw(),
         &payer(&caller, None),
+        answer::insight,
     )
     .await
     .map_err(unpublished("asset", id.as_str(), before.status))?;

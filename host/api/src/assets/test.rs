@@ -1,11 +1,10 @@
 use crate::products::own;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
-use crate::runs::{ExecuteIn, Params, payer, refusal};
+use crate::runs::{ExecuteIn, Params, answer_of, payer, refusal};
 use crate::{
     AnyObject, ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query,
 };
 use axum::extract::State;
-use souk_app::execute;
 use souk_app::run::Purpose;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
@@ -66,7 +65,7 @@ async fn run(
     let mut payer = payer(caller, None);
     // Platform staff test as the company they act in.
     payer.company = caller.company();
-    execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Test)
+    answer_of(api, &asset, &params, &payer, Purpose::Test)
         .await
         .map(Prepared::new)
         .map_err(refusal("asset", id.as_str()))

@@ -1,11 +1,11 @@
 use crate::refusals::{
     CONNECTOR_UNAVAILABLE, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE, PRODUCT_NOT_FOUND, SELLER_SUSPENDED,
 };
-use crate::runs::{payer, refusal};
+use crate::runs::{answer, payer, refusal};
 use crate::{AnyObject, ApiState, Caller, Operation, Path, Prepared, Problem};
 use axum::extract::State;
 use souk_app::failure::{Cause, Failure};
-use souk_app::{execute, fetch, products, run};
+use souk_app::{products, run};
 use souk_domain::ids::{AssetId, EndpointId};
 
 pub const OPERATION: Operation = Operation::get("preview_product", "/marketplace/products/{product_id}/preview")
@@ -39,11 +39,11 @@ async fn preview(api: &ApiState, caller: &Caller, id: &str) -> Result<Vec<u8>, C
         let id = EndpointId::parse(id).map_err(|_| Cause::NotFound)?;
         let endpoint = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &endpoint.sold(), caller.company()).await?;
-        fetch::preview(&endpoint, &payer)
+        answer::page_preview(&endpoint, &payer)
     } else {
         let id = AssetId::parse(id).map_err(|_| Cause::NotFound)?;
         let asset = products::get(api.app(), &id, caller.now()).await?;
         run::admit(api.app(), &asset.sold(), caller.company()).await?;
-        execute::preview(&asset, &payer)
+        answer::asset_preview(&asset, &payer)
     }
 }

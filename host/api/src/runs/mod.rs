@@ -1,6 +1,7 @@
 //! What all operations that run a product have in common: who pays, what a retry gets, and how a
 //! failure is told.
 
+pub mod answer;
 mod failure;
 
 use crate::data::Request;
@@ -10,12 +11,14 @@ pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use souk_app::definition::raw;
-use souk_app::failure::Cause;
+use souk_app::failure::{Cause, Failure};
 use souk_app::fetch::{self, Wanted};
 use souk_app::products::{AssetSnapshot, EndpointSnapshot};
-use souk_app::run::{Payer, Purpose};
+use souk_app::release::Released;
+use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
 use souk_domain::ids::CompanyId;
+use souk_domain::pages::Paged;
 use souk_domain::parameters::Raw;
 use souk_store::idempotency::Ticket;
 use std::sync::Arc;
@@ -101,12 +104,25 @@ pub async fn asset<T>(
                 .await
                 .map_err(|error| told(error.into()))?;
             let payer = payer(&caller, ticket.as_ref());
-            execute::execute(api.app(), &asset, &params.raw(), &payer, Purpose::Result)
+            answer_of(&api, &asset, &params, &payer, Purpose::Result)
                 .await
                 .map_err(told)
         }
     })
     .await
+}
+
+/// What a run of an asset answers.
+pub async fn answer_of(
+    api: &ApiState,
+    asset: &Arc<AssetSnapshot>,
+    params: &Params,
+    payer: &Payer<'_>,
+    purpose: Purpose,
+) -> Result<Vec<u8>, Failure> {
+    let render = |released: &Released, about: &About<'_>| answer::asset(asset, released, about);
+    let (given, wording) = (params.raw(), answer::insight);
+    execute::execute(api.app(), asset, &given, payer, purpose, wording, render).await
 }
 
 /// Fetches a page of an endpoint for `company`, which pays unless it owns it.
@@ -131,10 +147,20 @@ pub async fn page<T>(
                 page: wanted.page,
                 filters: &wanted.filters,
             };
-            let next = |start| wanted.link(&link, start);
-            fetch::fetch(api.app(), &endpoint, &page, &payer, next)
-                .await
-                .map_err(refusal("endpoint", endpoint.row.id.as_str()))
+            let finish = |out: &mut Vec<u8>, paged: Paged, about: &About<'_>| {
+                let next_url = paged.next_start.map(|start| wanted.link(&link, start));
+                answer::page(out, &endpoint, wanted.page, paged, next_url, about);
+            };
+            fetch::fetch(
+                api.app(),
+                &endpoint,
+                &page,
+                &payer,
+                answer::PAGE_HEAD,
+                finish,
+            )
+            .await
+            .map_err(refusal("endpoint", endpoint.row.id.as_str()))
         }
     })
     .await

@@ -6,10 +6,10 @@ use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
 use souk_domain::products::{ResultType, SourceKind};
 use souk_domain::sql::{self, Dialect};
-use souk_sandbox::{Route, json};
+use souk_sandbox::Route;
 use souk_store::products::{AssetDetails, Row};
 
-use super::{InUse, Products, Sells, push_member, read, unreadable};
+use super::{InUse, Products, Sells, read, unreadable};
 use crate::definition;
 use crate::failure::Cause;
 use crate::release::{Policy, ResultKind};
@@ -29,9 +29,6 @@ pub struct AssetPlan {
     pub parameters: Vec<Parameter>,
     pub action: Action,
     pub policy: Policy,
-    /// Members of every answer, written once.
-    pub(crate) head: Vec<u8>,
-    pub(crate) tail: Vec<u8>,
 }
 
 impl Sells for AssetId {
@@ -78,20 +75,6 @@ impl Sells for AssetId {
             Action::Call(_) => Some("timestamp".to_owned()),
             Action::Query { .. } => details.freshness_column.clone(),
         };
-        let mut head = Vec::with_capacity(160);
-        for (name, value) in [
-            ("asset_id", row.id.as_str()),
-            ("asset_type", details.asset_type.as_str()),
-            ("result_type", kind.word()),
-        ] {
-            push_member(&mut head, name, value);
-        }
-        head.push(b',');
-        let mut tail = b",\"unit\":".to_vec();
-        match &details.unit {
-            Some(unit) => json::write_string(&mut tail, unit.as_bytes()),
-            None => tail.extend_from_slice(b"null"),
-        }
         Ok(AssetPlan {
             parameters,
             action,
@@ -100,8 +83,6 @@ impl Sells for AssetId {
                 freshness,
                 privacy,
             },
-            head,
-            tail,
         })
     }
 

@@ -11,7 +11,7 @@ use souk_domain::sql::{self, Dialect, Order, RowSource, Window};
 use souk_sandbox::{ColumnKind, json};
 use souk_store::products::{EndpointDetails, Row};
 
-use super::{EndpointSnapshot, InUse, Products, Sells, push_member, read, unreadable};
+use super::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
 use crate::definition::{self, Field, Sorting};
 use crate::failure::Cause;
 
@@ -59,15 +59,13 @@ pub struct EndpointPlan {
     pub(crate) published: Vec<json::Field>,
     /// What names and punctuation add to a row.
     pub(crate) row_bytes: usize,
-    /// Members of every answer, written once.
-    pub(crate) head: Vec<u8>,
 }
 
 impl Sells for EndpointId {
     type Plan = EndpointPlan;
 
     fn plan(row: &Row<EndpointId>, dialect: Option<Dialect>) -> Result<EndpointPlan, Cause> {
-        let (written, details) = (&row.written, &row.written.details);
+        let details = &row.written.details;
         let dialect = dialect.ok_or_else(|| unreadable("source"))?;
         let statement = match &details.sql_logic {
             Some(sql) => Some(
@@ -101,12 +99,6 @@ impl Sells for EndpointId {
             .iter()
             .map(|field| field.published().len() + 10)
             .sum();
-        let mut head = Vec::with_capacity(160);
-        head.extend_from_slice(b"\"endpoint_id\":");
-        json::write_string(&mut head, row.id.as_str().as_bytes());
-        push_member(&mut head, "endpoint_slug", &written.slug);
-        push_member(&mut head, "company_handle", &row.company_handle);
-        push_member(&mut head, "version", "v1");
         Ok(EndpointPlan {
             fields,
             filters,
@@ -117,7 +109,6 @@ impl Sells for EndpointId {
             texts: Mutex::default(),
             published,
             row_bytes,
-            head,
         })
     }
 
