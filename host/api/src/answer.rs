@@ -66,6 +66,12 @@ pub struct All<T>(pub Vec<T>);
 /// 200 `{"data": […], "meta": {"total"}}`: all there are.
 pub struct Whole<T>(pub Vec<T>);
 
+/// 200 `{"data": […], "meta": …}` of a list that says of itself what it is.
+pub struct Grouped<T, M> {
+    pub data: Vec<T>,
+    pub meta: M,
+}
+
 /// 200 with a body that is JSON of a `T` already, envelope included.
 pub struct Prepared<T> {
     body: Bytes,
@@ -298,6 +304,16 @@ impl<T: Serialize> IntoResponse for Whole<T> {
     }
 }
 
+impl<T: Serialize, M: Serialize> IntoResponse for Grouped<T, M> {
+    fn into_response(self) -> Response {
+        let envelope = ListEnvelope {
+            data: &self.data,
+            meta: self.meta,
+        };
+        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
+    }
+}
+
 impl<T> IntoResponse for Prepared<T> {
     fn into_response(self) -> Response {
         json(StatusCode::OK, self.body)
@@ -342,6 +358,15 @@ described! {
     };
     Prepared: 200 schema::<T>;
     Ran: 200 schema::<T>;
+}
+
+impl<T: ToSchema, M: ToSchema> Describe for Grouped<T, M> {
+    fn describe(into: &mut Description) {
+        into.json(200, |schemas| {
+            schema::<M>(schemas);
+            enveloped(listed(schema::<T>(schemas)), Some(&M::name()))
+        });
+    }
 }
 
 impl Describe for Deleted {

@@ -97,8 +97,8 @@ mod uploads;
 pub mod webhooks;
 
 pub use answer::{
-    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, List, Prepared, Ran,
-    Slice, Whole,
+    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Grouped, List,
+    Prepared, Ran, Slice, Whole,
 };
 pub use body::{Body, Changes, Media, Nothing, OptionalBody, RawBody, Upload};
 pub use caller::Caller;

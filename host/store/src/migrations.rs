@@ -73,6 +73,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "favorites",
         include_str!("../migrations/0021_favorites.sql"),
     ),
+    (22, "sales", include_str!("../migrations/0022_sales.sql")),
 ];
 
 const CREATE_TABLE: &str = "

@@ -1,8 +1,16 @@
 //! Companies: made by platform staff, seen and described by themselves.
 
+pub mod asset_performance;
 pub mod create;
+pub mod customer_analytics;
 pub mod get;
+pub mod objects;
+mod period;
+pub mod request_usage;
+pub mod sales;
+pub mod seller_dashboard;
 pub mod shape;
+pub mod summary;
 pub mod update;
 
 use crate::{Problem, Routes};
@@ -13,6 +21,22 @@ pub fn routes() -> Routes {
         .add(get::ME, get::my_company)
         .add(get::OPERATION, get::get_company)
         .add(update::OPERATION, update::update_company)
+        .add(summary::OPERATION, summary::company_summary)
+        .add(objects::OPERATION, objects::company_objects)
+        .add(
+            seller_dashboard::OPERATION,
+            seller_dashboard::seller_dashboard,
+        )
+        .add(sales::OPERATION, sales::company_sales)
+        .add(
+            asset_performance::OPERATION,
+            asset_performance::asset_performance,
+        )
+        .add(
+            customer_analytics::OPERATION,
+            customer_analytics::customer_analytics,
+        )
+        .add(request_usage::OPERATION, request_usage::request_usage)
 }
 
 /// The longest address that SMTP carries.

@@ -14,6 +14,9 @@ pub const LINES_MAX: i64 = 10_000;
 const HEADER: &str = "id,type,status,amount_credits,amount_usd_cents,balance_after_credits,product_id,purchase_id,execution_id,\
                       api_key_id,request_id,reversal_of,description,created_at,posted_at\r\n";
 
+/// What a formula begins with.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
 /// Whether the client would rather have CSV than JSON.
 pub fn is_accepted(headers: &HeaderMap) -> bool {
     headers
@@ -32,7 +35,26 @@ pub struct Csv(Response);
 
 impl Csv {
     pub fn of(lines: impl Iterator<Item = TransactionOut>) -> Csv {
-        Csv(answer(lines))
+        let mut text = HEADER.to_owned();
+        for line in lines {
+            row(&mut text, &line);
+        }
+        Csv::file("transactions.csv", text)
+    }
+
+    /// A whole table under its name, which needs no quoting.
+    pub fn file(name: &str, text: impl Into<Body>) -> Csv {
+        let mut response = Response::new(text.into());
+        let named = format!("attachment; filename=\"{name}\"");
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/csv; charset=utf-8"),
+        );
+        if let Ok(named) = HeaderValue::from_str(&named) {
+            headers.insert(header::CONTENT_DISPOSITION, named);
+        }
+        Csv(response)
     }
 }
 
@@ -46,26 +68,6 @@ impl IntoResponse for Csv {
     fn into_response(self) -> Response {
         self.0
     }
-}
-
-fn answer(lines: impl Iterator<Item = TransactionOut>) -> Response {
-    let mut text = HEADER.to_owned();
-    for line in lines {
-        row(&mut text, &line);
-    }
-    let mut response = Response::new(Body::from(text));
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
-        (
-            header::CONTENT_DISPOSITION,
-            "attachment; filename=\"transactions.csv\"",
-        ),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 fn row(out: &mut String, line: &TransactionOut) {
@@ -102,7 +104,7 @@ fn row(out: &mut String, line: &TransactionOut) {
 /// A text as one cell. What a spreadsheet takes for a formula gets the apostrophe that makes it a text there.
 fn text(out: &mut String, value: Option<&str>) {
     let value = value.unwrap_or_default();
-    let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_formula = value.starts_with(FORMULA);
     if !is_formula && !value.contains([',', '"', '\r', '\n']) {
         out.push_str(value);
         return;
@@ -113,6 +115,14 @@ fn text(out: &mut String, value: Option<&str>) {
     }
     out.push_str(&value.replace('"', "\"\""));
     out.push('"');
+}
+
+/// A text that a spreadsheet takes for one, for a writer that quotes by itself.
+pub fn disarmed(value: &str) -> String {
+    match value.starts_with(FORMULA) {
+        true => format!("'{value}"),
+        false => value.to_owned(),
+    }
 }
 
 #[cfg(test)]

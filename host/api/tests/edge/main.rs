@@ -6,6 +6,7 @@ mod audit;
 #[path = "../../../../tests/src/audited.rs"]
 mod audited;
 mod caches;
+mod companies;
 mod connections;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;

@@ -1,0 +1,106 @@
+use super::period::{Period, change_percent, ratio};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder};
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::Number;
+use souk_store::sales::{self, AssetOrder, AssetSales};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get("asset_performance", "/companies/{company_id}/asset-performance")
+    .about("Companies", "List how a seller's assets do")
+    .notes(
+        "What other companies did with each asset in the period, which ends with today's UTC date: day 1 date, week 7, month 30, quarter 90. \
+         Assets that nobody used are listed too, archived ones only when they were used.",
+    );
+
+choices! {
+    pub enum SortBy {
+        CreditsEarned = "credits_earned",
+        Executions = "executions",
+        UniqueBuyers = "unique_buyers",
+        SuccessRate = "success_rate",
+        Duration = "avg_execution_time_ms",
+        Name = "name",
+    }
+}
+
+parameters! {
+    pub struct PerformanceQuery {
+        ..paging: Paging,
+        /// Default month.
+        period: Option<Period>,
+        /// Default credits_earned.
+        sort_by: Option<SortBy>,
+        /// Default desc, of name asc.
+        sort_order: Option<SortOrder>,
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AssetPerformance)]
+pub struct PerformanceOut {
+    asset_id: String,
+    name: String,
+    status: String,
+    /// That succeeded.
+    executions: i64,
+    failed_executions: i64,
+    /// From 0 to 1, four decimals; `null` of what nobody ran.
+    #[schema(value_type = Option<f64>)]
+    success_rate: Option<Number>,
+    /// What was charged less what was refunded, in buyers' credits.
+    credits_earned: i64,
+    unique_buyers: i64,
+    /// Of all runs, the failed ones included; three decimals.
+    #[schema(value_type = Option<f64>)]
+    avg_execution_time_ms: Option<Number>,
+    /// How executions changed against the period before, in percent with one decimal; `null` when there were none then.
+    #[schema(value_type = Option<f64>)]
+    trend_percent: Option<Number>,
+}
+
+impl From<AssetSales> for PerformanceOut {
+    fn from(asset: AssetSales) -> PerformanceOut {
+        let sold = asset.sold;
+        let runs = sold.executions + sold.failed;
+        PerformanceOut {
+            asset_id: asset.id,
+            name: asset.name,
+            status: asset.status,
+            executions: sold.executions,
+            failed_executions: sold.failed,
+            success_rate: ratio(sold.executions, runs, 4),
+            credits_earned: sold.revenue_credits(),
+            unique_buyers: sold.buyers,
+            avg_execution_time_ms: ratio(sold.duration_us, runs * 1_000, 3),
+            trend_percent: change_percent(sold.executions, asset.executions_before),
+        }
+    }
+}
+
+/// Lists how a seller's assets do.
+pub async fn asset_performance(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Query(query): Query<PerformanceQuery>,
+) -> Result<List<PerformanceOut>, Problem> {
+    let order = match query.sort_by.unwrap_or(SortBy::CreditsEarned) {
+        SortBy::CreditsEarned => AssetOrder::Revenue,
+        SortBy::Executions => AssetOrder::Executions,
+        SortBy::UniqueBuyers => AssetOrder::Buyers,
+        SortBy::SuccessRate => AssetOrder::SuccessRate,
+        SortBy::Duration => AssetOrder::Duration,
+        SortBy::Name => AssetOrder::Name,
+    };
+    let is_descending = match query.sort_order {
+        Some(chosen) => chosen == SortOrder::Descending,
+        None => order != AssetOrder::Name,
+    };
+    let page = query.paging.page();
+    let mut read = api.db().snapshot().await?;
+    let spans = query.period.unwrap_or(Period::Month).spans(caller.now());
+    let (seller, part) = (caller.company(), page.part());
+    let listed = sales::assets(&mut read, seller, spans, order, is_descending, part).await?;
+    Ok(List::of(page, listed, PerformanceOut::from))
+}

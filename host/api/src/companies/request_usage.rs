@@ -1,0 +1,221 @@
+use crate::credits::csv::{self, Csv};
+use crate::query::{choices, parameters};
+use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query, Text};
+use axum::extract::State;
+use http::HeaderMap;
+use serde::Serialize;
+use souk_domain::time::{DAY, Timestamp};
+use souk_store::request_usage::{self, KeyDay};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get("request_usage", "/companies/{company_id}/request-usage")
+    .about("Companies", "Show a month's requests")
+    .notes(
+        "Requests of the company's keys in a UTC month by day, route and key, as JSON, or as CSV (`format=csv` or `Accept: text/csv`) with a line \
+         for each day, route and key. Requests that were refused with 403 or 429 count as failed. A request is counted a moment after its answer.",
+    );
+
+choices! {
+    pub enum Format {
+        Json = "json",
+        Csv = "csv",
+    }
+}
+
+parameters! {
+    pub struct UsageQuery {
+        /// `YYYY-MM`. Default: this month.
+        month: Option<Text<0, 10>>,
+        /// Default json, or what `Accept` prefers.
+        format: Option<Format>,
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestUsage)]
+pub struct UsageOut {
+    /// `YYYY-MM`
+    month: String,
+    total_requests: i64,
+    failed_requests: i64,
+    /// Ascending, without gaps, up to the end of the month.
+    by_day: Vec<DayOut>,
+    /// By route prefix, such as `/assets`, the most used first.
+    by_route: Vec<RouteOut>,
+    /// The most used first.
+    by_key: Vec<KeyOut>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestDay)]
+pub struct DayOut {
+    /// `YYYY-MM-DD`
+    date: String,
+    requests: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestRoute)]
+pub struct RouteOut {
+    route: String,
+    requests: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestKey)]
+pub struct KeyOut {
+    api_key_id: String,
+    name: String,
+    requests: i64,
+}
+
+/// Shows a month's requests.
+pub async fn request_usage(
+    State(api): State<ApiState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Query(query): Query<UsageQuery>,
+) -> Result<Either<Data<UsageOut>, Csv>, Problem> {
+    let today = caller.now().date();
+    let month = query.month.as_deref().unwrap_or(&today[.."2026-01".len()]);
+    let (from, to) = month_of(month).ok_or_else(|| {
+        Problem::parameter("month", "must be a month such as 2026-01, not before 1970")
+    })?;
+    let mut read = api.db().read().await?;
+    let days = request_usage::of_company(&mut read, caller.company(), from, to).await?;
+    let is_csv = match query.format {
+        Some(format) => format == Format::Csv,
+        None => csv::is_accepted(&headers),
+    };
+    match is_csv {
+        true => table(month, &days).map(Either::That),
+        false => Ok(Either::This(Data(sums(month, from, to, &days)))),
+    }
+}
+
+/// The first midnight of a month, and that of the next.
+fn month_of(text: &str) -> Option<(Timestamp, Timestamp)> {
+    let first = |text: &str| Timestamp::parse(&format!("{text}-01T00:00:00Z")).ok();
+    let from = first(text).filter(|_| text.len() == "2026-01".len() && text.is_ascii())?;
+    // 31 days on it is the next month, which has begun at most three days before.
+    let next = from.after(DAY * 31).date();
+    let to = first(&next[.."2026-01".len()])?;
+    (from.micros() >= 0).then_some((from, to))
+}
+
+fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOut {
+    let mut days: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut routes: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut keys: BTreeMap<&str, (&str, i64)> = BTreeMap::new();
+    let (mut total, mut failed) = (0, 0);
+    for row in rows {
+        total += row.requests;
+        failed += row.failed;
+        *days.entry(row.day.micros()).or_default() += row.requests;
+        *routes.entry(&row.route).or_default() += row.requests;
+        keys.entry(row.key_id.as_str())
+            .or_insert((&row.key_name, 0))
+            .1 += row.requests;
+    }
+    let mut by_day = Vec::new();
+    let mut day = from;
+    while day < to {
+        by_day.push(DayOut {
+            date: day.date(),
+            requests: days.get(&day.micros()).copied().unwrap_or(0),
+        });
+        day = day.after(DAY);
+    }
+    let mut by_route: Vec<_> = routes.into_iter().collect();
+    by_route.sort_by_key(|(_, requests)| -requests);
+    let mut by_key: Vec<_> = keys.into_iter().collect();
+    by_key.sort_by_key(|(_, (_, requests))| -requests);
+    UsageOut {
+        month: month.to_owned(),
+        total_requests: total,
+        failed_requests: failed,
+        by_day,
+        by_route: by_route
+            .into_iter()
+            .map(|(route, requests)| RouteOut {
+                route: route.to_owned(),
+                requests,
+            })
+            .collect(),
+        by_key: by_key
+            .into_iter()
+            .map(|(id, (name, requests))| KeyOut {
+                api_key_id: id.to_owned(),
+                name: name.to_owned(),
+                requests,
+            })
+            .collect(),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    date: String,
+    route: &'a str,
+    api_key_id: &'a str,
+    name: String,
+    requests: i64,
+    failed_requests: i64,
+}
+
+/// Each row is a line.
+fn table(month: &str, rows: &[KeyDay]) -> Result<Csv, Problem> {
+    let mut writer = ::csv::WriterBuilder::new()
+        .has_headers(false)
+        .terminator(::csv::Terminator::CRLF)
+        .from_writer(Vec::new());
+    let header = [
+        "date",
+        "route",
+        "api_key_id",
+        "name",
+        "requests",
+        "failed_requests",
+    ];
+    writer.write_record(header).map_err(Problem::internal)?;
+    for row in rows {
+        let line = Line {
+            date: row.day.date(),
+            route: &row.route,
+            api_key_id: row.key_id.as_str(),
+            name: csv::disarmed(&row.key_name),
+            requests: row.requests,
+            failed_requests: row.failed,
+        };
+        writer.serialize(line).map_err(Problem::internal)?;
+    }
+    let text = writer.into_inner().map_err(Problem::internal)?;
+    Ok(Csv::file(&format!("request-usage-{month}.csv"), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A month is whole, whatever its length, and nothing else is one.
+    #[test]
+    fn months_are_whole() {
+        let dates = |text| month_of(text).map(|(from, to)| (from.date(), to.date()));
+        let whole = |from: &str, to: &str| Some((from.to_owned(), to.to_owned()));
+        assert_eq!(dates("2026-02"), whole("2026-02-01", "2026-03-01"));
+        assert_eq!(dates("2024-12"), whole("2024-12-01", "2025-01-01"));
+        assert_eq!(dates("2026-01"), whole("2026-01-01", "2026-02-01"));
+        for wrong in [
+            "2026-13",
+            "2026-1",
+            "2026",
+            "2026-01-01",
+            "1969-12",
+            "",
+            "äää-01",
+        ] {
+            assert_eq!(dates(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! What a company sees of itself: counts, lists, sales, customers and requests. That figures are sums of rows is tested in the store
+//! (`host/store/tests/sales.rs`); here, that they arrive as they are described.
+
+use crate::world::{Company, World, now, request};
+use axum::body::Body;
+use http::Method;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use souk_domain::time::DAY;
+use tower::ServiceExt;
+
+const ALL: [&str; 7] = [
+    "/summary",
+    "/objects",
+    "/seller-dashboard",
+    "/sales",
+    "/asset-performance",
+    "/customer-analytics",
+    "/request-usage",
+];
+
+struct Market {
+    world: World,
+    seller: Company,
+    buyers: [Company; 2],
+    asset: String,
+}
+
+impl Market {
+    /// Two buyers of one asset: 10 and 4 credits, and 3 that were given back.
+    async fn sold() -> Market {
+        let world = World::new().await;
+        let seller = world.company("seller").await;
+        let buyers = [world.company("one").await, world.company("two").await];
+        let asset = world.asset(&seller).await;
+        for (buyer, credits) in [(0, 10), (1, 4), (1, 3)] {
+            world.grant(&buyers[buyer], credits).await;
+            let charge = world.charge(&buyers[buyer], &seller, &asset, credits).await;
+            if credits == 3 {
+                let refund = seller.path(&format!("/credits/transactions/{charge}/refund"));
+                let refund = world.post(&seller.key, &refund, json!({"reason": "wrong"}));
+                refund.await.expect(201);
+            }
+        }
+        Market {
+            world,
+            seller,
+            buyers,
+            asset,
+        }
+    }
+
+    async fn get(&self, rest: &str) -> Value {
+        let path = self.seller.path(rest);
+        self.world
+            .get(&self.seller.key, &path)
+            .await
+            .expect(200)
+            .body
+    }
+}
+
+/// Whoever may read in the company sees them, nobody else, and what is wrong is named.
+#[tokio::test]
+async fn they_are_the_companys_own() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let reader = json!({"name": "reader", "role_id": 1});
+    let reader = world
+        .post(&acme.key, &acme.path("/api-keys"), reader)
+        .await
+        .expect(201);
+    for rest in ALL {
+        let path = acme.path(rest);
+        world
+            .get("", &path)
+            .await
+            .expect_error(401, "MISSING_API_KEY");
+        world
+            .get(&other.key, &path)
+            .await
+            .expect_error(403, "COMPANY_ACCESS_DENIED");
+        world
+            .get(&reader.text("/data/key"), &path)
+            .await
+            .expect(200);
+        world.get(&world.platform, &path).await.expect(200);
+        let wrong = format!("{path}?colour=red&size=1");
+        let wrong = world
+            .get(&acme.key, &wrong)
+            .await
+            .expect_error(400, "INVALID_PARAMETER");
+        assert_eq!(
+            wrong.at("/error/details/errors").as_array().unwrap().len(),
+            2,
+            "{rest}"
+        );
+    }
+    for (rest, code) in [
+        ("/objects?types=assets,cats", "INVALID_PARAMETER"),
+        ("/seller-dashboard?period=year", "INVALID_PARAMETER"),
+        ("/asset-performance?sort_by=colour", "INVALID_PARAMETER"),
+        ("/customer-analytics?period=", "INVALID_PARAMETER"),
+        ("/sales?metrics=revenue_credits,profit", "INVALID_PARAMETER"),
+        ("/sales?group_by=year", "INVALID_PARAMETER"),
+        (
+            "/sales?start_date=2026-02-30&end_date=2026-03-01",
+            "INVALID_PARAMETER",
+        ),
+        ("/sales?start_date=2026-01-01", "INVALID_PERIOD"),
+        (
+            "/sales?start_date=2026-01-02&end_date=2026-01-01",
+            "INVALID_PERIOD",
+        ),
+        (
+            "/sales?start_date=2025-01-01&end_date=2026-01-02",
+            "INVALID_PERIOD",
+        ),
+        ("/request-usage?month=2026-13", "INVALID_PARAMETER"),
+        ("/request-usage?format=xml", "INVALID_PARAMETER"),
+    ] {
+        world
+            .get(&acme.key, &acme.path(rest))
+            .await
+            .expect_error(400, code);
+    }
+}
+
+/// The dashboard of each period shows what was sold in it, what came before it, and how that differs.
+#[tokio::test]
+async fn a_dashboard_shows_what_was_sold() {
+    let market = Market::sold().await;
+    let nothing = json!({"revenue_credits": 0, "revenue_usd": 0, "seller_earnings_usd": 0, "platform_fee_usd": 0, "refunded_credits": 0,
+                         "executions": 0, "endpoint_requests": 0, "failed_runs": 0, "active_buyers": 0});
+    for (period, days) in [("day", 1), ("week", 7), ("month", 30), ("quarter", 90)] {
+        let body = market
+            .get(&format!("/seller-dashboard?period={period}"))
+            .await;
+        let mut data = body["data"].clone();
+        let start = now().before(DAY * (days - 1)).date();
+        let expected = [json!(period), json!(start), json!(now().date())];
+        assert_eq!(
+            ["period", "start", "end"].map(|name| data[name].take()),
+            expected
+        );
+        assert_eq!(data["previous"].take(), nothing, "{period}");
+        let growth = json!({"revenue_credits": null, "executions": null, "endpoint_requests": null, "active_buyers": null});
+        assert_eq!(data["change_percent"].take(), growth);
+        let top = json!([{"product_id": market.asset, "product_type": "asset", "name": "an asset", "revenue_credits": 14, "uses": 3, "buyers": 2}]);
+        assert_eq!(data["top_products"].take(), top);
+        let data = data.as_object().unwrap();
+        let shown = data.iter().filter(|(_, value)| !value.is_null());
+        let shown: Value = Value::Object(
+            shown
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        );
+        assert_eq!(
+            shown,
+            json!({"revenue_credits": 14, "revenue_usd": 7, "seller_earnings_usd": 5.6, "platform_fee_usd": 1.4, "refunded_credits": 3,
+                   "executions": 3, "endpoint_requests": 0, "failed_runs": 0, "active_buyers": 2})
+        );
+    }
+    assert_eq!(
+        market.get("/seller-dashboard").await["data"]["period"],
+        "month"
+    );
+    // All that was ever earned is what the ledger says.
+    let earned = market.get("/earnings").await;
+    assert_eq!(earned["data"]["gross_credits"], 14);
+}
+
+/// Sales by time have no gaps, by product and buyer the highest come first, and only what is asked for is shown.
+#[tokio::test]
+async fn sales_are_grouped_as_asked() {
+    let market = Market::sold().await;
+    let by_day = market.get("/sales").await;
+    let days = by_day["data"].as_array().unwrap();
+    assert_eq!(days.len(), 30);
+    let sold = json!({"revenue_credits": 14, "revenue_usd": 7, "seller_earnings_usd": 5.6, "executions": 3, "requests": 0, "buyers": 2, "refunds": 3});
+    let mut today = days[29].clone();
+    assert_eq!(today["group"], now().date().as_str());
+    today.as_object_mut().unwrap().remove("group");
+    assert_eq!(today, sold);
+    assert_eq!(
+        (&by_day["meta"]["totals"], &by_day["meta"]["truncated"]),
+        (&sold, &json!(false))
+    );
+    assert!(
+        days[..29]
+            .iter()
+            .all(|day| day["revenue_credits"] == 0 && day["buyers"] == 0)
+    );
+
+    let today = now().date();
+    let range = format!("start_date={today}&end_date={today}");
+    for (group_by, group) in [("day", today.clone()), ("month", today[..7].to_owned())] {
+        let path =
+            format!("/sales?{range}&group_by={group_by}&metrics=executions,%20buyers,executions");
+        let body = market.get(&path).await;
+        assert_eq!(
+            body["data"],
+            json!([{"group": group, "executions": 3, "buyers": 2}])
+        );
+        assert_eq!(
+            body["meta"],
+            json!({"group_by": group_by, "metrics": ["executions", "buyers"], "start_date": today, "end_date": today, "truncated": false,
+                   "totals": {"executions": 3, "buyers": 2}})
+        );
+    }
+    let year = market
+        .get("/sales?start_date=2024-01-01&end_date=2024-12-31&group_by=week")
+        .await;
+    let weeks = year["data"].as_array().unwrap();
+    assert_eq!(
+        (weeks.len(), &weeks[0]["group"], &weeks[52]["group"]),
+        (53, &json!("2024-01-01"), &json!("2024-12-30"))
+    );
+    let year = market
+        .get("/sales?start_date=2024-01-15&end_date=2024-12-31&group_by=month")
+        .await;
+    assert_eq!(year["data"].as_array().unwrap().len(), 12);
+    let products = market
+        .get("/sales?group_by=product&metrics=revenue_credits,refunds")
+        .await;
+    let product =
+        json!([{"group": market.asset, "name": "an asset", "revenue_credits": 14, "refunds": 3}]);
+    assert_eq!(products["data"], product);
+    let buyers = market
+        .get("/sales?group_by=buyer&metrics=revenue_credits")
+        .await;
+    assert_eq!(
+        buyers["data"],
+        json!([{"group": market.buyers[0].id, "name": "one", "revenue_credits": 10}, {"group": market.buyers[1].id, "name": "two", "revenue_credits": 4}])
+    );
+}
+
+/// Assets and customers.
+#[tokio::test]
+async fn assets_and_customers_are_told_apart() {
+    let market = Market::sold().await;
+    let idle = market.world.asset(&market.seller).await;
+    let performance = market.get("/asset-performance?period=week").await;
+    assert_eq!(
+        performance["meta"],
+        json!({"total": 2, "page": 1, "per_page": 50})
+    );
+    assert_eq!(
+        performance["data"],
+        json!([
+            {"asset_id": market.asset, "name": "an asset", "status": "published", "executions": 3, "failed_executions": 0, "success_rate": 1,
+             "credits_earned": 14, "unique_buyers": 2, "avg_execution_time_ms": 2, "trend_percent": null},
+            {"asset_id": idle, "name": "an asset", "status": "published", "executions": 0, "failed_executions": 0, "success_rate": null,
+             "credits_earned": 0, "unique_buyers": 0, "avg_execution_time_ms": null, "trend_percent": null},
+        ])
+    );
+    let last = market
+        .get("/asset-performance?sort_by=executions&sort_order=asc&per_page=1&page=2")
+        .await;
+    assert_eq!(last["data"][0]["asset_id"], market.asset.as_str());
+
+    let customers = market.get("/customer-analytics?period=week").await;
+    let data = &customers["data"];
+    let counts = [
+        "total_customers",
+        "new_customers",
+        "returning_customers",
+        "churned_customers",
+    ];
+    assert_eq!(
+        counts.map(|name| data[name].clone()),
+        [2, 2, 0, 0].map(Value::from)
+    );
+    assert_eq!(
+        data["top_customers"],
+        json!([{"company_id": market.buyers[0].id, "name": "one", "credits_spent": 10, "executions": 1},
+               {"company_id": market.buyers[1].id, "name": "two", "credits_spent": 4, "executions": 2}])
+    );
+    let days = data["customers_by_day"].as_array().unwrap();
+    assert_eq!(
+        (days.len(), &days[6]),
+        (7, &json!({"date": now().date(), "customers": 2}))
+    );
+    // Who buys does not see what others sell.
+    let buyer = &market.buyers[0];
+    let own = market
+        .world
+        .get(&buyer.key, &buyer.path("/seller-dashboard"))
+        .await
+        .expect(200);
+    assert_eq!(own.at("/data/revenue_credits"), 0);
+}
+
+/// What there is is counted and listed, what was is not.
+#[tokio::test]
+async fn what_a_company_has_is_counted_and_listed() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let keys = acme.path("/api-keys");
+    let made = world
+        .post(&acme.key, &keys, json!({"name": "gone"}))
+        .await
+        .expect(201);
+    world
+        .delete(&acme.key, &format!("{keys}/{}", made.text("/data/id")))
+        .await
+        .expect(204);
+    let (asset, endpoint) = (world.asset(&acme).await, world.endpoint(&acme).await);
+    let archived = world.asset(&acme).await;
+    world
+        .delete(&acme.key, &acme.path(&format!("/assets/{archived}")))
+        .await
+        .expect(204);
+    let hook = json!({"url": "https://93.184.216.34/souk"});
+    world
+        .post(&acme.key, &acme.path("/webhooks"), hook)
+        .await
+        .expect(201);
+    let favorites = acme.path(&format!("/users/{}/favorites", acme.user_id));
+    world
+        .post(&acme.key, &favorites, json!({"asset_id": asset}))
+        .await
+        .expect(201);
+    let summary = world
+        .get(&acme.key, &acme.path("/summary"))
+        .await
+        .expect(200);
+    assert_eq!(
+        summary.at("/data"),
+        &json!({"assets": 1, "endpoints": 1, "connections": 0, "files": 0, "api_keys": 1, "users": 1, "webhooks": 1, "purchases": 0, "favorites": 1})
+    );
+    let objects = world
+        .get(&acme.key, &acme.path("/objects"))
+        .await
+        .expect(200);
+    let data = objects.at("/data");
+    assert_eq!(
+        data["assets"],
+        json!([{"id": asset, "name": "an asset", "status": "published"}])
+    );
+    assert_eq!(
+        data["endpoints"],
+        json!([{"id": endpoint, "name": "an endpoint", "status": "published"}])
+    );
+    assert_eq!(data["webhooks"][0]["name"], "https://93.184.216.34/souk");
+    let keys = data["api_keys"].as_array().unwrap();
+    let states: Vec<_> = keys
+        .iter()
+        .map(|key| key["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(states.len(), 2);
+    assert!(states.contains(&"active") && states.contains(&"deactivated"));
+    assert_eq!(
+        (&data["connections"], &data["truncated"]),
+        (&json!([]), &json!([]))
+    );
+    let some = world
+        .get(&acme.key, &acme.path("/objects?types=users,%20files"))
+        .await
+        .expect(200);
+    let names: Vec<_> = some.at("/data").as_object().unwrap().keys().collect();
+    assert_eq!(names, ["files", "truncated", "users"]);
+}
+
+/// A month's requests add up by day, by route and by key, and are a table that no spreadsheet calculates.
+#[tokio::test]
+async fn requests_are_counted_by_month() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let named = json!({"name": "=1+1, \"two\""});
+    let made = world
+        .post(&acme.key, &acme.path("/api-keys"), named)
+        .await
+        .expect(201);
+    let key = made.text("/data/key");
+    for _ in 0..3 {
+        world.get(&key, &acme.path("/credits")).await.expect(200);
+    }
+    world.get(&key, "/job-functions").await.expect(200);
+    // Refused: role 2 may not.
+    world.get(&key, &acme.path("/audit-log")).await.expect(403);
+    world.teller.flush().await;
+    let usage = world
+        .get(&acme.key, &acme.path("/request-usage"))
+        .await
+        .expect(200);
+    let month = now().date()[..7].to_owned();
+    assert_eq!(usage.at("/data/month"), month.as_str());
+    assert_eq!(
+        (
+            usage.at("/data/total_requests"),
+            usage.at("/data/failed_requests")
+        ),
+        (&json!(6), &json!(1))
+    );
+    let sum = |list: &str| -> i64 {
+        let list = usage.at(list).as_array().unwrap().iter();
+        list.map(|item| item["requests"].as_i64().unwrap()).sum()
+    };
+    assert_eq!(
+        [
+            sum("/data/by_day"),
+            sum("/data/by_route"),
+            sum("/data/by_key")
+        ],
+        [6, 6, 6]
+    );
+    assert_eq!(
+        usage.at("/data/by_route/0"),
+        &json!({"route": "/credits", "requests": 3})
+    );
+    let of_key =
+        json!({"api_key_id": made.text("/data/id"), "name": "=1+1, \"two\"", "requests": 5});
+    assert_eq!(usage.at("/data/by_key/0"), &of_key);
+    assert!((28..=31).contains(&usage.at("/data/by_day").as_array().unwrap().len()));
+    let empty = world
+        .get(&acme.key, &acme.path("/request-usage?month=2024-02"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (
+            empty.at("/data/total_requests"),
+            empty.at("/data/by_day").as_array().unwrap().len()
+        ),
+        (&json!(0), 29)
+    );
+
+    let path = acme.path("/request-usage");
+    for (path, accept) in [(format!("{path}?format=csv"), "*/*"), (path, "text/csv")] {
+        let request = request(Method::GET, &acme.key, &path).header("accept", accept);
+        let request = request.body(Body::empty()).unwrap();
+        let response = world.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let header = |name: &str| parts.headers[name].to_str().unwrap();
+        assert_eq!(
+            (parts.status.as_u16(), header("content-type")),
+            (200, "text/csv; charset=utf-8")
+        );
+        let named = format!("attachment; filename=\"request-usage-{month}.csv\"");
+        assert_eq!(header("content-disposition"), named);
+        let text = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        let mut lines = text.split("\r\n");
+        assert_eq!(
+            lines.next(),
+            Some("date,route,api_key_id,name,requests,failed_requests")
+        );
+        let of_key = format!(
+            "{},/credits,{},\"'=1+1, \"\"two\"\"\",3,0",
+            now().date(),
+            made.text("/data/id")
+        );
+        assert!(lines.any(|line| line == of_key), "{text}");
+        assert!(text.ends_with("\r\n"));
+    }
+}
