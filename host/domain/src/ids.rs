@@ -5,7 +5,7 @@
 //! an index over them grows at its end instead of being dirtied everywhere. Nothing is read out of an id; both kinds are opaque.
 
 use crate::time::Timestamp;
-use rand::Rng;
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;

@@ -141,12 +141,12 @@ fn names(wasm: &[u8]) -> wasmparser::Result<(Vec<String>, Vec<String>)> {
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    imports.push(import?.name.0.to_owned());
+                    imports.push(import?.name.name.to_owned());
                 }
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    exports.push(export?.name.0.to_owned());
+                    exports.push(export?.name.name.to_owned());
                 }
             }
             _ => {}

@@ -7,7 +7,7 @@
 use crate::error::StoreError;
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
-use rand::TryRngCore;
+use rand::TryRng;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write as _;
@@ -154,7 +154,7 @@ fn associated(owner: Owner<'_>) -> Vec<u8> {
 }
 
 fn fill_random(out: &mut [u8]) -> Result<(), SealError> {
-    rand::rngs::OsRng
+    rand::rngs::SysRng
         .try_fill_bytes(out)
         .map_err(|_| SealError::Randomness)
 }

@@ -4,7 +4,7 @@
 //! browser came back proves nothing.
 
 use futures_util::future::{BoxFuture, FutureExt};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use http::StatusCode;
 use serde::Deserialize;
 use sha2::Sha256;

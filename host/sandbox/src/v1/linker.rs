@@ -1,7 +1,7 @@
 //! What a component is given: for wires nothing but randomness, for directories the part of WASI
 //! that reads files. Everything else that a language's runtime left in the binary traps when called.
 
-use rand::RngCore;
+use rand::Rng;
 use wasmtime::{
     Engine, Result, StoreContextMut,
     component::{Component, InstancePre, Linker},

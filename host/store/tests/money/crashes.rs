@@ -8,7 +8,7 @@ mod verdict;
 
 use crate::support::{Market, credits, later, market, open, postgres, roll_back};
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use souk_domain::ids::{CompanyId, ExecutionId, PayoutId, TopUpId, TransactionId};
 use souk_domain::money::UsdCents;
 use souk_store::executions::Billing;
