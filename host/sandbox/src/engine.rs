@@ -9,7 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use wasmtime::{Config, Engine, PoolingAllocationConfig};
 
-use crate::{options::SandboxLimits, v1};
+use crate::options::SandboxLimits;
 
 /// Granularity of every time limit inside a guest. A file engine that computes for long lets others
 /// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
@@ -19,6 +19,11 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 const SPARE_INSTANCES: u32 = 16;
 /// Function table entries of one component; the largest bundled connector has about 4,000.
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
+/// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports.
+/// The pool has room for as many in every session, so that none can take another's.
+pub(crate) const INSTANCES_MAX: usize = 16;
+pub(crate) const TABLES_MAX: usize = 8;
+pub(crate) const MEMORIES_MAX: usize = 1;
 /// Below this many sessions a host is not worth starting.
 const SESSIONS_MIN: u32 = 16;
 
@@ -63,8 +68,8 @@ fn compile_config() -> Config {
 
 fn pooling(limits: &SandboxLimits, sessions: u32) -> PoolingAllocationConfig {
     let instances = sessions + SPARE_INSTANCES;
-    let (cores, tables) = (v1::INSTANCES_MAX as u32, v1::TABLES_MAX as u32);
-    let memories = v1::MEMORIES_MAX as u32;
+    let (cores, tables) = (INSTANCES_MAX as u32, TABLES_MAX as u32);
+    let memories = MEMORIES_MAX as u32;
     let mut pool = PoolingAllocationConfig::new();
     // Room for every session to have as much as one may: who has the largest component takes nothing from others.
     pool.total_component_instances(instances)

@@ -21,6 +21,7 @@ mod registry;
 mod request;
 mod sandbox;
 mod session;
+mod shared;
 mod source;
 mod tenants;
 pub mod threads;

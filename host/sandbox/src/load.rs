@@ -16,7 +16,7 @@ use crate::{
     inspect::{Inspection, inspect},
     loaded::{Connector, Parts},
     options::Options,
-    sandbox::Shared,
+    shared::Shared,
     v1::{self, Budget, Descriptor, GuestNeed, MemoryGrant},
 };
 

@@ -3,11 +3,11 @@
 
 use std::{fmt::Write, sync::atomic::Ordering};
 
-use crate::{connector::Scope, sandbox::Shared, tenants::Tenant};
+use crate::{connector::Scope, pool::Pools, shared::Shared, tenants::Tenant};
 
-pub(crate) fn render(shared: &Shared, out: &mut String) {
+pub(crate) fn render(shared: &Shared, pools: &Pools, out: &mut String) {
     let mut totals = [0u64; 4];
-    for pool in shared.pools.all() {
+    for pool in pools.all() {
         for (total, count) in totals.iter_mut().zip(pool.counts()) {
             *total += count;
         }

@@ -11,7 +11,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use wasmtime::Engine;
 
 use crate::{
     cache::Cache,
@@ -27,8 +26,10 @@ use crate::{
     pool::{Job, Pool, Pools, Ticket, Waiting, shutting_down, timed_out},
     registry::Registry,
     request::Request,
+    session,
+    shared::Shared,
     source::Source,
-    tenants::{Tenant, Tenants},
+    tenants::Tenants,
     v1, watch,
 };
 
@@ -50,46 +51,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Sandbox {
     shared: Arc<Shared>,
-}
-
-/// What every part may need.
-pub(crate) struct Shared {
-    pub engine: Engine,
-    pub options: Options,
-    pub cache: Cache,
-    pub registry: Registry,
-    pub pools: Pools,
-    pub tenants: Tenants,
-    /// What the guests of all companies use together.
-    pub host: Arc<Tenant>,
-    /// Where guests compute that take long, and what else does.
-    pub lanes: Lanes,
-    /// The same for guests that are not trusted to end.
-    pub outer_lanes: Lanes,
-    /// Where the host itself computes for a company what would hold a worker: in pieces that cannot be suspended.
-    computers: Lanes,
-    /// Where connectors are compiled and linked.
-    loaders: Lanes,
-    /// Where sessions are opened when nobody's runtime is at hand.
-    pub runtime: Option<tokio::runtime::Handle>,
-    born: Instant,
-    closed: AtomicBool,
-}
-
-impl Shared {
-    /// On whose account a connector is loaded.
-    pub fn tenant_of(&self, scope: &Scope) -> Arc<Tenant> {
-        match scope {
-            Scope::Platform => self.host.clone(),
-            Scope::Company(company) => self.tenants.of(company),
-        }
-    }
-
-    /// Microseconds since the sandbox was made: fits an atomic.
-    #[inline]
-    pub fn micros(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.born).as_micros() as u64
-    }
+    pools: Arc<Pools>,
 }
 
 impl Sandbox {
@@ -136,7 +98,6 @@ impl Sandbox {
             engine,
             cache,
             registry: Registry::default(),
-            pools: Pools::new(sessions as usize),
             host: tenants.of(""),
             tenants,
             lanes: Lanes::start(lanes, runtime.clone()).map_err(|error| internal(&error))?,
@@ -149,12 +110,14 @@ impl Sandbox {
             closed: AtomicBool::new(false),
             options,
         });
-        let weak = Arc::downgrade(&shared);
+        let pools = Pools::new(shared.clone(), sessions as usize, session::start);
+        let pools = Arc::new(pools);
+        let weak = Arc::downgrade(&pools);
         std::thread::Builder::new()
             .name("souk-keeper".into())
             .spawn(move || keep(&weak))
             .map_err(|error| internal(&error))?;
-        Ok(Sandbox { shared })
+        Ok(Sandbox { shared, pools })
     }
 
     /// Compiles, checks and stages a component. The same bytes again are no error.
@@ -235,7 +198,7 @@ impl Sandbox {
     ) -> Result<ConnectorInfo, LoadError> {
         self.check_health(&connector).await?;
         self.shared.registry.activate(&connector, back)?;
-        self.shared.pools.follow(&self.shared);
+        self.pools.follow();
         let (name, version) = (&connector.name, &connector.version);
         tracing::info!(
             name,
@@ -301,7 +264,6 @@ impl Sandbox {
 
     fn info(&self, connector: &Arc<Connector>) -> ConnectorInfo {
         let idle = self
-            .shared
             .pools
             .all()
             .iter()
@@ -334,17 +296,18 @@ impl Sandbox {
     pub async fn watch_directory(&self, path: &Path) {
         let mut watch = watch::Watch::new(path);
         watch.look(self).await;
-        let shared = Arc::downgrade(&self.shared);
+        let pools = Arc::downgrade(&self.pools);
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(watch::INTERVAL).await;
-                let Some(shared) = shared
+                let Some(pools) = pools
                     .upgrade()
-                    .filter(|shared| !shared.closed.load(Ordering::Acquire))
+                    .filter(|pools| !pools.shared.closed.load(Ordering::Acquire))
                 else {
                     return;
                 };
-                watch.look(&Sandbox { shared }).await;
+                let shared = pools.shared.clone();
+                watch.look(&Sandbox { shared, pools }).await;
             }
         });
     }
@@ -369,7 +332,7 @@ impl Sandbox {
         if deadline <= now {
             return Err(timed_out());
         }
-        let pool = shared.pools.get(shared, source)?;
+        let pool = self.pools.get(source)?;
         let answer = self.run_in(&pool, request, now, deadline).await;
         match &answer {
             Err(fault) if fault.is_paced() => {
@@ -449,7 +412,7 @@ impl Sandbox {
             Fault::new(Blame::Host, FaultKind::Unsupported, error.to_string())
                 .code("connector_unknown")
         })?;
-        let pool = Pools::alone(&self.shared, connector, source)?;
+        let pool = self.pools.alone(connector, source)?;
         let ticket = Arc::<Ticket>::default();
         let job = Job {
             request,
@@ -467,17 +430,17 @@ impl Sandbox {
     /// Drops the sessions of a data connection: it was deleted or its credentials changed. Requests
     /// in flight end first.
     pub fn forget(&self, company: &str, connection: &str) {
-        self.shared.pools.forget(company, connection);
+        self.pools.forget(company, connection);
     }
 
     /// Refuses new requests, waits for those in flight until `deadline`, closes every session.
     pub async fn shut_down(&self, deadline: Instant) {
         self.shared.closed.store(true, Ordering::Release);
-        for pool in self.shared.pools.all() {
+        for pool in self.pools.all() {
             pool.retire();
         }
         while Instant::now() < deadline {
-            let busy = self.shared.pools.all().iter().any(|pool| {
+            let busy = self.pools.all().iter().any(|pool| {
                 let [_, _, queued, in_flight] = pool.counts();
                 queued + in_flight > 0
             });
@@ -486,14 +449,14 @@ impl Sandbox {
             }
             tokio::time::sleep(DRAIN_POLL).await;
         }
-        for pool in self.shared.pools.all() {
+        for pool in self.pools.all() {
             pool.abort();
         }
     }
 
     /// Prometheus text.
     pub fn render_metrics(&self, out: &mut String) {
-        metrics::render(&self.shared, out);
+        metrics::render(&self.shared, &self.pools, out);
     }
 }
 
@@ -523,24 +486,24 @@ fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
 }
 
 /// Ticks the engine's clock and sweeps the pools, until the sandbox is gone.
-fn keep(shared: &Weak<Shared>) {
+fn keep(pools: &Weak<Pools>) {
     let mut swept = Instant::now();
     loop {
-        let Some(shared) = shared.upgrade() else {
+        let Some(pools) = pools.upgrade() else {
             return;
         };
-        shared.engine.increment_epoch();
+        pools.shared.engine.increment_epoch();
         let now = Instant::now();
         if now - swept >= SWEEP {
             swept = now;
-            shared.pools.sweep(now);
+            pools.sweep(now);
         }
-        let pace = if shared.pools.open() > 0 {
+        let pace = if pools.sessions() > 0 {
             engine::TICK
         } else {
             IDLE_TICK
         };
-        drop(shared);
+        drop(pools);
         std::thread::sleep(pace);
     }
 }

@@ -8,20 +8,25 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-use super::Pool;
 use crate::{loaded::Connector, tenants::Held};
+
+/// Who may wait for a permit.
+pub(crate) trait Waits: Send + Sync {
+    fn is_waiting(&self) -> bool;
+    fn wake(self: Arc<Self>);
+}
 
 #[derive(Default)]
 pub(crate) struct Gauge {
     open: AtomicUsize,
-    pools: Mutex<Vec<Weak<Pool>>>,
+    pools: Mutex<Vec<Weak<dyn Waits>>>,
 }
 
 impl Gauge {
-    pub fn join(&self, pool: &Arc<Pool>) {
+    pub fn join(&self, pool: Weak<dyn Waits>) {
         let mut pools = self.pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
-        pools.push(Arc::downgrade(pool));
+        pools.push(pool);
     }
 
     pub fn acquire(self: &Arc<Gauge>, max: usize) -> Option<Permit> {
@@ -63,15 +68,15 @@ impl Drop for Permit {
             return;
         };
         gauge.open.fetch_sub(1, Ordering::AcqRel);
-        let waiting: Vec<Arc<Pool>> = gauge
+        let waiting: Vec<Arc<dyn Waits>> = gauge
             .pools
             .lock()
             .iter()
             .filter_map(Weak::upgrade)
-            .filter(|pool| pool.has_queue())
+            .filter(|pool| pool.is_waiting())
             .collect();
         for pool in waiting {
-            pool.kick();
+            pool.wake();
         }
     }
 }

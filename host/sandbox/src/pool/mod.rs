@@ -1,5 +1,5 @@
 //! The sessions of one data connection: which one takes a request, when another one is opened, who
-//! waits. Knows nothing of guests or wires (`crate::session` has those).
+//! waits. Knows nothing of guests or wires (`crate::session` has those, and is reached through `pools::Open`).
 //!
 //! A session is polled by the thread that opened it, and a request prefers the sessions of its own
 //! thread: then it never changes threads. With `pipelining` a request joins a session whose oldest
@@ -29,6 +29,7 @@ use parking_lot::Mutex;
 use souk_outbound::Trust;
 
 use breaker::Breaker;
+use gauge::Waits;
 pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
 pub(crate) use pools::Pools;
@@ -42,8 +43,7 @@ use crate::{
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED},
     lanes::Lanes,
     loaded::Connector,
-    sandbox::Shared,
-    session as sessions,
+    shared::Shared,
     source::Source,
     tenants::Tenant,
     wire::{Dialer, Origin},
@@ -72,6 +72,8 @@ pub(crate) enum Target {
 
 pub(crate) struct Pool {
     pub shared: Arc<Shared>,
+    /// The others: who closes a session for this one, who waits.
+    pools: Arc<Pools>,
     pub connector: Arc<Connector>,
     pub source: Arc<Source>,
     pub target: Target,
@@ -144,7 +146,7 @@ enum Refused {
 
 impl Pool {
     pub fn new(
-        shared: Arc<Shared>,
+        pools: &Arc<Pools>,
         connector: Arc<Connector>,
         source: Arc<Source>,
         target: Target,
@@ -153,8 +155,9 @@ impl Pool {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
         let reliability = Reliability::new(matches!(connector.scope, Scope::Platform));
         let pool = Arc::new(Pool {
-            tenant: shared.tenants.of(&source.company),
-            shared,
+            tenant: pools.shared.tenants.of(&source.company),
+            shared: pools.shared.clone(),
+            pools: pools.clone(),
             connector,
             source,
             target,
@@ -172,7 +175,7 @@ impl Pool {
             unlogged: AtomicU64::new(0),
             used_us: AtomicU64::new(0),
         });
-        pool.gauge.join(&pool);
+        pool.gauge.join(Arc::<Pool>::downgrade(&pool));
         pool
     }
 
@@ -545,7 +548,7 @@ impl Pool {
             Err(Lacks::Own) => return Err(Refused::Full),
             Err(Lacks::Shared(lacks)) => lacks,
         };
-        let pools = &self.shared.pools;
+        let pools = &self.pools;
         let others = |pool: &Pool| !std::ptr::eq(pool, Arc::as_ptr(self));
         let own = |pool: &Pool| others(pool) && self.is_sibling(pool);
         // Before anything is closed: its place must not be given back unnoticed.
@@ -575,7 +578,7 @@ impl Pool {
             permit.forget();
             return Err(Lacks::Shared(Share::Company));
         };
-        match self.shared.pools.acquire_total(&self.connector) {
+        match self.pools.acquire_total(&self.connector) {
             Some(total) => Ok(permit.with(total, held)),
             None => {
                 permit.forget();
@@ -586,7 +589,7 @@ impl Pool {
 
     /// A session is over and has given back what it held: who waits for that has another try.
     pub fn made_room(&self) {
-        for pool in self.shared.pools.awaiting(self.tenant.id) {
+        for pool in self.pools.awaiting(self.tenant.id) {
             pool.give_out();
         }
     }
@@ -643,7 +646,7 @@ impl Pool {
         let since_us = now_us.saturating_sub(OF_LATE_US);
         let serves_others =
             |pool: &Pool| !self.is_sibling(pool) && pool.used_us.load(Ordering::Relaxed) > since_us;
-        if self.shared.pools.any(serves_others) {
+        if self.pools.any(serves_others) {
             self.pressure.leave(now_us);
         }
     }
@@ -678,14 +681,11 @@ impl Pool {
 
     fn spawn(self: &Arc<Pool>, permit: Permit) {
         // Dropped with its runtime at the latest; then `Opening` says so.
+        let open = self.pools.open;
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => {
-                runtime.spawn(sessions::run(self.clone(), permit, home()));
-            }
+            Ok(runtime) => open(&runtime, self.clone(), permit, home()),
             Err(_) => match &self.shared.runtime {
-                Some(runtime) => {
-                    runtime.spawn(sessions::run(self.clone(), permit, 0));
-                }
+                Some(runtime) => open(runtime, self.clone(), permit, 0),
                 None => self.open_failed(&shutting_down()),
             },
         }
@@ -706,6 +706,16 @@ impl Pool {
                 job => return job,
             }
         }
+    }
+}
+
+impl Waits for Pool {
+    fn is_waiting(&self) -> bool {
+        self.has_queue()
+    }
+
+    fn wake(self: Arc<Pool>) {
+        self.kick();
     }
 }
 

@@ -12,20 +12,25 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use souk_outbound::Trust;
 
-use super::{Gauge, Pool, Target, gauge::Total};
+use super::{Gauge, Permit, Pool, Target, gauge::Total};
 use crate::{
     connector::Need,
     fault::{Blame, Fault, FaultKind},
     loaded::Connector,
-    sandbox::Shared,
+    shared::Shared,
     source::{Grant, Source},
     wire::{Account, Dialer, Origin},
 };
 
+/// Opens a session on this runtime and serves it to its end: the pools' way to the sessions, of which they know nothing else.
+pub(crate) type Open = fn(&tokio::runtime::Handle, Arc<Pool>, Permit, u64);
+
 pub(crate) struct Pools {
+    pub shared: Arc<Shared>,
+    pub open: Open,
     /// By connection id; the pools of one id differ in company, revision or connector.
     by_connection: RwLock<HashMap<String, Vec<Arc<Pool>>>>,
-    open: Arc<AtomicUsize>,
+    sessions: Arc<AtomicUsize>,
     sessions_total: usize,
     /// Pools that found no place for a session, by company: woken when a session of the company ends.
     awaiting: Mutex<HashMap<u64, Vec<Weak<Pool>>>>,
@@ -34,10 +39,12 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    pub fn new(sessions_total: usize) -> Pools {
+    pub fn new(shared: Arc<Shared>, sessions_total: usize, open: Open) -> Pools {
         Pools {
+            shared,
+            open,
             by_connection: RwLock::default(),
-            open: Arc::default(),
+            sessions: Arc::default(),
             sessions_total,
             awaiting: Mutex::default(),
             companies_awaiting: AtomicUsize::new(0),
@@ -46,17 +53,18 @@ impl Pools {
 
     /// The pool that serves `source` now; made when there is none.
     #[inline]
-    pub fn get(&self, shared: &Arc<Shared>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
+    pub fn get(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
         if let Some(pools) = self.by_connection.read().get(&source.connection)
             && let Some(pool) = pools.iter().find(|pool| serves(pool, source))
         {
             return Ok(pool.clone());
         }
-        self.make(shared, source)
+        self.make(source)
     }
 
-    fn make(&self, shared: &Arc<Shared>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
-        let connector = shared
+    fn make(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
+        let connector = self
+            .shared
             .registry
             .resolve(&source.company, &source.engine)
             .ok_or_else(|| {
@@ -67,7 +75,7 @@ impl Pools {
                 )
                 .code("engine_unknown")
             })?;
-        let target = target(shared, source, &connector)?;
+        let target = target(&self.shared, source, &connector)?;
         let mut by_connection = self.by_connection.write();
         let pools = by_connection.entry(source.connection.clone()).or_default();
         if let Some(pool) = pools.iter().find(|pool| serves(pool, source)) {
@@ -84,26 +92,20 @@ impl Pools {
         for pool in siblings() {
             pool.retire();
         }
-        let pool = Pool::new(shared.clone(), connector, source.clone(), target, gauge);
+        let pool = Pool::new(self, connector, source.clone(), target, gauge);
         pools.push(pool.clone());
         Ok(pool)
     }
 
     /// A pool that nobody else uses, of a version that may not be active.
     pub fn alone(
-        shared: &Arc<Shared>,
+        self: &Arc<Pools>,
         connector: Arc<Connector>,
         source: &Arc<Source>,
     ) -> Result<Arc<Pool>, Fault> {
-        let target = target(shared, source, &connector)?;
+        let target = target(&self.shared, source, &connector)?;
         let gauge = Arc::new(Gauge::default());
-        Ok(Pool::new(
-            shared.clone(),
-            connector,
-            source.clone(),
-            target,
-            gauge,
-        ))
+        Ok(Pool::new(self, connector, source.clone(), target, gauge))
     }
 
     /// Retires the pools of one data connection.
@@ -116,9 +118,10 @@ impl Pools {
     }
 
     /// Retires every pool whose connector is not the one that serves its engine now.
-    pub fn follow(&self, shared: &Shared) {
+    pub fn follow(&self) {
         for pool in self.all() {
-            let now = shared
+            let now = self
+                .shared
                 .registry
                 .resolve(&pool.source.company, &pool.source.engine);
             if !now.is_some_and(|connector| Arc::ptr_eq(&connector, &pool.connector)) {
@@ -159,7 +162,7 @@ impl Pools {
     }
 
     pub fn acquire_total(&self, connector: &Arc<Connector>) -> Option<Total> {
-        Total::acquire(&self.open, self.sessions_total, connector)
+        Total::acquire(&self.sessions, self.sessions_total, connector)
     }
 
     /// Closes one idle session of such a pool, of one on files if there is any: those hold most memory. Returns whether there
@@ -199,8 +202,8 @@ impl Pools {
         pools.iter().filter_map(Weak::upgrade).collect()
     }
 
-    pub fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+    pub fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
     }
 }
 

@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Called, End, Lease, broken, call_fault,
+    guests::{Called, broken, call_fault, in_lane, let_go},
     in_flight::{Submitted, Wrong},
-    in_lane, let_go,
+    lease::{End, Lease},
 };
 use crate::{
     pool::{Job, Sampled, shutting_down, timed_out},

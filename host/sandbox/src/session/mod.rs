@@ -1,38 +1,31 @@
 //! One open session: a guest, its wire, and the requests in flight, all owned by one task on one
-//! thread. Start reading at `run`, then `wire::serve`.
+//! thread. Start reading at `start`, then `wire::serve`.
 
 mod directory;
+mod guests;
 mod in_flight;
 mod lease;
 mod open;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, time::Instant};
 
-pub(crate) use lease::{End, Lease};
+use tokio::runtime::Handle as Runtime;
+
+use lease::Lease;
 
 use crate::{
-    connector::Need,
     fault::{Blame, Fault, FaultKind},
-    lanes::Task,
     pool::{Handle, Permit, Pool, shutting_down},
-    v1::{
-        Budget, Call, CallError, CheckedStep, Guest, GuestError, GuestState, MemoryAccount,
-        MemoryGrant, reported,
-    },
 };
 
-/// How long a request that nobody waits for any more may take to end before its session is dropped.
-const GRACE: Duration = Duration::from_secs(2);
+/// Opens a session on this runtime and serves it to its end.
+pub(crate) fn start(runtime: &Runtime, pool: Arc<Pool>, permit: Permit, home: u64) {
+    runtime.spawn(run(pool, permit, home));
+}
 
-/// Bytes that a call may return on a worker. Lifting and checking them takes a millisecond or two; a call whose
-/// input is large runs in a lane from the beginning.
-const INLINE_BYTES: usize = 2 << 20;
-/// Bytes that a call may return in a lane: a few times the largest result.
-const CALL_BYTES: usize = 64 << 20;
-
-/// Opens a session and serves it to its end. Dropped with its runtime, it fails what it holds.
-pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
+/// Dropped with its runtime, it fails what it holds.
+async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     let opening = Opening(Some(pool.clone()));
     let limit = pool.shared.options.limits.open_timeout;
     let opened = tokio::time::timeout(limit, open::open(&pool))
@@ -44,7 +37,7 @@ pub(crate) async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
             opening.failed(permit, &fault);
         }
         Ok(session) => {
-            let handle = Handle::new(home, pool.shared.micros(std::time::Instant::now()));
+            let handle = Handle::new(home, pool.shared.micros(Instant::now()));
             let mut lease = Lease::new(pool.clone(), handle.clone(), permit);
             opening.done();
             pool.add(&handle);
@@ -108,7 +101,7 @@ fn log_failure(pool: &Pool, fault: &Fault) {
             .stats
             .traps
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if let Some(unlogged) = pool.logs(std::time::Instant::now()) {
+        if let Some(unlogged) = pool.logs(Instant::now()) {
             tracing::warn!(
                 connector,
                 version,
@@ -129,74 +122,4 @@ fn log_failure(pool: &Pool, fault: &Fault) {
             "no session could be opened"
         );
     }
-}
-
-fn budget(pool: &Pool) -> Budget {
-    let limits = &pool.shared.options.limits;
-    let is_wire = pool.connector.need != Need::Directory;
-    Budget {
-        memory: MemoryGrant {
-            bytes_max: match is_wire {
-                true => limits.wire_memory_bytes,
-                false => limits.directory_memory_bytes,
-            },
-            account: Some(MemoryAccount {
-                company: pool.tenant.clone(),
-                company_max: limits.quota.memory_bytes,
-                host: pool.shared.host.clone(),
-                host_max: limits.guest_memory_bytes,
-            }),
-        },
-        // A statement on files may compute until its deadline.
-        call: match is_wire {
-            true => limits.call_budget,
-            false => Duration::MAX,
-        },
-        inline_bytes: INLINE_BYTES,
-        call_bytes: CALL_BYTES,
-        columns_max: limits.columns_max,
-    }
-}
-
-/// Makes a guest's call in the compute lanes, in turns with those of other companies; its first turn here, if
-/// `inline`. `None`: the host is shutting down.
-fn in_lane<T: GuestState>(
-    pool: &Pool,
-    inline: bool,
-    guest: Box<Guest<T>>,
-    call: Call,
-) -> Task<Called<T>> {
-    pool.lanes().call(&pool.tenant, inline, guest.call(call))
-}
-
-type Called<T> = (Box<Guest<T>>, Result<CheckedStep, CallError>);
-
-/// Gives a guest's memory back to the system, which takes milliseconds where it was large.
-fn let_go<T: GuestState>(pool: &Pool, guest: Option<Box<Guest<T>>>) {
-    if let Some(guest) = guest {
-        let freed = async move { drop(guest) };
-        pool.lanes().call(&pool.tenant, false, freed).detach();
-    }
-}
-
-/// Why a guest's call failed, as an answer.
-fn call_fault(error: CallError) -> Fault {
-    match error {
-        CallError::Lost(fault) | CallError::TooSlow(fault) => fault,
-        CallError::Ended(error) => reported(error),
-    }
-}
-
-/// The guest did what the contract does not allow.
-fn broken(reason: impl Into<String>) -> Fault {
-    Fault::new(
-        Blame::Connector,
-        FaultKind::ContractBroken,
-        "the connector broke its contract",
-    )
-    .detail(reason)
-}
-
-fn is_unavailable(error: &GuestError) -> bool {
-    error.class == crate::v1::ErrorClass::Unavailable
 }

@@ -7,7 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use std::sync::Arc;
 
-use super::{broken, budget, call_fault, in_lane, wire::WireSession};
+use super::{
+    guests::{broken, budget, call_fault, in_lane},
+    wire::WireSession,
+};
 use crate::{
     fault::{Blame, Fault, FaultKind},
     pool::{Pool, Target, shutting_down},

@@ -20,9 +20,9 @@ use tokio::{
 };
 
 use super::{
-    Called, End, GRACE, Lease, broken,
+    guests::{Called, broken, in_lane, is_unavailable, let_go},
     in_flight::{Submitted, Wrong},
-    in_lane, is_unavailable, let_go,
+    lease::{End, Lease},
 };
 use crate::{
     engine::TICK,
@@ -35,6 +35,9 @@ use crate::{
     },
     wire::{Dialer, HttpOrigin},
 };
+
+/// How long a request that nobody waits for any more may take to end before its session is dropped.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
 /// call that takes it happen in one go.

@@ -18,8 +18,7 @@ use check::Checker;
 pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
 pub(crate) use state::{
-    DirectoryState, GuestState, INSTANCES_MAX, MEMORIES_MAX, MemoryAccount, MemoryGrant,
-    MemoryRefused, TABLES_MAX, WireState,
+    DirectoryState, GuestState, MemoryAccount, MemoryGrant, MemoryRefused, WireState,
 };
 pub(crate) use types::*;
 

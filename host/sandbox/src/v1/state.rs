@@ -6,13 +6,11 @@ use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::turns::Turns;
-use crate::{engine::TABLE_ELEMENTS, tenants::Tenant};
+use crate::{
+    engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
+    tenants::Tenant,
+};
 
-/// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports.
-/// The engine's pool has room for as many in every session (`engine`), so that none can take another's.
-pub(crate) const INSTANCES_MAX: usize = 16;
-pub(crate) const TABLES_MAX: usize = 8;
-pub(crate) const MEMORIES_MAX: usize = 1;
 /// Open files, streams and directories of a guest on a directory.
 const RESOURCES_MAX: usize = 256;
 

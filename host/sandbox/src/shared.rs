@@ -1,0 +1,57 @@
+//! What every part of a sandbox may need, and that needs none of them: no pool, no session.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+
+use wasmtime::Engine;
+
+use crate::{
+    cache::Cache,
+    connector::Scope,
+    lanes::Lanes,
+    options::Options,
+    registry::Registry,
+    tenants::{Tenant, Tenants},
+};
+
+/// What every part may need.
+pub(crate) struct Shared {
+    pub engine: Engine,
+    pub options: Options,
+    pub cache: Cache,
+    pub registry: Registry,
+    pub tenants: Tenants,
+    /// What the guests of all companies use together.
+    pub host: Arc<Tenant>,
+    /// Where guests compute that take long, and what else does.
+    pub lanes: Lanes,
+    /// The same for guests that are not trusted to end.
+    pub outer_lanes: Lanes,
+    /// Where the host itself computes for a company what would hold a worker: in pieces that cannot be suspended.
+    pub computers: Lanes,
+    /// Where connectors are compiled and linked.
+    pub loaders: Lanes,
+    /// Where sessions are opened when nobody's runtime is at hand.
+    pub runtime: Option<tokio::runtime::Handle>,
+    pub born: Instant,
+    /// The host stops: nothing new is begun.
+    pub closed: AtomicBool,
+}
+
+impl Shared {
+    /// On whose account a connector is loaded.
+    pub fn tenant_of(&self, scope: &Scope) -> Arc<Tenant> {
+        match scope {
+            Scope::Platform => self.host.clone(),
+            Scope::Company(company) => self.tenants.of(company),
+        }
+    }
+
+    /// Microseconds since the sandbox was made: fits an atomic.
+    #[inline]
+    pub fn micros(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.born).as_micros() as u64
+    }
+}
