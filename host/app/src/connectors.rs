@@ -141,6 +141,15 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
     }
     reconcile(app).await?;
     sweep(app).await?;
+    // The store announces a choice when it is made. Here it is carried out later, and what was loaded in between speaks the dialect of the
+    // version before; of what the operator's directory activates, the store knows nothing.
+    let announce = app.db.announcer();
+    app.sandbox.on_switch(move |scope| {
+        announce(&Change::One {
+            topic: Topic::Connector,
+            id: scope_text(scope).to_owned(),
+        });
+    });
     tokio::spawn(follow(app.clone()));
     Ok(())
 }

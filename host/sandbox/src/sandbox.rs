@@ -4,7 +4,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -106,6 +106,7 @@ impl Sandbox {
             computers: Lanes::start(computers, None).map_err(|error| internal(&error))?,
             loaders: Lanes::start(loaders, None).map_err(|error| internal(&error))?,
             runtime,
+            switched: OnceLock::new(),
             born: Instant::now(),
             closed: AtomicBool::new(false),
             options,
@@ -118,6 +119,12 @@ impl Sandbox {
             .spawn(move || keep(&weak))
             .map_err(|error| internal(&error))?;
         Ok(Sandbox { shared, pools })
+    }
+
+    /// Calls `listener` whenever another version serves the engines of a scope, whoever wanted it: from then on [`Sandbox::engine`] says
+    /// so. The first listener stays.
+    pub fn on_switch(&self, listener: impl Fn(&Scope) + Send + Sync + 'static) {
+        let _ = self.shared.switched.set(Box::new(listener));
     }
 
     /// Compiles, checks and stages a component. The same bytes again are no error.
@@ -198,6 +205,9 @@ impl Sandbox {
     ) -> Result<ConnectorInfo, LoadError> {
         self.check_health(&connector).await?;
         self.shared.registry.activate(&connector, back)?;
+        if let Some(switched) = self.shared.switched.get() {
+            switched(&connector.scope);
+        }
         self.pools.follow();
         let (name, version) = (&connector.name, &connector.version);
         tracing::info!(

@@ -1,7 +1,7 @@
 //! What every part of a sandbox may need, and that needs none of them: no pool, no session.
 
 use std::{
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Instant,
 };
 
@@ -15,6 +15,9 @@ use crate::{
     registry::Registry,
     tenants::{Tenant, Tenants},
 };
+
+/// Is told whose engines another version serves now.
+type Switched = Box<dyn Fn(&Scope) + Send + Sync>;
 
 /// What every part may need.
 pub(crate) struct Shared {
@@ -35,6 +38,8 @@ pub(crate) struct Shared {
     pub loaders: Lanes,
     /// Where sessions are opened when nobody's runtime is at hand.
     pub runtime: Option<tokio::runtime::Handle>,
+    /// Told whenever another version serves a scope's engines.
+    pub switched: OnceLock<Switched>,
     pub born: Instant,
     /// The host stops: nothing new is begun.
     pub closed: AtomicBool,

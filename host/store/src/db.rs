@@ -311,6 +311,17 @@ impl Db {
         self.inner.changes.subscribe(listener);
     }
 
+    /// Announces in this process what changed in it and not in the store, such as which connector serves an engine here: caches drop what
+    /// was made from it. Whoever keeps this does not keep the store.
+    pub fn announcer(&self) -> impl Fn(&Change) + Send + Sync + use<> {
+        let changes = Arc::downgrade(&self.inner.changes);
+        move |change| {
+            if let Some(changes) = changes.upgrade() {
+                changes.announce(change);
+            }
+        }
+    }
+
     /// Calls `listener` with what a committed transaction of this host changed of buyers' accounts, charges aside, before another one can begin.
     pub(crate) fn on_credit(&self, listener: CreditListener) -> Result<(), StoreError> {
         self.inner.changes.subscribe_credits(listener)
@@ -321,6 +332,7 @@ impl Db {
         self.inner.changes.coherent()
     }
 
+    /// Whether this host hears of other hosts' changes, so that it may use its caches.
     pub fn is_coherent(&self) -> bool {
         self.inner.changes.coherent().load(Ordering::SeqCst)
     }

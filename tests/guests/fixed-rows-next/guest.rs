@@ -1,4 +1,4 @@
-//! `fixed-rows`, version 2.0.0: the labels begin with `next`. For activation and rollback.
+//! `fixed-rows`, version 2.0.0: the labels begin with `next`, and it speaks another dialect. For activation and rollback.
 
 #[path = "../fixed-rows/rows.rs"]
 mod rows;
@@ -15,6 +15,7 @@ impl Behaviour for FixedRowsNext {
     const NAME: &'static str = "fixed-rows";
     const VERSION: &'static str = "2.0.0";
     const ENGINE: &'static str = "fixed";
+    const DIALECT: &'static str = "postgres";
 
     fn open(settings: &Settings) -> Result<Self, Error> {
         Ok(FixedRowsNext(Fixed::from_settings(settings)?))

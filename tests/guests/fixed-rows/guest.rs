@@ -1,5 +1,5 @@
 //! Answers without any source: rows `1..=n` of the columns `id`, `label` and `amount` (1.5 times the id) that
-//! the statement names, or all of them. `n` is the statement's smallest LIMIT, else the setting `rows`, else 3.
+//! the statement names, or all of them; `statement`, if it is named, is the label and the statement as it came. `n` is the statement's smallest LIMIT, else the setting `rows`, else 3.
 
 #[path = "rows.rs"]
 mod rows;

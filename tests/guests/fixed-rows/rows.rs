@@ -13,6 +13,9 @@ const COLUMNS: [(&str, ColumnType, &str); 3] = [
     ("amount", ColumnType::Float64, "float8"),
 ];
 
+/// Only where it is named.
+const STATEMENT: &str = "statement";
+
 pub struct Fixed {
     rows: u32,
 }
@@ -59,7 +62,10 @@ impl Fixed {
         for column in &columns {
             let mut builder = ColumnBuilder::new(column.kind);
             for row in 1..=i64::from(rows) {
-                let text = format!("{label} {row}");
+                let text = match column.name.as_str() {
+                    STATEMENT => format!("{label} 1: {}", query.text),
+                    _ => format!("{label} {row}"),
+                };
                 builder.push(match column.kind {
                     ColumnType::Int64 => Cell::Int64(row),
                     ColumnType::Text => Cell::Text(&text),
@@ -79,7 +85,9 @@ impl Fixed {
 fn chosen(query: &Query) -> Vec<Column> {
     let mut chosen: Vec<Column> = Vec::new();
     for word in words(query) {
-        let known = COLUMNS.iter().find(|(name, _, _)| *name == word);
+        let statement = (STATEMENT, ColumnType::Text, "text");
+        let mut known = COLUMNS.iter().chain([&statement]);
+        let known = known.find(|(name, _, _)| *name == word);
         if let Some((name, kind, native)) =
             known.filter(|(name, _, _)| chosen.iter().all(|column| column.name != *name))
         {

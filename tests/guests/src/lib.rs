@@ -20,6 +20,7 @@ pub trait Behaviour: Sized + 'static {
     const NAME: &'static str;
     const VERSION: &'static str = "1.0.0";
     const ENGINE: &'static str = Self::NAME;
+    const DIALECT: &'static str = "generic";
     const NEED: Need = Need::Http;
 
     fn open(settings: &Settings) -> Result<Self, Error>;
@@ -45,7 +46,7 @@ impl<B: Behaviour> Machine for Guest<B> {
             .engine(
                 B::ENGINE,
                 B::ENGINE,
-                "generic",
+                B::DIALECT,
                 &["NONE", "API_KEY", "PASSWORD"],
             )
             .abilities(&["schema"])
