@@ -46,6 +46,16 @@ async fn metrics(State((api, connections)): State<(ApiState, Connections)>) -> R
         ("unread_answer_bytes", "gauge", api.unread_bytes() as i64),
         ("upload_bytes", "gauge", api.upload_bytes() as i64),
         (
+            "store_coherent",
+            "gauge",
+            i64::from(api.app().db.is_coherent()),
+        ),
+        (
+            "execution_records_dropped_total",
+            "counter",
+            api.app().teller.records_dropped() as i64,
+        ),
+        (
             "client_connections_refused_total",
             "counter",
             counts.refused.load(Relaxed) as i64,

@@ -108,12 +108,6 @@ impl KeyDigest {
         hex::encode(self.0)
     }
 
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let mut digest = [0; 32];
-        hex::decode_to_slice(text, &mut digest).ok()?;
-        Some(Self(digest))
-    }
-
     /// Compares in constant time.
     pub fn matches(&self, other: &KeyDigest) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -273,9 +267,5 @@ mod tests {
         let secret = KeySecret::generate(KeyType::Analytics);
         assert_eq!(secret.masked(), format!("sk_****{}", secret.last4()));
         assert_eq!(format!("{secret:?}"), secret.masked());
-        assert_eq!(
-            KeyDigest::from_hex(&secret.digest().to_hex()),
-            Some(secret.digest())
-        );
     }
 }

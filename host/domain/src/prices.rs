@@ -47,10 +47,6 @@ impl Validity {
         self.from <= instant && self.to.is_none_or(|to| instant < to)
     }
 
-    pub fn overlaps(&self, other: &Validity) -> bool {
-        self.to.is_none_or(|to| other.from < to) && other.to.is_none_or(|to| self.from < to)
-    }
-
     /// Only a price that has not begun may be changed or deleted: history is immutable.
     pub fn is_future(&self, now: Timestamp) -> bool {
         now < self.from
@@ -75,7 +71,7 @@ mod tests {
     /// At most one price holds at an instant: ends are exclusive.
     #[test]
     fn validity_ends_are_exclusive() {
-        let at = Timestamp::from_seconds;
+        let at = Timestamp::from_micros;
         let first = Validity {
             from: at(0),
             to: Some(at(10)),
@@ -84,11 +80,6 @@ mod tests {
             from: at(10),
             to: None,
         };
-        assert!(!first.overlaps(&second));
         assert!(first.contains(at(9)) && !first.contains(at(10)) && second.contains(at(10)));
-        assert!(second.overlaps(&Validity {
-            from: at(5),
-            to: Some(at(11))
-        }));
     }
 }

@@ -24,10 +24,6 @@ impl Timestamp {
         Self(micros)
     }
 
-    pub const fn from_seconds(seconds: i64) -> Self {
-        Self(seconds.saturating_mul(1_000_000))
-    }
-
     pub const fn micros(self) -> i64 {
         self.0
     }

@@ -252,56 +252,6 @@ pub async fn recent_use(
     Ok(recent)
 }
 
-/// Counts of a product over a span of days.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProductDay {
-    /// Midnight UTC.
-    pub day: Timestamp,
-    pub succeeded: i64,
-    pub failed: i64,
-    pub credits: i64,
-    pub rows: i64,
-    pub duration_us: i64,
-    /// Companies that used it.
-    pub callers: i64,
-}
-
-/// The days from `from` up to, not including, `to` on which the product was used, ascending.
-pub async fn product_days(
-    db: &mut AnyConnection,
-    product_id: &str,
-    from: Timestamp,
-    to: Timestamp,
-) -> Result<Vec<ProductDay>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT day, CAST(SUM(succeeded) AS BIGINT) AS succeeded, CAST(SUM(failed) AS BIGINT) AS failed,
-                CAST(SUM(credits) AS BIGINT) AS credits, CAST(SUM(rows_returned) AS BIGINT) AS rows_returned,
-                CAST(SUM(duration_us) AS BIGINT) AS duration_us, COUNT(*) AS callers
-         FROM usage_days
-         WHERE product_id = $1 AND day >= $2 AND day < $3
-         GROUP BY day
-         ORDER BY day",
-    )
-    .bind(product_id)
-    .bind(from.micros())
-    .bind(to.micros())
-    .fetch_all(db)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ProductDay {
-                day: row.time("day")?,
-                succeeded: row.number("succeeded")?,
-                failed: row.number("failed")?,
-                credits: row.number("credits")?,
-                rows: row.number("rows_returned")?,
-                duration_us: row.number("duration_us")?,
-                callers: row.number("callers")?,
-            })
-        })
-        .collect()
-}
-
 /// A recorded run, as read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {

@@ -368,20 +368,3 @@ pub async fn kept_in_all(db: &mut AnyConnection) -> Result<Kept, StoreError> {
         bytes_of_largest: row.number("largest")?,
     })
 }
-
-/// Of one company.
-pub async fn kept_of(db: &mut AnyConnection, company: &CompanyId) -> Result<Kept, StoreError> {
-    let row = sqlx::query("SELECT records, bytes FROM kept_answers WHERE company_id = $1")
-        .bind(company.as_str())
-        .fetch_optional(db)
-        .await?;
-    let Some(row) = row else {
-        return Ok(Kept::default());
-    };
-    let bytes = row.number("bytes")?;
-    Ok(Kept {
-        records: row.number("records")?,
-        bytes,
-        bytes_of_largest: bytes,
-    })
-}

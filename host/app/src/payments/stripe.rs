@@ -266,7 +266,12 @@ mod tests {
     }
 
     fn check(header: &str, body: &[u8]) -> Result<(), EventError> {
-        verify(SECRET, header, body, Timestamp::from_seconds(NOW))
+        verify(
+            SECRET,
+            header,
+            body,
+            Timestamp::from_micros(NOW * 1_000_000),
+        )
     }
 
     /// The signature covers time and body; either changed, it does not fit. Old and future ones are refused.
