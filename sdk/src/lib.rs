@@ -29,6 +29,7 @@ mod machine;
 mod rows;
 mod settings;
 mod tcp;
+pub mod time;
 
 pub use columns::{Cell, ColumnBuilder, column};
 pub use connector::Connector;

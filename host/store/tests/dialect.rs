@@ -6,10 +6,12 @@
 
 mod support;
 
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
 use std::collections::HashMap;
 use std::path::Path;
 use support::{roll_back, stores};
+use syn::Lit;
 
 /// One token of Rust, as far as this test cares.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,69 +21,36 @@ enum Token {
     Sign(char),
 }
 
-/// Splits Rust source into words, signs and string literals; comments and character literals are dropped.
+/// Words, signs and string literals; other literals are dropped.
 fn tokens(source: &str) -> Vec<Token> {
-    let characters: Vec<char> = source.chars().collect();
     let mut tokens = Vec::new();
-    let mut at = 0;
-    while at < characters.len() {
-        let character = characters[at];
-        let next = characters.get(at + 1).copied();
-        match character {
-            '/' if next == Some('/') => {
-                while at < characters.len() && characters[at] != '\n' {
-                    at += 1;
-                }
-            }
-            '"' => {
-                let (text, end) = literal(&characters, at + 1);
-                tokens.push(Token::Text(text));
-                at = end;
-            }
-            // 'x', '\x' or a lifetime.
-            '\'' if next == Some('\\') => at += 4,
-            '\'' if characters.get(at + 2) == Some(&'\'') => at += 3,
-            _ if character.is_alphanumeric() || character == '_' => {
-                let begin = at;
-                while at < characters.len()
-                    && (characters[at].is_alphanumeric() || characters[at] == '_')
-                {
-                    at += 1;
-                }
-                tokens.push(Token::Word(characters[begin..at].iter().collect()));
-            }
-            _ => {
-                if !character.is_whitespace() {
-                    tokens.push(Token::Sign(character));
-                }
-                at += 1;
-            }
-        }
-    }
+    flatten(source.parse().expect("Rust"), &mut tokens);
     tokens
 }
 
-/// The value of a string literal that begins at `at`, and where it ends.
-fn literal(characters: &[char], mut at: usize) -> (String, usize) {
-    let mut text = String::new();
-    while at < characters.len() && characters[at] != '"' {
-        if characters[at] == '\\' {
-            at += 1;
-            match characters[at] {
-                'n' => text.push('\n'),
-                '\n' => {
-                    while characters[at + 1].is_whitespace() {
-                        at += 1;
-                    }
+fn flatten(stream: TokenStream, into: &mut Vec<Token>) {
+    for tree in stream {
+        match tree {
+            TokenTree::Ident(word) => into.push(Token::Word(word.to_string())),
+            TokenTree::Punct(sign) => into.push(Token::Sign(sign.as_char())),
+            TokenTree::Literal(literal) => {
+                if let Lit::Str(text) = Lit::new(literal) {
+                    into.push(Token::Text(text.value()));
                 }
-                other => text.push(other),
             }
-        } else {
-            text.push(characters[at]);
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ('(', ')'),
+                    Delimiter::Brace => ('{', '}'),
+                    Delimiter::Bracket => ('[', ']'),
+                    Delimiter::None => (' ', ' '),
+                };
+                into.push(Token::Sign(open));
+                flatten(group.stream(), into);
+                into.push(Token::Sign(close));
+            }
         }
-        at += 1;
     }
-    (text, at + 1)
 }
 
 fn is_word(token: Option<&Token>, word: &str) -> bool {

@@ -6,12 +6,13 @@
 use crate::numeric;
 use crate::protocol::{Reader, malformed};
 use crate::types::{self, Reading};
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use souk_sdk::Error;
+use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use std::io::Write;
 
 /// The server's own bound.
 const DIMENSIONS_MAX: usize = 6;
-const US_PER_DAY: i64 = 86_400_000_000;
 
 /// Appends the array as one JSON document.
 pub fn write(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
@@ -97,20 +98,14 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         Reading::Bytes => base64(out, value),
         Reading::Date => quoted(out, |out| match types::date(value)? {
             None => infinity(value, out),
-            Some(days) => day(i64::from(days), out),
+            Some(days) => display(out, Date::from_days(i64::from(days))),
         }),
         Reading::Time => quoted(out, |out| {
-            time_of_day(i64::from_be_bytes(types::exact(value)?), out)
+            display(out, TimeOfDay(i64::from_be_bytes(types::exact(value)?)))
         }),
         Reading::Timestamp => quoted(out, |out| match types::timestamp(value)? {
             None => infinity(value, out),
-            Some(us) => {
-                day(us.div_euclid(US_PER_DAY), out)?;
-                out.push(b'T');
-                time_of_day(us.rem_euclid(US_PER_DAY), out)?;
-                out.push(b'Z');
-                Ok(())
-            }
+            Some(us) => display(out, format_args!("{}Z", timestamp_text(us))),
         }),
         Reading::Json => write_all(out, value),
         Reading::Jsonb => write_all(out, types::jsonb(value)?),
@@ -147,33 +142,10 @@ fn quoted(
 }
 
 fn base64(out: &mut Vec<u8>, value: &[u8]) -> Result<(), Error> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    out.push(b'"');
-    for chunk in value.chunks(3) {
-        let bits = chunk
-            .iter()
-            .fold(0u32, |bits, &byte| bits << 8 | u32::from(byte))
-            << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let sextet = ALPHABET[(bits >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= chunk.len() { sextet } else { b'=' });
-        }
-    }
-    out.push(b'"');
-    Ok(())
-}
-
-/// Days since 1970-01-01 as `YYYY-MM-DD`; years before 1 count on below zero, as in ISO 8601.
-fn day(days: i64, out: &mut Vec<u8>) -> Result<(), Error> {
-    let (year, month, day) = civil(days);
-    let written = if year < 0 {
-        write!(out, "-{:06}", -year)
-    } else {
-        write!(out, "{year:04}")
-    };
-    written
-        .and_then(|()| write!(out, "-{month:02}-{day:02}"))
-        .map_err(|_| malformed())
+    display(
+        out,
+        format_args!("\"{}\"", Base64Display::new(value, &STANDARD)),
+    )
 }
 
 /// The infinities are the smallest and the greatest number.
@@ -188,49 +160,15 @@ fn infinity(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     )
 }
 
-fn time_of_day(us: i64, out: &mut Vec<u8>) -> Result<(), Error> {
-    let seconds = us / 1_000_000;
-    write!(
-        out,
-        "{:02}:{:02}:{:02}.{:06}",
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60,
-        us % 1_000_000
-    )
-    .map_err(|_| malformed())
-}
-
-/// Year, month and day of a day since 1970-01-01, proleptic Gregorian (Howard Hinnant, `civil_from_days`).
-pub fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
 /// `2024-01-31T12:30:00.000000`, for parameters that the server wants as text.
 pub fn timestamp_text(us: i64) -> String {
-    let mut out = date_text(us.div_euclid(US_PER_DAY)).into_bytes();
-    out.push(b'T');
-    let _ = time_of_day(us.rem_euclid(US_PER_DAY), &mut out);
-    String::from_utf8(out).unwrap_or_default()
+    let (day, clock) = (date_text(us.div_euclid(DAY_US)), TimeOfDay::of(us));
+    format!("{day}T{clock}")
 }
 
 /// `2024-01-31`.
 pub fn date_text(days: i64) -> String {
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}")
+    Date::from_days(days).to_string()
 }
 
 #[cfg(test)]

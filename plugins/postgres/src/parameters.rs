@@ -6,9 +6,9 @@
 use crate::arrays::{date_text, timestamp_text};
 use crate::protocol;
 use crate::types::{EPOCH_DAYS, EPOCH_US, oid};
+use souk_sdk::time::DAY_US;
 use souk_sdk::{Error, Value};
 
-const US_PER_DAY: i64 = 86_400_000_000;
 const BINARY: [u8; 2] = [0, 1];
 const TEXT: [u8; 2] = [0, 0];
 
@@ -117,8 +117,8 @@ fn encode(
                 out,
                 &days.checked_sub(EPOCH_DAYS).ok_or("a date")?.to_be_bytes(),
             ),
-            Value::Timestamp(us) if us % US_PER_DAY == 0 => {
-                let days = i32::try_from(us / US_PER_DAY)
+            Value::Timestamp(us) if us % DAY_US == 0 => {
+                let days = i32::try_from(us / DAY_US)
                     .ok()
                     .and_then(|days| days.checked_sub(EPOCH_DAYS));
                 binary(out, &days.ok_or("a date")?.to_be_bytes())
@@ -131,10 +131,7 @@ fn encode(
                 out,
                 &us.checked_sub(EPOCH_US).ok_or("a timestamp")?.to_be_bytes(),
             ),
-            Value::Date(days) => binary(
-                out,
-                &(i64::from(*days) * US_PER_DAY - EPOCH_US).to_be_bytes(),
-            ),
+            Value::Date(days) => binary(out, &(i64::from(*days) * DAY_US - EPOCH_US).to_be_bytes()),
             Value::Text(_) => text(out, value)?,
             _ => return Err("a timestamp"),
         },

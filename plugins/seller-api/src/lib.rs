@@ -6,7 +6,6 @@
 
 mod protocol;
 mod settings;
-mod types;
 
 use souk_sdk::{
     Call, Cell, Connector, Descriptor, Error, Http, HttpResponse, Io, Limits, Need, Route, Rows,

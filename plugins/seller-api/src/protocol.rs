@@ -5,9 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, ErrorClass, HttpFailure, Route, WireFault};
-
-use crate::types::parse_timestamp;
+use souk_sdk::{Error, ErrorClass, HttpFailure, Route, WireFault, time};
 
 /// A seller's answer is one insight; more than this is not one.
 pub const RESPONSE_BYTES_MAX: u64 = 1 << 20;
@@ -101,7 +99,7 @@ pub fn answer(
     let timestamp_micros = parsed
         .timestamp
         .and_then(text)
-        .and_then(|moment| parse_timestamp(&moment))
+        .and_then(|moment| time::parse_rfc3339(&moment))
         .ok_or_else(|| {
             bad_answer(
                 "the seller's API answered without an ISO 8601 UTC `timestamp`",

@@ -1,6 +1,6 @@
 //! Dates and times as SQLite's own functions write them, without loss or not at all.
 
-const DAY_US: i64 = 86_400_000_000;
+use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 
 /// `YYYY-MM-DD` as days since 1970-01-01.
 pub fn date(text: &[u8]) -> Option<i32> {
@@ -9,9 +9,7 @@ pub fn date(text: &[u8]) -> Option<i32> {
     };
     let year = number(&[y0, y1, y2, y3])?;
     let (month, day) = (number(&[m0, m1])?, number(&[d0, d1])?);
-    let days = days_of(year, month, day);
-    // What does not come back the same (February 30) is no date.
-    (civil(days) == (year, month, day)).then_some(days as i32)
+    Some(Date::new(year, month as u8, day as u8)?.days() as i32)
 }
 
 /// `HH:MM[:SS[.ffffff]]` as microseconds since midnight.
@@ -50,30 +48,16 @@ pub fn timestamp(text: &[u8]) -> Option<i64> {
 
 /// `YYYY-MM-DD`; nothing outside the years that SQLite knows.
 pub fn write_date(days: i64) -> Option<String> {
-    let (year, month, day) = civil(days);
-    (0..=9999)
-        .contains(&year)
-        .then(|| format!("{year:04}-{month:02}-{day:02}"))
+    let date = Date::from_days(days);
+    (0..=9999).contains(&date.year).then(|| date.to_string())
 }
 
 /// `YYYY-MM-DD HH:MM:SS[.ffffff]`, UTC.
 pub fn write_timestamp(micros: i64) -> Option<String> {
     let date = write_date(micros.div_euclid(DAY_US))?;
-    let (seconds, fraction) = (
-        micros.rem_euclid(DAY_US) / 1_000_000,
-        micros.rem_euclid(1_000_000),
-    );
-    let clock = format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    Some(if fraction == 0 {
-        format!("{date} {clock}")
-    } else {
-        format!("{date} {clock}.{fraction:06}")
-    })
+    let clock = TimeOfDay::of(micros).to_string();
+    let clock = clock.strip_suffix(".000000").unwrap_or(&clock);
+    Some(format!("{date} {clock}"))
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
@@ -82,36 +66,6 @@ fn number(digits: &[u8]) -> Option<i64> {
             .is_ascii_digit()
             .then(|| value * 10 + i64::from(digit - b'0'))
     })
-}
-
-/// Days since 1970-01-01 of a proleptic Gregorian date; years begin in March here, so that the leap day is last.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The inverse of [`days_of`].
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    (
-        era * 400 + year_of_era + i64::from(month <= 2),
-        month,
-        day_of_year - (153 * shifted + 2) / 5 + 1,
-    )
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! changed to fit one.
 
 use crate::dates;
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
@@ -405,32 +406,16 @@ fn documents(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
                     .to_string()
                     .as_bytes(),
             )?,
-            Scalar::Blob(bytes) => {
-                column.var(format!("{{\"base64\":\"{}\"}}", base64(bytes)).as_bytes())?
-            }
+            Scalar::Blob(bytes) => column.var(
+                format!(
+                    "{{\"base64\":\"{}\"}}",
+                    Base64Display::new(bytes, &STANDARD)
+                )
+                .as_bytes(),
+            )?,
         }
     }
     Ok((ColumnType::Json, column.finish()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let word = group
-            .iter()
-            .fold(0u32, |word, &byte| word << 8 | u32::from(byte))
-            << (8 * (3 - group.len()));
-        for letter in 0..4 {
-            let used = letter <= group.len();
-            text.push(if used {
-                LETTERS[(word >> (18 - 6 * letter) & 63) as usize].into()
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! An asset as clients write and read it.
 
+use crate::money::usd;
 use crate::products::check::{
     Errors, LABEL_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX, connection, engine, slug, timeout,
 };
@@ -7,7 +8,7 @@ use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use souk_app::definition;
 use souk_domain::ids::AssetId;
 use souk_domain::parameters::Parameter;
@@ -115,7 +116,8 @@ pub struct AssetOut {
     /// `draft`, `published`, `unpublished` or `archived`.
     pub status: &'static str,
     pub price_credits: Option<i64>,
-    pub price_usd: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub price_usd: Option<Number>,
     #[schema(value_type = Option<Object>)]
     pub saved_schema: Value,
     #[schema(value_type = String, format = DateTime)]
@@ -215,7 +217,7 @@ impl Offered for AssetId {
             allow_ai_training: written.allow_ai_training,
             status: row.status.as_str(),
             price_credits: price.map(|price| price.credits.get()),
-            price_usd: price.map(|price| price.usd.get() as f64 / 100.0),
+            price_usd: price.map(|price| usd(price.usd)),
             created_at: row.created_at,
             updated_at: row.updated_at,
             published_at: row.published_at,
