@@ -1,8 +1,12 @@
-//! What must stay true of the tree itself: the frozen contract, and which way the arrows run.
+//! What must stay true of the tree itself: the frozen contract, which way the arrows run, and that no circle of files grows.
+
+#[path = "tidy/modules.rs"]
+mod modules;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use modules::Modules;
 use sha2::{Digest, Sha256};
 
 fn root() -> PathBuf {
@@ -21,8 +25,8 @@ fn the_released_contract_is_frozen() {
     );
 }
 
-/// The members of the workspace that the manifest of `directory` depends on.
-fn arrows(directory: &str) -> BTreeSet<String> {
+/// What the manifest of `directory` names under `[dependencies]`.
+fn dependencies(directory: &str) -> BTreeSet<String> {
     let manifest =
         std::fs::read_to_string(root().join(directory).join("Cargo.toml")).expect("a manifest");
     let mut section = "";
@@ -30,7 +34,7 @@ fn arrows(directory: &str) -> BTreeSet<String> {
     for line in manifest.lines().map(str::trim) {
         if line.starts_with('[') {
             section = line;
-        } else if section == "[dependencies]" && line.starts_with("souk-") {
+        } else if section == "[dependencies]" && !line.is_empty() && !line.starts_with('#') {
             let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
             found.insert(name.to_owned());
         }
@@ -59,13 +63,152 @@ fn the_arrows_run_one_way() {
         ("plugins/seller-api", &["souk-sdk"]),
     ];
     for (directory, allowed) in allowed {
-        let allowed: BTreeSet<String> = allowed.iter().map(|name| name.to_string()).collect();
-        let extra: Vec<String> = arrows(directory).difference(&allowed).cloned().collect();
+        let rooms = dependencies(directory)
+            .into_iter()
+            .filter(|name| name.starts_with("souk-"));
+        let extra: Vec<String> = rooms
+            .filter(|name| !allowed.contains(&name.as_str()))
+            .collect();
         assert!(extra.is_empty(), "{directory} must not depend on {extra:?}");
     }
-    let host = arrows("host");
+    let host = dependencies("host");
     assert!(
         host.iter().all(|name| !name.starts_with("souk-connector")),
         "the host links a connector: {host:?}"
     );
+}
+
+/// The crates that a room's "never" forbids are not in its manifest: only the sandbox has wasmtime, only the store has SQL (and the demo,
+/// which makes a seller's database), only the API and the binary serve HTTP.
+#[test]
+fn what_a_room_refuses_to_know_it_does_not_link() {
+    let never: [(&str, &[&str]); 7] = [
+        (
+            "host/domain",
+            &[
+                "tokio",
+                "sqlx",
+                "axum",
+                "http",
+                "hyper",
+                "wasmtime",
+                "serde_json",
+            ],
+        ),
+        ("host/store", &["axum", "http", "hyper", "wasmtime"]),
+        ("host/outbound", &["axum", "sqlx", "wasmtime"]),
+        ("host/sandbox", &["axum", "sqlx"]),
+        ("host/app", &["axum", "sqlx", "wasmtime"]),
+        ("host/api", &["sqlx", "wasmtime"]),
+        ("host", &["wasmtime"]),
+    ];
+    for (directory, never) in never {
+        let dependencies = dependencies(directory);
+        for name in never {
+            assert!(
+                !dependencies.contains(*name),
+                "{directory} must not know {name}"
+            );
+        }
+    }
+}
+
+/// What a manifest cannot say, file by file: the words that `host/ARCHITECTURE.md` keeps out of a room, and the files that may have them.
+#[test]
+fn what_a_room_refuses_to_know_it_does_not_name() {
+    type Rule = (
+        &'static str,
+        &'static [&'static str],
+        &'static [&'static str],
+    );
+    let rules: [Rule; 5] = [
+        // Callers pass `now`.
+        ("host/domain/src", &["SystemTime::now", "Instant::now"], &[]),
+        // A flow speaks HTTP to others, and does not know how it was asked itself.
+        ("host/app/src", &["http::"], &["payments/", "webhooks/"]),
+        ("host/api/src", &[".sandbox", "AnyConnection::"], &[]),
+        ("host/src", &["sqlx::"], &["demo/"]),
+        // Which backend runs.
+        (
+            "host/store/src",
+            &["Backend::"],
+            &["db.rs", "opening.rs", "db/"],
+        ),
+    ];
+    for (directory, words, places) in rules {
+        let directory = root().join(directory);
+        for (file, text) in modules::sources(&directory) {
+            if places.iter().any(|place| file.starts_with(place)) {
+                continue;
+            }
+            for word in words {
+                assert!(
+                    !text.contains(word),
+                    "{}: {file} must not name {word}",
+                    directory.display()
+                );
+            }
+        }
+    }
+}
+
+/// Of more than two files none needs all the others to be understood: who reads one of them can begin somewhere.
+#[test]
+fn no_circle_of_more_than_two_files() {
+    for (room, by_folder) in [
+        ("store", false),
+        ("outbound", false),
+        ("sandbox", false),
+        ("domain", true),
+        ("api", true),
+    ] {
+        let modules = Modules::read(&root().join("host").join(room).join("src"));
+        let modules = match by_folder {
+            true => modules.folders(),
+            false => modules,
+        };
+        assert!(modules.len() > 3, "{room} has more files than were found");
+        let circles = modules.circles();
+        let large: Vec<_> = circles.iter().filter(|circle| circle.len() > 2).collect();
+        assert!(large.is_empty(), "{room}: {large:#?}");
+    }
+}
+
+/// The check of circles sees through lists, re-exports and `super`, and leaves tests out.
+#[test]
+fn circles_are_seen() {
+    let circles = |files: &[(&str, &str)]| {
+        let files = files.iter();
+        let files = files.map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
+        Modules::of(files).circles()
+    };
+    let found = circles(&[
+        ("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
+        ("a/mod.rs", "mod inner; pub use inner::Inner; pub struct A;"),
+        (
+            "a/inner.rs",
+            "use crate::{c::{self, C}, std::X}; pub struct Inner;",
+        ),
+        ("b.rs", "use crate::a::{Inner as Other}; pub struct B;"),
+        ("c.rs", "fn c() { super::b::make::<u8>() }"),
+    ]);
+    assert_eq!(found, [["a::inner", "b", "c"]]);
+    let found = circles(&[
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "use crate::b::B; pub struct A;"),
+        (
+            "b.rs",
+            "pub struct B; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] #[path = \"x\"] mod more; fn b() -> crate::a::A { crate::a::A }",
+        ),
+    ]);
+    assert_eq!(found, [["a", "b"]]);
+    let found = circles(&[
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "use crate::b::B; pub struct A;"),
+        (
+            "b.rs",
+            "pub struct B; #[cfg(test)] mod tests { use crate::a::A; }",
+        ),
+    ]);
+    assert_eq!(found, Vec::<Vec<String>>::new());
 }

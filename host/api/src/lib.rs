@@ -1,4 +1,4 @@
-//! The REST edge: routes, the gate in front of them, and the only place with status codes.
+//! The REST edge: routes, the gate in front of them, and the statuses of answers.
 //!
 //! Refuses to know SQL, wires and the sandbox. A handler extracts, decides with `souk-domain`, writes once through `souk-store` (or calls
 //! `souk-app` for a flow), and renders. Start reading at [`routes`] (how a call runs) and [`gate`] (the order of checks).

@@ -29,7 +29,7 @@ impl Pace {
     pub async fn keep(&self, bytes: usize) {
         let company = self.company.as_ref().map_or(NOBODY, CompanyId::as_str);
         let cost = COST_PER_MIB.mul_f64(bytes as f64 / f64::from(1 << 20));
-        let delay = self.state.app().sandbox.work_delay(company, cost);
+        let delay = self.state.app().work_delay(company, cost);
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }

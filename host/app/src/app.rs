@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use souk_domain::time::Timestamp;
 use souk_outbound::EgressPolicy;
@@ -78,6 +78,11 @@ impl App {
             bounds: parts.bounds,
             clock: Clock,
         }))
+    }
+
+    /// How long a company has to wait before a worker does work of this cost for it.
+    pub fn work_delay(&self, company: &str, cost: Duration) -> Duration {
+        self.sandbox.work_delay(company, cost)
     }
 }
 

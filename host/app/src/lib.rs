@@ -1,8 +1,8 @@
 //! Flows that span several transactions, or a transaction and a connector: executing, publishing,
 //! testing a connection, receiving a file.
 //!
-//! Refuses to know status codes and HTTP (`api` maps), SQL (`store` writes) and wasmtime (`sandbox`
-//! runs). No transaction is ever open across a connector's call. Start reading at [`App`].
+//! Refuses to know how it is asked (`api` has routes, headers and the statuses of answers), SQL (`store` writes) and wasmtime
+//! (`sandbox` runs). HTTP is spoken to payment providers and webhooks only. No transaction is ever open across a connector's call. Start reading at [`App`].
 
 mod app;
 pub mod bounds;

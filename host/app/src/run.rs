@@ -1,6 +1,6 @@
 //! One run of a product, whatever it is, in five steps.
 //!
-//! (1) `api` has checked the caller; (2) [`Run::begin`]: the product and its price come from one snapshot, and the credits are held; (3) the
+//! (1) `api` has checked the caller; (2) [`Run::begin`]: the product comes with its price from a cache, and the credits are held; (3) the
 //! sandbox asks the source on a warm session, and no transaction is open; (4) what may leave is decided ([`crate::execute`] and
 //! [`crate::fetch`] know how for their kind); (5) [`Run::finish`]: the charge is posted durably, and the answer is complete; or
 //! [`Run::fail`]: the failure is recorded, and the hold let go of.
