@@ -54,7 +54,7 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
     };
 
     let running = run(2);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    buyer.holds(2).await;
     seller
         .client
         .post(&prices, json!({"price_credits": 7}))
@@ -74,7 +74,8 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
         .await
         .expect(201);
     let running = run(4);
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    buyer.holds(7).await;
+    tokio::time::sleep(begins.duration_since(SystemTime::now()).unwrap_or_default()).await;
     assert_eq!(charged(&run(0).await.unwrap().expect(200)), 9);
     assert_eq!(charged(&running.await.unwrap().expect(200)), 7);
     assert_eq!(buyer.balance().await, 100 - 7 - 2 - 9 - 7);
@@ -99,7 +100,7 @@ async fn a_retry_on_another_host_charges_once() {
         let (buyer, asset) = (buyer.clone(), asset.clone());
         tokio::spawn(async move { execute(&buyer.client, &buyer, &asset, "k", 3).await })
     };
-    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    buyer.holds(3).await;
     execute(&elsewhere, &buyer, &asset, "k", 3)
         .await
         .expect_error(409, "IDEMPOTENCY_IN_PROGRESS");
@@ -198,7 +199,7 @@ async fn a_retry_after_a_crash_charges_once() {
         .header("idempotency-key", "k")
         .json(&json!({"params": {"seconds": 2}}));
     let running = tokio::spawn(request.send());
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    buyer.holds(3).await;
     host.kill();
     assert!(running.await.unwrap().is_err(), "the host was killed");
 

@@ -71,6 +71,9 @@ async fn a_handle_belongs_to_one_company() {
         .patch(&path, json!({"handle": other.handle}))
         .await
         .expect_error(409, "SLUG_TAKEN");
+    let third = json!({"name": "Again", "handle": other.handle, "contact_email": "a@example.com"});
+    let refused = host.platform().post("/admin/companies", third).await;
+    refused.expect_error(409, "SLUG_TAKEN");
     let new = unique("renamed");
     let renamed = one.client.patch(&path, json!({"handle": new})).await;
     assert_eq!(renamed.expect(200).at("/data/handle"), &json!(new));

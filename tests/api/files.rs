@@ -1,5 +1,7 @@
 //! The company's files: streamed, named by one path segment, seen by their company only.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::{host, unique};
@@ -203,7 +205,19 @@ async fn a_broken_upload_changes_nothing() {
     stream.write_all(head.as_bytes()).await.expect("sent");
     stream.write_all(&vec![7; 2_000_000]).await.expect("sent");
     drop(stream);
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let directory = host().await.data_dir.join("files").join(&company.id);
+    let uploads = || {
+        let entries = std::fs::read_dir(&directory).expect("the company's directory");
+        entries.count()
+    };
+    let begun = Instant::now();
+    while uploads() != 1 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "the broken upload is not removed"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     assert_eq!(
         company
             .client
@@ -213,9 +227,4 @@ async fn a_broken_upload_changes_nothing() {
             .at("/data/size_bytes"),
         5
     );
-    let directory = host().await.data_dir.join("files").join(&company.id);
-    let uploads = std::fs::read_dir(directory)
-        .expect("the company's directory")
-        .count();
-    assert_eq!(uploads, 1, "the broken upload is removed");
 }

@@ -17,7 +17,6 @@ mod feeds;
 mod files;
 mod hostile;
 mod hosts;
-mod keys;
 mod maturity;
 mod operators;
 mod paid_faults;

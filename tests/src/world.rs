@@ -1,11 +1,16 @@
 //! Set-up as one chain of plain calls: companies, connections, products. Everything goes through
 //! the REST API, so set-up that works is itself a test.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::host::TestHost;
 use crate::postgres::PgCluster;
+
+/// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.
+const HELD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Storage engines by slug, as `GET /storage-engines` numbers them.
 pub async fn engine_id(client: &Client, slug: &str) -> i64 {
@@ -84,6 +89,22 @@ impl Company {
         let answer = self.client.get(&self.path("/credits")).await.expect(200);
         let number = |name: &str| answer.body["data"][name].as_i64().expect("a number");
         (number("balance_credits"), number("held_credits"))
+    }
+
+    /// Waits until runs in flight hold so many credits.
+    pub async fn holds(&self, credits: i64) {
+        let begun = Instant::now();
+        loop {
+            let (_, held) = self.credits().await;
+            if held == credits {
+                return;
+            }
+            assert!(
+                begun.elapsed() < HELD_WITHIN,
+                "{held} credits are held, not {credits}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Buys a product.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use souk_sandbox::{
-    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Scope, Source, Status,
+    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Sandbox, Scope, Source, Status,
 };
 use souk_tests::guests;
 
@@ -477,6 +477,16 @@ async fn a_watched_directory_is_followed() {
     run(&sandbox, &source, "select 1").await.unwrap();
 }
 
+/// What an operator reads.
+fn gauge(sandbox: &Sandbox, name: &str) -> u64 {
+    let mut text = String::new();
+    sandbox.render_metrics(&mut text);
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("souk_sandbox_{name} ")));
+    line.expect("the gauge").parse().expect("a number")
+}
+
 async fn wait_until(mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
@@ -513,7 +523,10 @@ async fn a_shut_down_sandbox_cuts_what_takes_longer() {
             tokio::spawn(async move { sandbox.run(&source, query("select 1"), within(60)).await })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    wait_until(|| {
+        gauge(&sandbox, "requests_in_flight") == 1 && gauge(&sandbox, "requests_queued") == 2
+    })
+    .await;
     let begun = Instant::now();
     sandbox.shut_down(begun + Duration::from_millis(100)).await;
     for run in runs {

@@ -4,6 +4,7 @@ use super::*;
 use axum::routing::{get, post};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
 
 fn options() -> Options {
     Options {
@@ -75,9 +76,12 @@ async fn connections_are_dealt_to_all_workers_and_the_peer_is_known() {
 
 #[tokio::test]
 async fn a_drain_finishes_what_is_in_flight_and_takes_nothing_new() {
+    let begun = Arc::new(Notify::new());
+    let says = begun.clone();
     let router = Router::new().route(
         "/",
         post(|body: String| async move {
+            says.notify_one();
             tokio::time::sleep(Duration::from_millis(150)).await;
             body
         }),
@@ -90,7 +94,7 @@ async fn a_drain_finishes_what_is_in_flight_and_takes_nothing_new() {
         "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nwork",
     )
     .await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    begun.notified().await;
 
     assert_eq!(server.drain(Duration::from_secs(5)).await, 0);
     assert!(read_to_end(busy).await.ends_with("work"));
@@ -101,11 +105,16 @@ async fn a_drain_finishes_what_is_in_flight_and_takes_nothing_new() {
 
 #[tokio::test]
 async fn a_drain_cuts_what_takes_longer_than_its_bound() {
-    let router = Router::new().route("/", get(std::future::pending::<()>));
-    let server = start(router);
+    let begun = Arc::new(Notify::new());
+    let says = begun.clone();
+    let endless = || async move {
+        says.notify_one();
+        std::future::pending::<()>().await
+    };
+    let server = start(Router::new().route("/", get(endless)));
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     send(&mut stream, "GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    begun.notified().await;
     assert_eq!(server.drain(Duration::from_millis(50)).await, 1);
     server.stop();
 }

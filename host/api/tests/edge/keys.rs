@@ -99,10 +99,6 @@ async fn grants_follow_the_creator() {
         (json!({"name": "x", "expires_at": "tomorrow"}), "expires_at"),
     ] {
         let refused = world.post(&acme.key, &path, body).await;
-        // The limit of ten creations an hour is not what this is about.
-        if refused.status.as_u16() == 429 {
-            break;
-        }
         assert_eq!(refused.expect_error(400, "VALIDATION_ERROR").field(), field);
     }
 }

@@ -212,21 +212,25 @@ fn start_cluster() -> String {
         .expect("PostgreSQL starts within a minute")
 }
 
+/// It listens a moment before it accepts.
 fn wait_for(server: &mut Child, port: u16) {
     let begun = Instant::now();
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+    let is_ready = || {
+        let mut asked = Command::new(binary("pg_isready"));
+        asked.args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]);
+        asked.status().unwrap().success()
+    };
+    while !is_ready() {
         assert!(
             server.try_wait().unwrap().is_none(),
             "PostgreSQL ended at once"
         );
         assert!(
             begun.elapsed() < Duration::from_secs(30),
-            "PostgreSQL does not listen"
+            "PostgreSQL does not accept"
         );
         std::thread::sleep(Duration::from_millis(20));
     }
-    // It listens a moment before it accepts.
-    std::thread::sleep(Duration::from_millis(300));
 }
 
 /// A company with a user and a key.
