@@ -101,11 +101,14 @@ impl Prepared {
             return Err(ConnectionError::Invalid(errors.into_vec()));
         };
         check_file(app, company, &checked.target, &mut errors).await?;
+        // It has a code of its own, and asks for no credentials: giving them again would not help.
+        if errors.is_empty() {
+            check_egress(app, &checked.target)?;
+        }
         if let (None, Some(before)) = (&input.credentials, before) {
             keep_credentials(app, before, &checked.target, &mut errors)?;
         }
         let checked = errors.or(checked).map_err(ConnectionError::Invalid)?;
-        check_egress(app, &checked.target)?;
         let stored_provider = before.and_then(|before| before.cloud_provider_id);
         Ok(Prepared {
             engine_id,
