@@ -39,7 +39,6 @@ pub mod purchases;
 pub mod reconciliation;
 pub mod reference;
 pub mod refunds;
-pub mod request_usage;
 pub mod sales;
 pub mod sealing;
 pub mod statements;

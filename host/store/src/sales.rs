@@ -149,53 +149,18 @@ pub async fn by_product(
     seller: &CompanyId,
     span: Span,
 ) -> Result<Vec<SoldProduct>, StoreError> {
-    let grouped = sqlx::query(concat!(
-        "SELECT d.product_id AS id, MAX(d.product_type) AS kind, ",
-        sums!(),
-        " FROM usage_days d
-          WHERE d.seller_id = $1 AND d.day >= $2 AND d.day < $3 AND d.company_id <> d.seller_id
-          GROUP BY d.product_id"
-    ))
-    .bind(seller.as_str())
-    .bind(span.from.micros())
-    .bind(span.to.micros())
-    .fetch_all(&mut *db)
-    .await?;
-    let refunds = sqlx::query(
-        "SELECT product_id AS id, MAX(product_type) AS kind, CAST(SUM(amount_credits) AS BIGINT) AS refunded
-         FROM transactions
-         WHERE seller_id = $1 AND type = 'refund' AND created_at >= $2 AND created_at < $3
-         GROUP BY product_id",
-    )
-    .bind(seller.as_str())
-    .bind(span.from.micros())
-    .bind(span.to.micros())
-    .fetch_all(&mut *db)
-    .await?;
-    let mut products: HashMap<String, SoldProduct> = HashMap::new();
-    for (row, is_refund) in of_both(&grouped, &refunds) {
-        // A refund of a transaction that names no product has no group.
-        let (Some(id), Some(kind)) = (row.text_opt("id")?, row.text_opt("kind")?) else {
-            continue;
-        };
-        let kind = ProductType::parse(&kind)
-            .ok_or_else(|| corrupt("product_type", format!("{kind:?}")))?;
-        let product = products.entry(id.clone()).or_insert(SoldProduct {
-            id,
-            product_type: kind,
-            name: None,
-            sold: Sold::default(),
-        });
-        add(&mut product.sold, row, is_refund)?;
-    }
-    let mut products: Vec<_> = products.into_values().collect();
-    let ids: Vec<&str> = products.iter().map(|product| &*product.id).collect();
-    let mut names = names(db, &PRODUCT_NAMES, &ids).await?;
-    for product in &mut products {
-        product.name = names.remove(&product.id);
-    }
-    products.sort_by(|a, b| order(&a.sold, &a.id).cmp(&order(&b.sold, &b.id)));
-    Ok(products)
+    let groups = grouped(db, seller, span, &BY_PRODUCT).await?;
+    let products = groups.into_iter().map(|group| {
+        let kind = group.kind.unwrap_or_default();
+        Ok(SoldProduct {
+            product_type: ProductType::parse(&kind)
+                .ok_or_else(|| corrupt("product_type", format!("{kind:?}")))?,
+            id: group.id,
+            name: group.name,
+            sold: group.sold,
+        })
+    });
+    products.collect()
 }
 
 /// A company that bought, or was given back to.
@@ -212,63 +177,97 @@ pub async fn by_buyer(
     seller: &CompanyId,
     span: Span,
 ) -> Result<Vec<Buyer>, StoreError> {
-    let grouped = sqlx::query(concat!(
-        "SELECT d.company_id AS id, ",
+    let groups = grouped(db, seller, span, &BY_BUYER).await?;
+    let buyers = groups.into_iter().map(|group| Buyer {
+        id: group.id,
+        name: group.name,
+        sold: group.sold,
+    });
+    Ok(buyers.collect())
+}
+
+/// What sales are grouped by. Its statements read from `$2` up to, not including, `$3`.
+struct Grouping {
+    runs: &'static str,
+    refunds: &'static str,
+    names: &'static Bulk,
+}
+
+static BY_PRODUCT: Grouping = Grouping {
+    runs: concat!(
+        "SELECT d.product_id AS id, MAX(d.product_type) AS kind, ",
+        sums!(),
+        " FROM usage_days d
+          WHERE d.seller_id = $1 AND d.day >= $2 AND d.day < $3 AND d.company_id <> d.seller_id
+          GROUP BY d.product_id"
+    ),
+    // A refund of a transaction that names no product is in no group.
+    refunds: "SELECT product_id AS id, MAX(product_type) AS kind, CAST(SUM(amount_credits) AS BIGINT) AS refunded
+         FROM transactions
+         WHERE seller_id = $1 AND type = 'refund' AND created_at >= $2 AND created_at < $3
+           AND product_id IS NOT NULL AND product_type IS NOT NULL
+         GROUP BY product_id",
+    names: &PRODUCT_NAMES,
+};
+
+static BY_BUYER: Grouping = Grouping {
+    runs: concat!(
+        "SELECT d.company_id AS id, CAST(NULL AS TEXT) AS kind, ",
         sums!(),
         " FROM usage_days d
           WHERE d.seller_id = $1 AND d.day >= $2 AND d.day < $3 AND d.company_id <> d.seller_id
           GROUP BY d.company_id"
-    ))
-    .bind(seller.as_str())
-    .bind(span.from.micros())
-    .bind(span.to.micros())
-    .fetch_all(&mut *db)
-    .await?;
-    let refunds = sqlx::query(
-        "SELECT company_id AS id, CAST(SUM(amount_credits) AS BIGINT) AS refunded
+    ),
+    refunds: "SELECT company_id AS id, CAST(NULL AS TEXT) AS kind, CAST(SUM(amount_credits) AS BIGINT) AS refunded
          FROM transactions
          WHERE seller_id = $1 AND type = 'refund' AND created_at >= $2 AND created_at < $3
          GROUP BY company_id",
-    )
-    .bind(seller.as_str())
-    .bind(span.from.micros())
-    .bind(span.to.micros())
-    .fetch_all(&mut *db)
-    .await?;
-    let mut buyers: HashMap<String, Buyer> = HashMap::new();
-    for (row, is_refund) in of_both(&grouped, &refunds) {
-        let id = row.text("id")?;
-        let buyer = buyers.entry(id.clone()).or_insert(Buyer {
-            id,
-            name: None,
-            sold: Sold::default(),
-        });
-        add(&mut buyer.sold, row, is_refund)?;
-    }
-    let mut buyers: Vec<_> = buyers.into_values().collect();
-    let ids: Vec<&str> = buyers.iter().map(|buyer| &*buyer.id).collect();
-    let mut names = names(db, &COMPANY_NAMES, &ids).await?;
-    for buyer in &mut buyers {
-        buyer.name = names.remove(&buyer.id);
-    }
-    buyers.sort_by(|a, b| order(&a.sold, &a.id).cmp(&order(&b.sold, &b.id)));
-    Ok(buyers)
+    names: &COMPANY_NAMES,
+};
+
+#[derive(Default)]
+struct Group {
+    id: String,
+    /// Of products.
+    kind: Option<String>,
+    name: Option<String>,
+    sold: Sold,
 }
 
-fn of_both<'a>(
-    runs: &'a [AnyRow],
-    refunds: &'a [AnyRow],
-) -> impl Iterator<Item = (&'a AnyRow, bool)> {
-    let runs = runs.iter().map(|row| (row, false));
-    runs.chain(refunds.iter().map(|row| (row, true)))
-}
-
-fn add(sold: &mut Sold, row: &AnyRow, is_refund: bool) -> Result<(), StoreError> {
-    match is_refund {
-        true => sold.refunded_credits = row.number("refunded")?,
-        false => *sold = runs(row)?,
+/// Those with the highest revenue first, then the most used.
+async fn grouped(
+    db: &mut AnyConnection,
+    seller: &CompanyId,
+    span: Span,
+    by: &Grouping,
+) -> Result<Vec<Group>, StoreError> {
+    let mut groups: HashMap<String, Group> = HashMap::new();
+    for (sql, is_refunds) in [(by.runs, false), (by.refunds, true)] {
+        let rows = sqlx::query(sql)
+            .bind(seller.as_str())
+            .bind(span.from.micros())
+            .bind(span.to.micros())
+            .fetch_all(&mut *db)
+            .await?;
+        for row in &rows {
+            let id = row.text("id")?;
+            let group = groups.entry(id.clone()).or_default();
+            group.id = id;
+            group.kind = row.text_opt("kind")?;
+            match is_refunds {
+                true => group.sold.refunded_credits = row.number("refunded")?,
+                false => group.sold = runs(row)?,
+            }
+        }
     }
-    Ok(())
+    let mut groups: Vec<_> = groups.into_values().collect();
+    let ids: Vec<&str> = groups.iter().map(|group| &*group.id).collect();
+    let mut names = names(db, by.names, &ids).await?;
+    for group in &mut groups {
+        group.name = names.remove(&group.id);
+    }
+    groups.sort_by(|a, b| order(&a.sold, &a.id).cmp(&order(&b.sold, &b.id)));
+    Ok(groups)
 }
 
 /// The highest revenue first, then the most used.

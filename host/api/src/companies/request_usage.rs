@@ -5,7 +5,7 @@ use axum::extract::State;
 use http::HeaderMap;
 use serde::Serialize;
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::request_usage::{self, KeyDay};
+use souk_store::usage::{self, KeyDay};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -83,7 +83,7 @@ pub async fn request_usage(
         Problem::parameter("month", "must be a month such as 2026-01, not before 1970")
     })?;
     let mut read = api.db().read().await?;
-    let days = request_usage::of_company(&mut read, caller.company(), from, to).await?;
+    let days = usage::company_days(&mut read, caller.company(), from, to).await?;
     let is_csv = match query.format {
         Some(format) => format == Format::Csv,
         None => csv::is_accepted(&headers),

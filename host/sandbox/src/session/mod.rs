@@ -6,6 +6,7 @@ mod guests;
 mod in_flight;
 mod lease;
 mod open;
+mod outgoing;
 mod wire;
 
 use std::{sync::Arc, time::Instant};

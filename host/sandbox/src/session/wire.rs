@@ -9,13 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{
-    future::BoxFuture,
-    stream::{FuturesUnordered, Stream as _},
-};
+use futures_util::stream::{FuturesUnordered, Stream as _};
 use souk_outbound::Stream;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     time::Sleep,
 };
 
@@ -23,6 +20,7 @@ use super::{
     guests::{Called, broken, in_lane, is_unavailable, let_go},
     in_flight::{Submitted, Wrong},
     lease::{End, Lease},
+    outgoing::{EXCHANGES_FREE, EXCHANGES_MAX, Exchange, aside, exchange},
 };
 use crate::{
     engine::TICK,
@@ -30,8 +28,8 @@ use crate::{
     lanes::Task,
     pool::{Job, Sampled, shutting_down, timed_out},
     v1::{
-        Call, CallError, CheckedStep, Command, Heard, HttpFailure, HttpRequest, HttpResponse,
-        Input, Received, WireGuest, WireState, reported,
+        Call, CallError, CheckedStep, Command, Heard, Input, Received, WireGuest, WireState,
+        reported,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -54,22 +52,10 @@ const GO_BYTES: usize = 256 << 10;
 const READ_COST: usize = 4 << 10;
 /// What a source may send while nothing is asked of it: notices, parameters that change.
 const UNASKED_BYTES_MAX: usize = 1 << 20;
-/// For a second wire that only carries a cancel request.
-const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A cancel request has 16 bytes.
-const ASIDE_BYTES_MAX: usize = 4 << 10;
-/// HTTP requests of one session at once.
-const EXCHANGES_MAX: usize = 64;
-/// HTTP requests for one answer that are sent at once, as one after the other; further ones at this pace. A page takes an API longer, and
-/// a guest that asks for ever does so two hundred times a second.
-const EXCHANGES_FREE: usize = 64;
-const EXCHANGE_PACE: Duration = Duration::from_millis(5);
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
 }
-
-type Exchange = BoxFuture<'static, Result<HttpResponse, HttpFailure>>;
 
 pub(crate) struct WireSession {
     /// Absent while it is in a lane.
@@ -725,50 +711,6 @@ fn poll_write(
         ready!(Pin::new(stream).poll_flush(cx))?;
     }
     Poll::Ready(Ok(()))
-}
-
-fn exchange(origin: &HttpOrigin, request: HttpRequest, paced: bool) -> Result<Exchange, Fault> {
-    let id = request.id;
-    let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
-    Ok(Box::pin(async move {
-        if paced {
-            tokio::time::sleep(EXCHANGE_PACE).await;
-        }
-        exchange.await.map_err(|error| HttpFailure {
-            id,
-            fault: error.kind.into(),
-            message: error.message,
-        })
-    }))
-}
-
-/// Opens a second wire to the same address, sends, closes. Nobody waits for it; where the company may not have it
-/// now, the source is not told.
-fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
-    if bytes.len() > ASIDE_BYTES_MAX {
-        return Err(broken(format!(
-            "it sent more than {ASIDE_BYTES_MAX} bytes aside"
-        )));
-    }
-    let Some(socket) = dialer.account.aside() else {
-        return Ok(());
-    };
-    tokio::spawn(async move {
-        let _socket = socket;
-        let sent = tokio::time::timeout(ASIDE_TIMEOUT, async {
-            let mut stream = dialer.dial().await.map_err(|error| error.message)?;
-            stream
-                .write_all(&bytes)
-                .await
-                .map_err(|error| error.to_string())?;
-            stream.shutdown().await.map_err(|error| error.to_string())
-        })
-        .await;
-        if let Ok(Err(error)) = sent {
-            tracing::debug!(error, "a cancel request was not sent");
-        }
-    });
-    Ok(())
 }
 
 fn unasked() -> Fault {

@@ -45,10 +45,11 @@ pub(crate) async fn remove(connection: &mut AnyConnection) -> Result<(), StoreEr
 
 /// Sets them, unless they are there as they should be. `is_new`: the schema has just changed.
 pub(crate) async fn set(connection: &mut AnyConnection, is_new: bool) -> Result<(), StoreError> {
-    let text = match dialect(connection) {
-        Dialect::Sqlite => TABLES.iter().map(sqlite).collect::<String>(),
-        Dialect::Postgres => TABLES.iter().map(postgres).collect(),
-    };
+    let dialect = dialect(connection);
+    let text: String = TABLES
+        .iter()
+        .map(|table| triggers(dialect, table))
+        .collect();
     let digest = hex::encode(Sha256::digest(text.as_bytes()));
     let known = sqlx::query("SELECT value FROM settings WHERE name = $1")
         .bind(MADE_OF)
@@ -121,84 +122,90 @@ fn names(table: &Table) -> String {
     names.join(", ")
 }
 
-fn sqlite(table: &Table) -> String {
-    // Whether a column is shown, and as what.
-    let object = |row: &str, secret: &str, condition: &dyn Fn(&str) -> String| {
+impl Dialect {
+    /// Whether a column changed.
+    fn differs(self, name: &str) -> String {
+        match self {
+            Dialect::Sqlite => format!("OLD.{name} IS NOT NEW.{name}"),
+            Dialect::Postgres => format!("OLD.{name} IS DISTINCT FROM NEW.{name}"),
+        }
+    }
+
+    /// The shown columns of `row` for which `condition` holds, as the text of a JSON object; of a secret only `secret`.
+    fn object(
+        self,
+        table: &Table,
+        row: &str,
+        secret: &str,
+        condition: &dyn Fn(&str) -> String,
+    ) -> String {
         let members = shown(table).map(|(name, is_secret)| {
-            let value = match is_secret {
-                true => format!("CASE WHEN {row}.{name} IS NULL THEN NULL ELSE '{secret}' END"),
-                false => format!("{row}.{name}"),
-            };
-            format!(
-                "SELECT '{name}' AS k, {value} AS v WHERE {}",
-                condition(name)
-            )
+            let condition = condition(name);
+            let column = format!("{row}.{name}");
+            match (self, is_secret) {
+                (Dialect::Sqlite, true) => format!(
+                    "SELECT '{name}' AS k, CASE WHEN {column} IS NULL THEN NULL ELSE '{secret}' END AS v WHERE {condition}"
+                ),
+                (Dialect::Sqlite, false) => {
+                    format!("SELECT '{name}' AS k, {column} AS v WHERE {condition}")
+                }
+                (Dialect::Postgres, true) => format!(
+                    "('{name}', CASE WHEN {column} IS NULL THEN NULL ELSE to_jsonb('{secret}'::text) END, {condition})"
+                ),
+                (Dialect::Postgres, false) => {
+                    format!("('{name}', to_jsonb({column}), {condition})")
+                }
+            }
         });
         let members: Vec<String> = members.collect();
-        format!(
-            "(SELECT json_group_object(k, v) FROM ({}))",
-            members.join(" UNION ALL ")
-        )
-    };
-    let differs = |name: &str| format!("OLD.{name} IS NOT NEW.{name}");
-    let is_there = |row: &'static str| move |name: &str| format!("{row}.{name} IS NOT NULL");
-    let line = |row: &'static str, change, before, after| {
-        let line = Line {
-            table,
-            row,
-            change,
-            before,
-            after,
-        };
-        line.sql()
-    };
-    let null = || "NULL".to_owned();
-    let any: Vec<String> = shown(table).map(|(name, _)| differs(name)).collect();
-    let changed = line(
-        "NEW",
-        "changed",
-        object("OLD", "former secret", &differs),
-        object("NEW", "new secret", &differs),
-    );
-    let (name, acting) = (table.name, "EXISTS (SELECT 1 FROM audit_acting)");
-    let mut text = format!(
-        "CREATE TRIGGER audit_changed_{name} AFTER UPDATE OF {} ON {name} WHEN {acting} AND ({}) BEGIN {changed} END;\n",
-        names(table),
-        any.join(" OR ")
-    );
-    if table.whole {
-        let created = object("NEW", "secret", &is_there("NEW"));
-        let created = line("NEW", "created", null(), created);
-        let deleted = object("OLD", "secret", &is_there("OLD"));
-        let deleted = line("OLD", "deleted", deleted, null());
-        text += &format!(
-            "CREATE TRIGGER audit_created_{name} AFTER INSERT ON {name} WHEN {acting} BEGIN {created} END;\n\
-             CREATE TRIGGER audit_deleted_{name} AFTER DELETE ON {name} WHEN {acting} BEGIN {deleted} END;\n"
-        );
+        match self {
+            Dialect::Sqlite => format!(
+                "(SELECT json_group_object(k, v) FROM ({}))",
+                members.join(" UNION ALL ")
+            ),
+            Dialect::Postgres => format!(
+                "(SELECT CAST(jsonb_object_agg(k, v) AS TEXT) FROM (VALUES {}) AS c (k, v, is_shown) WHERE is_shown)",
+                members.join(", ")
+            ),
+        }
     }
-    text
+
+    /// A trigger that runs `line` after `event`, if `when`.
+    fn trigger(
+        self,
+        table: &Table,
+        change: &str,
+        event: &str,
+        when: Option<&str>,
+        line: &str,
+    ) -> String {
+        let name = table.name;
+        match self {
+            Dialect::Sqlite => {
+                let acting = "EXISTS (SELECT 1 FROM audit_acting)";
+                let when = when
+                    .map(|when| format!(" AND ({when})"))
+                    .unwrap_or_default();
+                format!(
+                    "CREATE TRIGGER audit_{change}_{name} AFTER {event} ON {name} WHEN {acting}{when} BEGIN {line} END;\n"
+                )
+            }
+            Dialect::Postgres => {
+                let when = when
+                    .map(|when| format!("WHEN ({when})"))
+                    .unwrap_or_default();
+                format!(
+                    "CREATE OR REPLACE FUNCTION audit_{change}_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {line} RETURN NULL; END $$;\n\
+                     CREATE TRIGGER audit_{change}_{name} AFTER {event} ON {name} FOR EACH ROW {when} EXECUTE FUNCTION audit_{change}_{name}();\n"
+                )
+            }
+        }
+    }
 }
 
-fn postgres(table: &Table) -> String {
-    let object = |row: &str, secret: &str, condition: &dyn Fn(&str) -> String| {
-        let members = shown(table).map(|(name, is_secret)| {
-            let value = match is_secret {
-                true => format!(
-                    "CASE WHEN {row}.{name} IS NULL THEN NULL ELSE to_jsonb('{secret}'::text) END"
-                ),
-                false => format!("to_jsonb({row}.{name})"),
-            };
-            format!("('{name}', {value}, {})", condition(name))
-        });
-        let members: Vec<String> = members.collect();
-        format!(
-            "(SELECT CAST(jsonb_object_agg(k, v) AS TEXT) FROM (VALUES {}) AS c (k, v, is_shown) WHERE is_shown)",
-            members.join(", ")
-        )
-    };
-    let differs = |name: &str| format!("OLD.{name} IS DISTINCT FROM NEW.{name}");
-    let is_there = |row: &'static str| move |name: &str| format!("{row}.{name} IS NOT NULL");
-    let line = |row: &'static str, change, before, after| {
+/// All triggers of a table.
+fn triggers(dialect: Dialect, table: &Table) -> String {
+    let line = |row, change, before, after| {
         let line = Line {
             table,
             row,
@@ -209,39 +216,26 @@ fn postgres(table: &Table) -> String {
         line.sql()
     };
     let null = || "NULL".to_owned();
+    let differs = |name: &str| dialect.differs(name);
+    let former = dialect.object(table, "OLD", "former secret", &differs);
+    let new = dialect.object(table, "NEW", "new secret", &differs);
     let any: Vec<String> = shown(table).map(|(name, _)| differs(name)).collect();
-    let changed = line(
-        "NEW",
+    let mut text = dialect.trigger(
+        table,
         "changed",
-        object("OLD", "former secret", &differs),
-        object("NEW", "new secret", &differs),
+        &format!("UPDATE OF {}", names(table)),
+        Some(&any.join(" OR ")),
+        &line("NEW", "changed", former, new),
     );
-    let name = table.name;
-    let mut on = vec![("changed", format!("UPDATE OF {}", names(table)), changed)];
     if table.whole {
-        let created = object("NEW", "secret", &is_there("NEW"));
-        on.push((
-            "created",
-            "INSERT".to_owned(),
-            line("NEW", "created", null(), created),
-        ));
-        let deleted = object("OLD", "secret", &is_there("OLD"));
-        on.push((
-            "deleted",
-            "DELETE".to_owned(),
-            line("OLD", "deleted", deleted, null()),
-        ));
-    }
-    let any = any.join(" OR ");
-    let triggers = on.into_iter().map(|(change, event, line)| {
-        let when = match change {
-            "changed" => format!("WHEN ({any})"),
-            _ => String::new(),
+        let whole = |row: &'static str| {
+            let is_there = |name: &str| format!("{row}.{name} IS NOT NULL");
+            dialect.object(table, row, "secret", &is_there)
         };
-        format!(
-            "CREATE OR REPLACE FUNCTION audit_{change}_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {line} RETURN NULL; END $$;\n\
-             CREATE TRIGGER audit_{change}_{name} AFTER {event} ON {name} FOR EACH ROW {when} EXECUTE FUNCTION audit_{change}_{name}();\n"
-        )
-    });
-    triggers.collect()
+        let created = line("NEW", "created", null(), whole("NEW"));
+        text += &dialect.trigger(table, "created", "INSERT", None, &created);
+        let deleted = line("OLD", "deleted", whole("OLD"), null());
+        text += &dialect.trigger(table, "deleted", "DELETE", None, &deleted);
+    }
+    text
 }
