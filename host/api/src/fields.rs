@@ -51,3 +51,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
         Ok(Option::<T>::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
     }
 }
+
+pub(crate) const WEB_ADDRESS_WANTED: &str = "must be an https:// or http:// address";
+
+/// Other schemes run scripts where the address becomes a link.
+pub(crate) fn is_web_address(url: &str) -> bool {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let is_plain = !url.chars().any(|c| c.is_whitespace() || c.is_control());
+    is_plain && rest.is_some_and(|rest| !rest.is_empty())
+}

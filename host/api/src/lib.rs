@@ -94,6 +94,7 @@ pub mod system;
 pub mod top_ups;
 mod unread;
 mod uploads;
+pub mod users;
 pub mod webhooks;
 
 pub use answer::{
@@ -120,6 +121,7 @@ pub fn all() -> Routes {
         .merge(system::routes())
         .merge(companies::routes())
         .merge(audit::routes())
+        .merge(users::routes())
         .merge(keys::routes())
         .merge(endpoint_keys::routes())
         .merge(prices::routes())

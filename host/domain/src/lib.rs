@@ -4,6 +4,7 @@
 
 pub mod actors;
 pub mod connections;
+pub mod emails;
 pub mod fields;
 pub mod ids;
 pub mod keys;

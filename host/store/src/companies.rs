@@ -112,9 +112,9 @@ macro_rules! columns {
     };
 }
 
-/// Lets nobody else who asks for this go on until `tx` ends: for counting what a company has before one more is inserted. Two at once
-/// would both count before either is there. A store with one writer needs no asking.
-pub(crate) async fn lock(tx: &mut Write, id: &CompanyId) -> Result<(), StoreError> {
+/// Lets nobody else who asks for this go on until `tx` ends: for counting what a company has before one more is inserted or one is
+/// taken away. Two at once would both count before either is done. A store with one writer needs no asking.
+pub async fn lock(tx: &mut Write, id: &CompanyId) -> Result<(), StoreError> {
     if tx.is_shared() {
         sqlx::query("UPDATE companies SET status = status WHERE id = $1")
             .bind(id.as_str())

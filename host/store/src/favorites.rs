@@ -177,6 +177,15 @@ pub async fn delete(write: &mut Write, user: &UserId, id: &FavoriteId) -> Result
     Ok(deleted.rows_affected() > 0)
 }
 
+/// Removes all that a user marked.
+pub async fn delete_of_user(write: &mut Write, user: &UserId) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM favorites WHERE user_id = $1")
+        .bind(user.as_str())
+        .execute(&mut **write)
+        .await?;
+    Ok(())
+}
+
 fn from_row(row: &AnyRow) -> Result<Favorite, StoreError> {
     let kind = row.text("product_type")?;
     Ok(Favorite {

@@ -4,7 +4,7 @@ use crate::companies::{self, Company, NewCompany};
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::keys::{self, Key, NewKey};
-use crate::users::{self, NewUser, User};
+use crate::users::{self, NewUser, User, UserStatus};
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_MAX;
 use souk_domain::roles::{Grant, Permissions, Role};
@@ -41,6 +41,8 @@ pub async fn found(
         email: founding.email,
         name: founding.user_name,
         role: founding.role,
+        job_function_id: None,
+        status: UserStatus::Active,
     };
     let user = users::insert(write, &user, now).await?;
     let secret = KeySecret::generate(KeyType::Analytics);

@@ -10,7 +10,7 @@ use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
-use souk_domain::roles::{Grant, Permissions};
+use souk_domain::roles::{Grant, Permissions, Role};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
@@ -67,7 +67,7 @@ pub struct KnownKey {
     pub key: Key,
     pub company_handle: String,
     pub company_status: CompanyStatus,
-    /// False when the key's user was deactivated.
+    /// False when the key's user was disabled or removed.
     pub user_is_active: bool,
 }
 
@@ -357,6 +357,30 @@ pub async fn deactivate_of_purchase(
     )
     .bind(buyer.as_str())
     .bind(purchase.as_str())
+    .bind(deactivation.at.micros())
+    .bind(deactivation.by)
+    .bind(deactivation.reason)
+    .bind(deactivation.reason_code)
+    .fetch_all(&mut **write)
+    .await?;
+    tell_revoked(write, &deactivated, deactivation).await
+}
+
+/// Deactivates the keys of a user whose role is higher than `beyond`; all of them without it.
+pub async fn deactivate_of_user(
+    write: &mut Write,
+    user: &UserId,
+    beyond: Option<Role>,
+    deactivation: &Deactivation<'_>,
+) -> Result<(), StoreError> {
+    let deactivated = sqlx::query(
+        "UPDATE api_keys
+         SET deactivated_at = $3, revoked_by = $4, revocation_reason = $5, reason_code = $6, updated_at = $3
+         WHERE user_id = $1 AND role > $2 AND (deactivated_at IS NULL OR deactivated_at > $3)
+         RETURNING id, company_id",
+    )
+    .bind(user.as_str())
+    .bind(beyond.map_or(0, |role| i64::from(role.level())))
     .bind(deactivation.at.micros())
     .bind(deactivation.by)
     .bind(deactivation.reason)

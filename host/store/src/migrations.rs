@@ -74,6 +74,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0021_favorites.sql"),
     ),
     (22, "sales", include_str!("../migrations/0022_sales.sql")),
+    (23, "users", include_str!("../migrations/0023_users.sql")),
 ];
 
 const CREATE_TABLE: &str = "

@@ -36,7 +36,7 @@ pub async fn counts(
                  FROM api_keys
                  WHERE company_id = $1 AND (deactivated_at IS NULL OR deactivated_at > $2) AND (expires_at IS NULL OR expires_at > $2)
                 ) AS api_keys,
-                (SELECT COUNT(*) FROM users WHERE company_id = $1 AND status = 'active') AS users,
+                (SELECT COUNT(*) FROM users WHERE company_id = $1 AND status = 'active' AND deleted_at IS NULL) AS users,
                 (SELECT COUNT(*) FROM webhooks WHERE company_id = $1) AS webhooks,
                 (SELECT COUNT(*) FROM purchases WHERE company_id = $1 AND status = 'active') AS purchases,
                 (SELECT COUNT(*) FROM favorites WHERE company_id = $1) AS favorites",
@@ -121,7 +121,7 @@ pub async fn objects(
         Kind::Users => {
             "SELECT id, name, status
              FROM users
-             WHERE company_id = $1 AND created_at <= $2
+             WHERE company_id = $1 AND deleted_at IS NULL AND created_at <= $2
              ORDER BY created_at DESC, id LIMIT $3"
         }
         Kind::Webhooks => {

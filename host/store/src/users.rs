@@ -1,24 +1,62 @@
-//! People. How they sign in is not this file's business.
+//! People: who they are, in which company and role, and whether they may come in. How they show who they are is not this file's business.
 
 use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::lists::{List, Listed, Part, Values};
+use crate::products::containing;
 use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::roles::Role;
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+/// More than a company of this service has people who touch its data; what counts them is an administrator, not a script.
+pub const USERS_MAX: i64 = 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserStatus {
+    /// Has not come in yet.
+    Invited,
+    Active,
+    /// May not come in, and nor may its keys.
+    Disabled,
+}
+
+impl UserStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invited => "invited",
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    pub(crate) fn read(text: &str) -> Result<Self, StoreError> {
+        [Self::Invited, Self::Active, Self::Disabled]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| corrupt("status", format!("{text:?}")))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub id: UserId,
     pub company_id: CompanyId,
+    /// In lower case; no other user has it.
     pub email: Option<String>,
+    /// Somebody who reads mail there has shown it.
+    pub email_verified: bool,
     pub name: String,
+    pub avatar_url: Option<String>,
     pub role: Role,
-    pub is_active: bool,
+    pub job_function_id: Option<i64>,
+    /// By which the user signed in.
+    pub auth_provider: Option<String>,
+    pub status: UserStatus,
+    pub last_login_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -29,6 +67,8 @@ pub struct NewUser<'a> {
     pub email: Option<&'a str>,
     pub name: &'a str,
     pub role: Role,
+    pub job_function_id: Option<i64>,
+    pub status: UserStatus,
 }
 
 /// Adds a user. [`StoreError::Conflict`]: the email address belongs to another one.
@@ -41,37 +81,52 @@ pub async fn insert(
         id: UserId::generate(),
         company_id: user.company_id.clone(),
         email: user.email.map(str::to_lowercase),
+        email_verified: false,
         name: user.name.to_owned(),
+        avatar_url: None,
         role: user.role,
-        is_active: true,
+        job_function_id: user.job_function_id,
+        auth_provider: None,
+        status: user.status,
+        last_login_at: None,
         created_at: now,
         updated_at: now,
     };
     sqlx::query(
-        "INSERT INTO users (id, company_id, email, name, role, status, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, 'active', $6, $6)",
+        "INSERT INTO users (id, company_id, email, name, role, job_function_id, status, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
     )
     .bind(user.id.as_str())
     .bind(user.company_id.as_str())
     .bind(user.email.as_deref())
     .bind(&user.name)
     .bind(i64::from(user.role.level()))
+    .bind(user.job_function_id)
+    .bind(user.status.as_str())
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
     Ok(user)
 }
 
+macro_rules! columns {
+    () => {
+        "id, company_id, email, email_verified, name, avatar_url, role, job_function_id, auth_provider, status, last_login_at,
+         created_at, updated_at"
+    };
+}
+
+/// A user of the company's, unless it was removed.
 pub async fn get(
     db: &mut AnyConnection,
     company: &CompanyId,
     id: &UserId,
 ) -> Result<Option<User>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, company_id, email, name, role, status, created_at, updated_at
-         FROM users
-         WHERE id = $1 AND company_id = $2",
-    )
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM users WHERE id = $1 AND company_id = $2 AND deleted_at IS NULL"
+    ))
     .bind(id.as_str())
     .bind(company.as_str())
     .fetch_optional(db)
@@ -79,46 +134,107 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
+/// Which of a company's users to list. Empty fields match all.
+#[derive(Debug, Clone, Default)]
+pub struct UserFilter {
+    pub status: Option<UserStatus>,
+    pub role: Option<Role>,
+    /// In name or email address.
+    pub part: Option<String>,
+}
+
 static LIST: List = List::new(
-    "id, company_id, email, name, role, status, created_at, updated_at",
-    "FROM users WHERE company_id = $1",
+    columns!(),
+    "FROM users
+     WHERE company_id = $1 AND deleted_at IS NULL
+       AND (CAST($2 AS TEXT) IS NULL OR status = $2)
+       AND (CAST($3 AS BIGINT) IS NULL OR role = $3)
+       AND (CAST($4 AS TEXT) IS NULL OR LOWER(name || ' ' || COALESCE(email, '')) LIKE $4 ESCAPE '!')",
     "created_at, id",
-    1,
+    4,
 );
 
 /// The company's users, oldest first.
 pub async fn list(
     db: &mut AnyConnection,
     company: &CompanyId,
+    filter: &UserFilter,
     part: Part,
 ) -> Result<Listed<User>, StoreError> {
+    let pattern = filter.part.as_deref();
+    let pattern = pattern.map(|part| containing(&part.to_lowercase()));
     let bind = |values: &mut Values| {
-        values.text(Some(company.as_str()));
+        values
+            .text(Some(company.as_str()))
+            .text(filter.status.map(UserStatus::as_str))
+            .number(filter.role.map(|role| i64::from(role.level())))
+            .text(pattern.as_deref());
     };
     LIST.fetch(db, part, bind, from_row).await
 }
 
-/// Writes email, name, role and whether the user is active. Keys of a deactivated user stop working with it.
+/// The company's first user who is active: whom staff act for there.
+pub async fn first(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+) -> Result<Option<UserId>, StoreError> {
+    let filter = UserFilter {
+        status: Some(UserStatus::Active),
+        ..UserFilter::default()
+    };
+    let (first, _) = list(db, company, &filter, Part::first(1)).await?;
+    Ok(first.into_iter().next().map(|user| user.id))
+}
+
+/// How many users the company has, whatever their status.
+pub async fn count(db: &mut AnyConnection, company: &CompanyId) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT COUNT(*) AS total FROM users WHERE company_id = $1 AND deleted_at IS NULL",
+    )
+    .bind(company.as_str())
+    .fetch_one(db)
+    .await?
+    .number("total")
+}
+
+/// How many active users besides this one have at least `role`.
+pub async fn others_with(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &UserId,
+    role: Role,
+) -> Result<i64, StoreError> {
+    sqlx::query(
+        "SELECT COUNT(*) AS total
+         FROM users
+         WHERE company_id = $1 AND id <> $2 AND role >= $3 AND status = 'active' AND deleted_at IS NULL",
+    )
+    .bind(company.as_str())
+    .bind(id.as_str())
+    .bind(i64::from(role.level()))
+    .fetch_one(db)
+    .await?
+    .number("total")
+}
+
+/// Writes what may change: the name and what else users tell of themselves, role and status. Keys of a disabled user stop working with it.
 pub async fn update(write: &mut Write, user: &User, now: Timestamp) -> Result<(), StoreError> {
     let updated = sqlx::query(
         "UPDATE users
-         SET email = $3, name = $4, role = $5, status = $6, updated_at = $7
-         WHERE id = $1 AND company_id = $2",
+         SET name = $3, avatar_url = $4, role = $5, job_function_id = $6, status = $7, updated_at = $8
+         WHERE id = $1 AND company_id = $2 AND deleted_at IS NULL",
     )
     .bind(user.id.as_str())
     .bind(user.company_id.as_str())
-    .bind(user.email.as_deref())
     .bind(&user.name)
+    .bind(user.avatar_url.as_deref())
     .bind(i64::from(user.role.level()))
-    .bind(if user.is_active {
-        "active"
-    } else {
-        "deactivated"
-    })
+    .bind(user.job_function_id)
+    .bind(user.status.as_str())
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
-    // Keys are cached together with the state of their user and company.
+    // Credentials are cached together with the state of their user and company.
     write.touch(Topic::Company, &user.company_id);
     if updated.rows_affected() == 0 {
         Err(StoreError::NotFound)
@@ -127,14 +243,36 @@ pub async fn update(write: &mut Write, user: &User, now: Timestamp) -> Result<()
     }
 }
 
+/// Removes a user: the address is free again, and what others made with it keeps its id and name.
+pub async fn remove(write: &mut Write, user: &User, now: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE users
+         SET email = NULL, email_verified = 0, avatar_url = NULL, auth_provider = NULL, auth_subject = NULL, status = 'disabled',
+             deleted_at = $3, updated_at = $3
+         WHERE id = $1 AND company_id = $2 AND deleted_at IS NULL",
+    )
+    .bind(user.id.as_str())
+    .bind(user.company_id.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Company, &user.company_id);
+    Ok(())
+}
+
 fn from_row(row: &AnyRow) -> Result<User, StoreError> {
     Ok(User {
         id: row.id("id")?,
         company_id: row.id("company_id")?,
         email: row.text_opt("email")?,
+        email_verified: row.flag("email_verified")?,
         name: row.text("name")?,
+        avatar_url: row.text_opt("avatar_url")?,
         role: role(row)?,
-        is_active: row.text("status")? == "active",
+        job_function_id: row.number_opt("job_function_id")?,
+        auth_provider: row.text_opt("auth_provider")?,
+        status: UserStatus::read(&row.text("status")?)?,
+        last_login_at: row.time_opt("last_login_at")?,
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
     })

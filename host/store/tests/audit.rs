@@ -7,7 +7,7 @@ use souk_domain::ids::{CompanyId, RequestId};
 use souk_domain::roles::Role;
 use souk_store::audit::tables::{NOT_AUDITED, TABLES};
 use souk_store::audit::{self, Act, Change, Entry, Filter};
-use souk_store::users::{self, NewUser, User};
+use souk_store::users::{self, NewUser, User, UserStatus};
 use souk_store::{Db, Fields, Part, StoreError, db};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -75,6 +75,8 @@ async fn add(db: &Db, company: &CompanyId) -> Result<User, StoreError> {
         email: Some("Ann@example.org"),
         name: "Ann",
         role: Role::Analyst,
+        job_function_id: None,
+        status: UserStatus::Active,
     };
     db.write(async |write| users::insert(write, &new, db::now()).await)
         .await
@@ -94,7 +96,7 @@ async fn a_change_and_its_line_are_one() {
             .unwrap();
         let mut changed = user.clone();
         changed.name = "Bea".into();
-        changed.is_active = false;
+        changed.status = UserStatus::Disabled;
         let change = db.write(async |write| users::update(write, &changed, db::now()).await);
         audit::acting(act(&company), change).await.unwrap();
         let failed = db.write(async |write| -> Result<(), StoreError> {
@@ -121,11 +123,11 @@ async fn a_change_and_its_line_are_one() {
         );
         assert_eq!(
             values(&found[0].after),
-            json!({"name": "Bea", "status": "deactivated"})
+            json!({"name": "Bea", "status": "disabled"})
         );
         assert_eq!(
             values(&found[1].after),
-            json!({"email": "ann@example.org", "name": "Ann", "role": 1, "status": "active"})
+            json!({"email": "ann@example.org", "email_verified": false, "name": "Ann", "role": 1, "status": "active"})
         );
         assert_eq!(found[0].subject_id, user.id.as_str());
 
@@ -158,6 +160,8 @@ async fn acts_at_once_do_not_mix() {
                     email: Some(&email),
                     name: "one of many",
                     role: Role::Analyst,
+                    job_function_id: None,
+                    status: UserStatus::Active,
                 };
                 db.write(async |write| {
                     users::insert(write, &new, db::now()).await?;

@@ -7,6 +7,7 @@ use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
 use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
 use souk_store::teller::{KeyUse, Teller};
+use souk_store::users::{UserFilter, UserStatus};
 use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
 use support::{company, later, open, roll_back, sqlite, stores};
 
@@ -143,6 +144,8 @@ async fn errors_have_kinds() {
                 email: None,
                 name: "x",
                 role: Role::Analyst,
+                job_function_id: None,
+                status: UserStatus::Active,
             };
             let error = users::insert(write, &nobody, db::now()).await.unwrap_err();
             assert!(
@@ -462,7 +465,7 @@ async fn absent_is_not_an_error() {
                 .is_none()
         );
         assert_eq!(
-            users::list(&mut read, &founded.company.id, Part::first(10))
+            users::list(&mut read, &founded.company.id, &UserFilter::default(), Part::first(10))
                 .await
                 .unwrap()
                 .1,

@@ -1,10 +1,11 @@
 use super::shape::{CompanyOut, UserOut};
-use super::{EMAIL_CHARS_MAX, check_email};
+use super::check_email;
 use crate::keys::shape::KeyOut;
 use crate::refusals::SLUG_TAKEN;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use souk_domain::emails::EMAIL_CHARS_MAX;
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::payments::CREDITS_LOW_DEFAULT;
 use souk_domain::roles::{Permission, Role};

@@ -14,6 +14,7 @@ pub mod summary;
 pub mod update;
 
 use crate::{Problem, Routes};
+use souk_domain::emails::parse_email;
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -39,16 +40,9 @@ pub fn routes() -> Routes {
         .add(request_usage::OPERATION, request_usage::request_usage)
 }
 
-/// The longest address that SMTP carries.
-const EMAIL_CHARS_MAX: usize = 254;
-
 /// Whether mail can be sent there shows when it is sent.
 fn check_email(email: &str) -> Result<(), Problem> {
-    match email.contains('@') {
-        true => Ok(()),
-        false => Err(Problem::invalid(
-            "contact_email",
-            "must be an email address",
-        )),
-    }
+    parse_email(email)
+        .map(drop)
+        .map_err(|error| Problem::invalid("contact_email", error.to_string()))
 }

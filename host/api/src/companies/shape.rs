@@ -60,11 +60,21 @@ pub struct UserOut {
     pub id: UserId,
     #[schema(value_type = String)]
     pub company_id: CompanyId,
+    /// In lower case. No other user of any company has it.
     pub email: Option<String>,
+    /// Somebody who reads mail there has shown it, or the provider by which the user signs in vouches for it.
+    pub email_verified: bool,
     pub name: String,
+    pub avatar_url: Option<String>,
     pub role_id: u8,
-    /// `active` or `disabled`
+    /// One of `GET /job-functions`.
+    pub job_function_id: Option<i64>,
+    /// By which the user signed in first; `null` before that.
+    pub auth_provider: Option<String>,
+    /// `active`, `invited` (has not come in yet) or `disabled` (may not come in, and nor may its keys)
     pub status: &'static str,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_login_at: Option<Timestamp>,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
@@ -77,9 +87,14 @@ impl From<&User> for UserOut {
             id: user.id.clone(),
             company_id: user.company_id.clone(),
             email: user.email.clone(),
+            email_verified: user.email_verified,
             name: user.name.clone(),
+            avatar_url: user.avatar_url.clone(),
             role_id: user.role.level(),
-            status: if user.is_active { "active" } else { "disabled" },
+            job_function_id: user.job_function_id,
+            auth_provider: user.auth_provider.clone(),
+            status: user.status.as_str(),
+            last_login_at: user.last_login_at,
             created_at: user.created_at,
             updated_at: user.updated_at,
         }

@@ -1,10 +1,12 @@
 use super::create::handle_taken;
 use super::shape::CompanyOut;
-use super::{EMAIL_CHARS_MAX, check_email};
+use super::check_email;
+use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::refusals::{PATH_BODY_MISMATCH, SLUG_TAKEN};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::emails::EMAIL_CHARS_MAX;
 use souk_domain::money::CREDITS_MAX;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
@@ -147,21 +149,10 @@ fn replace<T, U>(
     Ok(())
 }
 
-/// Other schemes run scripts where the address becomes a link.
 fn web_address(field: &str, url: String) -> Result<String, Problem> {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    match rest {
-        Some(rest)
-            if !rest.is_empty() && !url.chars().any(|c| c.is_whitespace() || c.is_control()) =>
-        {
-            Ok(url)
-        }
-        _ => Err(Problem::invalid(
-            field,
-            "must be an https:// or http:// address",
-        )),
+    match is_web_address(&url) {
+        true => Ok(url),
+        false => Err(Problem::invalid(field, WEB_ADDRESS_WANTED)),
     }
 }
 

@@ -10,7 +10,7 @@ use souk_domain::limits::KEY_LIMIT_DEFAULT;
 use souk_domain::roles::{Grant, Permission, Role};
 use souk_domain::time::Timestamp;
 use souk_store::keys::{self, NewKey};
-use souk_store::{AnyConnection, Part, users};
+use souk_store::{AnyConnection, users};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_key", "/companies/{company_id}/api-keys")
@@ -130,6 +130,5 @@ async fn owner(db: &mut AnyConnection, caller: &Caller) -> Result<Option<UserId>
     if caller.company() == caller.payer() {
         return Ok(caller.user().cloned());
     }
-    let (first, _) = users::list(db, caller.company(), Part::first(1)).await?;
-    Ok(first.into_iter().next().map(|user| user.id))
+    Ok(users::first(db, caller.company()).await?)
 }

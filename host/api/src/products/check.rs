@@ -8,7 +8,7 @@ use souk_app::products::{DEFAULT_TIMEOUT_MS, Speaks, TIMEOUT_MS_MAX, speaks};
 use souk_domain::ids::{ConnectionId, UserId};
 use souk_domain::slugs;
 use souk_domain::sql::SqlError;
-use souk_store::{AnyConnection, Part, users};
+use souk_store::{AnyConnection, users};
 
 pub const NAME_CHARS_MAX: usize = 255;
 pub const TEXT_CHARS_MAX: usize = 5_000;
@@ -155,9 +155,8 @@ pub async fn user(
     if let (Some(user), true) = (caller.user(), caller.company() == caller.payer()) {
         return Ok(user.clone());
     }
-    let (first, _) = users::list(db, caller.company(), Part::first(1)).await?;
-    match first.into_iter().next() {
-        Some(user) => Ok(user.id),
+    match users::first(db, caller.company()).await? {
+        Some(user) => Ok(user),
         None => Err(Problem::invalid(
             "user_id",
             "is required: the company has no user yet",

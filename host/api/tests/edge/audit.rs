@@ -92,6 +92,7 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     money(&auditor, &seller, &buyer).await;
     files(&auditor, &seller).await;
     favorites(&auditor, &buyer, &endpoint).await;
+    users(&auditor, &buyer).await;
 
     let routes = souk_api::all();
     let all: BTreeSet<String> = routes
@@ -240,6 +241,14 @@ async fn favorites(auditor: &Auditor<'_>, company: &Company, endpoint: &str) {
         .await;
     let one = format!("{path}/{}", made.text("/data/id"));
     auditor.patch(key, &one, json!({"note": "n"})).await;
+    auditor.delete(key, &one).await;
+}
+
+async fn users(auditor: &Auditor<'_>, company: &Company) {
+    let (key, path) = (company.key.as_str(), company.path("/users"));
+    let made = auditor.post(key, &path, json!({"email": "ann@example.org"})).await;
+    let one = format!("{path}/{}", made.text("/data/id"));
+    auditor.patch(key, &one, json!({"name": "Ann"})).await;
     auditor.delete(key, &one).await;
 }
 

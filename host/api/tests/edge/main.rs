@@ -29,5 +29,6 @@ mod stripe;
 mod top_ups;
 mod unread;
 mod uploads;
+mod users;
 mod wire;
 mod world;

@@ -17,7 +17,7 @@ use souk_store::keys::{Deactivation, Key, NewKey};
 use souk_store::prices::{NewPrice, Price};
 use souk_store::products::{self, Kind, Tested, Written};
 use souk_store::purchases::{NewPurchase, PurchaseStatus};
-use souk_store::users::User;
+use souk_store::users::{User, UserStatus};
 use souk_store::{
     Write, companies, connections, connectors, files, keys, prices, purchases, users,
 };
@@ -42,7 +42,7 @@ pub async fn all(witness: &mut Witness) {
         })
         .await;
     let retired = User {
-        is_active: false,
+        status: UserStatus::Disabled,
         ..user.clone()
     };
     witness
@@ -73,6 +73,7 @@ pub async fn all(witness: &mut Witness) {
         accepted_by: "key_1",
     };
     purchases_and_keys(witness, &purchase, &endpoint, &user).await;
+    departure(witness, &user).await;
     let gone = async |write: &mut Write| {
         let id = &connection;
         connections::delete(write, &seller.id, id, NOW).await
@@ -98,12 +99,47 @@ async fn company(witness: &mut Witness, handle: &str) -> (Company, User) {
         email: None,
         name: "x",
         role: Role::Admin,
+        job_function_id: None,
+        status: UserStatus::Active,
     };
     let user = witness
         .db
         .write(async |write| users::insert(write, &new, NOW).await)
         .await;
     (company, user.unwrap())
+}
+
+/// The user goes, and a key with it.
+async fn departure(witness: &mut Witness, user: &User) {
+    let own = NewKey {
+        company_id: &user.company_id,
+        user_id: Some(&user.id),
+        endpoint_id: None,
+        purchase_id: None,
+        name: "own",
+        description: None,
+        grant: Grant {
+            role: Role::Admin,
+            permissions: Permissions::READ,
+        },
+        rate_limit: 1_000,
+        created_by: None,
+        expires_at: None,
+    };
+    let secret = KeySecret::generate(KeyType::Analytics);
+    let insert = async |write: &mut Write| keys::insert(write, &own, &secret, NOW).await;
+    witness.of("keys::insert", insert).await;
+    let now = Deactivation {
+        at: NOW,
+        ..Deactivation::default()
+    };
+    let beyond = Some(Role::DataEngineer);
+    let revoke = async |write: &mut Write| {
+        keys::deactivate_of_user(write, &user.id, beyond, &now).await
+    };
+    witness.of("keys::deactivate_of_user", revoke).await;
+    let remove = async |write: &mut Write| users::remove(write, user, NOW).await;
+    witness.of("users::remove", remove).await;
 }
 
 async fn sources(witness: &mut Witness, company: &CompanyId, user: &User) -> ConnectionId {

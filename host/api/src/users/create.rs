@@ -1,0 +1,94 @@
+use super::{check_role, job_function, role};
+use crate::companies::shape::UserOut;
+use crate::refusals::{
+    CONFLICT, EMAIL_TAKEN, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
+};
+use crate::{ApiState, Body, Caller, Created, FieldError, Operation, Problem, Text};
+use axum::extract::State;
+use serde::Deserialize;
+use souk_domain::emails::{EMAIL_CHARS_MAX, parse_email};
+use souk_domain::roles::{Permission, Role};
+use souk_store::users::{self, NewUser, USERS_MAX, UserStatus};
+use souk_store::{StoreError, companies};
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::post("create_user", "/companies/{company_id}/users")
+    .about("Users", "Invite a user")
+    .notes(
+        "The user is `invited` until it comes in. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
+         stands before the `@`; without `role_id` it is 1, and it is at most the caller's (403 `ROLE_ESCALATION`). A company has at most 1,000 \
+         users.",
+    )
+    .needs(Role::Admin, Permission::Write)
+    .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION, EMAIL_TAKEN, CONFLICT]);
+
+#[derive(Deserialize, ToSchema)]
+pub struct UserIn {
+    #[schema(value_type = String, min_length = 3, max_length = 254)]
+    email: Text<3, EMAIL_CHARS_MAX>,
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    name: Option<Text<1, 255>>,
+    #[schema(minimum = 1, maximum = 5)]
+    role_id: Option<i64>,
+    /// One of `GET /job-functions`.
+    job_function_id: Option<i64>,
+    company_id: Option<String>,
+}
+
+/// Invites a user.
+pub async fn create_user(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Body(body): Body<UserIn>,
+) -> Result<Created<UserOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let mut errors = Vec::new();
+    let email = parse_email(&body.email)
+        .map_err(|error| errors.push(FieldError::new("email", "invalid", error.to_string())));
+    let role_id = body.role_id.map(|level| role(level, &mut errors));
+    let job_function_id = body
+        .job_function_id
+        .and_then(|id| job_function(id, &mut errors));
+    let Some(email) = email.ok().filter(|_| errors.is_empty()) else {
+        return Err(Problem::fields(VALIDATION_ERROR, errors));
+    };
+    let role = role_id.flatten().unwrap_or(Role::Analyst);
+    check_role(&caller, role)?;
+    let before_at = email.split('@').next().unwrap_or_default();
+    let user = NewUser {
+        company_id: caller.company(),
+        email: Some(&email),
+        name: body.name.as_deref().unwrap_or(before_at),
+        role,
+        job_function_id,
+        status: UserStatus::Invited,
+    };
+    let user = api
+        .db()
+        .write(async |write| {
+            companies::lock(write, caller.company()).await?;
+            if users::count(write, caller.company()).await? >= USERS_MAX {
+                let message =
+                    format!("a company has at most {USERS_MAX} users: remove one who left first");
+                return Err(Problem::of(CONFLICT, message));
+            }
+            users::insert(write, &user, caller.now())
+                .await
+                .map_err(|error| match error {
+                    StoreError::Conflict => taken(&email),
+                    other => other.into(),
+                })
+        })
+        .await?;
+    Ok(Created {
+        location: format!("/companies/{}/users/{}", caller.company(), user.id),
+        data: (&user).into(),
+    })
+}
+
+fn taken(email: &str) -> Problem {
+    Problem::of(
+        EMAIL_TAKEN,
+        format!("another user, here or in another company, has the address {email}"),
+    )
+}
