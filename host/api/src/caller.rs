@@ -11,6 +11,7 @@ use souk_domain::ids::{CompanyId, RequestId, UserId};
 use souk_domain::roles::{Grant, Role};
 use souk_domain::time::Timestamp;
 use souk_store::keys::Key;
+use souk_store::sessions::Session;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -72,6 +73,11 @@ impl Caller {
     /// The key that is called with, for the operations on keys.
     pub fn key(&self) -> Option<&Key> {
         self.0.principal.key()
+    }
+
+    /// The session that is called in.
+    pub fn session(&self) -> Option<&Session> {
+        self.0.principal.session()
     }
 
     /// The user that acts, or whose key does.

@@ -132,6 +132,18 @@ impl Call {
         }
     }
 
+    /// Spends one call of the address for an operation that lets somebody in, after [`Call::spend_address`].
+    pub fn spend_sign_in(&mut self, state: &ApiState, limit: u32) -> Result<(), Problem> {
+        let taken = state
+            .limiter()
+            .take_sign_in(self.peer, limit, self.seconds());
+        let (Ok(quota) | Err(quota)) = taken;
+        self.shown = Some((quota, Scope::Ip));
+        taken
+            .map(drop)
+            .map_err(|quota| self.exceeded(quota, Scope::Ip))
+    }
+
     /// Undoes a [`Call::spend_address`]: somebody answers for the request after all.
     pub fn give_back_address(&mut self, state: &ApiState) {
         state.limiter().give_back_address(self.peer, self.seconds());
@@ -198,7 +210,9 @@ impl Call {
     /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.
     fn count_use(&self, state: &ApiState, response: &Response) {
         if let (Some((principal, _)), Some(mounted)) = (&self.caller, &self.operation) {
-            let Actor::Key(key) = &principal.actor;
+            let Actor::Key(key) = &principal.actor else {
+                return;
+            };
             let failed = response.status().is_client_error() || response.status().is_server_error();
             let key_use = KeyUse::new(key.clone(), mounted.prefix, self.now, failed);
             state.app().teller.count_use(key_use);

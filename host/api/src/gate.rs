@@ -4,6 +4,7 @@
 //! The gate never reads a body and never looks a path up in the store, except for platform staff in a foreign company.
 
 use crate::caller::Caller;
+use crate::cookies;
 use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::mounted::Mounted;
@@ -15,14 +16,17 @@ use crate::state::ApiState;
 use crate::uploads::Place;
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request};
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, check_format};
 use souk_domain::roles::{Permission, Role};
+use souk_domain::sessions::{Token, TokenError};
 use std::sync::Arc;
 
 /// The header that carries a key.
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// The header that shows that a session's own page asks.
+const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
 /// What a call holds until its answer is ready.
 pub struct Passed {
@@ -44,6 +48,9 @@ pub async fn pass(
             if !operation.is_probe() {
                 call.spend_address(state)?;
             }
+            if let Some(limit) = operation.hourly {
+                call.spend_sign_in(state, limit)?;
+            }
             size?;
             mounted.description.query.read(request)?;
             return Ok(Passed { in_flight: None });
@@ -54,7 +61,8 @@ pub async fn pass(
     if let Err(problem) = size {
         return Err(call.spend_address(state).err().unwrap_or(problem));
     }
-    let principal = match authenticate(state, request.headers(), call).await {
+    let takes_sessions = operation.takes_sessions();
+    let principal = match authenticate(state, request.headers(), takes_sessions, call).await {
         Ok(principal) => principal,
         Err(Refused::Key(problem)) => {
             return Err(call.spend_address(state).err().unwrap_or(problem));
@@ -75,6 +83,9 @@ pub async fn pass(
             refusals::ENDPOINT_KEY_NOT_ALLOWED,
             "an endpoint key only reads its endpoint through /endpoints/v1/; use an analytics key here",
         ));
+    }
+    if principal.session().is_some() && operation.is_guarded() {
+        check_csrf(request.headers())?;
     }
     if principal.is_suspended {
         return Err(Problem::of(
@@ -110,6 +121,7 @@ pub async fn pass(
     if let Some(company) = &foreign {
         check_exists(state, company).await?;
     }
+    note_use(state, &principal, call).await;
     request.extensions_mut().insert(Caller::new(
         principal,
         foreign,
@@ -127,7 +139,7 @@ pub async fn pass_unrouted(
     headers: &HeaderMap,
     call: &mut Call,
 ) -> Result<(), Problem> {
-    match authenticate(state, headers, call).await {
+    match authenticate(state, headers, true, call).await {
         Ok(principal) => {
             let limits = Limits {
                 own: principal.rate_limit,
@@ -151,17 +163,22 @@ enum Refused {
     Store(Problem),
 }
 
-/// (a) to (c).
+/// (a) to (c). A key goes before a cookie, which browsers send whether or not they are meant to.
 async fn authenticate(
     state: &ApiState,
     headers: &HeaderMap,
+    takes_sessions: bool,
     call: &mut Call,
 ) -> Result<Arc<Principal>, Refused> {
     let mut sent = headers.get_all(KEY_HEADER).iter();
     let text = match (sent.next(), sent.next()) {
         (Some(one), None) if !one.is_empty() => one.to_str().ok(),
         (Some(_), Some(_)) => None,
-        _ => return Err(Refused::Key(Problem::missing_key())),
+        _ => {
+            let cookie = cookies::session(headers).filter(|_| takes_sessions);
+            let cookie = cookie.ok_or_else(|| Refused::Key(Problem::missing_key()))?;
+            return signed_in(state, cookie, call).await;
+        }
     };
     let malformed = || {
         Refused::Key(Problem::invalid_key(
@@ -175,7 +192,7 @@ async fn authenticate(
     let digest = KeyDigest::of(text);
     let principal = match state.known_principal(&digest) {
         Some(principal) => principal,
-        None => look_up(state, digest, call).await?,
+        None => look_up(state, Shown::Key(digest), call).await?,
     };
     match principal.refusal(call.now) {
         Some(problem) => Err(Refused::Key(problem)),
@@ -183,10 +200,37 @@ async fn authenticate(
     }
 }
 
-/// A key that was not seen lately. Its address pays before the store is asked, and gets that back for a key that exists.
+/// The same by the cookie of a session.
+async fn signed_in(
+    state: &ApiState,
+    cookie: Result<Token, TokenError>,
+    call: &mut Call,
+) -> Result<Arc<Principal>, Refused> {
+    let over = || Refused::Key(Problem::session_expired());
+    let digest = cookie.map_err(|_| over())?.digest();
+    if let Some(principal) = state.known_principal(&digest) {
+        if principal.refusal(call.now).is_none() {
+            return Ok(principal);
+        }
+        state.forget_principal(&digest);
+    }
+    let principal = look_up(state, Shown::Session(digest), call).await?;
+    match principal.refusal(call.now) {
+        Some(problem) => Err(Refused::Key(problem)),
+        None => Ok(principal),
+    }
+}
+
+/// What is looked up.
+enum Shown {
+    Key(KeyDigest),
+    Session(KeyDigest),
+}
+
+/// A credential that was not seen lately. Its address pays before the store is asked, and gets that back for one that exists.
 async fn look_up(
     state: &ApiState,
-    digest: KeyDigest,
+    shown: Shown,
     call: &mut Call,
 ) -> Result<Arc<Principal>, Refused> {
     let spent = call.spend_address(state);
@@ -195,16 +239,49 @@ async fn look_up(
     {
         return Err(Refused::Spent(exceeded.clone()));
     }
-    let found = state.principal(digest, call.now).await;
+    let (found, unknown) = match shown {
+        Shown::Key(digest) => (
+            state.principal(digest, call.now).await,
+            Problem::invalid_key("this API key is not known here", None, None),
+        ),
+        Shown::Session(digest) => (
+            state.session_principal(digest, call.now).await,
+            Problem::session_expired(),
+        ),
+    };
     if spent.is_ok() && !matches!(found, Ok(None)) {
         call.give_back_address(state);
     }
     match found {
         Ok(Some(principal)) => Ok(principal),
-        Ok(None) => Err(Refused::Spent(spent.err().unwrap_or_else(|| {
-            Problem::invalid_key("this API key is not known here", None, None)
-        }))),
+        Ok(None) => Err(Refused::Spent(spent.err().unwrap_or(unknown))),
         Err(problem) => Err(Refused::Store(problem)),
+    }
+}
+
+/// Another site can have a browser send its cookie along, but not this header: it does not know the token, and would have to ask first.
+fn check_csrf(headers: &HeaderMap) -> Result<(), Problem> {
+    let shown = headers.get(CSRF_HEADER).map(HeaderValue::as_bytes);
+    let token = cookies::session(headers).and_then(Result::ok);
+    match (token, shown) {
+        (Some(token), Some(shown)) if token.is_csrf(shown) => Ok(()),
+        _ => Err(Problem::of(
+            refusals::CSRF_TOKEN_REQUIRED,
+            "send the session's csrf_token (GET /users/me) in the header x-csrf-token",
+        )),
+    }
+}
+
+/// From time to time the store is told that a session is in use.
+async fn note_use(state: &ApiState, principal: &Principal, call: &Call) {
+    let Some(session) = principal.unnoted(call.now) else {
+        return;
+    };
+    let noted = state
+        .db()
+        .write(async |write| souk_store::sessions::seen(write, session, call.now).await);
+    if let Err(error) = noted.await {
+        tracing::warn!(%error, %session, "the use of a session could not be noted; it may seem idle");
     }
 }
 

@@ -53,6 +53,7 @@ pub mod caller;
 pub mod companies;
 pub mod connections;
 pub mod connectors;
+mod cookies;
 pub mod credits;
 pub mod data;
 pub mod describe;
@@ -88,6 +89,7 @@ pub mod refused;
 pub mod routes;
 pub mod runs;
 pub mod schemas;
+pub mod sessions;
 mod state;
 pub mod storage_engines;
 pub mod system;
@@ -122,6 +124,7 @@ pub fn all() -> Routes {
         .merge(companies::routes())
         .merge(audit::routes())
         .merge(users::routes())
+        .merge(sessions::routes())
         .merge(keys::routes())
         .merge(endpoint_keys::routes())
         .merge(prices::routes())

@@ -229,6 +229,8 @@ impl Drop for InFlight {
 #[derive(Default)]
 struct Address {
     requests: Window,
+    /// Attempts to sign in.
+    sign_ins: Window,
     /// Beyond what its hour allows.
     lookups: Window<1>,
 }
@@ -279,6 +281,11 @@ impl Limiter {
         })
     }
 
+    /// Spends one attempt to sign in of an address.
+    pub fn take_sign_in(&self, address: IpAddr, limit: u32, now: u32) -> Result<Quota, Quota> {
+        self.address(address, now, |counted| counted.sign_ins.take(limit, now))
+    }
+
     /// Undoes a [`Limiter::take_address`].
     pub fn give_back_address(&self, address: IpAddr, now: u32) {
         self.address(address, now, |counted| counted.requests.give_back(now));
@@ -305,7 +312,9 @@ impl Limiter {
         let address = network(address);
         let mut shard = self.addresses[self.shard(&address)].lock();
         if shard.len() >= ADDRESSES_PER_SHARD && !shard.contains_key(&address) {
-            shard.retain(|_, counted| !counted.requests.is_over(now));
+            shard.retain(|_, counted| {
+                !counted.requests.is_over(now) || !counted.sign_ins.is_over(now)
+            });
             if shard.len() >= ADDRESSES_PER_SHARD {
                 return act(&self.overflow);
             }

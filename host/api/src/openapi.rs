@@ -1,5 +1,6 @@
 //! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
+use crate::cookies;
 use crate::describe::{Answered, Description};
 use crate::operation::{Access, Operation};
 use crate::path::Segment;
@@ -42,11 +43,17 @@ pub fn document(routes: &Routes) -> Value {
         "openapi": "3.1.0",
         "info": {"title": "souk", "version": "1.0", "description": DESCRIPTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": "/"}],
-        "security": [{"api_key": []}],
+        "security": [{"api_key": []}, {"session": []}],
         "paths": paths,
         "x-no-such-route": {"responses": refused.references(refused::of_unrouted())},
         "components": {
-            "securitySchemes": {"api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"}},
+            "securitySchemes": {
+                "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+                "session": {
+                    "type": "apiKey", "in": "cookie", "name": cookies::NAME,
+                    "description": "Of a user who is signed in. What changes or costs something needs the header `x-csrf-token` beside it.",
+                },
+            },
             "schemas": with_problem(schemas),
             "responses": refused.components(),
             "examples": refused.examples(),
@@ -218,6 +225,7 @@ fn describe(
             );
         }
         Access::Data => {
+            members.insert("security".to_owned(), json!([{"api_key": []}]));
             members.insert("x-required-permission".to_owned(), "read".into());
         }
     }

@@ -60,7 +60,7 @@ pub struct Operation {
     pub notes: &'static str,
     pub access: Access,
     pub company: CompanyRule,
-    /// Calls an hour per key, beside the key's own limit.
+    /// Calls an hour per key, beside the key's own limit; of an operation without a key per address.
     pub hourly: Option<u32>,
     /// Calls an hour per key for each value of the path's only parameter, beside the key's own limit.
     pub hourly_each: Option<u32>,
@@ -68,6 +68,8 @@ pub struct Operation {
     pub billed: bool,
     /// Moves money by itself: refused without an `Idempotency-Key`, since a client that repeats it blindly would move it twice.
     pub key_required: bool,
+    /// Changes something although the permission `read` is enough: what a caller may do to itself.
+    pub is_change: bool,
     /// Runs a connector: counts against the calls in flight of a key.
     pub runs_connector: bool,
     /// What it refuses with that neither its handler's types nor its properties say.
@@ -108,6 +110,7 @@ impl Operation {
             hourly_each: None,
             billed: false,
             key_required: false,
+            is_change: false,
             runs_connector: false,
             refusals: &[],
         }
@@ -137,13 +140,24 @@ impl Operation {
 
     /// It changes nothing, so doing it again does no harm: a free test of an asset, say.
     pub const fn only_reads(&self) -> bool {
-        matches!(
+        let may_only_read = matches!(
             self.access,
             Access::Key {
                 permission: Permission::Read,
                 ..
             }
-        )
+        );
+        may_only_read && !self.is_change
+    }
+
+    /// A signed-in user may do it with the cookie of a session.
+    pub const fn takes_sessions(&self) -> bool {
+        matches!(self.access, Access::Key { .. })
+    }
+
+    /// A browser that is made to do it by another site harms its user: what changes or costs something, GET or not.
+    pub const fn is_guarded(&self) -> bool {
+        !matches!(self.verb, Verb::Get) || self.billed || self.runs_connector
     }
 
     /// It changes something that the audit log tells of.
@@ -201,6 +215,12 @@ impl Operation {
     /// Refused without an `Idempotency-Key`. For POST only.
     pub const fn key_required(mut self) -> Operation {
         self.key_required = true;
+        self
+    }
+
+    /// It changes something although the permission `read` is enough.
+    pub const fn changes(mut self) -> Operation {
+        self.is_change = true;
         self
     }
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX, KeyId,
-    PayoutId, PriceId, PurchaseId, TopUpId, UserId, WebhookId,
+    PayoutId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -103,6 +103,7 @@ ids!(
     PayoutId: PAYOUT_NOT_FOUND,
     PriceId: PRICE_NOT_FOUND,
     PurchaseId: PURCHASE_NOT_FOUND,
+    SessionId: SESSION_NOT_FOUND,
     TopUpId: TOP_UP_NOT_FOUND,
     UserId: USER_NOT_FOUND,
     WebhookId: WEBHOOK_NOT_FOUND,

@@ -7,14 +7,20 @@ use crate::limiter::Buckets;
 use crate::problem::Problem;
 use crate::unread::Tally;
 use souk_domain::actors::Actor;
-use souk_domain::ids::{CompanyId, EndpointId, UserId};
+use souk_domain::ids::{CompanyId, EndpointId, SessionId, UserId};
 use souk_domain::keys::{KeyState, KeyType};
-use souk_domain::roles::Grant;
+use souk_domain::limits::USER_LIMIT;
+use souk_domain::roles::{Grant, Permissions};
+use souk_domain::sessions::ends_at;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::companies::CompanyStatus;
 use souk_store::keys::{Key, KnownKey};
+use souk_store::sessions::{KnownSession, Session};
+use souk_store::users::UserStatus;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// As the cache keeps it.
 pub struct Principal {
@@ -49,8 +55,20 @@ pub enum Scope {
 
 /// What a principal is known by. It may end before the cache forgets it.
 enum Credential {
-    Key { key: Box<Key>, user_is_active: bool },
+    Key {
+        key: Box<Key>,
+        user_is_active: bool,
+    },
+    Session {
+        session: Box<Session>,
+        user_is_active: bool,
+        /// When its use was noted last, in microseconds.
+        noted: AtomicI64,
+    },
 }
+
+/// How exactly it is known when a session was used: seldom enough that its requests cost the store nothing.
+const NOTED_EVERY: Duration = Duration::from_secs(300);
 
 impl Principal {
     pub(crate) fn of_key(
@@ -85,10 +103,67 @@ impl Principal {
         })
     }
 
+    pub(crate) fn of_session(
+        known: KnownSession,
+        buckets: Arc<Buckets>,
+        unread: Arc<Tally>,
+    ) -> Principal {
+        let session = known.session;
+        Principal {
+            actor: Actor::User(session.user_id.clone()),
+            company: session.company_id.clone(),
+            handle: known.company_handle,
+            is_suspended: known.company_status == CompanyStatus::Suspended,
+            user: Some(session.user_id.clone()),
+            // An analyst writes what is his own, which the operations that take that see to.
+            grant: Grant {
+                role: known.role,
+                permissions: Permissions::READ_WRITE,
+            },
+            scope: Scope::Everything,
+            rate_limit: USER_LIMIT,
+            buckets,
+            unread,
+            credential: Credential::Session {
+                noted: AtomicI64::new(session.last_seen_at.micros()),
+                user_is_active: known.user_status == UserStatus::Active,
+                session: Box::new(session),
+            },
+        }
+    }
+
+    /// The credential's id, by which the store tells of changes of it.
+    pub(crate) fn credential(&self) -> &str {
+        match &self.credential {
+            Credential::Key { key, .. } => key.id.as_str(),
+            Credential::Session { session, .. } => session.id.as_str(),
+        }
+    }
+
+    /// The session that it calls in, as it was when it was read.
+    pub fn session(&self) -> Option<&Session> {
+        match &self.credential {
+            Credential::Session { session, .. } => Some(session),
+            Credential::Key { .. } => None,
+        }
+    }
+
+    /// The session whose use is to be noted now, since that was not done for a while. Whoever is told does it.
+    pub(crate) fn unnoted(&self, now: Timestamp) -> Option<&SessionId> {
+        let Credential::Session { session, noted, .. } = &self.credential else {
+            return None;
+        };
+        let before = noted.load(Relaxed);
+        let is_due = Timestamp::from_micros(before).after(NOTED_EVERY) <= now;
+        let takes = || noted.compare_exchange(before, now.micros(), Relaxed, Relaxed);
+        (is_due && takes().is_ok()).then_some(&session.id)
+    }
+
     /// The key that it calls with, for whoever manages keys.
     pub fn key(&self) -> Option<&Key> {
         match &self.credential {
             Credential::Key { key, .. } => Some(key),
+            Credential::Session { .. } => None,
         }
     }
 
@@ -99,6 +174,15 @@ impl Principal {
                 key,
                 user_is_active,
             } => unusable(key, *user_is_active, now),
+            Credential::Session {
+                session,
+                user_is_active,
+                noted,
+            } => {
+                let seen = Timestamp::from_micros(noted.load(Relaxed));
+                let is_over = ends_at(seen, session.expires_at) <= now;
+                (is_over || !user_is_active).then(Problem::session_expired)
+            }
         }
     }
 }

@@ -142,6 +142,15 @@ impl Problem {
         Problem::of(refusal, message).header(header::WWW_AUTHENTICATE, CHALLENGE)
     }
 
+    /// A session that is unknown, ended, idle for too long or over. The browser forgets its cookie.
+    pub fn session_expired() -> Problem {
+        Problem::unauthenticated(
+            refusals::SESSION_EXPIRED,
+            "this session is over; sign in again",
+        )
+        .header(header::SET_COOKIE, crate::cookies::FORGET)
+    }
+
     pub fn deactivated_key(key_id: &str, deactivated_at: Option<Timestamp>) -> Problem {
         Problem::of(
             refusals::API_KEY_DEACTIVATED,

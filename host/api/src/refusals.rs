@@ -42,6 +42,7 @@ catalogue! {
     401 {
         MISSING_API_KEY: "send your API key in the header x-api-key",
         INVALID_API_KEY: "this API key is not known here",
+        SESSION_EXPIRED: "this session is over; sign in again",
     }
     402 {
         INSUFFICIENT_CREDITS: "the balance does not cover this call; buy credits and try again",
@@ -49,6 +50,7 @@ catalogue! {
     403 {
         COMPANY_ACCESS_DENIED: "this key belongs to another company; use your own company_id in the path",
         COMPANY_SUSPENDED: "this company is suspended; ask the platform's staff",
+        CSRF_TOKEN_REQUIRED: "send the session's csrf_token (GET /users/me) in the header x-csrf-token",
         ENDPOINT_KEY_NOT_ALLOWED: "an endpoint key only reads its endpoint through /endpoints/v1/; use an analytics key here",
         ENDPOINT_SCOPE_MISMATCH: "this key reads another endpoint; use the key that was made for this one",
         INSUFFICIENT_PERMISSIONS: "this needs a key with the permission write",
@@ -68,6 +70,7 @@ catalogue! {
         FAVORITE_NOT_FOUND: "there is no favorite \"fav_…\" that this key can see",
         FILE_NOT_FOUND: "there is no file \"goals.db\" that this key can see",
         INDUSTRY_NOT_FOUND: "there is no industry \"999\" that this key can see",
+        INVITATION_NOT_FOUND: "this invitation is not known here, was accepted, or has expired; ask for another one",
         PAYMENT_PROVIDER_NOT_FOUND: "there is no payment provider \"…\" that this key can see",
         PAYOUT_METHOD_NOT_FOUND: "there is no payout method \"cmp_…\" that this key can see",
         PAYOUT_NOT_FOUND: "there is no payout \"pay_…\" that this key can see",
@@ -76,6 +79,7 @@ catalogue! {
         PRODUCT_NOT_FOUND: "there is no product \"ast_…\" that this key can see",
         PURCHASE_NOT_FOUND: "there is no purchase \"pur_…\" that this key can see",
         ROUTE_NOT_FOUND: "there is no such route; see /openapi.json",
+        SESSION_NOT_FOUND: "there is no session \"ses_…\" that this key can see",
         TOP_UP_NOT_FOUND: "there is no top-up \"top_…\" that this key can see",
         TRANSACTION_NOT_FOUND: "there is no transaction \"txn_…\" that this key can see",
         USER_NOT_FOUND: "there is no user \"usr_…\" that this key can see",

@@ -27,6 +27,8 @@ const OF_KEYS: &[Refusal] = &[
     RATE_LIMIT_EXCEEDED,
     SERVICE_UNAVAILABLE,
 ];
+/// What the gate refuses cookies with.
+const OF_SESSIONS: &[Refusal] = &[SESSION_EXPIRED, CSRF_TOKEN_REQUIRED];
 const OF_IDEMPOTENCY: &[Refusal] = &[
     IDEMPOTENCY_IN_PROGRESS,
     IDEMPOTENCY_ANSWER_TOO_LARGE,
@@ -75,6 +77,7 @@ pub fn of(operation: &Operation, description: &Description) -> Vec<Refusal> {
         has_key && operation.access != Access::Data,
         &[ENDPOINT_KEY_NOT_ALLOWED],
     );
+    add(operation.takes_sessions(), OF_SESSIONS);
     add(
         operation.company == CompanyRule::Own,
         &[COMPANY_ACCESS_DENIED, COMPANY_NOT_FOUND],

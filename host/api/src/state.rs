@@ -12,7 +12,7 @@ use souk_app::App;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{Cache, Db, StoreError, Topic};
-use souk_store::{audit, idempotency};
+use souk_store::{audit, idempotency, sessions};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -129,8 +129,8 @@ impl ApiState {
             KEYS_CACHED,
             [Topic::Key, Topic::Company],
             |_: &KeyDigest, principal: &Principal| {
-                let (actor, company) = (principal.actor.as_str(), principal.company.as_str());
-                [actor.into(), company.into()]
+                let (credential, company) = (principal.credential(), principal.company.as_str());
+                [credential.into(), company.into()]
             },
         );
         let uploads = Arc::new(Uploads::new(
@@ -149,7 +149,7 @@ impl ApiState {
         }))
     }
 
-    /// Frees what a crash left in flight, and from then on forgets kept answers and lines of the audit log whose time is over. Once, before requests are served.
+    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
@@ -160,7 +160,7 @@ impl ApiState {
         tokio::spawn(async move {
             loop {
                 if let Err(error) = sweep(&db).await {
-                    tracing::warn!(%error, "kept answers and the audit log could not be swept; trying again later");
+                    tracing::warn!(%error, "kept answers, sessions and the audit log could not be swept; trying again later");
                 }
                 tokio::time::sleep(SWEEP_EVERY).await;
             }
@@ -227,6 +227,33 @@ impl ApiState {
         self.0.principals.get(digest)
     }
 
+    /// Forgets a session that is over as it is known here: another host may have seen it since.
+    pub(crate) fn forget_principal(&self, digest: &KeyDigest) {
+        self.0.principals.remove(digest);
+    }
+
+    /// Who calls in the session with this digest, from the store if need be.
+    pub(crate) async fn session_principal(
+        &self,
+        digest: KeyDigest,
+        now: Timestamp,
+    ) -> Result<Option<Arc<Principal>>, Problem> {
+        let load = || async {
+            let mut read = self.db().read().await?;
+            let known = souk_store::sessions::by_digest(&mut read, &digest)
+                .await?
+                .ok_or(StoreError::NotFound)?;
+            let (session, seconds) = (&known.session, now.seconds());
+            let buckets = self.limiter().buckets(
+                &session.user_id.clone().into(),
+                u32::try_from(seconds).unwrap_or(u32::MAX),
+            );
+            let unread = self.0.unread.company(&session.company_id);
+            Ok(Principal::of_session(known, buckets, unread))
+        };
+        self.loaded(digest, load).await
+    }
+
     /// The key with this digest, from the store if need be.
     pub(crate) async fn principal(
         &self,
@@ -245,6 +272,17 @@ impl ApiState {
             let unread = self.0.unread.company(&known.key.company_id);
             Principal::of_key(known, buckets, unread)
         };
+        self.loaded(digest, load).await
+    }
+
+    async fn loaded<F>(
+        &self,
+        digest: KeyDigest,
+        load: impl FnOnce() -> F,
+    ) -> Result<Option<Arc<Principal>>, Problem>
+    where
+        F: Future<Output = Result<Principal, StoreError>>,
+    {
         match self.0.principals.get_or_load(digest, load).await {
             Ok(principal) => Ok(Some(principal)),
             Err(StoreError::NotFound) => Ok(None),
@@ -260,7 +298,8 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
         let has_more = db
             .write(async |write| {
                 let answers = idempotency::sweep(write, now).await?;
-                Ok::<_, StoreError>(audit::sweep(write, now).await? || answers)
+                let sessions = sessions::sweep(write, now).await?;
+                Ok::<_, StoreError>(audit::sweep(write, now).await? || answers || sessions)
             })
             .await?;
         if !has_more {

@@ -1,6 +1,6 @@
 //! Who did something, as records name it.
 
-use crate::ids::{IdError, KeyId};
+use crate::ids::{IdError, KeyId, UserId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -10,16 +10,25 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Actor {
     Key(KeyId),
+    /// Who is signed in, in whichever session.
+    User(UserId),
 }
 
 impl Actor {
     pub fn parse(text: &str) -> Result<Actor, IdError> {
-        KeyId::parse(text).map(Actor::Key)
+        let is_user = text
+            .strip_prefix(UserId::PREFIX)
+            .is_some_and(|rest| rest.starts_with('_'));
+        match is_user {
+            true => UserId::parse(text).map(Actor::User),
+            false => KeyId::parse(text).map(Actor::Key),
+        }
     }
 
     pub fn as_str(&self) -> &str {
         match self {
             Actor::Key(key) => key.as_str(),
+            Actor::User(user) => user.as_str(),
         }
     }
 }
@@ -27,6 +36,12 @@ impl Actor {
 impl From<KeyId> for Actor {
     fn from(key: KeyId) -> Actor {
         Actor::Key(key)
+    }
+}
+
+impl From<UserId> for Actor {
+    fn from(user: UserId) -> Actor {
+        Actor::User(user)
     }
 }
 
@@ -54,5 +69,19 @@ impl<'de> Deserialize<'de> for Actor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Actor, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         Actor::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record names a user or a key, and reads back as what was written.
+    #[test]
+    fn an_actor_is_told_by_its_prefix() {
+        let (user, key) = (UserId::generate(), KeyId::generate());
+        assert_eq!(Actor::parse(user.as_str()), Ok(Actor::User(user)));
+        assert_eq!(Actor::parse(key.as_str()), Ok(Actor::Key(key)));
+        assert!(matches!(Actor::parse("usrkey"), Ok(Actor::Key(_))));
     }
 }

@@ -13,11 +13,15 @@ pub struct EmailError;
 pub fn parse_email(text: &str) -> Result<String, EmailError> {
     let (local, domain) = text.split_once('@').ok_or(EmailError)?;
     let is_dotted = |part: &str, max: usize, may: fn(char) -> bool| {
-        part.chars().count() <= max && part.split('.').all(|atom| !atom.is_empty() && atom.chars().all(may))
+        part.chars().count() <= max
+            && part
+                .split('.')
+                .all(|atom| !atom.is_empty() && atom.chars().all(may))
     };
     let in_local = |c: char| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c);
     let in_domain = |c: char| c.is_alphanumeric() || c == '-';
-    let is_address = is_dotted(local, LOCAL_CHARS_MAX, in_local) && is_dotted(domain, EMAIL_CHARS_MAX, in_domain);
+    let is_address = is_dotted(local, LOCAL_CHARS_MAX, in_local)
+        && is_dotted(domain, EMAIL_CHARS_MAX, in_domain);
     match is_address && text.chars().count() <= EMAIL_CHARS_MAX {
         true => Ok(text.to_lowercase()),
         false => Err(EmailError),
@@ -40,8 +44,19 @@ mod tests {
         }
         let long = format!("{}@example.org", "a".repeat(65));
         for wrong in [
-            "", "ann", "@example.org", "ann@", "ann@@example.org", "ann@example..org", ".ann@example.org", "ann lee@example.org",
-            "ann@example.org\r\nBcc: bob@example.org", "ann@example.org,bob@example.org", "<ann@example.org>", "\"ann\"@example.org", &long,
+            "",
+            "ann",
+            "@example.org",
+            "ann@",
+            "ann@@example.org",
+            "ann@example..org",
+            ".ann@example.org",
+            "ann lee@example.org",
+            "ann@example.org\r\nBcc: bob@example.org",
+            "ann@example.org,bob@example.org",
+            "<ann@example.org>",
+            "\"ann\"@example.org",
+            &long,
         ] {
             assert_eq!(parse_email(wrong), Err(EmailError), "{wrong}");
         }

@@ -157,6 +157,8 @@ id!(/// A company: a tenant that sells, buys or both.
     CompanyId, "cmp");
 id!(/// A person of a company.
     UserId, "usr");
+id!(/// A browser in which a user is signed in; never its token.
+    SessionId, "ses");
 id!(/// An API key; never the secret itself.
     KeyId, "key");
 id!(/// A connection to a seller's source.

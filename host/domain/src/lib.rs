@@ -17,6 +17,7 @@ pub mod prices;
 pub mod products;
 pub mod reference;
 pub mod roles;
+pub mod sessions;
 pub mod slugs;
 pub mod sql;
 pub mod time;

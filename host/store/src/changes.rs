@@ -16,6 +16,7 @@ use std::time::Duration;
 /// What kind of thing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
+    /// What a caller shows: an API key or a session.
     Key,
     Company,
     /// A name under which a company is reached, or was; its own id is the name.

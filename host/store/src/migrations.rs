@@ -75,6 +75,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
     (22, "sales", include_str!("../migrations/0022_sales.sql")),
     (23, "users", include_str!("../migrations/0023_users.sql")),
+    (
+        24,
+        "sessions",
+        include_str!("../migrations/0024_sessions.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -188,13 +188,11 @@ pub async fn first(
 
 /// How many users the company has, whatever their status.
 pub async fn count(db: &mut AnyConnection, company: &CompanyId) -> Result<i64, StoreError> {
-    sqlx::query(
-        "SELECT COUNT(*) AS total FROM users WHERE company_id = $1 AND deleted_at IS NULL",
-    )
-    .bind(company.as_str())
-    .fetch_one(db)
-    .await?
-    .number("total")
+    sqlx::query("SELECT COUNT(*) AS total FROM users WHERE company_id = $1 AND deleted_at IS NULL")
+        .bind(company.as_str())
+        .fetch_one(db)
+        .await?
+        .number("total")
 }
 
 /// How many active users besides this one have at least `role`.
@@ -241,6 +239,49 @@ pub async fn update(write: &mut Write, user: &User, now: Timestamp) -> Result<()
     } else {
         Ok(())
     }
+}
+
+/// How a user came in.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// By which identity provider, and as whom there. `None`: by an invitation.
+    pub identity: Option<(&'a str, &'a str)>,
+    /// It was shown that the user reads mail at its address.
+    pub email_verified: bool,
+}
+
+/// Notes that a user came in: whoever was invited is active from here on. [`StoreError::Conflict`]: another user is the same one there.
+pub async fn arrive(
+    write: &mut Write,
+    user: &User,
+    arrival: &Arrival<'_>,
+    now: Timestamp,
+) -> Result<User, StoreError> {
+    let (provider, subject) = arrival.identity.unzip();
+    sqlx::query(
+        "UPDATE users
+         SET status = 'active', email_verified = $3, auth_provider = COALESCE($4, auth_provider),
+             auth_subject = COALESCE($5, auth_subject), last_login_at = $6
+         WHERE id = $1 AND company_id = $2",
+    )
+    .bind(user.id.as_str())
+    .bind(user.company_id.as_str())
+    .bind(i64::from(user.email_verified || arrival.email_verified))
+    .bind(provider)
+    .bind(subject)
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    write.touch(Topic::Company, &user.company_id);
+    Ok(User {
+        status: UserStatus::Active,
+        email_verified: user.email_verified || arrival.email_verified,
+        auth_provider: provider
+            .map(str::to_owned)
+            .or_else(|| user.auth_provider.clone()),
+        last_login_at: Some(now),
+        ..user.clone()
+    })
 }
 
 /// Removes a user: the address is free again, and what others made with it keeps its id and name.

@@ -465,10 +465,15 @@ async fn absent_is_not_an_error() {
                 .is_none()
         );
         assert_eq!(
-            users::list(&mut read, &founded.company.id, &UserFilter::default(), Part::first(10))
-                .await
-                .unwrap()
-                .1,
+            users::list(
+                &mut read,
+                &founded.company.id,
+                &UserFilter::default(),
+                Part::first(10)
+            )
+            .await
+            .unwrap()
+            .1,
             1
         );
     }

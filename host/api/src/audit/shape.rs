@@ -26,7 +26,7 @@ pub struct EntryOut {
     path: String,
     #[schema(value_type = String)]
     request_id: String,
-    /// `company`, `account`, `user`, `api_key`, `connection`, `file`, `connector`, `connector_choice`, `product`, `asset_details`, `endpoint_details`, `price`, `purchase`,
+    /// `company`, `account`, `user`, `session`, `invitation`, `api_key`, `connection`, `file`, `connector`, `connector_choice`, `product`, `asset_details`, `endpoint_details`, `price`, `purchase`,
     /// `webhook`, `webhook_delivery`, `transaction`, `top_up`, `payout_method`, `payout` and others as they come.
     subject_type: String,
     subject_id: String,
@@ -44,7 +44,7 @@ pub struct EntryOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditActor)]
 pub struct ActorOut {
-    /// `key`, or `none` of an operation without a key (a payment provider's event).
+    /// `key`, `user` of somebody who was signed in, or `none` of an operation without a key (a payment provider's event, or signing in).
     #[serde(rename = "type")]
     kind: &'static str,
     /// The key's company; the platform's own when its staff acted.
@@ -68,6 +68,7 @@ impl EntryOut {
         let company_id = entry.by.as_ref().map(|by| by.company.clone());
         let kind = match entry.by.as_ref().map(|by| &by.actor) {
             Some(Actor::Key(_)) => "key",
+            Some(Actor::User(_)) => "user",
             None => "none",
         };
         let actor = match entry.by.filter(is_actor) {
@@ -76,6 +77,7 @@ impl EntryOut {
                 company_id,
                 api_key_id: match by.actor {
                     Actor::Key(key) => Some(key),
+                    Actor::User(_) => None,
                 },
                 user_id: by.user,
                 role_id: Some(by.role),

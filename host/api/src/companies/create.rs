@@ -1,5 +1,5 @@
-use super::shape::{CompanyOut, UserOut};
 use super::check_email;
+use super::shape::{CompanyOut, UserOut};
 use crate::keys::shape::KeyOut;
 use crate::refusals::SLUG_TAKEN;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};

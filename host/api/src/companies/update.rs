@@ -1,6 +1,6 @@
+use super::check_email;
 use super::create::handle_taken;
 use super::shape::CompanyOut;
-use super::check_email;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::refusals::{PATH_BODY_MISMATCH, SLUG_TAKEN};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};

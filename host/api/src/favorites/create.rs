@@ -1,5 +1,5 @@
 use super::shape::{self, FavoriteOut};
-use super::{check_user, product};
+use super::{check_may_mark, check_user, product};
 use crate::refusals::{
     ASSET_NOT_FOUND, CONFLICT, ENDPOINT_NOT_FOUND, PATH_BODY_MISMATCH, VALIDATION_ERROR,
 };
@@ -69,6 +69,7 @@ pub async fn create_favorite(
     };
     api.db()
         .write(async |write| {
+            check_may_mark(&caller, &favorite.user_id)?;
             check_user(write, &caller, &favorite.user_id).await?;
             check_product(write, &caller, &product).await?;
             match favorites::insert(write, &favorite).await? {

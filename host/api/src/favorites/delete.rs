@@ -1,4 +1,4 @@
-use super::{check_user, not_found};
+use super::{check_may_mark, check_user, not_found};
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, FavoriteId, UserId};
@@ -18,6 +18,7 @@ pub async fn delete_favorite(
 ) -> Result<Deleted, Problem> {
     api.db()
         .write(async |write| {
+            check_may_mark(&caller, &user)?;
             check_user(write, &caller, &user).await?;
             match favorites::delete(write, &user, &id).await? {
                 true => Ok(Deleted),

@@ -10,10 +10,12 @@ pub mod shape;
 pub mod uncategorized;
 pub mod update;
 
+use crate::refusals::INSUFFICIENT_ROLE;
 use crate::{Caller, FieldError, List, Page, Problem, Routes};
 use shape::FavoriteOut;
 use souk_domain::ids::{AssetId, EndpointId, FavoriteId, UserId};
 use souk_domain::products::{Product, ProductType};
+use souk_domain::roles::Role;
 use souk_store::favorites::{self, Favorite, Within};
 use souk_store::{AnyConnection, users};
 
@@ -40,6 +42,18 @@ async fn check_user(db: &mut AnyConnection, caller: &Caller, user: &UserId) -> R
     match users::get(db, caller.company(), user).await? {
         Some(_) => Ok(()),
         None => Err(Problem::not_found("user", user.as_str())),
+    }
+}
+
+/// With role 1, which only reads, a user who is signed in still has favorites: its own.
+fn check_may_mark(caller: &Caller, user: &UserId) -> Result<(), Problem> {
+    match caller.role() > Role::Analyst || caller.user() == Some(user) {
+        true => Ok(()),
+        false => Err(
+            Problem::of(INSUFFICIENT_ROLE, "the favorites of others need role 2")
+                .detail("required_role", Role::DataScientist.level())
+                .detail("role", caller.role().level()),
+        ),
     }
 }
 

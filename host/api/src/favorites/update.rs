@@ -1,5 +1,5 @@
-use super::find;
 use super::shape::{self, FavoriteOut};
+use super::{check_may_mark, find};
 use crate::refusals::VALIDATION_ERROR;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem};
 use axum::extract::State;
@@ -51,6 +51,7 @@ pub async fn update_favorite(
     let now = caller.now();
     api.db()
         .write(async |write| {
+            check_may_mark(&caller, &user)?;
             let mut favorite = find(write, &caller, &user, &id).await?;
             favorite.category = category.unwrap_or(favorite.category);
             favorite.note = note.unwrap_or(favorite.note);

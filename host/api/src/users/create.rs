@@ -3,19 +3,22 @@ use crate::companies::shape::UserOut;
 use crate::refusals::{
     CONFLICT, EMAIL_TAKEN, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
 };
-use crate::{ApiState, Body, Caller, Created, FieldError, Operation, Problem, Text};
+use crate::sessions::page;
+use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use souk_domain::emails::{EMAIL_CHARS_MAX, parse_email};
 use souk_domain::roles::{Permission, Role};
+use souk_domain::sessions::Token;
+use souk_domain::time::Timestamp;
 use souk_store::users::{self, NewUser, USERS_MAX, UserStatus};
-use souk_store::{StoreError, companies};
+use souk_store::{StoreError, companies, invitations};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_user", "/companies/{company_id}/users")
     .about("Users", "Invite a user")
     .notes(
-        "The user is `invited` until it comes in. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
+        "The user is `invited` until it comes in by the invitation's link, which holds for 7 days. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
          stands before the `@`; without `role_id` it is 1, and it is at most the caller's (403 `ROLE_ESCALATION`). A company has at most 1,000 \
          users.",
     )
@@ -35,12 +38,30 @@ pub struct UserIn {
     company_id: Option<String>,
 }
 
-/// Invites a user.
+#[derive(Serialize, ToSchema)]
+pub struct InvitedUser {
+    #[serde(flatten)]
+    user: UserOut,
+    invitation: InvitationOut,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Invitation)]
+pub struct InvitationOut {
+    /// For the user, who comes in by it once. `null` when it was mailed, and in a replay: it is shown to nobody else and never again.
+    url: Option<String>,
+    /// Whether it went to the user's address. If not, whoever invited passes the link on.
+    mail_sent: bool,
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: Timestamp,
+}
+
+/// Invites a user. The invitation's link appears in this response only.
 pub async fn create_user(
     State(api): State<ApiState>,
     caller: Caller,
     Body(body): Body<UserIn>,
-) -> Result<Created<UserOut>, Problem> {
+) -> Result<CreatedOnce<InvitedUser>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let mut errors = Vec::new();
     let email = parse_email(&body.email)
@@ -63,7 +84,8 @@ pub async fn create_user(
         job_function_id,
         status: UserStatus::Invited,
     };
-    let user = api
+    let token = Token::generate();
+    let (user, invitation) = api
         .db()
         .write(async |write| {
             companies::lock(write, caller.company()).await?;
@@ -72,17 +94,29 @@ pub async fn create_user(
                     format!("a company has at most {USERS_MAX} users: remove one who left first");
                 return Err(Problem::of(CONFLICT, message));
             }
-            users::insert(write, &user, caller.now())
-                .await
-                .map_err(|error| match error {
-                    StoreError::Conflict => taken(&email),
-                    other => other.into(),
-                })
+            let user =
+                users::insert(write, &user, caller.now())
+                    .await
+                    .map_err(|error| match error {
+                        StoreError::Conflict => taken(&email),
+                        other => other.into(),
+                    })?;
+            let invitation = invitations::put(write, &user, &token.digest(), caller.now()).await?;
+            Ok((user, invitation))
         })
         .await?;
-    Ok(Created {
+    let answer = |url| InvitedUser {
+        user: (&user).into(),
+        invitation: InvitationOut {
+            url,
+            mail_sent: false,
+            expires_at: invitation.expires_at,
+        },
+    };
+    Ok(CreatedOnce {
         location: format!("/companies/{}/users/{}", caller.company(), user.id),
-        data: (&user).into(),
+        data: answer(Some(page::link(&api, &token))),
+        kept: answer(None),
     })
 }
 

@@ -6,13 +6,13 @@ use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::keys::{self, Deactivation};
 use souk_store::users::{self, UserStatus};
-use souk_store::{companies, favorites};
+use souk_store::{companies, favorites, invitations, sessions};
 
 pub const OPERATION: Operation =
     Operation::delete("delete_user", "/companies/{company_id}/users/{user_id}")
         .about("Users", "Remove a user")
         .notes(
-            "All keys of the user are revoked at once, those for endpoints included, and its favorites are gone; what it made stays the company's. \
+            "All keys and sessions of the user end at once, keys for endpoints included, and its favorites are gone; what it made stays the company's. \
              Its address is free again. The last active user with role 4 cannot be removed (409 `LAST_ADMINISTRATOR`).",
         )
         .needs(Role::Admin, Permission::Write)
@@ -39,6 +39,8 @@ pub async fn delete_user(
                 check_not_last(write, &user).await?;
             }
             keys::deactivate_of_user(write, &id, None, &gone).await?;
+            sessions::end_all(write, &id).await?;
+            invitations::remove(write, &id).await?;
             favorites::delete_of_user(write, &id).await?;
             users::remove(write, &user, caller.now()).await?;
             Ok(Deleted)

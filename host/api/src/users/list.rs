@@ -24,7 +24,7 @@ parameters! {
         /// Only users with exactly this role.
         role_id: Option<Integer<1, 5>>,
         /// Part of the name or of the email address, in any case.
-        q: Option<Text<1, 255>>,
+        q: Option<Text<0, 255>>,
     }
 }
 
@@ -37,7 +37,9 @@ pub async fn list_users(
     let page = query.paging.page();
     let filter = UserFilter {
         status: query.status,
-        role: query.role_id.and_then(|level| Role::from_level(level.get())),
+        role: query
+            .role_id
+            .and_then(|level| Role::from_level(level.get())),
         part: query.q.map(Text::into_string),
     };
     let mut read = api.db().read().await?;

@@ -12,8 +12,8 @@ use crate::{Caller, FieldError, Problem, Routes};
 use souk_domain::ids::UserId;
 use souk_domain::reference::JOB_FUNCTIONS;
 use souk_domain::roles::Role;
-use souk_store::users::{self, User};
 use souk_store::AnyConnection;
+use souk_store::users::{self, User};
 
 pub fn routes() -> Routes {
     Routes::new()

@@ -4,16 +4,14 @@ use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::refusals::{
     INVALID_STATE, LAST_ADMINISTRATOR, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
 };
-use crate::{
-    ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text,
-};
+use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::roles::Role;
 use souk_store::keys::{self, Deactivation};
 use souk_store::users::{self, User, UserStatus};
-use souk_store::{Write, companies};
+use souk_store::{Write, companies, sessions};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation =
@@ -22,7 +20,7 @@ pub const OPERATION: Operation =
         .notes(
             "Everybody changes their own `name`, `avatar_url` and `job_function_id`; whose key has role 4 changes all of it, of all users whose role \
              is not above its own. `role_id` is at most the caller's. A user who gets a lower role loses the keys that have a higher one. The \
-             last active user with role 4 keeps it (409 `LAST_ADMINISTRATOR`). Keys of a `disabled` user do not work until the user is \
+             last active user with role 4 keeps it (409 `LAST_ADMINISTRATOR`). A `disabled` user is signed out, and its keys do not work until it is \
              `active` again; who is `invited` becomes active by coming in, and by nothing else (409 `INVALID_STATE`).",
         )
         .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION, LAST_ADMINISTRATOR, INVALID_STATE]);
@@ -64,7 +62,11 @@ pub async fn update_user(
     Body(body): Body<UserPatch>,
 ) -> Result<Data<UserOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
-    if body.user_id.as_ref().is_some_and(|given| *given != id.as_str()) {
+    if body
+        .user_id
+        .as_ref()
+        .is_some_and(|given| *given != id.as_str())
+    {
         return Err(Problem::path_body_mismatch("user_id"));
     }
     let wanted = read(body)?;
@@ -80,6 +82,9 @@ pub async fn update_user(
             let mut changed = apply(&wanted, &user);
             check(write, &caller, &user, &changed).await?;
             users::update(write, &changed, now).await?;
+            if changed.status == UserStatus::Disabled {
+                sessions::end_all(write, &id).await?;
+            }
             if changed.role < user.role {
                 let lowered = Deactivation {
                     at: now,

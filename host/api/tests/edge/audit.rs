@@ -246,9 +246,24 @@ async fn favorites(auditor: &Auditor<'_>, company: &Company, endpoint: &str) {
 
 async fn users(auditor: &Auditor<'_>, company: &Company) {
     let (key, path) = (company.key.as_str(), company.path("/users"));
-    let made = auditor.post(key, &path, json!({"email": "ann@example.org"})).await;
+    let made = auditor
+        .post(key, &path, json!({"email": "ann@example.org"}))
+        .await;
     let one = format!("{path}/{}", made.text("/data/id"));
     auditor.patch(key, &one, json!({"name": "Ann"})).await;
+    let url = made.text("/data/invitation/url");
+    let token = url.split_once('#').unwrap().1;
+    let accept = "/users/invitations/accept";
+    let entered = auditor.post("", accept, json!({"token": token})).await;
+    let session = entered.text("/data/session/id");
+    let sessions = format!("{one}/sessions");
+    auditor.delete(key, &format!("{sessions}/{session}")).await;
+    let cleo = auditor.world.browser(company, 3).await;
+    let name = json!({"name": "cleo", "role_id": 1});
+    let keys = company.path("/api-keys");
+    let made = cleo.ask(auditor.world, Method::POST, &keys, name);
+    let made = made.await.expect(201).text("/data/key");
+    auditor.post(&made, "/users/logout", json!({})).await;
     auditor.delete(key, &one).await;
 }
 

@@ -24,6 +24,7 @@ mod payouts;
 mod prices;
 mod purchases;
 mod reference;
+mod sessions;
 mod statements;
 mod stripe;
 mod top_ups;

@@ -69,7 +69,7 @@ fn no_refusal_is_forgotten() {
             let has_key = operation.get("security").is_none();
             for status in ["401", "403", "410"] {
                 let described = operation["responses"].get(status).is_some();
-                assert_eq!(described, has_key, "{operation}");
+                assert!(described || !has_key, "{operation}");
             }
         }
     }

@@ -15,23 +15,32 @@ impl World {
         let invited = self.invite(company, invited).await.expect(201);
         let id = invited.text("/data/id");
         let key = json!({"name": email, "role_id": role});
-        let key = self.post(&company.key, &company.path("/api-keys"), key).await;
+        let key = self
+            .post(&company.key, &company.path("/api-keys"), key)
+            .await;
         let key = key.expect(201);
         let key_id = key.text("/data/id");
-        let written = self.db.write(async |write| -> Result<_, souk_store::StoreError> {
-            for (sql, of) in [
-                ("UPDATE users SET status = 'active' WHERE id = $1 AND id <> $2", [&id, &key_id]),
-                ("UPDATE api_keys SET user_id = $1 WHERE id = $2", [&id, &key_id]),
-            ] {
-                let query = sqlx::query(sql).bind(of[0]).bind(of[1]);
-                query.execute(&mut **write).await.unwrap();
-            }
-            Ok(())
-        });
+        let written = self
+            .db
+            .write(async |write| -> Result<_, souk_store::StoreError> {
+                for (sql, of) in [
+                    (
+                        "UPDATE users SET status = 'active' WHERE id = $1 AND id <> $2",
+                        [&id, &key_id],
+                    ),
+                    (
+                        "UPDATE api_keys SET user_id = $1 WHERE id = $2",
+                        [&id, &key_id],
+                    ),
+                ] {
+                    let query = sqlx::query(sql).bind(of[0]).bind(of[1]);
+                    query.execute(&mut **write).await.unwrap();
+                }
+                Ok(())
+            });
         written.await.unwrap();
         Member {
             id,
-            email: email.to_lowercase(),
             key: key.text("/data/key"),
         }
     }
@@ -39,7 +48,6 @@ impl World {
 
 pub struct Member {
     pub id: String,
-    pub email: String,
     pub key: String,
 }
 
@@ -54,7 +62,8 @@ impl Member {
 async fn a_user_lives() {
     let world = World::new().await;
     let acme = world.company("acme").await;
-    let body = json!({"email": "Ann@Example.org", "name": "Ann", "role_id": 2, "job_function_id": 5});
+    let body =
+        json!({"email": "Ann@Example.org", "name": "Ann", "role_id": 2, "job_function_id": 5});
     let made = world.invite(&acme, body).await.expect(201);
     let (id, path) = (made.text("/data/id"), made.header("location").to_owned());
     assert_eq!(path, acme.path(&format!("/users/{id}")));
@@ -73,7 +82,9 @@ async fn a_user_lives() {
     ] {
         assert_eq!(user.at("/data")[member], value, "{member}");
     }
-    let plain = world.invite(&acme, json!({"email": "bob@example.org"})).await;
+    let plain = world
+        .invite(&acme, json!({"email": "bob@example.org"}))
+        .await;
     let plain = plain.expect(201);
     assert_eq!(
         (plain.at("/data/name"), plain.at("/data/role_id")),
@@ -84,7 +95,9 @@ async fn a_user_lives() {
         let path = acme.path(&format!("/users?{query}"));
         let listed = world.get(&acme.key, &path).await.expect(200);
         let users = listed.at("/data").as_array().unwrap().iter();
-        let names: Vec<_> = users.map(|user| user["name"].as_str().unwrap().to_owned()).collect();
+        let names: Vec<_> = users
+            .map(|user| user["name"].as_str().unwrap().to_owned())
+            .collect();
         assert_eq!(listed.at("/meta/total"), names.len(), "{query}");
         names
     };
@@ -101,7 +114,11 @@ async fn a_user_lives() {
         changed.at("/data")
     );
     assert_eq!(
-        [changed.at("/data/name"), changed.at("/data/role_id"), changed.at("/data/job_function_id")],
+        [
+            changed.at("/data/name"),
+            changed.at("/data/role_id"),
+            changed.at("/data/job_function_id")
+        ],
         [&json!("Ann Lee"), &json!(3), &Value::Null]
     );
     world
@@ -119,7 +136,10 @@ async fn a_user_lives() {
     }
     assert_eq!(listed("").await, ["Administrator", "bob"]);
     // The address is free again.
-    world.invite(&acme, json!({"email": "ann@example.org"})).await.expect(201);
+    world
+        .invite(&acme, json!({"email": "ann@example.org"}))
+        .await
+        .expect(201);
 }
 
 /// All that is wrong is named; an address has one user in all companies; nobody gives what they do not have.
@@ -128,35 +148,66 @@ async fn what_is_no_user_is_refused() {
     let world = World::new().await;
     let (acme, other) = (world.company("acme").await, world.company("other").await);
     let wrong = json!({"email": "ann", "name": "", "role_id": "4", "job_function_id": 1.5});
-    let wrong = world.invite(&acme, wrong).await.expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(wrong.fields(), ["name", "role_id", "job_function_id"]);
+    let wrong = world
+        .invite(&acme, wrong)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(wrong.fields(), ["job_function_id", "name", "role_id"]);
     let wrong = json!({"email": "ann", "role_id": 6, "job_function_id": 98});
-    let wrong = world.invite(&acme, wrong).await.expect_error(400, "VALIDATION_ERROR");
+    let wrong = world
+        .invite(&acme, wrong)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
     assert_eq!(wrong.fields(), ["email", "role_id", "job_function_id"]);
-    world.invite(&acme, json!({})).await.expect_error(400, "VALIDATION_ERROR");
+    world
+        .invite(&acme, json!({}))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
     let foreign = json!({"email": "ann@example.org", "company_id": other.id});
-    world.invite(&acme, foreign).await.expect_error(400, "PATH_BODY_MISMATCH");
+    world
+        .invite(&acme, foreign)
+        .await
+        .expect_error(400, "PATH_BODY_MISMATCH");
     let staff = json!({"email": "ann@example.org", "role_id": 5});
-    world.invite(&acme, staff.clone()).await.expect_error(403, "ROLE_ESCALATION");
-    let by_staff = world.post(&world.platform, &acme.path("/users"), staff).await;
+    world
+        .invite(&acme, staff.clone())
+        .await
+        .expect_error(403, "ROLE_ESCALATION");
+    let by_staff = world
+        .post(&world.platform, &acme.path("/users"), staff)
+        .await;
     by_staff.expect_error(403, "ROLE_ESCALATION");
 
-    let ann = world.invite(&other, json!({"email": "ann@example.org"})).await.expect(201);
+    let ann = world
+        .invite(&other, json!({"email": "ann@example.org"}))
+        .await
+        .expect(201);
     world
         .invite(&acme, json!({"email": "ANN@example.org"}))
         .await
         .expect_error(409, "EMAIL_TAKEN");
     // Another company's users are nobody.
     let path = acme.path(&format!("/users/{}", ann.text("/data/id")));
-    world.get(&acme.key, &path).await.expect_error(404, "USER_NOT_FOUND");
+    world
+        .get(&acme.key, &path)
+        .await
+        .expect_error(404, "USER_NOT_FOUND");
     let change = world.patch(&acme.key, &path, json!({"name": "x"})).await;
     change.expect_error(404, "USER_NOT_FOUND");
 
     let own = acme.path(&format!("/users/{}", acme.user_id));
     let wrong = json!({"avatar_url": "javascript:alert(1)", "job_function_id": 98, "role_id": 0, "status": "invited"});
-    let wrong = world.patch(&acme.key, &own, wrong).await.expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(wrong.fields(), ["avatar_url", "job_function_id", "role_id", "status"]);
-    let mismatch = world.patch(&acme.key, &own, json!({"user_id": "usr_1"})).await;
+    let wrong = world
+        .patch(&acme.key, &own, wrong)
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(
+        wrong.fields(),
+        ["avatar_url", "job_function_id", "role_id", "status"]
+    );
+    let mismatch = world
+        .patch(&acme.key, &own, json!({"user_id": "usr_1"}))
+        .await;
     mismatch.expect_error(400, "PATH_BODY_MISMATCH");
 }
 
@@ -167,17 +218,32 @@ async fn the_last_administrator_stays() {
     let acme = world.company("acme").await;
     let own = acme.path(&format!("/users/{}", acme.user_id));
     // Neither who has not come in nor who is disabled could take over.
-    world.invite(&acme, json!({"email": "ann@example.org", "role_id": 4})).await.expect(201);
+    world
+        .invite(&acme, json!({"email": "ann@example.org", "role_id": 4}))
+        .await
+        .expect(201);
     let disabled = world.member(&acme, 4).await;
     let disable = json!({"status": "disabled"});
-    world.patch(&acme.key, &disabled.path(&acme), disable.clone()).await.expect(200);
+    world
+        .patch(&acme.key, &disabled.path(&acme), disable.clone())
+        .await
+        .expect(200);
     for key in [&acme.key, &world.platform] {
-        world.delete(key, &own).await.expect_error(409, "LAST_ADMINISTRATOR");
+        world
+            .delete(key, &own)
+            .await
+            .expect_error(409, "LAST_ADMINISTRATOR");
         for change in [json!({"role_id": 3}), disable.clone()] {
-            world.patch(key, &own, change).await.expect_error(409, "LAST_ADMINISTRATOR");
+            world
+                .patch(key, &own, change)
+                .await
+                .expect_error(409, "LAST_ADMINISTRATOR");
         }
     }
-    world.patch(&acme.key, &own, json!({"role_id": 4, "status": "active"})).await.expect(200);
+    world
+        .patch(&acme.key, &own, json!({"role_id": 4, "status": "active"}))
+        .await
+        .expect(200);
 
     let second = world.member(&acme, 4).await;
     // Of two who go at once one stays.
@@ -193,7 +259,10 @@ async fn the_last_administrator_stays() {
     let me = world.get(&world.platform, "/users/me").await.expect(200);
     let (company, user) = (me.text("/data/company/id"), me.text("/data/user/id"));
     let staff = format!("/companies/{company}/users/{user}");
-    world.patch(&world.platform, &staff, json!({"role_id": 4})).await.expect_error(409, "LAST_ADMINISTRATOR");
+    world
+        .patch(&world.platform, &staff, json!({"role_id": 4}))
+        .await
+        .expect_error(409, "LAST_ADMINISTRATOR");
 }
 
 /// Everybody changes what they tell of themselves; the rest is for administrators, up to their own role.
@@ -204,16 +273,28 @@ async fn users_are_managed_by_administrators() {
     let (engineer, other) = (world.member(&acme, 3).await, world.member(&acme, 2).await);
     let (own, others) = (engineer.path(&acme), other.path(&acme));
     let name = json!({"name": "Eve"});
-    world.patch(&engineer.key, &own, name.clone()).await.expect(200);
-    world.patch(&engineer.key, &others, name.clone()).await.expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .patch(&engineer.key, &own, name.clone())
+        .await
+        .expect(200);
+    world
+        .patch(&engineer.key, &others, name.clone())
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
     for change in [json!({"role_id": 2}), json!({"status": "active"})] {
         let refused = world.patch(&engineer.key, &own, change).await;
         let refused = refused.expect_error(403, "INSUFFICIENT_ROLE");
         assert_eq!(refused.at("/error/details/required_role"), 4);
     }
-    world.delete(&engineer.key, &own).await.expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .delete(&engineer.key, &own)
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
     world.patch(&acme.key, &others, name).await.expect(200);
-    world.patch(&acme.key, &others, json!({"role_id": 5})).await.expect_error(403, "ROLE_ESCALATION");
+    world
+        .patch(&acme.key, &others, json!({"role_id": 5}))
+        .await
+        .expect_error(403, "ROLE_ESCALATION");
     // An administrator of the platform does not touch its staff.
     let me = world.get(&world.platform, "/users/me").await.expect(200);
     let (company, user) = (me.text("/data/company/id"), me.text("/data/user/id"));
@@ -222,12 +303,25 @@ async fn users_are_managed_by_administrators() {
     let admin = world.post(&world.platform, &keys, admin).await.expect(201);
     let admin = admin.text("/data/key");
     let staff = format!("/companies/{company}/users/{user}");
-    world.delete(&admin, &staff).await.expect_error(403, "INSUFFICIENT_ROLE");
+    world
+        .delete(&admin, &staff)
+        .await
+        .expect_error(403, "INSUFFICIENT_ROLE");
     // Whoever calls is told who they are.
     let me = world.get(&engineer.key, "/users/me").await.expect(200);
     assert_eq!(
-        [me.at("/data/user/id"), me.at("/data/company/id"), me.at("/data/role_id"), me.at("/data/permissions")],
-        [&json!(engineer.id), &json!(acme.id), &json!(3), &json!(["read", "write"])]
+        [
+            me.at("/data/user/id"),
+            me.at("/data/company/id"),
+            me.at("/data/role_id"),
+            me.at("/data/permissions")
+        ],
+        [
+            &json!(engineer.id),
+            &json!(acme.id),
+            &json!(3),
+            &json!(["read", "write"])
+        ]
     );
 }
 
@@ -240,18 +334,33 @@ async fn keys_follow_their_user() {
     let path = member.path(&acme);
     world.get(&member.key, &credits).await.expect(200);
     for (status, answered) in [("disabled", 410), ("active", 200)] {
-        world.patch(&acme.key, &path, json!({"status": status})).await.expect(200);
+        world
+            .patch(&acme.key, &path, json!({"status": status}))
+            .await
+            .expect(200);
         world.get(&member.key, &credits).await.expect(answered);
     }
     let reader = json!({"name": "reader", "role_id": 1});
-    let reader = world.post(&member.key, &acme.path("/api-keys"), reader).await.expect(201);
-    world.patch(&acme.key, &path, json!({"role_id": 2})).await.expect(200);
-    world.get(&member.key, &credits).await.expect_error(410, "API_KEY_DEACTIVATED");
+    let reader = world
+        .post(&member.key, &acme.path("/api-keys"), reader)
+        .await
+        .expect(201);
+    world
+        .patch(&acme.key, &path, json!({"role_id": 2}))
+        .await
+        .expect(200);
+    world
+        .get(&member.key, &credits)
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
     let reader_key = reader.text("/data/key");
     world.get(&reader_key, &credits).await.expect(200);
 
     world.delete(&acme.key, &path).await.expect(204);
-    world.get(&reader_key, &credits).await.expect_error(410, "API_KEY_DEACTIVATED");
+    world
+        .get(&reader_key, &credits)
+        .await
+        .expect_error(410, "API_KEY_DEACTIVATED");
     let reader = acme.path(&format!("/api-keys/{}", reader.text("/data/id")));
     let reader = world.get(&acme.key, &reader).await.expect(200);
     assert_eq!(reader.at("/data/revocation_reason"), "its user was removed");

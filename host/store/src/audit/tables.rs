@@ -139,6 +139,37 @@ pub const TABLES: &[Table] = &[
         ],
     ),
     table(
+        "sessions",
+        "session",
+        &[
+            ("id", Not),
+            ("company_id", Not),
+            ("user_id", AsIs),
+            ("digest", Secret),
+            ("auth_provider", AsIs),
+            ("address", AsIs),
+            ("user_agent", AsIs),
+            ("created_at", Not),
+            ("last_seen_at", Not),
+            ("expires_at", Time),
+        ],
+    ),
+    Table {
+        id: "{}.user_id",
+        ..table(
+            "invitations",
+            "invitation",
+            &[
+                ("user_id", Not),
+                ("company_id", Not),
+                ("digest", Secret),
+                ("is_mailed", Flag),
+                ("created_at", Not),
+                ("expires_at", Time),
+            ],
+        )
+    },
+    table(
         "connections",
         "connection",
         &[

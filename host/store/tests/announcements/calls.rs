@@ -9,6 +9,7 @@ use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
 use souk_domain::products::{Product, ProductStatus};
 use souk_domain::roles::{Grant, Permissions, Role};
+use souk_domain::sessions::{LIFE_MAX, Token};
 use souk_domain::time::Timestamp;
 use souk_store::companies::{Company, NewCompany};
 use souk_store::connectors::{Choice, StoredConnector};
@@ -17,9 +18,10 @@ use souk_store::keys::{Deactivation, Key, NewKey};
 use souk_store::prices::{NewPrice, Price};
 use souk_store::products::{self, Kind, Tested, Written};
 use souk_store::purchases::{NewPurchase, PurchaseStatus};
-use souk_store::users::{User, UserStatus};
+use souk_store::sessions::NewSession;
+use souk_store::users::{Arrival, User, UserStatus};
 use souk_store::{
-    Write, companies, connections, connectors, files, keys, prices, purchases, users,
+    Write, companies, connections, connectors, files, keys, prices, purchases, sessions, users,
 };
 use std::time::Duration;
 
@@ -73,6 +75,7 @@ pub async fn all(witness: &mut Witness) {
         accepted_by: "key_1",
     };
     purchases_and_keys(witness, &purchase, &endpoint, &user).await;
+    presence(witness, &user).await;
     departure(witness, &user).await;
     let gone = async |write: &mut Write| {
         let id = &connection;
@@ -109,6 +112,45 @@ async fn company(witness: &mut Witness, handle: &str) -> (Company, User) {
     (company, user.unwrap())
 }
 
+/// The user comes in, is seen, and signs out.
+async fn presence(witness: &mut Witness, user: &User) {
+    let arrival = Arrival {
+        identity: Some(("google", "1")),
+        email_verified: true,
+    };
+    let arrive = async |write: &mut Write| users::arrive(write, user, &arrival, NOW).await;
+    witness.of("users::arrive", arrive).await;
+    let new = NewSession {
+        company_id: &user.company_id,
+        user_id: &user.id,
+        auth_provider: "google",
+        address: "192.0.2.1",
+        user_agent: None,
+    };
+    let mut begun = Vec::new();
+    // The first of too many goes.
+    for second in 0..=20 {
+        let digest = Token::generate().digest();
+        let at = after(second);
+        let begin = async |write: &mut Write| sessions::insert(write, &new, &digest, at).await;
+        begun.push(witness.of("sessions::insert", begin).await);
+    }
+    let ended = ("Key".to_owned(), begun[0].id.to_string());
+    assert!(witness.announced.contains(&ended));
+    let two = &begun[20];
+    let end =
+        async |write: &mut Write| sessions::end(write, &user.company_id, &user.id, &two.id).await;
+    assert!(witness.of("sessions::end", end).await);
+    let all = async |write: &mut Write| sessions::end_all(write, &user.id).await;
+    witness.of("sessions::end_all", all).await;
+    let insert = async |write: &mut Write| {
+        sessions::insert(write, &new, &Token::generate().digest(), NOW).await
+    };
+    witness.of("sessions::insert", insert).await;
+    let sweep = async |write: &mut Write| sessions::sweep(write, NOW.after(LIFE_MAX)).await;
+    assert!(witness.of("sessions::sweep", sweep).await);
+}
+
 /// The user goes, and a key with it.
 async fn departure(witness: &mut Witness, user: &User) {
     let own = NewKey {
@@ -134,9 +176,8 @@ async fn departure(witness: &mut Witness, user: &User) {
         ..Deactivation::default()
     };
     let beyond = Some(Role::DataEngineer);
-    let revoke = async |write: &mut Write| {
-        keys::deactivate_of_user(write, &user.id, beyond, &now).await
-    };
+    let revoke =
+        async |write: &mut Write| keys::deactivate_of_user(write, &user.id, beyond, &now).await;
     witness.of("keys::deactivate_of_user", revoke).await;
     let remove = async |write: &mut Write| users::remove(write, user, NOW).await;
     witness.of("users::remove", remove).await;

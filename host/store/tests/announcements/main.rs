@@ -76,6 +76,10 @@ const CACHED: &[Cached] = &[
         ..cached("companies", "Handle", "handle")
     },
     cached("retired_handles", "Handle", "handle"),
+    Cached {
+        uncached: &["last_seen_at"],
+        ..cached("sessions", "Key", "id")
+    },
     // Keys are cached together with the state of their user; a new one has none.
     cached("users", "Company", "company_id"),
 ];
@@ -89,6 +93,8 @@ const CHANGE_NOTHING: &[&str] = &[
     "webhooks::insert",
     // Writes columns that no cache holds.
     "connections::record_test",
+    // A session that is found idle is read anew.
+    "sessions::seen",
     // No key is a new user's yet.
     "users::insert",
 ];
