@@ -21,6 +21,7 @@ mod maturity;
 mod operators;
 mod paid_faults;
 mod previews;
+mod scans;
 mod seller_functions;
 mod seller_tls;
 mod shares;

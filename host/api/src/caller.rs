@@ -2,6 +2,7 @@
 
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
+use crate::limiter::{Limits, Quota};
 use crate::mounted::Mounted;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
@@ -99,6 +100,26 @@ impl Caller {
 
     pub fn scope(&self) -> &Scope {
         &self.0.principal.scope
+    }
+
+    /// What is left this hour of the caller's own limit (`key`), and of the operations that have one.
+    pub(crate) fn hourly_limits(
+        &self,
+        limited: &[(&'static str, u32)],
+    ) -> impl Iterator<Item = (&'static str, Quota)> {
+        let (principal, second) = (&self.0.principal, self.now().seconds());
+        let second = u32::try_from(second).unwrap_or(u32::MAX);
+        let own = Limits {
+            own: principal.rate_limit,
+            operation: None,
+        };
+        let (own, _) = principal.buckets.peek(own, second);
+        let operations = limited.iter().enumerate();
+        let operations = operations.map(move |(place, (id, limit))| {
+            let left = principal.buckets.peek_operation(place, *limit, second);
+            (*id, left)
+        });
+        std::iter::once(("key", own)).chain(operations)
     }
 
     pub fn request_id(&self) -> &RequestId {

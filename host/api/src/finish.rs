@@ -31,6 +31,10 @@ const STATE: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+const HOUR_SECONDS: u32 = 3_600;
+/// Of the longest month.
+const MONTH_SECONDS: u32 = 31 * 86_400;
+
 /// One request on its way through.
 pub struct Call {
     pub now: Timestamp,
@@ -79,11 +83,18 @@ impl Call {
         Pace::of(state, company)
     }
 
-    /// Spends one call of the key.
+    /// Spends one call of the key, unless its company has none left this month.
     pub fn spend(&mut self, limits: Limits) -> Result<(), Problem> {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
+        if let Some((plan, allotment)) = &principal.allotted {
+            let left = allotment.left(plan.monthly_requests(), self.now);
+            if left.remaining == 0 {
+                self.shown = Some((left, Scope::Company));
+                return Err(self.exceeded(left, Scope::Company));
+            }
+        }
         match principal.buckets.take(limits, self.seconds()) {
             Ok(shown) => {
                 self.shown = Some(shown);
@@ -157,10 +168,15 @@ impl Call {
 
     fn exceeded(&self, quota: Quota, scope: Scope) -> Problem {
         let retry_after = quota.reset.saturating_sub(self.seconds()).max(1);
-        let message = format!(
-            "the limit of {} requests an hour is used up; try again in {retry_after} s",
-            quota.limit
-        );
+        let limit = quota.limit;
+        let message = match scope {
+            Scope::Company => format!(
+                "your company's plan allows {limit} requests a month, and they are used up; the next month begins in {retry_after} s"
+            ),
+            _ => format!(
+                "the limit of {limit} requests an hour is used up; try again in {retry_after} s"
+            ),
+        };
         Problem::new(
             http::StatusCode::TOO_MANY_REQUESTS,
             "RATE_LIMIT_EXCEEDED",
@@ -216,6 +232,10 @@ impl Call {
             let failed = response.status().is_client_error() || response.status().is_server_error();
             let key_use = KeyUse::new(key.clone(), mounted.prefix, self.now, failed);
             state.app().teller.count_use(key_use);
+            if let Some((_, allotment)) = &principal.allotted {
+                allotment.count(self.now);
+                allotment.keep_up(state.db(), self.now);
+            }
         }
     }
 
@@ -252,6 +272,10 @@ impl Call {
             reset,
         } = quota;
         let left = reset.saturating_sub(self.seconds());
+        let window = match scope {
+            Scope::Company => MONTH_SECONDS,
+            _ => HOUR_SECONDS,
+        };
         let mut buffer = BytesMut::with_capacity(256);
         let mut value = |arguments: std::fmt::Arguments<'_>| {
             // Writing to a buffer that grows cannot fail, and digits and identifiers are valid in a header.
@@ -264,7 +288,10 @@ impl Call {
         headers.insert(LIMIT, value(format_args!("{limit}")));
         headers.insert(REMAINING, value(format_args!("{remaining}")));
         headers.insert(RESET, value(format_args!("{reset}")));
-        headers.insert(POLICY, value(format_args!("\"{policy}\";q={limit};w=3600")));
+        headers.insert(
+            POLICY,
+            value(format_args!("\"{policy}\";q={limit};w={window}")),
+        );
         headers.insert(
             STATE,
             value(format_args!("\"{policy}\";r={remaining};t={left}")),

@@ -44,6 +44,7 @@
 //! answered as [`Prepared`].
 
 mod acting;
+mod allotments;
 pub mod analyze;
 pub mod answer;
 pub mod assets;
@@ -77,6 +78,7 @@ mod pace;
 pub mod path;
 pub mod payments;
 pub mod payouts;
+mod period;
 pub mod prices;
 pub mod principal;
 pub mod problem;
@@ -149,7 +151,7 @@ pub fn all() -> Routes {
 
 /// What every handler can reach.
 pub fn state(app: App, settings: Settings) -> ApiState {
-    ApiState::new(app, settings, all().buckets())
+    ApiState::new(app, settings, all().limited())
 }
 
 /// The service: every operation behind its gate.

@@ -44,6 +44,8 @@ pub enum Scope {
     Key,
     Operation,
     Ip,
+    /// What its plan allows a company in a month.
+    Company,
 }
 
 impl Scope {
@@ -52,6 +54,7 @@ impl Scope {
             Scope::Key => "key",
             Scope::Operation => "operation",
             Scope::Ip => "ip",
+            Scope::Company => "company",
         }
     }
 }
@@ -186,6 +189,11 @@ impl Buckets {
             Some((place, limit)) => binding(key, self.operations[place].peek(limit, now)),
             None => (key, Scope::Key),
         }
+    }
+
+    /// What is left of each operation's own limit, by its place.
+    pub fn peek_operation(&self, place: usize, limit: u32, now: u32) -> Quota {
+        self.operations[place].peek(limit, now)
     }
 
     pub fn give_back(&self, limits: Limits, now: u32) {

@@ -3,6 +3,7 @@
 //! A principal is what is known of a credential, once it is resolved. Nothing beyond [`Credential`] asks which kind of credential that was:
 //! another kind is another arm of it, another arm of [`Actor`], and a function that makes a principal of it, as [`Principal::of_key`] does.
 
+use crate::allotments::Allotment;
 use crate::limiter::Buckets;
 use crate::problem::Problem;
 use crate::unread::Tally;
@@ -10,6 +11,7 @@ use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, EndpointId, SessionId, UserId};
 use souk_domain::keys::{KeyState, KeyType};
 use souk_domain::limits::USER_LIMIT;
+use souk_domain::plans::Plan;
 use souk_domain::roles::{Grant, Permissions};
 use souk_domain::sessions::ends_at;
 use souk_domain::time::Timestamp;
@@ -37,6 +39,8 @@ pub struct Principal {
     pub scope: Scope,
     /// Requests an hour.
     pub rate_limit: u32,
+    /// What its company's plan allows, and what the company's requests of the month are counted in. People are not counted.
+    pub(crate) allotted: Option<(Plan, Arc<Allotment>)>,
     /// What its requests are counted in.
     pub(crate) buckets: Arc<Buckets>,
     /// What its company's clients have not read yet.
@@ -73,6 +77,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(300);
 impl Principal {
     pub(crate) fn of_key(
         known: KnownKey,
+        allotment: Arc<Allotment>,
         buckets: Arc<Buckets>,
         unread: Arc<Tally>,
     ) -> Result<Principal, StoreError> {
@@ -94,6 +99,7 @@ impl Principal {
             grant: key.grant,
             scope,
             rate_limit: u32::try_from(key.rate_limit).unwrap_or(u32::MAX),
+            allotted: Some((known.company_plan, allotment)),
             buckets,
             unread,
             credential: Credential::Key {
@@ -122,6 +128,7 @@ impl Principal {
             },
             scope: Scope::Everything,
             rate_limit: USER_LIMIT,
+            allotted: None,
             buckets,
             unread,
             credential: Credential::Session {

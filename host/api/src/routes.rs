@@ -66,11 +66,11 @@ impl Routes {
         entries.map(|entry| (&entry.operation, &entry.description))
     }
 
-    /// How many operations have a limit of their own.
-    pub fn buckets(&self) -> usize {
+    /// The operations that have a limit of their own, in the order of their buckets.
+    pub fn limited(&self) -> Vec<(&'static str, u32)> {
         self.operations()
-            .filter(|operation| operation.hourly.is_some())
-            .count()
+            .filter_map(|operation| Some((operation.id, operation.hourly?)))
+            .collect()
     }
 
     pub fn into_router(self, state: ApiState) -> axum::Router {

@@ -1,5 +1,6 @@
 //! What every handler can reach: the store, the flows, the settings, the limits, and the keys that were seen lately.
 
+use crate::allotments::{Allotment, Allotments};
 use crate::limiter::Limiter;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -9,9 +10,10 @@ use axum::extract::ConnectInfo;
 use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
 use souk_app::App;
+use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
-use souk_store::{Cache, Db, StoreError, Topic};
+use souk_store::{AnyConnection, Cache, Db, StoreError, Topic};
 use souk_store::{audit, idempotency, sessions};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -112,6 +114,9 @@ struct Shared {
     settings: Settings,
     limiter: Arc<Limiter>,
     principals: Cache<KeyDigest, Principal>,
+    allotments: Allotments,
+    /// Operations with a limit of their own.
+    limited: Vec<(&'static str, u32)>,
     unread: Unread,
     uploads: Arc<Uploads>,
     /// When the store answered last: however many ask, it is asked once a second.
@@ -121,9 +126,9 @@ struct Shared {
 }
 
 impl ApiState {
-    /// `operations`: how many have a limit of their own.
-    pub(crate) fn new(app: App, settings: Settings, operations: usize) -> ApiState {
-        let limiter = Arc::new(Limiter::new(operations, settings.address_rate_limit));
+    /// `limited`: the operations that have a limit of their own.
+    pub(crate) fn new(app: App, settings: Settings, limited: Vec<(&'static str, u32)>) -> ApiState {
+        let limiter = Arc::new(Limiter::new(limited.len(), settings.address_rate_limit));
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,
@@ -142,6 +147,8 @@ impl ApiState {
             settings,
             limiter,
             principals,
+            allotments: Allotments::default(),
+            limited,
             unread: Unread::default(),
             uploads,
             answered: tokio::sync::Mutex::default(),
@@ -194,6 +201,21 @@ impl ApiState {
 
     pub(crate) fn limiter(&self) -> &Arc<Limiter> {
         &self.0.limiter
+    }
+
+    /// Operations with a limit of their own, in the order of their buckets.
+    pub(crate) fn limited(&self) -> &[(&'static str, u32)] {
+        &self.0.limited
+    }
+
+    /// What a company has sent this month.
+    pub(crate) async fn allotment(
+        &self,
+        db: &mut AnyConnection,
+        company: &CompanyId,
+        now: Timestamp,
+    ) -> Result<Arc<Allotment>, StoreError> {
+        self.0.allotments.company(db, company, now).await
     }
 
     pub(crate) fn uploads(&self) -> &Arc<Uploads> {
@@ -269,8 +291,10 @@ impl ApiState {
                 &known.key.id.clone().into(),
                 u32::try_from(now.seconds()).unwrap_or(u32::MAX),
             );
-            let unread = self.0.unread.company(&known.key.company_id);
-            Principal::of_key(known, buckets, unread)
+            let company = &known.key.company_id;
+            let allotment = self.0.allotments.company(&mut read, company, now).await?;
+            let unread = self.0.unread.company(company);
+            Principal::of_key(known, allotment, buckets, unread)
         };
         self.loaded(digest, load).await
     }

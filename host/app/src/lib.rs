@@ -21,6 +21,7 @@ pub mod products;
 pub mod publish;
 pub mod release;
 pub mod run;
+pub mod scan;
 pub mod settle;
 pub mod webhooks;
 

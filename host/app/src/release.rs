@@ -174,7 +174,7 @@ impl Policy {
         instants.max()
     }
 
-    fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Cause> {
+    pub(crate) fn rows_that_may_leave(&self, output: &Output) -> Result<Vec<usize>, Cause> {
         let Some(Privacy {
             min_group_size,
             privacy_unit_column,

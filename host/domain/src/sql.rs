@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use lexer::{Kind, Token};
-pub use page::{Order, RowSource, Window, columns, page};
+pub use page::{Order, RowSource, Window, columns, page, sample};
 
 /// A statement longer than this is no calculation but a data load.
 pub const SQL_BYTES_MAX: usize = 64 * 1024;

@@ -71,6 +71,17 @@ impl Timestamp {
         Self(self.0.div_euclid(DAY_MICROS) * DAY_MICROS)
     }
 
+    /// The first midnight UTC of this instant's month, and that of the next.
+    pub fn month(self) -> (Self, Self) {
+        let first = |at: Self| {
+            let month = &at.date()[.."2026-01".len()];
+            Self::parse(&format!("{month}-01T00:00:00Z")).unwrap_or(at)
+        };
+        let from = first(self);
+        // 31 days on it is the next month, which has begun at most three days before.
+        (from, first(from.after(DAY * 31)))
+    }
+
     /// `YYYY-MM-DD` of this instant in UTC.
     pub fn date(self) -> String {
         let mut text = self.to_string();

@@ -5,6 +5,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use souk_domain::ids::CompanyId;
+use souk_domain::plans::Plan;
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -21,6 +22,7 @@ pub struct Company {
     pub description: Option<String>,
     pub profile: Profile,
     pub status: CompanyStatus,
+    pub plan: Plan,
     /// The company of the platform's own staff.
     pub is_platform: bool,
     pub created_at: Timestamp,
@@ -84,13 +86,14 @@ pub async fn insert(
         description: company.description.map(str::to_owned),
         profile: Profile::default(),
         status: CompanyStatus::Active,
+        plan: Plan::default(),
         is_platform: company.is_platform,
         created_at: now,
         updated_at: now,
     };
     sqlx::query(
-        "INSERT INTO companies (id, handle, name, description, status, is_platform, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+        "INSERT INTO companies (id, handle, name, description, status, is_platform, created_at, updated_at, plan)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
     )
     .bind(company.id.as_str())
     .bind(&company.handle)
@@ -99,6 +102,7 @@ pub async fn insert(
     .bind(company.status.as_str())
     .bind(i64::from(company.is_platform))
     .bind(now.micros())
+    .bind(company.plan.as_str())
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Company, &company.id);
@@ -108,7 +112,7 @@ pub async fn insert(
 
 macro_rules! columns {
     () => {
-        "id, handle, name, description, website, logo_url, industry_id, country, contact_email, status, is_platform, created_at, updated_at"
+        "id, handle, name, description, website, logo_url, industry_id, country, contact_email, status, plan, is_platform, created_at, updated_at"
     };
 }
 
@@ -171,7 +175,7 @@ pub async fn platform(db: &mut AnyConnection) -> Result<Option<Company>, StoreEr
     row.as_ref().map(from_row).transpose()
 }
 
-/// Writes name, description, profile, handle and status of `company`, as they are now. The former handle keeps routing for 90 days.
+/// Writes name, description, profile, handle, status and plan of `company`, as they are now. The former handle keeps routing for 90 days.
 pub async fn update(
     write: &mut Write,
     company: &Company,
@@ -187,7 +191,7 @@ pub async fn update(
     sqlx::query(
         "UPDATE companies
          SET handle = $2, name = $3, description = $4, status = $5, updated_at = $6, website = $7, logo_url = $8, industry_id = $9,
-             country = $10, contact_email = $11
+             country = $10, contact_email = $11, plan = $12
          WHERE id = $1",
     )
     .bind(company.id.as_str())
@@ -201,6 +205,7 @@ pub async fn update(
     .bind(company.profile.industry_id)
     .bind(company.profile.country.as_deref())
     .bind(company.profile.contact_email.as_deref())
+    .bind(company.plan.as_str())
     .execute(&mut **write)
     .await?;
     write.touch(Topic::Company, &company.id);
@@ -263,6 +268,7 @@ fn from_row(row: &AnyRow) -> Result<Company, StoreError> {
             contact_email: row.text_opt("contact_email")?,
         },
         status: CompanyStatus::read(&row.text("status")?)?,
+        plan: row.id("plan")?,
         is_platform: row.flag("is_platform")?,
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,

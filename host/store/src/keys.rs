@@ -10,6 +10,7 @@ use crate::lists::{List, Listed, Part, Values};
 use serde_json::json;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, PurchaseId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType, mask};
+use souk_domain::plans::Plan;
 use souk_domain::roles::{Grant, Permissions, Role};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::EventType;
@@ -67,6 +68,7 @@ pub struct KnownKey {
     pub key: Key,
     pub company_handle: String,
     pub company_status: CompanyStatus,
+    pub company_plan: Plan,
     /// False when the key's user was disabled or removed.
     pub user_is_active: bool,
 }
@@ -166,7 +168,7 @@ pub async fn by_digest(
     let row = sqlx::query(concat!(
         "SELECT ",
         columns!(),
-        ", c.handle AS company_handle, c.status AS company_status, u.status AS user_status
+        ", c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan, u.status AS user_status
          FROM api_keys k
          JOIN companies c ON c.id = k.company_id
          LEFT JOIN users u ON u.id = k.user_id
@@ -181,6 +183,7 @@ pub async fn by_digest(
                 key: from_row(row)?,
                 company_handle: row.text("company_handle")?,
                 company_status: CompanyStatus::read(&row.text("company_status")?)?,
+                company_plan: row.id("company_plan")?,
                 user_is_active: row
                     .text_opt("user_status")?
                     .is_none_or(|status| status == "active"),

@@ -41,6 +41,7 @@ pub mod reconciliation;
 pub mod reference;
 pub mod refunds;
 pub mod sales;
+pub mod saved_schemas;
 pub mod sealing;
 pub mod sessions;
 pub mod statements;
@@ -48,6 +49,7 @@ pub mod teller;
 pub mod top_ups;
 pub mod usage;
 pub mod users;
+pub mod uses;
 pub mod webhooks;
 
 pub use cache::Cache;

@@ -80,6 +80,16 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "sessions",
         include_str!("../migrations/0024_sessions.sql"),
     ),
+    (
+        25,
+        "statistics",
+        include_str!("../migrations/0025_statistics.sql"),
+    ),
+    (
+        26,
+        "saved schemas",
+        include_str!("../migrations/0026_saved_schemas.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -95,6 +95,27 @@ pub async fn company_days(
         .collect()
 }
 
+/// How many requests a company's keys sent from `from` up to, not including, `to`, both full hours; refused ones included.
+pub async fn company_requests(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(u.requests), 0) AS BIGINT) AS requests
+         FROM api_keys k
+         JOIN key_usage u ON u.key_id = k.id AND u.hour >= $2 AND u.hour < $3
+         WHERE k.company_id = $1",
+    )
+    .bind(company.as_str())
+    .bind(from.micros())
+    .bind(to.micros())
+    .fetch_one(db)
+    .await?;
+    row.number("requests")
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct HourKey {
     pub key: KeyId,

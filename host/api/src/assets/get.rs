@@ -4,7 +4,7 @@ use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::products::ProductStatus;
-use souk_store::{prices, products, purchases};
+use souk_store::{prices, products, purchases, saved_schemas};
 
 pub const OPERATION: Operation =
     Operation::get("get_asset", "/companies/{company_id}/assets/{asset_id}")
@@ -39,5 +39,9 @@ pub async fn get_asset(
         return Err(not_found(&id));
     }
     let price = prices::active(&mut read, id.as_str(), caller.now()).await?;
-    Ok(Data(AssetId::out(asset, price.as_ref(), is_owner)))
+    let mut out = AssetId::out(asset, price.as_ref(), is_owner);
+    if is_owner && let Some(saved) = saved_schemas::get(&mut read, caller.company(), &id).await? {
+        out.saved_schema = serde_json::from_str(&saved).map_err(Problem::internal)?;
+    }
+    Ok(Data(out))
 }

@@ -1,13 +1,18 @@
 //! Assets: one insight per execution.
 
+pub mod column_scan;
 pub mod create;
 pub mod delete;
 pub mod execute;
 pub mod get;
+pub mod information_schema;
 pub mod list;
 pub mod process;
+pub mod public_statistics;
 pub mod publish;
+pub mod save_schema;
 pub mod shape;
+pub mod statistics;
 pub mod test;
 pub mod unpublish;
 pub mod update;
@@ -23,6 +28,18 @@ pub fn routes() -> Routes {
         .add(delete::OPERATION, delete::delete_asset)
         .add(publish::OPERATION, publish::publish_asset)
         .add(unpublish::OPERATION, unpublish::unpublish_asset)
+        .add(statistics::OPERATION, statistics::asset_statistics)
+        .add(
+            public_statistics::OPERATION,
+            public_statistics::asset_public_statistics,
+        )
+        .add(
+            information_schema::OPERATION,
+            information_schema::asset_information_schema,
+        )
+        .add(save_schema::OPERATION, save_schema::save_asset_schema)
+        .add(save_schema::POST_OPERATION, save_schema::post_asset_schema)
+        .add(column_scan::OPERATION, column_scan::scan_asset_column)
         .add(test::OPERATION, test::test_asset)
         .add(test::GET_OPERATION, test::test_asset_defaults)
         .add(execute::OPERATION, execute::execute_asset)

@@ -118,6 +118,7 @@ pub struct AssetOut {
     pub price_credits: Option<i64>,
     #[schema(value_type = Option<f64>)]
     pub price_usd: Option<Number>,
+    /// What its owner saved of the source behind it; shown to the owner when the asset is read by itself.
     #[schema(value_type = Option<Object>)]
     pub saved_schema: Value,
     #[schema(value_type = String, format = DateTime)]

@@ -1,4 +1,4 @@
-use super::period::{Period, change_percent, ratio};
+use crate::period::{Period, change_percent, ratio};
 use crate::query::{choices, parameters};
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder};
 use axum::extract::State;

@@ -1,4 +1,4 @@
-use super::period::{Period, dates, last_date};
+use crate::period::{Period, dates, last_date};
 use crate::query::parameters;
 use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;

@@ -5,10 +5,11 @@ pub mod create;
 pub mod customer_analytics;
 pub mod get;
 pub mod objects;
-mod period;
+pub mod request_allocation;
 pub mod request_usage;
 pub mod sales;
 pub mod seller_dashboard;
+pub mod set_plan;
 pub mod shape;
 pub mod summary;
 pub mod update;
@@ -38,6 +39,11 @@ pub fn routes() -> Routes {
             customer_analytics::customer_analytics,
         )
         .add(request_usage::OPERATION, request_usage::request_usage)
+        .add(
+            request_allocation::OPERATION,
+            request_allocation::request_allocation,
+        )
+        .add(set_plan::OPERATION, set_plan::set_company_plan)
 }
 
 /// Whether mail can be sent there shows when it is sent.

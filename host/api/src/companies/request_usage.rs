@@ -96,12 +96,9 @@ pub async fn request_usage(
 
 /// The first midnight of a month, and that of the next.
 fn month_of(text: &str) -> Option<(Timestamp, Timestamp)> {
-    let first = |text: &str| Timestamp::parse(&format!("{text}-01T00:00:00Z")).ok();
-    let from = first(text).filter(|_| text.len() == "2026-01".len() && text.is_ascii())?;
-    // 31 days on it is the next month, which has begun at most three days before.
-    let next = from.after(DAY * 31).date();
-    let to = first(&next[.."2026-01".len()])?;
-    (from.micros() >= 0).then_some((from, to))
+    let from = Timestamp::parse(&format!("{text}-01T00:00:00Z")).ok();
+    let from = from.filter(|_| text.len() == "2026-01".len() && text.is_ascii())?;
+    (from.micros() >= 0).then_some(from.month())
 }
 
 fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOut {

@@ -1,5 +1,5 @@
-use super::period::{dates, last_date};
 use crate::money::usd;
+use crate::period::{chosen, dates, last_date, last_days};
 use crate::query::{Date, choices, parameters};
 use crate::refusals::{INVALID_PARAMETER, INVALID_PERIOD};
 use crate::{ApiState, Caller, FieldError, Grouped, Operation, Problem, Query, Text};
@@ -21,8 +21,6 @@ pub const OPERATION: Operation = Operation::get("company_sales", "/companies/{co
     )
     .refuses(&[INVALID_PERIOD]);
 
-/// A leap year.
-const DAYS_MAX: u32 = 366;
 const DAYS_DEFAULT: u32 = 30;
 /// Products or buyers in one answer.
 const GROUPS_MAX: usize = 1_000;
@@ -134,7 +132,8 @@ pub async fn company_sales(
     caller: Caller,
     Query(query): Query<SalesQuery>,
 ) -> Result<Grouped<GroupOut, SalesMeta>, Problem> {
-    let span = span(&query, caller.now())?;
+    let span = chosen(query.start_date, query.end_date)?;
+    let span = span.unwrap_or_else(|| last_days(DAYS_DEFAULT, caller.now()));
     let wanted = metrics(query.metrics.as_deref())?;
     let by = query.group_by.unwrap_or(GroupBy::Day);
     let mut read = api.db().snapshot().await?;
@@ -208,29 +207,6 @@ fn monday(day: Timestamp) -> String {
     let days = day.seconds().div_euclid(DAY.as_secs() as i64);
     let since = (days + 3).rem_euclid(7);
     day.before(DAY * since as u32).date()
-}
-
-fn span(query: &SalesQuery, now: Timestamp) -> Result<Span, Problem> {
-    let invalid = |message: &'static str| Err(Problem::of(INVALID_PERIOD, message));
-    let span = match (query.start_date, query.end_date) {
-        (None, None) => {
-            let to = now.day_start().after(DAY);
-            let from = to.before(DAY * DAYS_DEFAULT);
-            Span { from, to }
-        }
-        (Some(from), Some(last)) => Span {
-            from: from.0,
-            to: last.0.after(DAY),
-        },
-        _ => return invalid("send both start_date and end_date, or neither"),
-    };
-    if span.to <= span.from {
-        return invalid("end_date must not be before start_date");
-    }
-    if span.to.since(span.from) > DAY * DAYS_MAX {
-        return invalid("a period has at most 366 days");
-    }
-    Ok(span)
 }
 
 /// The metrics that are asked for, each once, in the order of the documentation.

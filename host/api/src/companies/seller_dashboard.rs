@@ -1,5 +1,5 @@
-use super::period::{Period, change_percent, last_date};
 use crate::money::usd;
+use crate::period::{Period, change_percent, last_date};
 use crate::query::parameters;
 use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;

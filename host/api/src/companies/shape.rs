@@ -24,6 +24,8 @@ pub struct CompanyOut {
     pub contact_email: Option<String>,
     /// Below so many credits the company's balance is low, and `credits.low` is sent to its webhooks. 0: never.
     pub credits_low_threshold: i64,
+    /// `starter`, `growth` or `scale`: how many requests a month it may send.
+    pub plan: &'static str,
     /// `active` or `suspended`
     pub status: &'static str,
     #[schema(value_type = String, format = DateTime)]
@@ -46,6 +48,7 @@ impl CompanyOut {
             country: profile.country,
             contact_email: profile.contact_email,
             credits_low_threshold,
+            plan: company.plan.as_str(),
             status: company.status.as_str(),
             created_at: company.created_at,
             updated_at: company.updated_at,

@@ -43,12 +43,22 @@ pub async fn get_connection_schema(
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
     Query(query): Query<Wanted>,
 ) -> Result<Data<CatalogOut>, Problem> {
+    catalog_of(&api, &caller, &id, query).await
+}
+
+/// The catalog of a connection of the caller's company.
+pub async fn catalog_of(
+    api: &ApiState,
+    caller: &Caller,
+    id: &ConnectionId,
+    query: Wanted,
+) -> Result<Data<CatalogOut>, Problem> {
     let filter = CatalogFilter {
         schemas: names("schemas", query.schemas)?,
         tables: names("tables", query.tables)?,
         include_fields: query.include_fields.unwrap_or(true),
     };
-    let catalog = catalog::catalog(api.app(), caller.company(), &id, filter).await;
+    let catalog = catalog::catalog(api.app(), caller.company(), id, filter).await;
     let catalog = catalog.map_err(refusal(id.as_str()))?;
     Ok(Data(CatalogOut(catalog)))
 }

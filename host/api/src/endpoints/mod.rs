@@ -8,6 +8,7 @@ pub mod get;
 pub mod list;
 pub mod publish;
 pub mod shape;
+pub mod stats;
 pub mod test;
 pub mod unpublish;
 pub mod update;
@@ -25,6 +26,7 @@ pub fn routes() -> Routes {
         .add(publish::OPERATION, publish::publish_endpoint)
         .add(unpublish::OPERATION, unpublish::unpublish_endpoint)
         .add(execute::OPERATION, execute::execute_endpoint)
+        .add(stats::OPERATION, stats::endpoint_stats)
         .add(test::OPERATION, test::test_endpoint)
         .add(url::OPERATION, url::get_endpoint_url)
         .add(available::OPERATION, available::list_available_endpoints)

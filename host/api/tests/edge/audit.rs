@@ -85,6 +85,13 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     let key = seller.key.as_str();
     let patch = json!({"description": "sells", "low_credit_threshold": 7});
     auditor.patch(key, &seller.path(""), patch).await;
+    let asset = world.asset(&seller).await;
+    let schema = seller.path(&format!("/assets/{asset}/schema"));
+    let tables = |name: &str| json!({"schema": {"tables": [{"name": name}]}});
+    auditor.put(key, &schema, tables("one")).await;
+    auditor.post(key, &schema, tables("two")).await;
+    let plan = format!("/admin/companies/{}/plan", seller.id);
+    auditor.put(&staff, &plan, json!({"plan": "growth"})).await;
     keys(&auditor, &seller).await;
     let endpoint = products(&auditor, &seller).await;
     purchases(&auditor, &buyer, &endpoint).await;

@@ -28,6 +28,8 @@ pub enum Action {
 pub struct AssetPlan {
     pub parameters: Vec<Parameter>,
     pub action: Action,
+    /// How its SQL is written, if it has any.
+    pub dialect: Option<Dialect>,
     pub policy: Policy,
 }
 
@@ -78,6 +80,7 @@ impl Sells for AssetId {
         Ok(AssetPlan {
             parameters,
             action,
+            dialect,
             policy: Policy {
                 kind,
                 freshness,

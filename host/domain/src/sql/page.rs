@@ -102,6 +102,25 @@ pub fn columns(dialect: Dialect, source: &RowSource<'_>) -> String {
     text
 }
 
+/// The statement that reads so many rows of these columns of a statement's result, in whatever order it gives them.
+pub fn sample(dialect: Dialect, statement: &str, columns: &[&str], rows: u32) -> String {
+    let mut text = String::from("SELECT ");
+    if dialect == Dialect::MsSql {
+        text.push_str(&format!("TOP ({rows}) "));
+    }
+    let columns = columns.iter();
+    push_list(
+        &mut text,
+        ", ",
+        columns.map(|column| format!("{SOURCE}.{}", dialect.quote(column))),
+    );
+    push_source(&mut text, dialect, &RowSource::Statement(statement));
+    if dialect != Dialect::MsSql {
+        text.push_str(&format!("\nLIMIT {rows}"));
+    }
+    text
+}
+
 fn push_source(text: &mut String, dialect: Dialect, source: &RowSource<'_>) {
     match source {
         RowSource::Table { schema, table } => {

@@ -59,6 +59,7 @@ pub const TABLES: &[Table] = &[
                 ("name", AsIs),
                 ("description", AsIs),
                 ("status", AsIs),
+                ("plan", AsIs),
                 ("is_platform", Flag),
                 ("website", AsIs),
                 ("logo_url", AsIs),
@@ -432,6 +433,19 @@ pub const TABLES: &[Table] = &[
             ("idempotency_key", Not),
         ],
     ),
+    Table {
+        id: "{}.asset_id",
+        ..table(
+            "saved_schemas",
+            "saved_schema",
+            &[
+                ("asset_id", Not),
+                ("company_id", Not),
+                ("saved_schema", Json),
+                ("saved_at", Not),
+            ],
+        )
+    },
     table(
         "favorites",
         "favorite",

@@ -69,6 +69,7 @@ const CACHED: &[Cached] = &[
             "industry_id",
             "country",
             "contact_email",
+            "plan",
             "is_platform",
             "created_at",
             "id",

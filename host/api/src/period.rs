@@ -1,6 +1,9 @@
-//! The spans that sales are shown for: whole UTC dates, the last of them today, and the span of the same length before them.
+//! The spans that figures are shown for: whole UTC dates, the last of them today unless dates are chosen, and the span of the same length
+//! before them; and ratios of what was counted in them.
 
-use crate::query::choices;
+use crate::Problem;
+use crate::query::{Date, choices};
+use crate::refusals::INVALID_PERIOD;
 use serde_json::Number;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::sales::Span;
@@ -26,14 +29,43 @@ impl Period {
 
     /// The dates up to today, and as many before them.
     pub fn spans(self, now: Timestamp) -> (Span, Span) {
-        let to = now.day_start().after(DAY);
-        let from = to.before(DAY * self.days());
+        let span = last_days(self.days(), now);
         let before = Span {
-            from: from.before(DAY * self.days()),
-            to: from,
+            from: span.from.before(DAY * self.days()),
+            to: span.from,
         };
-        (Span { from, to }, before)
+        (span, before)
     }
+}
+
+/// A leap year.
+const DAYS_MAX: u32 = 366;
+
+/// So many dates, the last of them today.
+pub fn last_days(days: u32, now: Timestamp) -> Span {
+    let to = now.day_start().after(DAY);
+    let from = to.before(DAY * days);
+    Span { from, to }
+}
+
+/// The dates from the first to the last, which is included; `None` when neither is given.
+pub fn chosen(first: Option<Date>, last: Option<Date>) -> Result<Option<Span>, Problem> {
+    let invalid = |message: &'static str| Err(Problem::of(INVALID_PERIOD, message));
+    let span = match (first, last) {
+        (None, None) => return Ok(None),
+        (Some(from), Some(last)) => Span {
+            from: from.0,
+            to: last.0.after(DAY),
+        },
+        _ => return invalid("send both start_date and end_date, or neither"),
+    };
+    if span.to <= span.from {
+        return invalid("end_date must not be before start_date");
+    }
+    if span.to.since(span.from) > DAY * DAYS_MAX {
+        return invalid("a period has at most 366 days");
+    }
+    Ok(Some(span))
 }
 
 /// The last date of a span.

@@ -1,0 +1,170 @@
+//! What companies have sent of the requests that their plans allow in a UTC month.
+//!
+//! A count begins with what the store has counted and goes on in memory, so that a call costs one atomic operation. What other hosts on
+//! the same store count is learnt from it every [`READ_SECONDS`]. Knows no HTTP.
+
+use parking_lot::Mutex;
+use souk_domain::ids::CompanyId;
+use souk_domain::time::Timestamp;
+use souk_store::{AnyConnection, Db, StoreError, usage};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::limiter::Quota;
+
+/// How late a host may learn what the others counted: a month has a quarter of a million times that.
+const READ_SECONDS: u32 = 10;
+/// Companies in the table before those that no cached key belongs to are swept: about 150 bytes each.
+const COMPANIES_MAX: usize = 10_000;
+
+#[derive(Default)]
+pub struct Allotments {
+    companies: Mutex<HashMap<CompanyId, Arc<Allotment>>>,
+}
+
+/// What one company has sent this month.
+pub struct Allotment {
+    company: CompanyId,
+    /// The second at which the month ends in the upper half, requests so far in the lower.
+    sent: AtomicU64,
+    /// The second at which the store was asked last.
+    read_at: AtomicU32,
+}
+
+impl Allotments {
+    /// That of a company, for the cached records of its keys.
+    pub async fn company(
+        &self,
+        db: &mut AnyConnection,
+        company: &CompanyId,
+        now: Timestamp,
+    ) -> Result<Arc<Allotment>, StoreError> {
+        let known = self.companies.lock().get(company).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let allotment = Allotment {
+            company: company.clone(),
+            sent: AtomicU64::new(pack(ends(now), 0)),
+            read_at: AtomicU32::new(seconds(now)),
+        };
+        allotment.learn(db, now).await?;
+        let mut companies = self.companies.lock();
+        if companies.len() >= COMPANIES_MAX {
+            companies.retain(|_, allotment| Arc::strong_count(allotment) > 1);
+        }
+        let allotment = companies.entry(company.clone()).or_insert(allotment.into());
+        Ok(allotment.clone())
+    }
+}
+
+impl Allotment {
+    /// What is left of so many requests.
+    pub fn left(&self, limit: u32, now: Timestamp) -> Quota {
+        let (reset, sent) = live(self.sent.load(Relaxed), now);
+        Quota {
+            limit,
+            remaining: limit.saturating_sub(sent),
+            reset,
+        }
+    }
+
+    /// Requests sent this month.
+    pub fn sent(&self, now: Timestamp) -> u32 {
+        live(self.sent.load(Relaxed), now).1
+    }
+
+    /// Counts one request.
+    pub fn count(&self, now: Timestamp) {
+        self.set(now, |sent| sent.saturating_add(1));
+    }
+
+    /// Asks a store that several hosts write once in a while, behind the request's back.
+    pub fn keep_up(self: &Arc<Self>, db: &Db, now: Timestamp) {
+        let (read_at, second) = (self.read_at.load(Relaxed), seconds(now));
+        let is_due = db.is_shared() && second.saturating_sub(read_at) >= READ_SECONDS;
+        let claim = |from| {
+            self.read_at
+                .compare_exchange(from, second, Relaxed, Relaxed)
+                .is_ok()
+        };
+        if is_due && claim(read_at) {
+            let (allotment, db) = (self.clone(), db.clone());
+            tokio::spawn(async move {
+                let learnt = async {
+                    let mut read = db.read().await?;
+                    allotment.learn(&mut read, now).await
+                };
+                if let Err(error) = learnt.await {
+                    tracing::warn!(%error, "what other hosts counted could not be read; trying again later");
+                }
+            });
+        }
+    }
+
+    /// The store lags behind what this host has counted, and knows what others have.
+    async fn learn(&self, db: &mut AnyConnection, now: Timestamp) -> Result<(), StoreError> {
+        let (from, to) = now.month();
+        let stored = usage::company_requests(db, &self.company, from, to).await?;
+        let stored = u32::try_from(stored).unwrap_or(u32::MAX);
+        self.set(now, |sent| sent.max(stored));
+        Ok(())
+    }
+
+    fn set(&self, now: Timestamp, next: impl Fn(u32) -> u32) {
+        let _ = self.sent.fetch_update(Relaxed, Relaxed, |current| {
+            let (ends, sent) = live(current, now);
+            Some(pack(ends, next(sent)))
+        });
+    }
+}
+
+/// The end of the month and the count at `now`: a month that is over is a new one.
+fn live(packed: u64, now: Timestamp) -> (u32, u32) {
+    let (until, sent) = ((packed >> 32) as u32, packed as u32);
+    match seconds(now) < until {
+        true => (until, sent),
+        false => (ends(now), 0),
+    }
+}
+
+fn pack(until: u32, sent: u32) -> u64 {
+    u64::from(until) << 32 | u64::from(sent)
+}
+
+fn ends(now: Timestamp) -> u32 {
+    seconds(now.month().1)
+}
+
+fn seconds(at: Timestamp) -> u32 {
+    u32::try_from(at.seconds()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A month ends at its last midnight, and the next begins with nothing.
+    #[test]
+    fn a_month_is_counted_for_itself() {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let december = at("2026-12-31T23:59:59Z");
+        let allotment = Allotment {
+            company: CompanyId::generate(),
+            sent: AtomicU64::new(pack(ends(december), 0)),
+            read_at: AtomicU32::new(0),
+        };
+        allotment.count(december);
+        allotment.count(december);
+        let left = allotment.left(3, december);
+        let january = at("2027-01-01T00:00:00Z");
+        assert_eq!((left.remaining, left.reset), (1, seconds(january)));
+        assert_eq!(allotment.left(1, december).remaining, 0);
+        assert_eq!((allotment.sent(january), allotment.sent(december)), (0, 2));
+        allotment.count(january);
+        assert_eq!(allotment.sent(january), 1);
+        let left = allotment.left(3, january);
+        assert_eq!(left.reset, seconds(at("2027-02-01T00:00:00Z")));
+    }
+}

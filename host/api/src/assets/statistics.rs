@@ -1,0 +1,177 @@
+use crate::money::usd;
+use crate::period::{chosen, dates, last_date, last_days, ratio};
+use crate::products::find;
+use crate::query::{Date, choices, parameters};
+use crate::refusals::INVALID_PERIOD;
+use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query};
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::Number;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::time::Timestamp;
+use souk_store::sales::Span;
+use souk_store::uses::{self, Uses};
+use std::collections::HashMap;
+use utoipa::ToSchema;
+
+pub const OPERATION: Operation = Operation::get("asset_statistics", "/companies/{company_id}/assets/{asset_id}/statistics")
+    .about("Assets", "Show how an own asset is used")
+    .notes(
+        "Whole UTC dates: `7d`, `30d` and `90d` are that many, the last of them today; `24h` has the dates that the last 24 hours touch. Or \
+         `start_date` and `end_date`, at most 366 dates. A run counts on the date on which it began, a refund on the date on which it was \
+         booked. Runs of your own keys, tests included, are counted as runs; they are neither buyers nor income. Without a use the dates are \
+         there with zeros.",
+    )
+    .refuses(&[INVALID_PERIOD]);
+
+choices! {
+    pub enum Period {
+        Day = "24h",
+        Week = "7d",
+        Month = "30d",
+        Quarter = "90d",
+    }
+}
+
+parameters! {
+    pub struct StatisticsQuery {
+        /// Default 30d. Not together with dates.
+        period: Option<Period>,
+        /// The first date, `YYYY-MM-DD`.
+        start_date: Option<Date>,
+        /// The last date, which is included.
+        end_date: Option<Date>,
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AssetStatistics)]
+pub struct StatisticsOut {
+    #[schema(value_type = String)]
+    asset_id: AssetId,
+    /// `24h`, `7d`, `30d`, `90d` or `custom`
+    period: &'static str,
+    /// The first date, `YYYY-MM-DD`.
+    start_date: String,
+    /// The last date.
+    end_date: String,
+    executions: i64,
+    successful_executions: i64,
+    failed_executions: i64,
+    /// Of `executions`, those by your own keys.
+    own_executions: i64,
+    /// From 0 to 1, four decimals; `null` without a run.
+    #[schema(value_type = Option<f64>)]
+    success_rate: Option<Number>,
+    /// Other companies for which a run succeeded.
+    unique_buyers: i64,
+    /// What was charged less what was refunded in the period, in buyers' credits: below zero when older charges were refunded.
+    credits_earned: i64,
+    refunded_credits: i64,
+    #[schema(value_type = f64)]
+    seller_earnings_usd: Number,
+    /// Of all runs; three decimals; `null` without a run.
+    #[schema(value_type = Option<f64>)]
+    avg_execution_time_ms: Option<Number>,
+    /// 95 of 100 runs took at most this: the nearest rank among the newest 10,000 of the period that were recorded by themselves, as all
+    /// charged ones are.
+    #[schema(value_type = Option<f64>)]
+    p95_execution_time_ms: Option<Number>,
+    /// Users who marked it, today.
+    favorites: i64,
+    /// Companies that hold a purchase, today.
+    active_purchases: i64,
+    /// The newest run that was recorded by itself, whenever it was.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_execution_at: Option<Timestamp>,
+    /// Ascending, without gaps.
+    executions_by_day: Vec<ExecutionDay>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ExecutionDay)]
+pub struct ExecutionDay {
+    /// `YYYY-MM-DD`
+    date: String,
+    executions: i64,
+    failed_executions: i64,
+    unique_buyers: i64,
+    /// What was charged.
+    credits: i64,
+}
+
+/// Shows how an own asset is used.
+pub async fn asset_statistics(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AssetId)>,
+    Query(query): Query<StatisticsQuery>,
+) -> Result<Data<StatisticsOut>, Problem> {
+    let (period, span) = span(&query, caller.now())?;
+    let (seller, product) = (caller.company(), id.as_str());
+    let mut read = api.db().snapshot().await?;
+    find(&mut read, seller, &id).await?;
+    let total = uses::over(&mut read, seller, product, span).await?;
+    let days = uses::by_day(&mut read, product, span).await?;
+    let p95_us = uses::p95_us(&mut read, product, span).await?;
+    let interest = uses::interest(&mut read, product).await?;
+    let last_execution_at = uses::last_at(&mut read, product).await?;
+    Ok(Data(StatisticsOut {
+        asset_id: id,
+        period,
+        start_date: span.from.date(),
+        end_date: last_date(span),
+        executions: total.runs(),
+        successful_executions: total.succeeded,
+        failed_executions: total.failed,
+        own_executions: total.own_runs(),
+        success_rate: ratio(total.succeeded, total.runs(), 4),
+        unique_buyers: total.buyers,
+        credits_earned: total.earned_credits(),
+        refunded_credits: total.refunded_credits,
+        seller_earnings_usd: usd(total.earnings()),
+        avg_execution_time_ms: ratio(total.duration_us, total.runs() * 1_000, 3),
+        p95_execution_time_ms: p95_us.and_then(|us| ratio(us, 1_000, 3)),
+        favorites: interest.favorites,
+        active_purchases: interest.purchases,
+        last_execution_at,
+        executions_by_day: by_day(span, days),
+    }))
+}
+
+fn span(query: &StatisticsQuery, now: Timestamp) -> Result<(&'static str, Span), Problem> {
+    let dates = chosen(query.start_date, query.end_date)?;
+    match (dates, query.period) {
+        (Some(_), Some(_)) => {
+            let message = "send either period or start_date and end_date";
+            Err(Problem::of(INVALID_PERIOD, message))
+        }
+        (Some(span), None) => Ok(("custom", span)),
+        (None, period) => {
+            let period = period.unwrap_or(Period::Month);
+            let days = match period {
+                Period::Day => 2,
+                Period::Week => 7,
+                Period::Month => 30,
+                Period::Quarter => 90,
+            };
+            Ok((period.as_str(), last_days(days, now)))
+        }
+    }
+}
+
+/// Dates without a run are filled in.
+fn by_day(span: Span, days: Vec<(Timestamp, Uses)>) -> Vec<ExecutionDay> {
+    let used: HashMap<Timestamp, Uses> = days.into_iter().collect();
+    let of = |date: Span| {
+        let uses = used.get(&date.from).copied().unwrap_or_default();
+        ExecutionDay {
+            date: date.from.date(),
+            executions: uses.runs(),
+            failed_executions: uses.failed,
+            unique_buyers: uses.buyers,
+            credits: uses.charged_credits,
+        }
+    };
+    dates(span).into_iter().map(of).collect()
+}
