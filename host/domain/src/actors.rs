@@ -1,6 +1,6 @@
 //! Who did something, as records name it.
 
-use crate::ids::{IdError, KeyId, UserId};
+use crate::ids::{AlertId, IdError, KeyId, UserId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ pub enum Actor {
     Key(KeyId),
     /// Who is signed in, in whichever session.
     User(UserId),
+    /// An alert, which runs its asset by itself.
+    Alert(AlertId),
 }
 
 impl Actor {
     pub fn parse(text: &str) -> Result<Actor, IdError> {
-        let is_user = text
-            .strip_prefix(UserId::PREFIX)
-            .is_some_and(|rest| rest.starts_with('_'));
-        match is_user {
-            true => UserId::parse(text).map(Actor::User),
-            false => KeyId::parse(text).map(Actor::Key),
+        match text.split_once('_') {
+            Some((UserId::PREFIX, _)) => UserId::parse(text).map(Actor::User),
+            Some((AlertId::PREFIX, _)) => AlertId::parse(text).map(Actor::Alert),
+            _ => KeyId::parse(text).map(Actor::Key),
         }
     }
 
@@ -29,6 +29,7 @@ impl Actor {
         match self {
             Actor::Key(key) => key.as_str(),
             Actor::User(user) => user.as_str(),
+            Actor::Alert(alert) => alert.as_str(),
         }
     }
 }
@@ -42,6 +43,12 @@ impl From<KeyId> for Actor {
 impl From<UserId> for Actor {
     fn from(user: UserId) -> Actor {
         Actor::User(user)
+    }
+}
+
+impl From<AlertId> for Actor {
+    fn from(alert: AlertId) -> Actor {
+        Actor::Alert(alert)
     }
 }
 

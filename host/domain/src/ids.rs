@@ -195,6 +195,8 @@ timed_id!(/// One transaction that the audit log tells of.
     AuditId, "aud");
 timed_id!(/// One event on its way to one webhook.
     DeliveryId, "dlv");
+timed_id!(/// One change of an alert's state.
+    AlertEventId, "aev");
 
 #[cfg(test)]
 mod tests {

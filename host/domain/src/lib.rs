@@ -3,6 +3,7 @@
 //! Refuses to know a clock (callers pass `now`), a database, a wire, JSON or an async runtime. Start reading at [`money`] and [`roles`].
 
 pub mod actors;
+pub mod alerts;
 pub mod connections;
 pub mod emails;
 pub mod fields;
