@@ -14,6 +14,10 @@ pub struct CompanyBounds {
     pub compile_seconds: u32,
     /// Attempts to deliver to its webhooks at once, on each host.
     pub deliveries: u32,
+    /// Alerts, active or not.
+    pub alerts: u32,
+    /// Evaluations of its alerts at once, on each host.
+    pub evaluations: u32,
 }
 
 impl CompanyBounds {
@@ -27,6 +31,10 @@ impl CompanyBounds {
     pub const COMPILE_SECONDS: u32 = 600;
     /// An eighth of what a host delivers at once: it takes eight companies whose receivers hang to be in the way of others.
     pub const DELIVERIES: u32 = 8;
+    /// Each minute, this is seventeen runs a second.
+    pub const ALERTS: u32 = 1_000;
+    /// A sixteenth of what a host evaluates at once: a thousand alerts each minute when a run takes less than a second.
+    pub const EVALUATIONS: u32 = 16;
 
     pub fn connector_bytes(&self) -> i64 {
         i64::from(self.connector_mib) << 20
@@ -41,6 +49,8 @@ impl Default for CompanyBounds {
             connector_versions: CompanyBounds::CONNECTOR_VERSIONS,
             compile_seconds: CompanyBounds::COMPILE_SECONDS,
             deliveries: CompanyBounds::DELIVERIES,
+            alerts: CompanyBounds::ALERTS,
+            evaluations: CompanyBounds::EVALUATIONS,
         }
     }
 }

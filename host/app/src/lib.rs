@@ -4,6 +4,7 @@
 //! Refuses to know how it is asked (`api` has routes, headers and the statuses of answers), SQL (`store` writes) and wasmtime
 //! (`sandbox` runs). HTTP is spoken to payment providers and webhooks only. No transaction is ever open across a connector's call. Start reading at [`App`].
 
+pub mod alerts;
 mod app;
 pub mod bounds;
 pub mod connections;

@@ -10,7 +10,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::Fields;
 use serde_json::{Value, json};
-use souk_domain::ids::{CompanyId, DeliveryId};
+use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{BODY_BYTES_MAX, EventType};
@@ -29,11 +29,12 @@ pub(crate) const WAITING_MAX: i64 = 10_000;
 
 static SUBSCRIBERS: Bulk = Bulk::new(
     "SELECT v.column1 AS place, webhooks.id AS webhook_id",
-    3,
+    4,
     "JOIN webhooks ON webhooks.company_id = v.column2
      WHERE v.column1 IS NOT NULL
        AND webhooks.is_active = 1
-       AND (webhooks.event_types = '[]' OR webhooks.event_types LIKE v.column3)",
+       AND ((v.column4 = '' AND (webhooks.event_types = '[]' OR webhooks.event_types LIKE v.column3))
+            OR v.column4 LIKE '%\"' || webhooks.id || '\"%')",
 );
 
 // WAITING_MAX is written out: a statement is one literal.
@@ -47,16 +48,39 @@ static INSERT: Bulk = Bulk::new(
 
 /// Puts events on their way to the webhooks that want them.
 pub(crate) async fn emit(write: &mut Write, events: &[Event]) -> Result<(), StoreError> {
+    send(write, events, &[]).await.map(drop)
+}
+
+/// Puts one event on its way to some of its company's webhooks, whatever they subscribe to; with none, to those that want it. Returns what is
+/// on its way.
+pub(crate) async fn emit_to(
+    write: &mut Write,
+    event: Event,
+    webhooks: &[WebhookId],
+) -> Result<Vec<DeliveryId>, StoreError> {
+    send(write, &[event], webhooks).await
+}
+
+async fn send(
+    write: &mut Write,
+    events: &[Event],
+    only: &[WebhookId],
+) -> Result<Vec<DeliveryId>, StoreError> {
     if events.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let only = match only {
+        [] => String::new(),
+        some => json!(some).to_string(),
+    };
     let places: Vec<_> = events.iter().enumerate().collect();
     let subscribers = SUBSCRIBERS
         .fetch(write, &places, |values, row| {
             values
                 .number(row.and_then(|(place, _)| i64::try_from(*place).ok()))
                 .text(row.map(|(_, event)| event.company.as_str()))
-                .text(row.map(|(_, event)| pattern(event.kind)).as_deref());
+                .text(row.map(|(_, event)| pattern(event.kind)).as_deref())
+                .text(row.map(|_| only.as_str()));
         })
         .await?;
     let mut deliveries = Vec::with_capacity(subscribers.len());
@@ -69,7 +93,7 @@ pub(crate) async fn emit(write: &mut Write, events: &[Event]) -> Result<(), Stor
         deliveries.push((DeliveryId::generate_at(event.at), webhook, event, body));
     }
     if deliveries.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let written = INSERT
         .run(write, &deliveries, |values, row| {
@@ -89,7 +113,7 @@ pub(crate) async fn emit(write: &mut Write, events: &[Event]) -> Result<(), Stor
             "events were not written: their webhooks have too many waiting"
         );
     }
-    Ok(())
+    Ok(deliveries.into_iter().map(|(id, ..)| id).collect())
 }
 
 /// How a type stands in the JSON array of those that a webhook wants. No type's name holds another one's.
@@ -135,6 +159,8 @@ mod tests {
         };
         // A payout's failure reason has at most 500 characters and its reference 200; a key's name 255, the reason of its revocation 500.
         assert!(body(&longest(EventType::PayoutFailed, 500 + 200 + 255)).is_some());
+        // An alert's name has at most 255 characters, the value and the threshold 1,100 each, and what went wrong 500.
+        assert!(body(&longest(EventType::AlertError, 255 + 2 * 1_100 + 500)).is_some());
         assert!(body(&longest(EventType::PayoutFailed, BODY_BYTES_MAX)).is_none());
     }
 

@@ -4,6 +4,7 @@
 //! (`&mut AnyConnection` to read, `&mut Write` to change). Start reading at [`db`].
 
 mod accounts;
+pub mod alerts;
 pub mod audit;
 mod bulk;
 pub mod cache;

@@ -90,6 +90,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "saved schemas",
         include_str!("../migrations/0026_saved_schemas.sql"),
     ),
+    (27, "alerts", include_str!("../migrations/0027_alerts.sql")),
 ];
 
 const CREATE_TABLE: &str = "

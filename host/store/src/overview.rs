@@ -20,6 +20,8 @@ pub struct Counts {
     pub purchases: i64,
     /// Of all users.
     pub favorites: i64,
+    /// Of all users, active or not.
+    pub alerts: i64,
 }
 
 pub async fn counts(
@@ -39,7 +41,8 @@ pub async fn counts(
                 (SELECT COUNT(*) FROM users WHERE company_id = $1 AND status = 'active' AND deleted_at IS NULL) AS users,
                 (SELECT COUNT(*) FROM webhooks WHERE company_id = $1) AS webhooks,
                 (SELECT COUNT(*) FROM purchases WHERE company_id = $1 AND status = 'active') AS purchases,
-                (SELECT COUNT(*) FROM favorites WHERE company_id = $1) AS favorites",
+                (SELECT COUNT(*) FROM favorites WHERE company_id = $1) AS favorites,
+                (SELECT COUNT(*) FROM alerts WHERE company_id = $1) AS alerts",
     )
     .bind(company.as_str())
     .bind(now.micros())
@@ -55,6 +58,7 @@ pub async fn counts(
         webhooks: row.number("webhooks")?,
         purchases: row.number("purchases")?,
         favorites: row.number("favorites")?,
+        alerts: row.number("alerts")?,
     })
 }
 

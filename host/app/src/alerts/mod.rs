@@ -1,0 +1,138 @@
+//! Alerts: what is watched, and the watching.
+//!
+//! An evaluation is a run of the asset like any other (`crate::run`): admitted, held, charged and recorded in the alert's name, for the company
+//! whose alert it is. Start reading at [`schedule`] for whose turn it is, and at [`evaluate`] for what one costs and finds.
+
+pub mod evaluate;
+pub mod schedule;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use souk_domain::alerts::{Condition, Standing, Watched};
+use souk_domain::fields::FieldErrors;
+use souk_domain::ids::{AlertId, AssetId, CompanyId, UserId, WebhookId};
+use souk_domain::parameters;
+use souk_domain::time::Timestamp;
+use souk_store::alerts::{self, Alert, Written};
+use souk_store::{AnyConnection, StoreError, webhooks};
+
+use crate::App;
+use crate::definition::raw;
+use crate::failure::{Cause, Failure};
+use crate::products::{self, AssetSnapshot};
+use crate::release::ResultKind;
+use crate::run::admit;
+pub use schedule::{Scheduler, start};
+
+/// Of the parameters of one alert, as JSON.
+pub const PARAMS_BYTES_MAX: usize = 4_096;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AlertError {
+    #[error("{} fields are not valid", .0.len())]
+    Fields(Vec<souk_domain::fields::FieldError>),
+    #[error(transparent)]
+    Asset(#[from] Failure),
+    #[error("the company has as many alerts as it may have")]
+    TooMany,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What an alert on this asset watches. `None`: a chart, which is no single answer.
+pub fn watched(asset: &AssetSnapshot) -> Option<Watched> {
+    match asset.plan.policy.kind {
+        ResultKind::Number => Some(Watched::Number),
+        ResultKind::String => Some(Watched::Text),
+        ResultKind::Prediction(_) => Some(Watched::Forecast),
+        ResultKind::Chart(_) => None,
+    }
+}
+
+/// Checks that `company` may run the asset now, with these parameters, and that its answer can be watched so.
+pub async fn check(
+    app: &App,
+    company: &CompanyId,
+    asset: &AssetId,
+    params: &Map<String, Value>,
+    condition: &Condition,
+    now: Timestamp,
+) -> Result<Arc<AssetSnapshot>, AlertError> {
+    let asset = products::get(app, asset, now).await.map_err(refused)?;
+    admit(app, &asset.sold(), company).await.map_err(refused)?;
+    let mut errors = FieldErrors::default();
+    let given: Vec<_> = params
+        .iter()
+        .map(|(name, value)| (name.as_str(), raw(value)))
+        .collect();
+    errors.take(parameters::bind(&asset.plan.parameters, &given));
+    match watched(&asset) {
+        Some(watched) => drop(errors.take(condition.fits(watched))),
+        None => errors.add(
+            "asset_id",
+            "invalid",
+            "its answer is a chart: an alert watches a number, a text or a prediction",
+        ),
+    }
+    errors.or(asset).map_err(AlertError::Fields)
+}
+
+fn refused(cause: Cause) -> AlertError {
+    AlertError::Asset(cause.into())
+}
+
+/// Names the webhooks that are none of the company's.
+pub async fn check_webhooks(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    ids: &[WebhookId],
+) -> Result<(), AlertError> {
+    let mut errors = FieldErrors::default();
+    for (place, id) in ids.iter().enumerate() {
+        if webhooks::get(db, company, id).await?.is_none() {
+            let message = format!("there is no webhook \"{id}\" of this company");
+            errors.add(format!("webhook_ids[{place}]"), "unknown", message);
+        }
+    }
+    errors.or(()).map_err(AlertError::Fields)
+}
+
+/// Adds an alert, which is evaluated at once if it is active.
+pub async fn create(
+    app: &App,
+    company: &CompanyId,
+    user: UserId,
+    asset: AssetId,
+    written: Written,
+    now: Timestamp,
+) -> Result<Alert, AlertError> {
+    let alert = Alert {
+        id: AlertId::generate(),
+        company_id: company.clone(),
+        user_id: user,
+        asset_id: asset,
+        next_check_at: written.is_active.then_some(now),
+        written,
+        created_at: now,
+        updated_at: now,
+        revision: 1,
+        standing: Standing::NEW,
+        last_answer: None,
+        history: Vec::new(),
+        last_checked_at: None,
+        last_error: None,
+        spent_on: Timestamp::from_micros(0),
+        spent_credits: 0,
+    };
+    let alerts_max = i64::from(app.bounds.alerts);
+    app.db
+        .write(async |write| {
+            check_webhooks(write, company, &alert.written.webhook_ids).await?;
+            match alerts::insert(write, &alert, alerts_max).await? {
+                true => Ok(alert),
+                false => Err(AlertError::TooMany),
+            }
+        })
+        .await
+}

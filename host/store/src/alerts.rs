@@ -1,0 +1,693 @@
+//! Alerts: what a company watches, how it stands, and whose turn it is. Evaluated by whichever host claims one first.
+//!
+//! A claim is a lease, as of deliveries: it keeps other hosts away until it ends. Refuses to decide what an answer means. What an evaluation
+//! changes, and who is told of it, is written in one transaction. Start reading at [`due`], [`claim`] and [`record`].
+
+use crate::bulk::Bulk;
+use crate::db::Write;
+use crate::error::StoreError;
+use crate::events::{self, Event};
+use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
+use serde_json::{Value, json};
+use souk_domain::alerts::{
+    Answer, Condition, ForecastField, Operator, Standing, State, Threshold, told,
+};
+use souk_domain::ids::{
+    AlertEventId, AlertId, AssetId, CompanyId, DeliveryId, ExecutionId, UserId, WebhookId,
+};
+use souk_domain::time::Timestamp;
+use souk_domain::webhooks::EventType;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// Of each alert, the newest.
+pub const EVENTS_KEPT_MAX: i64 = 200;
+
+/// What somebody asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    pub name: String,
+    /// JSON, an object: the asset's parameters.
+    pub params: String,
+    pub condition: Condition,
+    pub check_interval_seconds: i64,
+    pub consecutive_breaches: i64,
+    pub rearm_seconds: i64,
+    /// Empty: those that subscribe.
+    pub webhook_ids: Vec<WebhookId>,
+    pub max_credits_per_day: i64,
+    pub is_active: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    pub id: AlertId,
+    pub company_id: CompanyId,
+    pub user_id: UserId,
+    pub asset_id: AssetId,
+    pub written: Written,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Counts changes of what is asked.
+    pub revision: i64,
+    pub standing: Standing,
+    pub last_answer: Option<Answer>,
+    /// Numbers before the last answer's, oldest first; kept where the condition needs them.
+    pub history: Vec<f64>,
+    pub last_checked_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+    /// What was spent on the day that begins then.
+    pub spent_on: Timestamp,
+    pub spent_credits: i64,
+    /// Of one that is active.
+    pub next_check_at: Option<Timestamp>,
+}
+
+impl Alert {
+    /// What it has spent on the day of `now`.
+    pub fn spent(&self, now: Timestamp) -> i64 {
+        match self.spent_on == now.day_start() {
+            true => self.spent_credits,
+            false => 0,
+        }
+    }
+}
+
+/// One change of an alert's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlertEvent {
+    pub id: AlertEventId,
+    pub state: State,
+    pub previous_state: State,
+    /// JSON.
+    pub value: Option<String>,
+    pub threshold: Option<String>,
+    pub message: Option<String>,
+    pub execution_id: Option<String>,
+    /// The statuses of the deliveries that tell of it, of those that are still known.
+    pub deliveries: Vec<String>,
+    pub occurred_at: Timestamp,
+}
+
+macro_rules! columns {
+    () => {
+        "id, company_id, user_id, asset_id, name, params, operator, threshold, answer_field, check_interval_seconds, consecutive_breaches,
+         rearm_seconds, webhook_ids, max_credits_per_day, is_active, created_at, updated_at, revision, state, breaches, delays, last_value,
+         history, last_checked_at, last_triggered_at, last_error, spent_on, spent_credits, next_check_at"
+    };
+}
+
+/// Adds an alert that is due at once, if it is active. `false`: the company has `alerts_max` already.
+pub async fn insert(write: &mut Write, alert: &Alert, alerts_max: i64) -> Result<bool, StoreError> {
+    crate::companies::lock(write, &alert.company_id).await?;
+    let count = sqlx::query("SELECT COUNT(*) AS total FROM alerts WHERE company_id = $1")
+        .bind(alert.company_id.as_str())
+        .fetch_one(&mut **write)
+        .await?
+        .number("total")?;
+    if count >= alerts_max {
+        return Ok(false);
+    }
+    let written = &alert.written;
+    let (operator, threshold, field) = condition_texts(&written.condition);
+    sqlx::query(
+        "INSERT INTO alerts (id, company_id, user_id, asset_id, name, params, operator, threshold, answer_field, check_interval_seconds,
+                             consecutive_breaches, rearm_seconds, webhook_ids, max_credits_per_day, is_active, created_at, updated_at,
+                             revision, state, breaches, delays, history, spent_on, spent_credits, next_check_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, 1, 'unknown', 0, 0, '[]', 0, 0, $17)",
+    )
+    .bind(alert.id.as_str())
+    .bind(alert.company_id.as_str())
+    .bind(alert.user_id.as_str())
+    .bind(alert.asset_id.as_str())
+    .bind(&written.name)
+    .bind(&written.params)
+    .bind(operator)
+    .bind(threshold)
+    .bind(field)
+    .bind(written.check_interval_seconds)
+    .bind(written.consecutive_breaches)
+    .bind(written.rearm_seconds)
+    .bind(json!(written.webhook_ids).to_string())
+    .bind(written.max_credits_per_day)
+    .bind(i64::from(written.is_active))
+    .bind(alert.created_at.micros())
+    .bind(written.is_active.then(|| alert.created_at.micros()))
+    .execute(&mut **write)
+    .await?;
+    Ok(true)
+}
+
+/// Writes what somebody wants from now on. `anew`: what is asked has changed, so what was found until now says nothing any more, and an
+/// evaluation that has begun does not count.
+pub async fn update(
+    write: &mut Write,
+    id: &AlertId,
+    written: &Written,
+    anew: bool,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (operator, threshold, field) = condition_texts(&written.condition);
+    sqlx::query(
+        "UPDATE alerts
+         SET name = $2, params = $3, operator = $4, threshold = $5, answer_field = $6, check_interval_seconds = $7,
+             consecutive_breaches = $8, rearm_seconds = $9, webhook_ids = $10, max_credits_per_day = $11, is_active = $12,
+             next_check_at = CASE WHEN $12 = 0 THEN NULL WHEN $13 = 1 OR is_active = 0 THEN $14 ELSE next_check_at END,
+             revision = revision + $13, updated_at = $14
+         WHERE id = $1",
+    )
+    .bind(id.as_str())
+    .bind(&written.name)
+    .bind(&written.params)
+    .bind(operator)
+    .bind(threshold)
+    .bind(field)
+    .bind(written.check_interval_seconds)
+    .bind(written.consecutive_breaches)
+    .bind(written.rearm_seconds)
+    .bind(json!(written.webhook_ids).to_string())
+    .bind(written.max_credits_per_day)
+    .bind(i64::from(written.is_active))
+    .bind(i64::from(anew))
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    if anew {
+        sqlx::query(
+            "UPDATE alerts
+             SET state = 'unknown', breaches = 0, delays = 0, last_value = NULL, history = '[]', last_error = NULL, last_triggered_at = NULL
+             WHERE id = $1",
+        )
+        .bind(id.as_str())
+        .execute(&mut **write)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Removes an alert with its events. `false`: the company has none such.
+pub async fn delete(
+    write: &mut Write,
+    company: &CompanyId,
+    id: &AlertId,
+) -> Result<bool, StoreError> {
+    let deleted = sqlx::query("DELETE FROM alerts WHERE id = $1 AND company_id = $2")
+        .bind(id.as_str())
+        .bind(company.as_str())
+        .execute(&mut **write)
+        .await?;
+    if deleted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query("DELETE FROM alert_events WHERE alert_id = $1")
+        .bind(id.as_str())
+        .execute(&mut **write)
+        .await?;
+    Ok(true)
+}
+
+pub async fn get(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    id: &AlertId,
+) -> Result<Option<Alert>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM alerts WHERE id = $1 AND company_id = $2"
+    ))
+    .bind(id.as_str())
+    .bind(company.as_str())
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// Which of a company's alerts to list.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    pub user: Option<&'a UserId>,
+    pub asset: Option<&'a str>,
+    pub is_active: Option<bool>,
+    pub state: Option<State>,
+}
+
+static LIST: List = List::new(
+    columns!(),
+    "FROM alerts
+     WHERE company_id = $1
+       AND (CAST($2 AS TEXT) IS NULL OR user_id = $2)
+       AND (CAST($3 AS TEXT) IS NULL OR asset_id = $3)
+       AND (CAST($4 AS BIGINT) IS NULL OR is_active = $4)
+       AND (CAST($5 AS TEXT) IS NULL OR (state = $5 AND is_active = 1))",
+    "created_at DESC, id",
+    5,
+);
+
+/// A company's alerts, newest first.
+pub async fn list(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    wanted: Wanted<'_>,
+    part: Part,
+) -> Result<Listed<Alert>, StoreError> {
+    let bind = |values: &mut Values| {
+        values
+            .text(Some(company.as_str()))
+            .text(wanted.user.map(UserId::as_str))
+            .text(wanted.asset)
+            .number(wanted.is_active.map(i64::from))
+            .text(wanted.state.map(State::as_str));
+    };
+    LIST.fetch(db, part, bind, from_row).await
+}
+
+/// An alert whose turn it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    pub id: AlertId,
+    pub company: CompanyId,
+}
+
+/// What may be evaluated now: companies by turns, and of each the most overdue first. Nothing runs for a company that is suspended.
+pub async fn due(
+    db: &mut AnyConnection,
+    now: Timestamp,
+    per_company: i64,
+    limit: i64,
+) -> Result<Vec<Due>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, company_id
+         FROM (SELECT alerts.id, alerts.company_id, alerts.next_check_at,
+                      ROW_NUMBER() OVER (PARTITION BY alerts.company_id ORDER BY alerts.next_check_at, alerts.id) AS turn
+               FROM alerts
+               JOIN companies ON companies.id = alerts.company_id
+               WHERE alerts.next_check_at <= $1 AND (alerts.lease_until IS NULL OR alerts.lease_until <= $1)
+                 AND companies.status = 'active') AS waiting
+         WHERE turn <= $2
+         ORDER BY turn, next_check_at, id
+         LIMIT $3",
+    )
+    .bind(now.micros())
+    .bind(per_company)
+    .bind(limit)
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Due {
+                id: row.id("id")?,
+                company: row.id("company_id")?,
+            })
+        })
+        .collect()
+}
+
+/// Takes an alert that is due, until `until`. `None`: somebody else was first, or it is not due any more.
+///
+/// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.
+pub async fn claim(
+    write: &mut Write,
+    id: &AlertId,
+    claimant: &str,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Option<Alert>, StoreError> {
+    let row = sqlx::query(concat!(
+        "UPDATE alerts
+         SET claimed_by = $2, lease_until = $4
+         WHERE id = $1 AND next_check_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
+         RETURNING ",
+        columns!()
+    ))
+    .bind(id.as_str())
+    .bind(claimant)
+    .bind(now.micros())
+    .bind(until.micros())
+    .fetch_optional(&mut **write)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// Ends all claims: of a host that has its store to itself and has just started, so that nobody holds one.
+pub async fn release_all(write: &mut Write) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE alerts SET claimed_by = NULL, lease_until = NULL WHERE lease_until IS NOT NULL",
+    )
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// What an evaluation found, and what follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluated {
+    pub standing: Standing,
+    /// `None`: there was none.
+    pub answer: Option<Answer>,
+    /// What is kept for the next one.
+    pub history: Vec<f64>,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
+    pub execution: Option<ExecutionId>,
+    pub credits: i64,
+    pub next_check_at: Timestamp,
+}
+
+/// Writes down an evaluation of `alert` as it was claimed, tells of a change of its state, and lets go of the claim. `false`: the claim had
+/// ended, or what is asked was changed meanwhile; then only what was spent is written down.
+pub async fn record(
+    write: &mut Write,
+    alert: &Alert,
+    claimant: &str,
+    evaluated: &Evaluated,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let standing = &evaluated.standing;
+    let today = now.day_start().micros();
+    let recorded = sqlx::query(
+        "UPDATE alerts
+         SET state = $4, breaches = $5, delays = $6, last_value = COALESCE($7, last_value), history = $8, last_checked_at = $9,
+             last_triggered_at = $10, last_error = $11, next_check_at = $12, claimed_by = NULL, lease_until = NULL
+         WHERE id = $1 AND claimed_by = $2 AND revision = $3 AND is_active = 1",
+    )
+    .bind(alert.id.as_str())
+    .bind(claimant)
+    .bind(alert.revision)
+    .bind(standing.state.as_str())
+    .bind(standing.breaches)
+    .bind(standing.delays)
+    .bind(evaluated.answer.as_ref().map(answer_text))
+    .bind(json!(evaluated.history).to_string())
+    .bind(now.micros())
+    .bind(standing.last_triggered_at.map(Timestamp::micros))
+    .bind(&evaluated.error)
+    .bind(evaluated.next_check_at.micros())
+    .execute(&mut **write)
+    .await?;
+    let is_recorded = recorded.rows_affected() == 1;
+    if evaluated.credits > 0 || !is_recorded {
+        sqlx::query(
+            "UPDATE alerts
+             SET spent_credits = $4 + CASE WHEN spent_on = $3 THEN spent_credits ELSE 0 END, spent_on = $3,
+                 lease_until = CASE WHEN claimed_by = $2 THEN NULL ELSE lease_until END,
+                 claimed_by = CASE WHEN claimed_by = $2 THEN NULL ELSE claimed_by END
+             WHERE id = $1",
+        )
+        .bind(alert.id.as_str())
+        .bind(claimant)
+        .bind(today)
+        .bind(evaluated.credits)
+        .execute(&mut **write)
+        .await?;
+    }
+    if !is_recorded {
+        return Ok(false);
+    }
+    let before = alert.standing.state;
+    if standing.state != before {
+        happened(write, alert, evaluated, now).await?;
+    }
+    Ok(true)
+}
+
+/// Writes down a change of state and tells of it.
+async fn happened(
+    write: &mut Write,
+    alert: &Alert,
+    evaluated: &Evaluated,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (before, state) = (alert.standing.state, evaluated.standing.state);
+    let id = AlertEventId::generate_at(now);
+    let (_, threshold, _) = condition_texts(&alert.written.condition);
+    let value = evaluated.answer.as_ref().map(answer_text);
+    let deliveries = match told(before, state) {
+        Some(kind) => {
+            let data = json!({
+                "event_id": id,
+                "previous_state": before.as_str(),
+                "value": evaluated.answer.as_ref().map(answer_value),
+                "message": evaluated.error,
+                "execution_id": evaluated.execution,
+            });
+            let event = event(alert, kind, state, data, now);
+            events::emit_to(write, event, &alert.written.webhook_ids).await?
+        }
+        None => Vec::new(),
+    };
+    sqlx::query(
+        "INSERT INTO alert_events (id, alert_id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(id.as_str())
+    .bind(alert.id.as_str())
+    .bind(state.as_str())
+    .bind(before.as_str())
+    .bind(value)
+    .bind(threshold)
+    .bind(&evaluated.error)
+    .bind(evaluated.execution.as_ref().map(ExecutionId::as_str))
+    .bind(json!(deliveries).to_string())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
+    sqlx::query(
+        "DELETE FROM alert_events
+         WHERE alert_id = $1
+           AND id NOT IN (SELECT id FROM alert_events WHERE alert_id = $1 ORDER BY occurred_at DESC, id DESC LIMIT $2)",
+    )
+    .bind(alert.id.as_str())
+    .bind(EVENTS_KEPT_MAX)
+    .execute(&mut **write)
+    .await?;
+    Ok(())
+}
+
+/// Sends what an alert would send if it triggered now, marked as a test, to whom it would send it.
+pub async fn send_test(
+    write: &mut Write,
+    alert: &Alert,
+    now: Timestamp,
+) -> Result<Vec<DeliveryId>, StoreError> {
+    let noted = json!({"alert_id": alert.id});
+    let subject = ("alert_test", alert.id.as_str());
+    let change = crate::audit::Change::Created;
+    crate::audit::note(write, None, subject, change, None, Some(noted)).await?;
+    let data = json!({
+        "event_id": null,
+        "previous_state": alert.standing.state.as_str(),
+        "value": alert.last_answer.as_ref().map(answer_value),
+        "message": "this is a test: nothing was evaluated",
+        "execution_id": null,
+        "test": true,
+    });
+    let event = event(
+        alert,
+        EventType::AlertTriggered,
+        State::Triggered,
+        data,
+        now,
+    );
+    events::emit_to(write, event, &alert.written.webhook_ids).await
+}
+
+fn event(alert: &Alert, kind: EventType, state: State, mut data: Value, now: Timestamp) -> Event {
+    let condition = &alert.written.condition;
+    let common = json!({
+        "company_id": alert.company_id,
+        "alert_id": alert.id,
+        "name": alert.written.name,
+        "user_id": alert.user_id,
+        "asset_id": alert.asset_id,
+        "state": state.as_str(),
+        "operator": condition.operator().as_str(),
+        "threshold": condition.threshold().map(threshold_value),
+        "breaches": alert.standing.breaches,
+    });
+    if let (Value::Object(data), Value::Object(common)) = (&mut data, common) {
+        data.extend(common);
+    }
+    Event {
+        company: alert.company_id.clone(),
+        kind,
+        at: now,
+        data,
+    }
+}
+
+static EVENTS: List = List::new(
+    "id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at",
+    "FROM alert_events WHERE alert_id = $1",
+    "occurred_at DESC, id DESC",
+    1,
+);
+
+/// An alert's events, newest first.
+pub async fn list_events(
+    db: &mut AnyConnection,
+    id: &AlertId,
+    part: Part,
+) -> Result<Listed<AlertEvent>, StoreError> {
+    let bind = |values: &mut Values| {
+        values.text(Some(id.as_str()));
+    };
+    let (mut events, total) = EVENTS.fetch(db, part, bind, event_from_row).await?;
+    let all: Vec<_> = events
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(place, event)| {
+            let ids = std::mem::take(&mut event.deliveries);
+            ids.into_iter().map(move |id| (place, id))
+        })
+        .collect();
+    if all.is_empty() {
+        return Ok((events, total));
+    }
+    let known = STATUSES
+        .fetch(db, &all, |values, row| {
+            values
+                .number(row.and_then(|(place, _)| i64::try_from(*place).ok()))
+                .text(row.map(|(_, id)| id.as_str()));
+        })
+        .await?;
+    for row in known {
+        let place = usize::try_from(row.number("place")?).unwrap_or(usize::MAX);
+        if let Some(event) = events.get_mut(place) {
+            event.deliveries.push(row.text("status")?);
+        }
+    }
+    Ok((events, total))
+}
+
+static STATUSES: Bulk = Bulk::new(
+    "SELECT v.column1 AS place, deliveries.status AS status",
+    2,
+    "JOIN webhook_deliveries AS deliveries ON deliveries.id = v.column2
+     WHERE v.column1 IS NOT NULL",
+);
+
+fn event_from_row(row: &AnyRow) -> Result<AlertEvent, StoreError> {
+    let deliveries = row.text("deliveries")?;
+    Ok(AlertEvent {
+        id: row.id("id")?,
+        state: state(row, "state")?,
+        previous_state: state(row, "previous_state")?,
+        value: row.text_opt("value")?,
+        threshold: row.text_opt("threshold")?,
+        message: row.text_opt("message")?,
+        execution_id: row.text_opt("execution_id")?,
+        deliveries: read("deliveries", &deliveries)?,
+        occurred_at: row.time("occurred_at")?,
+    })
+}
+
+/// A number as JSON: a whole one without a fraction.
+pub fn number(value: f64) -> Value {
+    /// Up to here every whole number is a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value.fract() == 0.0 && value.abs() <= EXACT {
+        true => Value::from(value as i64),
+        false => Value::from(value),
+    }
+}
+
+pub fn answer_value(answer: &Answer) -> Value {
+    match answer {
+        Answer::Number(value) => number(*value),
+        Answer::Text(text) => text.as_str().into(),
+        Answer::Nothing => Value::Null,
+    }
+}
+
+pub fn threshold_value(threshold: &Threshold) -> Value {
+    match threshold {
+        Threshold::Number(value) => number(*value),
+        Threshold::Text(text) => text.as_str().into(),
+    }
+}
+
+fn answer_text(answer: &Answer) -> String {
+    answer_value(answer).to_string()
+}
+
+fn condition_texts(condition: &Condition) -> (&'static str, Option<String>, Option<&'static str>) {
+    let threshold = condition.threshold().map(threshold_value);
+    (
+        condition.operator().as_str(),
+        threshold.map(|value| value.to_string()),
+        condition.field().map(ForecastField::as_str),
+    )
+}
+
+fn read<T: serde::de::DeserializeOwned>(column: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| corrupt(column, error))
+}
+
+fn state(row: &AnyRow, column: &str) -> Result<State, StoreError> {
+    let text = row.text(column)?;
+    State::parse(&text).ok_or_else(|| corrupt(column, text))
+}
+
+fn condition(row: &AnyRow) -> Result<Condition, StoreError> {
+    let operator = row.text("operator")?;
+    let operator = Operator::parse(&operator).ok_or_else(|| corrupt("operator", operator))?;
+    let threshold = match row.text_opt("threshold")? {
+        None => None,
+        Some(text) => match read::<Value>("threshold", &text)? {
+            Value::Number(value) => value.as_f64().map(Threshold::Number),
+            Value::String(text) => Some(Threshold::Text(text)),
+            other => return Err(corrupt("threshold", other)),
+        },
+    };
+    let field = row.text_opt("answer_field")?;
+    let field = field.as_deref().and_then(ForecastField::parse);
+    Condition::new(operator, threshold, field)
+        .map_err(|errors| corrupt("operator", format!("{errors:?}")))
+}
+
+fn from_row(row: &AnyRow) -> Result<Alert, StoreError> {
+    let last_answer = match row.text_opt("last_value")? {
+        None => None,
+        Some(text) => Some(match read::<Value>("last_value", &text)? {
+            Value::Null => Answer::Nothing,
+            Value::Number(value) => Answer::Number(value.as_f64().unwrap_or_default()),
+            Value::String(text) => Answer::Text(text),
+            other => return Err(corrupt("last_value", other)),
+        }),
+    };
+    Ok(Alert {
+        id: row.id("id")?,
+        company_id: row.id("company_id")?,
+        user_id: row.id("user_id")?,
+        asset_id: row.id("asset_id")?,
+        written: Written {
+            name: row.text("name")?,
+            params: row.text("params")?,
+            condition: condition(row)?,
+            check_interval_seconds: row.number("check_interval_seconds")?,
+            consecutive_breaches: row.number("consecutive_breaches")?,
+            rearm_seconds: row.number("rearm_seconds")?,
+            webhook_ids: read("webhook_ids", &row.text("webhook_ids")?)?,
+            max_credits_per_day: row.number("max_credits_per_day")?,
+            is_active: row.flag("is_active")?,
+        },
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        revision: row.number("revision")?,
+        standing: Standing {
+            state: state(row, "state")?,
+            breaches: row.number("breaches")?,
+            delays: row.number("delays")?,
+            last_triggered_at: row.time_opt("last_triggered_at")?,
+        },
+        last_answer,
+        history: read("history", &row.text("history")?)?,
+        last_checked_at: row.time_opt("last_checked_at")?,
+        last_error: row.text_opt("last_error")?,
+        spent_on: row.time("spent_on")?,
+        spent_credits: row.number("spent_credits")?,
+        next_check_at: row.time_opt("next_check_at")?,
+    })
+}
