@@ -409,6 +409,24 @@ pub struct Options {
     )]
     pub company_deliveries: Option<u32>,
 
+    /// Alerts that a company may have [default: 1000].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_ALERTS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_alerts: Option<u32>,
+
+    /// Evaluations of one company's alerts in flight at once [default: 16].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_EVALUATIONS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_evaluations: Option<u32>,
+
     /// Serve Prometheus metrics at /metrics on this address, without a key [default: not at all].
     #[arg(
         long,

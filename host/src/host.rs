@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use souk_api::ApiState;
+use souk_app::alerts::Scheduler;
 use souk_app::payments::instant::Instant as InstantPayments;
 use souk_app::payments::manual::Manual;
 use souk_app::payments::stripe::Stripe;
@@ -42,6 +43,7 @@ pub struct Host {
     server: Server,
     api: ApiState,
     webhooks: Dispatcher,
+    alerts: Scheduler,
     signals: Signals,
     settings: Settings,
 }
@@ -86,6 +88,9 @@ impl Host {
         let webhooks = souk_app::webhooks::start(&app)
             .await
             .context("webhooks cannot be delivered")?;
+        let alerts = souk_app::alerts::start(&app)
+            .await
+            .context("alerts cannot be evaluated")?;
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
@@ -154,6 +159,7 @@ impl Host {
             server,
             api,
             webhooks,
+            alerts,
             signals,
             settings,
         })
@@ -165,18 +171,24 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.api, self.webhooks, self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, (self.alerts, self.webhooks), self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
     }
 }
 
-/// From the outside in: clients, connectors' sessions, deliveries to webhooks, the store; the threads last, since what they
-/// opened is closed through them.
-async fn stop(server: Server, api: &ApiState, webhooks: Dispatcher, drain: Duration) {
+/// From the outside in: clients, evaluations of alerts, connectors' sessions, deliveries to webhooks, the store; the threads last, since what
+/// they opened is closed through them.
+async fn stop(
+    server: Server,
+    api: &ApiState,
+    (alerts, webhooks): (Scheduler, Dispatcher),
+    drain: Duration,
+) {
     let app = api.app();
     let deadline = Instant::now() + drain;
+    alerts.stop();
     let cut = server.drain(drain).await;
     if cut > 0 {
         tracing::warn!(
@@ -195,6 +207,7 @@ async fn stop(server: Server, api: &ApiState, webhooks: Dispatcher, drain: Durat
     {
         tracing::warn!("some clients were not told that their requests were cut");
     }
+    alerts.shut_down(until).await;
     webhooks.shut_down(deadline).await;
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())

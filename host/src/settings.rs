@@ -252,6 +252,16 @@ impl Settings {
                 options.company_deliveries,
                 CompanyBounds::DELIVERIES,
             )?,
+            alerts: of_company(
+                "--company-alerts",
+                options.company_alerts,
+                CompanyBounds::ALERTS,
+            )?,
+            evaluations: of_company(
+                "--company-evaluations",
+                options.company_evaluations,
+                CompanyBounds::EVALUATIONS,
+            )?,
         };
 
         Ok(Settings {
