@@ -1,5 +1,6 @@
 //! The REST API as its clients see it: a real host, a real PostgreSQL, real files, a real seller API.
 
+mod alerts;
 mod audit;
 mod changes;
 mod charges;

@@ -45,6 +45,7 @@
 
 mod acting;
 mod allotments;
+pub mod alerts;
 pub mod analyze;
 pub mod answer;
 pub mod assets;
@@ -136,6 +137,7 @@ pub fn all() -> Routes {
         .merge(payments::routes())
         .merge(payouts::routes())
         .merge(webhooks::routes())
+        .merge(alerts::routes())
         .merge(connections::routes())
         .merge(connectors::routes())
         .merge(favorites::routes())

@@ -8,8 +8,8 @@ use axum::extract::rejection::PathRejection;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
-    AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX, KeyId,
-    PayoutId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
+    AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX,
+    KeyId, PayoutId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -94,6 +94,7 @@ macro_rules! ids {
 }
 
 ids!(
+    AlertId: ALERT_NOT_FOUND,
     AssetId: ASSET_NOT_FOUND,
     ConnectionId: CONNECTION_NOT_FOUND,
     DeliveryId: DELIVERY_NOT_FOUND,

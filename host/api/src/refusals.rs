@@ -60,6 +60,7 @@ catalogue! {
         ROLE_ESCALATION: "a key cannot grant more than it has",
     }
     404 {
+        ALERT_NOT_FOUND: "there is no alert \"alr_…\" that this key can see",
         API_KEY_NOT_FOUND: "there is no API key \"key_…\" that this key can see",
         ASSET_NOT_FOUND: "there is no asset \"ast_…\" that this key can see",
         COMPANY_NOT_FOUND: "there is no company \"cmp_…\" that this key can see",

@@ -69,6 +69,8 @@ impl EntryOut {
         let kind = match entry.by.as_ref().map(|by| &by.actor) {
             Some(Actor::Key(_)) => "key",
             Some(Actor::User(_)) => "user",
+            // It changes nothing: only its runs are recorded under its name.
+            Some(Actor::Alert(_)) => "alert",
             None => "none",
         };
         let actor = match entry.by.filter(is_actor) {
@@ -78,6 +80,7 @@ impl EntryOut {
                 api_key_id: match by.actor {
                     Actor::Key(key) => Some(key),
                     Actor::User(_) => None,
+                    Actor::Alert(_) => None,
                 },
                 user_id: by.user,
                 role_id: Some(by.role),

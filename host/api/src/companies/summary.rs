@@ -23,6 +23,8 @@ pub struct SummaryOut {
     purchases: i64,
     /// Of all users.
     favorites: i64,
+    /// Of all users, active or not.
+    alerts: i64,
 }
 
 /// Counts what a company has.
@@ -42,5 +44,6 @@ pub async fn company_summary(
         webhooks: counts.webhooks,
         purchases: counts.purchases,
         favorites: counts.favorites,
+        alerts: counts.alerts,
     }))
 }

@@ -12,8 +12,7 @@ pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{
     .about("Webhooks", "Be told of events")
     .notes(
         "Events are posted to `url`, signed as Standard Webhooks has it. The `secret` is in this answer only. `https://` only, and public \
-         addresses only, unless the operator has named the address's network: 400 `UNSAFE_URL`. A company has at most 20 webhooks. Nothing \
-         emits `alert.*` yet.",
+         addresses only, unless the operator has named the address's network: 400 `UNSAFE_URL`. A company has at most 20 webhooks.",
     )
     .needs(Role::DataEngineer, Permission::Write)
     .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);

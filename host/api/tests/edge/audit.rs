@@ -100,6 +100,7 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     files(&auditor, &seller).await;
     favorites(&auditor, &buyer, &endpoint).await;
     users(&auditor, &buyer).await;
+    alerts(&auditor, &seller).await;
 
     let routes = souk_api::all();
     let all: BTreeSet<String> = routes
@@ -271,6 +272,17 @@ async fn users(auditor: &Auditor<'_>, company: &Company) {
     let made = cleo.ask(auditor.world, Method::POST, &keys, name);
     let made = made.await.expect(201).text("/data/key");
     auditor.post(&made, "/users/logout", json!({})).await;
+    auditor.delete(key, &one).await;
+}
+
+async fn alerts(auditor: &Auditor<'_>, company: &Company) {
+    let key = company.key.as_str();
+    let asset = auditor.world.sample(company, "{}").await;
+    let path = company.path(&format!("/users/{}/alerts", company.user_id));
+    let made = auditor.post(key, &path, json!({"asset_id": asset})).await;
+    let one = company.path(&format!("/alerts/{}", made.text("/data/id")));
+    auditor.patch(key, &one, json!({"name": "other"})).await;
+    auditor.post(key, &format!("{one}/test"), json!({})).await;
     auditor.delete(key, &one).await;
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Over real HTTP, with connectors and sources, the same API is tested in `tests/`.
 
+mod alerts;
 mod audit;
 #[path = "../../../../tests/src/audited.rs"]
 mod audited;

@@ -1,0 +1,43 @@
+use super::find;
+use crate::{Accepted, ApiState, Caller, Operation, Path, Problem};
+use axum::extract::State;
+use serde::Serialize;
+use souk_domain::ids::{AlertId, CompanyId, DeliveryId};
+use souk_domain::roles::{Permission, Role};
+use souk_store::alerts;
+use utoipa::ToSchema;
+
+/// Each may be a delivery to twenty webhooks.
+const HOURLY: u32 = 60;
+
+pub const OPERATION: Operation =
+    Operation::post("test_alert", "/companies/{company_id}/alerts/{alert_id}/test")
+        .about("Alerts", "Send what an alert would send")
+        .notes(
+            "An `alert.triggered` with `\"test\": true`, to whom the alert tells. Nothing is evaluated and nothing charged, and its state stays.",
+        )
+        .needs(Role::DataScientist, Permission::Write)
+        .hourly(HOURLY);
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertTest)]
+pub struct TestOut {
+    /// Of the webhooks that are told; none when nobody is to be told.
+    #[schema(value_type = Vec<String>)]
+    delivery_ids: Vec<DeliveryId>,
+}
+
+/// Sends what an alert would send.
+pub async fn test_alert(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, AlertId)>,
+) -> Result<Accepted<TestOut>, Problem> {
+    api.db()
+        .write(async |write| {
+            let alert = find(write, &caller, &id).await?;
+            let delivery_ids = alerts::send_test(write, &alert, caller.now()).await?;
+            Ok(Accepted(TestOut { delivery_ids }))
+        })
+        .await
+}
