@@ -526,6 +526,8 @@ impl Options {
                 .company_compile_seconds
                 .or(next.company_compile_seconds),
             company_deliveries: self.company_deliveries.or(next.company_deliveries),
+            company_alerts: self.company_alerts.or(next.company_alerts),
+            company_evaluations: self.company_evaluations.or(next.company_evaluations),
             metrics_listen: self.metrics_listen.or(next.metrics_listen),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
