@@ -44,8 +44,8 @@
 //! answered as [`Prepared`].
 
 mod acting;
-mod allotments;
 pub mod alerts;
+mod allotments;
 pub mod analyze;
 pub mod answer;
 pub mod assets;
