@@ -152,9 +152,11 @@ pub async fn update(
     sqlx::query(
         "UPDATE alerts
          SET name = $2, params = $3, operator = $4, threshold = $5, answer_field = $6, check_interval_seconds = $7,
-             consecutive_breaches = $8, rearm_seconds = $9, webhook_ids = $10, max_credits_per_day = $11, is_active = $12,
-             next_check_at = CASE WHEN $12 = 0 THEN NULL WHEN $13 = 1 OR is_active = 0 THEN $14 ELSE next_check_at END,
-             revision = revision + $13, updated_at = $14
+             consecutive_breaches = $8, rearm_seconds = $9, webhook_ids = $10, max_credits_per_day = $11, is_active = CAST($12 AS BIGINT),
+             next_check_at = CASE WHEN CAST($12 AS BIGINT) = 0 THEN NULL
+                                  WHEN CAST($13 AS BIGINT) = 1 OR is_active = 0 THEN $14
+                                  ELSE next_check_at END,
+             revision = revision + CAST($13 AS BIGINT), updated_at = $14
          WHERE id = $1",
     )
     .bind(id.as_str())
