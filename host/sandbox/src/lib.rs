@@ -33,6 +33,7 @@ mod wire;
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
 pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status};
 pub use fault::{Blame, Fault, FaultKind};
+pub use metrics::Metrics;
 pub use options::{Compiler, Options, SandboxLimits};
 pub use request::{Call, Limits, Query, Request, Route, SchemaFilter, Value};
 pub use sandbox::Sandbox;

@@ -1,86 +1,168 @@
-//! What the sandbox does, in Prometheus' text format. Labels are names that an operator gave, never
-//! values of callers.
+//! What the sandbox does, for Prometheus. Labels are names that an operator gave and companies, never values of callers.
 
-use std::{fmt::Write, sync::atomic::Ordering};
+use std::cmp::Reverse;
+use std::fmt::{Debug, Error, Formatter};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use crate::{connector::Scope, pool::Pools, shared::Shared, tenants::Tenant};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::{MetricType, TypedMetric};
 
-pub(crate) fn render(shared: &Shared, pools: &Pools, out: &mut String) {
-    let mut totals = [0u64; 4];
-    for pool in pools.all() {
-        for (total, count) in totals.iter_mut().zip(pool.counts()) {
-            *total += count;
-        }
-    }
-    let names = [
-        "sessions_open",
-        "sessions_idle",
-        "requests_queued",
-        "requests_in_flight",
-    ];
-    for (name, total) in names.iter().zip(totals) {
-        let _ = writeln!(
-            out,
-            "# TYPE souk_sandbox_{name} gauge\nsouk_sandbox_{name} {total}"
-        );
-    }
-    companies(shared, out);
-    let connectors = shared.registry.all();
-    for name in ["calls", "failures", "traps"] {
-        let _ = writeln!(out, "# TYPE souk_connector_{name}_total counter");
-        for connector in &connectors {
-            let stats = &connector.stats;
-            let value = match name {
-                "calls" => &stats.calls,
-                "failures" => &stats.failures,
-                _ => &stats.traps,
-            }
-            .load(Ordering::Relaxed);
-            let scope = match &connector.scope {
-                Scope::Platform => "platform",
-                Scope::Company(company) => company,
-            };
-            let (connector, version) = (&connector.name, &connector.version);
-            let _ = writeln!(
-                out,
-                "souk_connector_{name}_total{{connector=\"{connector}\",version=\"{version}\",scope=\"{scope}\"}} {value}"
-            );
-        }
-    }
-}
+use crate::connector::Scope;
+use crate::loaded::Connector;
+use crate::pool::Pools;
+use crate::shared::Shared;
+use crate::tenants::Tenant;
 
 /// Companies that are named, those that have computed most: a label for each of thousands helps nobody.
 const COMPANIES_MAX: usize = 100;
 
-/// What companies use, and what all of them do together.
-fn companies(shared: &Shared, out: &mut String) {
-    let _ = writeln!(
-        out,
-        "# TYPE souk_sandbox_guest_memory_bytes gauge\nsouk_sandbox_guest_memory_bytes {}",
-        shared.host.memory()
-    );
-    let mut tenants = shared.tenants.all();
-    tenants.retain(|tenant| !tenant.company.is_empty());
-    tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.computed_us()));
-    tenants.truncate(COMPANIES_MAX);
-    type Read = fn(&Tenant) -> f64;
-    let families: [(&str, &str, Read); 6] = [
-        ("guest_seconds_total", "counter", |tenant| {
-            tenant.computed_us() as f64 / 1e6
-        }),
-        ("guest_memory_bytes", "gauge", |tenant| {
-            tenant.memory() as f64
-        }),
-        ("sessions_open", "gauge", |tenant| tenant.sessions() as f64),
-        ("calls_in_flight", "gauge", |tenant| tenant.calls() as f64),
-        ("sockets_open", "gauge", |tenant| tenant.sockets() as f64),
-        ("refused_total", "counter", |tenant| tenant.refused() as f64),
-    ];
-    for (name, kind, read) in families {
-        let _ = writeln!(out, "# TYPE souk_company_{name} {kind}");
-        for tenant in &tenants {
-            let (company, value) = (&tenant.company, read(tenant));
-            let _ = writeln!(out, "souk_company_{name}{{company=\"{company}\"}} {value}");
-        }
+/// Reads the sandbox when it is scraped.
+pub struct Metrics {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pools: Arc<Pools>,
+}
+
+impl Debug for Metrics {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result<(), Error> {
+        f.write_str("Metrics")
     }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        self.sessions(&mut encoder)?;
+        self.companies(&mut encoder)?;
+        self.connectors(&mut encoder)
+    }
+}
+
+impl Metrics {
+    fn sessions(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let mut totals = [0u64; 4];
+        for pool in self.pools.all() {
+            for (total, count) in totals.iter_mut().zip(pool.counts()) {
+                *total += count;
+            }
+        }
+        let families = [
+            ("sandbox_sessions_open", "Sessions at sources"),
+            (
+                "sandbox_sessions_idle",
+                "Sessions at sources without a request",
+            ),
+            (
+                "sandbox_requests_queued",
+                "Requests that wait for a session",
+            ),
+            (
+                "sandbox_requests_in_flight",
+                "Requests that a session works on",
+            ),
+        ];
+        for ((name, help), total) in families.into_iter().zip(totals) {
+            gauge(encoder, name, help, total)?;
+        }
+        let memory = self.shared.host.memory() as u64;
+        let help = "Memory of all guests";
+        gauge(encoder, "sandbox_guest_memory_bytes", help, memory)
+    }
+
+    /// What companies use.
+    fn companies(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let mut tenants = self.shared.tenants.all();
+        tenants.retain(|tenant| !tenant.company.is_empty());
+        tenants.sort_by_key(|tenant| Reverse(tenant.computed_us()));
+        tenants.truncate(COMPANIES_MAX);
+        let mut family = |name, help, read: &dyn Fn(&Tenant) -> u64| {
+            let values = tenants.iter().map(|tenant| {
+                let labels = [("company", tenant.company.as_str())];
+                (labels, ConstGauge::new(read(tenant)))
+            });
+            labelled(encoder, name, help, values)
+        };
+        family(
+            "company_guest_memory_bytes",
+            "Memory of guests",
+            &|tenant| tenant.memory() as u64,
+        )?;
+        family("company_sessions_open", "Sessions at sources", &|tenant| {
+            tenant.sessions() as u64
+        })?;
+        family(
+            "company_calls_in_flight",
+            "Calls of connectors in flight",
+            &|tenant| tenant.calls() as u64,
+        )?;
+        family("company_sockets_open", "Sockets of sessions", &|tenant| {
+            tenant.sockets() as u64
+        })?;
+        let seconds = tenants.iter().map(|tenant| {
+            let labels = [("company", tenant.company.as_str())];
+            (labels, ConstCounter::new(tenant.computed_us() as f64 / 1e6))
+        });
+        let help = "Processor time of guests";
+        labelled(encoder, "company_guest_seconds", help, seconds)?;
+        let refused = tenants.iter().map(|tenant| {
+            let labels = [("company", tenant.company.as_str())];
+            (labels, ConstCounter::new(tenant.refused()))
+        });
+        let help = "Calls that were refused because a bound of the company was reached";
+        labelled(encoder, "company_refused", help, refused)
+    }
+
+    fn connectors(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let connectors = self.shared.registry.all();
+        let mut family = |name, help, read: fn(&Connector) -> u64| {
+            let values = connectors.iter().map(|connector| {
+                let scope = match &connector.scope {
+                    Scope::Platform => "platform",
+                    Scope::Company(company) => company,
+                };
+                let labels = [
+                    ("connector", connector.name.as_str()),
+                    ("version", connector.version.as_str()),
+                    ("scope", scope),
+                ];
+                (labels, ConstCounter::new(read(connector)))
+            });
+            labelled(encoder, name, help, values)
+        };
+        family("connector_calls", "Calls, health checks too", |connector| {
+            connector.stats.calls.load(Relaxed)
+        })?;
+        family("connector_failures", "Calls that failed", |connector| {
+            connector.stats.failures.load(Relaxed)
+        })?;
+        family("connector_traps", "Calls that trapped", |connector| {
+            connector.stats.traps.load(Relaxed)
+        })
+    }
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> Result<(), Error> {
+    let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    ConstGauge::new(value).encode(family)
+}
+
+/// A family with a value for each set of labels.
+fn labelled<'a, const N: usize, M: EncodeMetric + TypedMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = ([(&'a str, &'a str); N], M)>,
+) -> Result<(), Error> {
+    let mut family = encoder.encode_descriptor(name, help, None, M::TYPE)?;
+    for (labels, value) in values {
+        value.encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }

@@ -21,7 +21,7 @@ use crate::{
     lanes::{Lane, Lanes},
     load,
     loaded::Connector,
-    metrics,
+    metrics::Metrics,
     options::Options,
     pool::{Job, Pool, Pools, Ticket, Waiting, shutting_down, timed_out},
     registry::Registry,
@@ -464,9 +464,12 @@ impl Sandbox {
         }
     }
 
-    /// Prometheus text.
-    pub fn render_metrics(&self, out: &mut String) {
-        metrics::render(&self.shared, &self.pools, out);
+    /// For a registry of metrics.
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
+            shared: self.shared.clone(),
+            pools: self.pools.clone(),
+        }
     }
 }
 

@@ -479,11 +479,13 @@ async fn a_watched_directory_is_followed() {
 
 /// What an operator reads.
 fn gauge(sandbox: &Sandbox, name: &str) -> u64 {
+    let mut registry = prometheus_client::registry::Registry::default();
+    registry.register_collector(Box::new(sandbox.metrics()));
     let mut text = String::new();
-    sandbox.render_metrics(&mut text);
+    prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
     let line = text
         .lines()
-        .find_map(|line| line.strip_prefix(&format!("souk_sandbox_{name} ")));
+        .find_map(|line| line.strip_prefix(&format!("sandbox_{name} ")));
     line.expect("the gauge").parse().expect("a number")
 }
 
