@@ -113,6 +113,39 @@ async fn nothing_in_a_directory_can_be_changed() {
     assert_eq!(files.all(), before);
 }
 
+/// A thread that often asks another's session gets one of its own, and no more than that.
+#[tokio::test]
+async fn a_thread_gets_a_session_of_its_own() {
+    let files = Files::new();
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+    let source = files.source();
+    let ping = || Request::Ping(Limits::new(10, 1_000));
+    sandbox.run(&source, ping(), within(20)).await.unwrap();
+    let elsewhere = move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(async {
+            let open = || sandbox.connectors()[0].sessions.open;
+            for _ in 0..20 {
+                sandbox.run(&source, ping(), within(20)).await.unwrap();
+            }
+            assert_eq!(open(), 1, "for some requests it is not worth one");
+            let begun = Instant::now();
+            while open() < 2 {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "it asks for ever"
+                );
+                sandbox.run(&source, ping(), within(20)).await.unwrap();
+            }
+            for _ in 0..500 {
+                sandbox.run(&source, ping(), within(20)).await.unwrap();
+            }
+            assert_eq!(open(), 2);
+        });
+    };
+    tokio::task::spawn_blocking(elsewhere).await.unwrap();
+}
+
 /// Ways out of a directory.
 const OUTSIDE: [&str; 12] = [
     "/",
