@@ -4,6 +4,7 @@ mod common;
 
 use common::{Cluster, LIMITS, Wire};
 use souk_sdk::{ColumnType, ErrorClass, Limits, Machine, Query, Request, SchemaFilter, Value};
+use std::time::{Duration, Instant};
 
 /// SCRAM and md5 let in; a wrong password, an unknown database and cleartext without TLS do not.
 #[test]
@@ -310,18 +311,32 @@ fn limits_are_held_while_rows_arrive() {
     assert_eq!(wire.wait(id).unwrap().ok().rows, 1_000);
 }
 
+/// A statement that sleeps for a minute and is stopped ends within this.
+const WITHIN: Duration = Duration::from_secs(50);
+
 /// A cancel stops its own request, running or still waiting; the one behind it is unharmed.
 #[test]
 fn a_cancel_strikes_its_own_request() {
-    let mut wire = Cluster::get().wire();
+    let cluster = Cluster::get();
+    let mut settings = cluster.settings("reader", "readerpw");
+    settings.json = settings.json.replace("5000", "90000");
+    let mut wire = Wire::open(cluster.port, settings).unwrap();
+    let mut watch = cluster.wire();
+    const STRUCK: &str = "SELECT pg_sleep($1) AS struck";
+    // What the session has prepared goes out whole, without an answer in between.
+    wire.query(STRUCK, vec![Value::Float64(0.0)]).ok();
     for _ in 0..3 {
+        let begun = Instant::now();
         let (first, second, third) = (
-            wire.ask("SELECT pg_sleep(4)", vec![]),
+            wire.ask(STRUCK, vec![Value::Float64(60.0)]),
             wire.ask("SELECT pg_sleep(0.1), 2 AS n", vec![]),
             wire.ask("SELECT 3 AS n", vec![]),
         );
-        // The server ignores a cancel that overtakes its statement.
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep($1) AS str_ck'";
+        while watch.scalar(running) != "1" {
+            assert!(begun.elapsed() < WITHIN, "the statement does not run");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         wire.step(|session, step| session.cancel(first, step))
             .unwrap();
         let answer = wire.wait(first).unwrap().error();
@@ -331,6 +346,7 @@ fn a_cancel_strikes_its_own_request() {
         );
         assert_eq!(wire.wait(second).unwrap().ok().cell(1, 0), "2");
         assert_eq!(wire.wait(third).unwrap().ok().cell(0, 0), "3");
+        assert!(begun.elapsed() < WITHIN, "the server went on sleeping");
     }
     // A cancel is sent when its statement's turn comes. The server ignores one that overtakes the
     // statement, which a busy machine makes likely now and then, but not five times.
