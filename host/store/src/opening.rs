@@ -4,7 +4,7 @@ use crate::charge_log::{self, ChargeLog};
 use crate::db::{Db, OpenOptions};
 use crate::error::StoreError;
 use crate::migrations;
-use crate::teller::bookings;
+use crate::teller::log_applier;
 use sqlx::Executor;
 use std::time::SystemTime;
 
@@ -34,7 +34,7 @@ async fn catch_up(db: &Db) -> Result<(), StoreError> {
     let Some((backlog, path)) = db.charge_log() else {
         return Ok(());
     };
-    let booked = bookings::booked(&mut *db.read().await?).await?;
+    let booked = log_applier::booked(&mut *db.read().await?).await?;
     let frames = charge_log::read(path, booked)
         .map_err(|error| StoreError::unavailable(format!("{}: {error}", path.display())))?;
     let last = frames.last().map_or(booked, |frame| frame.number);
@@ -44,7 +44,7 @@ async fn catch_up(db: &Db) -> Result<(), StoreError> {
             "booking charges that a former process logged"
         );
     }
-    bookings::book_frames(db, &frames).await?;
+    log_applier::book_frames(db, &frames).await?;
     *backlog.pen().await? = ChargeLog::new(path, last + 1);
     backlog.note_logged(last);
     backlog.note_booked(last);

@@ -11,8 +11,9 @@
 mod answers;
 mod balance;
 mod balances;
-pub(crate) mod bookings;
+mod bookings;
 mod hold;
+pub(crate) mod log_applier;
 mod poster;
 mod posting;
 mod recorder;

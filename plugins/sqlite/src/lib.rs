@@ -9,7 +9,9 @@
 mod catalog;
 mod database;
 mod dates;
+mod declared;
 mod errors;
+mod mixed;
 mod query;
 mod settings;
 mod types;

@@ -2,8 +2,9 @@
 
 use crate::database::{Database, STATEMENTS_MAX};
 use crate::dates;
+use crate::declared::Declared;
 use crate::errors;
-use crate::types::{Declared, Series};
+use crate::types::Series;
 use rusqlite::types::Value as Bound;
 use souk_sdk::{Batch, Column, ColumnType, Error, Query, Value, column};
 use std::collections::HashMap;

@@ -2,68 +2,11 @@
 //! changed to fit one.
 
 use crate::dates;
-use base64::{display::Base64Display, engine::general_purpose::STANDARD};
+use crate::declared::Declared;
+use crate::mixed::{Scalar, Storage, decimals, mixed, pieces, scalars};
 use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
-
-/// What a declared type promises. SQLite does not hold columns to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Declared {
-    Boolean,
-    Integer,
-    Real,
-    Decimal,
-    Text,
-    Blob,
-    Date,
-    Time,
-    Timestamp,
-    Json,
-    Nothing,
-}
-
-impl Declared {
-    pub fn parse(declared: Option<&str>) -> Declared {
-        let Some(declared) = declared else {
-            return Declared::Nothing;
-        };
-        let upper = declared.to_ascii_uppercase();
-        let base = upper.split('(').next().unwrap_or_default().trim();
-        let has = |parts: &[&str]| parts.iter().any(|part| base.contains(part));
-        match base {
-            "DATE" => Declared::Date,
-            "TIME" => Declared::Time,
-            "DATETIME" => Declared::Timestamp,
-            "JSON" => Declared::Json,
-            _ if base.starts_with("TIMESTAMP") => Declared::Timestamp,
-            _ if has(&["BOOL"]) => Declared::Boolean,
-            // From here on in the order of SQLite's own rules of affinity.
-            _ if has(&["INT"]) => Declared::Integer,
-            _ if has(&["CHAR", "CLOB", "TEXT"]) => Declared::Text,
-            _ if has(&["BLOB"]) => Declared::Blob,
-            _ if has(&["REAL", "FLOA", "DOUB"]) => Declared::Real,
-            _ if has(&["DEC", "NUMERIC"]) => Declared::Decimal,
-            _ => Declared::Nothing,
-        }
-    }
-
-    /// The type of a column in which no value was seen.
-    fn suggests(self) -> ColumnType {
-        match self {
-            Declared::Boolean => ColumnType::Boolean,
-            Declared::Integer => ColumnType::Int64,
-            Declared::Real => ColumnType::Float64,
-            Declared::Decimal => ColumnType::Decimal,
-            Declared::Text | Declared::Nothing => ColumnType::Text,
-            Declared::Blob => ColumnType::Bytes,
-            Declared::Date => ColumnType::Date,
-            Declared::Time => ColumnType::Time,
-            Declared::Timestamp => ColumnType::Timestamp,
-            Declared::Json => ColumnType::Json,
-        }
-    }
-}
 
 /// One column of a result while it is read: uniform as long as the values are, which is nearly always.
 pub struct Series {
@@ -79,15 +22,6 @@ enum Data {
     Text(ColumnBuilder),
     Blobs(ColumnBuilder),
     Mixed(Vec<Scalar>),
-}
-
-/// A value of a column that holds several types.
-enum Scalar {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(Vec<u8>),
-    Blob(Vec<u8>),
 }
 
 impl Series {
@@ -188,63 +122,6 @@ impl Data {
     }
 }
 
-impl From<ValueRef<'_>> for Scalar {
-    fn from(value: ValueRef<'_>) -> Scalar {
-        match value {
-            ValueRef::Null => Scalar::Null,
-            ValueRef::Integer(integer) => Scalar::Integer(integer),
-            ValueRef::Real(real) => Scalar::Real(real),
-            ValueRef::Text(bytes) => Scalar::Text(bytes.to_vec()),
-            ValueRef::Blob(bytes) => Scalar::Blob(bytes.to_vec()),
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Storage {
-    Integers,
-    Reals,
-    Text,
-    Blobs,
-}
-
-/// The values of a uniform chunk, one by one.
-fn scalars(chunk: &Chunk, storage: Storage) -> Vec<Scalar> {
-    let valid = |row: usize| {
-        chunk
-            .validity
-            .as_ref()
-            .is_none_or(|bits| bits[row >> 3] >> (row & 7) & 1 == 1)
-    };
-    let or_null = |row, value: Scalar| if valid(row) { value } else { Scalar::Null };
-    match &chunk.data {
-        ColumnData::I64s(values) => values
-            .iter()
-            .enumerate()
-            .map(|(row, &v)| or_null(row, Scalar::Integer(v)))
-            .collect(),
-        ColumnData::F64s(values) => values
-            .iter()
-            .enumerate()
-            .map(|(row, &v)| or_null(row, Scalar::Real(v)))
-            .collect(),
-        ColumnData::VarLen(var) => pieces(var)
-            .enumerate()
-            .map(|(row, bytes)| match storage {
-                Storage::Text => or_null(row, Scalar::Text(bytes.to_vec())),
-                _ => or_null(row, Scalar::Blob(bytes.to_vec())),
-            })
-            .collect(),
-        ColumnData::Bits(_) | ColumnData::I32s(_) => Vec::new(),
-    }
-}
-
-fn pieces(var: &VarLen) -> impl Iterator<Item = &[u8]> {
-    var.offsets
-        .windows(2)
-        .map(|ends| &var.bytes[ends[0] as usize..ends[1] as usize])
-}
-
 fn integers(declared: Declared, chunk: Chunk) -> Result<(ColumnType, Chunk), Error> {
     let ColumnData::I64s(values) = &chunk.data else {
         return Ok((ColumnType::Int64, chunk));
@@ -335,87 +212,6 @@ fn every<T: Default>(
             }
         })
         .collect()
-}
-
-fn mixed(declared: Declared, values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
-    /// Every integer up to here is a float64, and its neighbours are too.
-    const EXACT_MAX: u64 = 1 << 53;
-    let mut numbers = true;
-    let mut exact = true;
-    for value in values {
-        match value {
-            Scalar::Integer(integer) => exact &= integer.unsigned_abs() <= EXACT_MAX,
-            Scalar::Text(_) | Scalar::Blob(_) => numbers = false,
-            Scalar::Null | Scalar::Real(_) => {}
-        }
-    }
-    match (numbers, declared) {
-        (true, Declared::Decimal) => decimals(values),
-        (true, _) if exact => floats(values),
-        (true, _) => decimals(values),
-        (false, _) => documents(values),
-    }
-}
-
-fn floats(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
-    let mut column = ColumnBuilder::with_capacity(ColumnType::Float64, values.len(), 0);
-    for value in values {
-        match value {
-            Scalar::Integer(integer) => column.f64(*integer as f64)?,
-            Scalar::Real(real) => column.f64(*real)?,
-            _ => column.null(),
-        }
-    }
-    Ok((ColumnType::Float64, column.finish()))
-}
-
-fn decimals(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
-    let mut column =
-        ColumnBuilder::with_capacity(ColumnType::Decimal, values.len(), values.len() * 8);
-    for value in values {
-        match value {
-            Scalar::Integer(integer) => column.var(integer.to_string().as_bytes())?,
-            Scalar::Real(real) => column.var(decimal(*real).as_bytes())?,
-            _ => column.null(),
-        }
-    }
-    Ok((ColumnType::Decimal, column.finish()))
-}
-
-/// The shortest text that reads back as the same float64, without an exponent.
-fn decimal(real: f64) -> String {
-    match real {
-        f64::INFINITY => "Infinity".into(),
-        f64::NEG_INFINITY => "-Infinity".into(),
-        _ => format!("{real}"),
-    }
-}
-
-fn documents(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
-    let mut column = ColumnBuilder::with_capacity(ColumnType::Json, values.len(), values.len() * 8);
-    for value in values {
-        match value {
-            Scalar::Null => column.null(),
-            Scalar::Integer(integer) => column.var(integer.to_string().as_bytes())?,
-            Scalar::Real(real) if real.is_finite() => {
-                column.var(serde_json::Value::from(*real).to_string().as_bytes())?
-            }
-            Scalar::Real(real) => column.var(format!("\"{}\"", decimal(*real)).as_bytes())?,
-            Scalar::Text(text) => column.var(
-                serde_json::Value::from(String::from_utf8_lossy(text))
-                    .to_string()
-                    .as_bytes(),
-            )?,
-            Scalar::Blob(bytes) => column.var(
-                format!(
-                    "{{\"base64\":\"{}\"}}",
-                    Base64Display::new(bytes, &STANDARD)
-                )
-                .as_bytes(),
-            )?,
-        }
-    }
-    Ok((ColumnType::Json, column.finish()))
 }
 
 #[cfg(test)]

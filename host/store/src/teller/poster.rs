@@ -9,8 +9,9 @@
 
 use super::answers::{forget_answers, keep_answers};
 use super::balances::Balances;
-use super::bookings::{self, Booking, Charge, Logged};
+use super::bookings::{self, Booking, Charge};
 use super::hold::{Hold, Keeper};
+use super::log_applier::{self, Logged};
 use super::posting::{PostError, Posted, Receipt};
 use super::reservations;
 use crate::accounts::{self, Account, AccountChanges, Level};
@@ -99,7 +100,7 @@ struct Poster {
 
 pub(super) async fn run(db: Db, keeper: Keeper, mut queue: mpsc::Receiver<Message>) {
     let (applier, logged) = mpsc::unbounded_channel();
-    tokio::spawn(bookings::run(db.clone(), logged));
+    tokio::spawn(log_applier::run(db.clone(), logged));
     let mut poster = Poster {
         db,
         keeper,
