@@ -17,13 +17,13 @@ async fn a_company_describes_itself() {
     assert_eq!(first.at("/data/credits_low_threshold"), 100);
 
     let full = json!({"name": "New Ltd", "description": "d", "website": "https://new.example", "logo_url": "https://new.example/logo.png",
-        "industry_id": 3, "country": "de", "contact_email": "a@new.example", "credits_low_threshold": 7});
+        "industry_id": 711, "country": "de", "contact_email": "a@new.example", "credits_low_threshold": 7});
     let changed = company.client.patch(&path, full).await.expect(200);
     for (member, value) in [
         ("name", json!("New Ltd")),
         ("website", json!("https://new.example")),
         ("logo_url", json!("https://new.example/logo.png")),
-        ("industry_id", json!(3)),
+        ("industry_id", json!(711)),
         ("country", json!("DE")),
         ("contact_email", json!("a@new.example")),
         ("credits_low_threshold", json!(7)),
@@ -37,7 +37,7 @@ async fn a_company_describes_itself() {
     for (field, value) in [
         ("website", json!("javascript:alert(1)")),
         ("logo_url", json!("https://")),
-        ("industry_id", json!(0)),
+        ("industry_id", json!(3)),
         ("country", json!("DEU")),
         ("contact_email", json!("nobody")),
         ("credits_low_threshold", json!(-1)),

@@ -3,18 +3,17 @@
 use crate::describe::{Describe, Description};
 use crate::problem::Problem;
 use crate::query::Page;
-use crate::schemas::{Schemas, enveloped, listed, schema};
+use crate::schemas::{enveloped, listed, schema};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use serde_json::Value;
 use souk_store::Listed;
 use souk_store::idempotency::KeptAnswer;
 use std::marker::PhantomData;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 /// 200 `{"data": …}`.
@@ -96,7 +95,9 @@ pub struct AnyObject;
 
 impl PartialSchema for AnyObject {
     fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().into()
+        ObjectBuilder::new()
+            .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+            .into()
     }
 }
 
@@ -329,10 +330,6 @@ impl<T> IntoResponse for Ran<T> {
     }
 }
 
-fn one<T: ToSchema>(schemas: &mut Schemas) -> Value {
-    enveloped(schema::<T>(schemas), None)
-}
-
 macro_rules! described {
     ($($answer:ident: $status:literal $shape:expr;)+) => {
         $(impl<T: ToSchema> Describe for $answer<T> {
@@ -344,17 +341,17 @@ macro_rules! described {
 }
 
 described! {
-    Data: 200 one::<T>;
-    DataOnce: 200 one::<T>;
-    Created: 201 one::<T>;
-    CreatedOnce: 201 one::<T>;
-    Accepted: 202 one::<T>;
-    List: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("Meta"));
-    Slice: 200 |schemas| enveloped(listed(schema::<T>(schemas)), Some("SliceMeta"));
-    All: 200 |schemas| enveloped(listed(schema::<T>(schemas)), None);
+    Data: 200 enveloped::<T>;
+    DataOnce: 200 enveloped::<T>;
+    Created: 201 enveloped::<T>;
+    CreatedOnce: 201 enveloped::<T>;
+    Accepted: 202 enveloped::<T>;
+    List: 200 |schemas| listed::<T>(schemas, "List", Some("Meta"));
+    Slice: 200 |schemas| listed::<T>(schemas, "Slice", Some("SliceMeta"));
+    All: 200 |schemas| listed::<T>(schemas, "All", None);
     Whole: 200 |schemas| {
         schema::<Total>(schemas);
-        enveloped(listed(schema::<T>(schemas)), Some("Total"))
+        listed::<T>(schemas, "Whole", Some("Total"))
     };
     Prepared: 200 schema::<T>;
     Ran: 200 schema::<T>;
@@ -364,7 +361,7 @@ impl<T: ToSchema, M: ToSchema> Describe for Grouped<T, M> {
     fn describe(into: &mut Description) {
         into.json(200, |schemas| {
             schema::<M>(schemas);
-            enveloped(listed(schema::<T>(schemas)), Some(&M::name()))
+            listed::<T>(schemas, &M::name(), Some(&M::name()))
         });
     }
 }

@@ -5,12 +5,12 @@
 //! answer in the transaction that moves it ([`Once::keep`]): a host that dies has done both, or neither.
 
 use crate::answer::{Kept, ToKeep, json};
-use crate::body;
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::finish::Call;
 use crate::mounted::Mounted;
 use crate::problem::{FieldError, Problem};
+use crate::reading;
 use crate::refusals;
 use crate::state::ApiState;
 use crate::state::SWEEP_EVERY;
@@ -266,7 +266,7 @@ pub(crate) async fn respond(
     };
     let (parts, body) = request.into_parts();
     let read = async {
-        let bytes = body::read(&parts, body, &state).await?;
+        let bytes = reading::read(&parts, body, &state).await?;
         let keyed = Keyed::read(&parts, &bytes, None, call.now.after(CLAIM))?;
         Ok((bytes, keyed))
     };

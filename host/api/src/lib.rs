@@ -86,6 +86,7 @@ pub mod problem;
 mod products;
 pub mod purchases;
 pub mod query;
+mod reading;
 pub mod reference;
 pub mod refusals;
 pub mod refused;
@@ -93,6 +94,7 @@ pub mod routes;
 pub mod runs;
 pub mod schemas;
 pub mod sessions;
+mod settings;
 mod state;
 pub mod storage_engines;
 pub mod system;
@@ -101,6 +103,7 @@ mod unread;
 mod uploads;
 pub mod users;
 pub mod webhooks;
+mod words;
 
 pub use answer::{
     Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Grouped, List,
@@ -116,7 +119,8 @@ pub use path::Path;
 pub use problem::{FieldError, Problem};
 pub use query::{Integer, Open, Page, Paging, Query, SortOrder};
 pub use routes::Routes;
-pub use state::{ApiState, Settings};
+pub use settings::Settings;
+pub use state::ApiState;
 
 use souk_app::App;
 

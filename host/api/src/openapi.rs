@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
 use crate::cookies;
-use crate::describe::{Answered, Description};
+use crate::describe::{Answered, Description, JSON};
 use crate::operation::{Access, Operation};
 use crate::path::Segment;
 use crate::query::Param;
@@ -10,6 +10,7 @@ use crate::refused;
 use crate::routes::Routes;
 use crate::schemas::Schemas;
 use serde_json::{Map, Value, json};
+use souk_domain::webhooks::EventType;
 use std::collections::{BTreeMap, BTreeSet};
 
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
@@ -17,22 +18,47 @@ const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source an
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST and billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
 
+/// What operations are grouped under, in the order in which a newcomer meets them.
+const TAGS: &[(&str, &str)] = &[
+    ("Marketplace", "What is on sale."),
+    (
+        "Assets",
+        "One insight for each execution: a number, a text, a chart, a prediction.",
+    ),
+    ("Endpoints", "Pages of rows."),
+    (
+        "Data",
+        "The data route of an endpoint, for the key that belongs to it.",
+    ),
+    ("Purchases", "What a company has bought."),
+    ("Credits", "Balances, statements, top-ups, refunds."),
+    ("Companies", "A company, its figures and its objects."),
+    ("Users", "The people of a company, and who is signed in."),
+    ("API keys", "Who may call, and what."),
+    ("Endpoint keys", "Keys that read one endpoint."),
+    ("Connections", "The databases and APIs of sellers."),
+    ("Files", "Databases that a seller uploads."),
+    ("Connectors", "Components that speak to sources."),
+    ("Prices", "What a product costs, and from when to when."),
+    ("Payouts", "A seller's money on its way out."),
+    ("Favorites", "Products that somebody wants to find again."),
+    ("Webhooks", "Where a company is told what happens."),
+    ("Audit log", "Who changed what."),
+    ("Reference data", "Lists to choose from."),
+    (
+        "System",
+        "Is the host alive, can it serve, what does it offer.",
+    ),
+];
+
 /// The whole document, OpenAPI 3.1.
 pub fn document(routes: &Routes) -> Value {
     let mut schemas = Schemas::default();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let refused = Refused::of(routes);
     for (operation, description) in routes.described() {
-        for (place, path) in std::iter::once(&operation.path)
-            .chain(operation.aliases)
-            .enumerate()
-        {
-            let id = if place == 0 {
-                operation.id.to_owned()
-            } else {
-                format!("{}_{}", operation.id, place + 1)
-            };
-            let described = describe((operation, description), path, &id, &refused, &mut schemas);
+        for (path, id) in operation.paths() {
+            let described = describe((operation, description), path, id, &refused, &mut schemas);
             paths
                 .entry(path)
                 .or_default()
@@ -44,7 +70,9 @@ pub fn document(routes: &Routes) -> Value {
         "info": {"title": "souk", "version": "1.0", "description": DESCRIPTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}, {"session": []}],
+        "tags": TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Vec<_>>(),
         "paths": paths,
+        "webhooks": webhooks(),
         "x-no-such-route": {"responses": refused.references(refused::of_unrouted())},
         "components": {
             "securitySchemes": {
@@ -59,6 +87,38 @@ pub fn document(routes: &Routes) -> Value {
             "examples": refused.examples(),
         },
     })
+}
+
+/// What a company's webhooks are told, as `docs/webhooks.md` says it.
+fn webhooks() -> Map<String, Value> {
+    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "required": true, "description": about, "schema": {"type": "string"}});
+    let told = |kind: EventType| {
+        let name = kind.as_str();
+        let event = json!({
+            "type": "object",
+            "required": ["type", "timestamp", "data"],
+            "properties": {
+                "type": {"type": "string", "const": name},
+                "timestamp": {"type": "string", "format": "date-time", "description": "When it happened."},
+                "data": {"type": "object", "additionalProperties": true, "required": ["company_id"], "properties": {"company_id": {"type": "string"}}},
+            },
+        });
+        let operation = json!({"post": {
+            "operationId": format!("on_{}", name.replace('.', "_")),
+            "summary": format!("`{name}` has happened"),
+            "tags": ["Webhooks"],
+            "security": [],
+            "parameters": [
+                header("webhook-id", "The same at every attempt."),
+                header("webhook-timestamp", "Epoch seconds, signed."),
+                header("webhook-signature", "One or two, as Standard Webhooks has them."),
+            ],
+            "requestBody": {"required": true, "content": {JSON: {"schema": event}}},
+            "responses": {"2XX": {"description": "Taken."}, "410": {"description": "Nobody is there any more: the webhook is disabled."}},
+        }});
+        (name.to_owned(), operation)
+    };
+    EventType::ALL.into_iter().map(told).collect()
 }
 
 fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {

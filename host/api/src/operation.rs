@@ -54,7 +54,8 @@ pub struct Operation {
     pub id: &'static str,
     pub verb: Verb,
     pub path: &'static str,
-    pub aliases: &'static [&'static str],
+    /// Another path of the same operation, and what it is called there.
+    pub alias: Option<(&'static str, &'static str)>,
     pub tag: &'static str,
     pub summary: &'static str,
     pub notes: &'static str,
@@ -90,7 +91,7 @@ impl Operation {
             id,
             verb,
             path,
-            aliases: &[],
+            alias: None,
             tag: "",
             summary: "",
             notes: "",
@@ -175,10 +176,15 @@ impl Operation {
         matches!(self.id, "healthz" | "readyz")
     }
 
-    /// Further paths of the same operation. They must have the same parameters.
-    pub const fn aliases(mut self, paths: &'static [&'static str]) -> Operation {
-        self.aliases = paths;
+    /// Another path of the same operation, which must have the same parameters, and its name there: generated clients have a function for each.
+    pub const fn alias(mut self, path: &'static str, id: &'static str) -> Operation {
+        self.alias = Some((path, id));
         self
+    }
+
+    /// Its paths with their names.
+    pub fn paths(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+        std::iter::once((self.path, self.id)).chain(self.alias)
     }
 
     pub const fn needs(mut self, role: Role, permission: Permission) -> Operation {

@@ -10,7 +10,7 @@ use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
 use crate::state::ApiState;
-use crate::{acting, body, finish, idempotency, refusals};
+use crate::{acting, finish, idempotency, reading, refusals};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
@@ -94,7 +94,7 @@ impl Routes {
                 bucket,
                 prefix: prefix(operation.path),
             });
-            for path in std::iter::once(&operation.path).chain(operation.aliases) {
+            for (path, _) in operation.paths() {
                 let (router, methods) = paths.entry(path).or_default();
                 let gated = Gated {
                     mounted: mounted.clone(),
@@ -142,7 +142,7 @@ fn described<T, H: Handler<T>>(operation: &Operation, _: H) -> Description {
         "{id} has a caller without a key"
     );
     if let Some(segments) = &description.segments {
-        for path in std::iter::once(&operation.path).chain(operation.aliases) {
+        for (path, _) in operation.paths() {
             let count = path.matches('{').count();
             assert!(
                 count == segments.len(),
@@ -169,7 +169,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
             let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
             let mut response = match passed {
                 Err(problem) => {
-                    body::discard_of(request, &call.pace(&state)).await;
+                    reading::discard_of(request, &call.pace(&state)).await;
                     problem.into_response()
                 }
                 Ok(Passed { in_flight }) => {
@@ -254,7 +254,7 @@ impl axum::handler::Handler<(), ApiState> for Unrouted {
                     }
                 },
             };
-            body::discard_of(request, &call.pace(&state)).await;
+            reading::discard_of(request, &call.pace(&state)).await;
             let mut response = problem.into_response();
             call.finish(&state, &mut response);
             response

@@ -23,25 +23,40 @@ pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
             schemas.add(name, schema);
         }
     }
+    reference(&name)
+}
+
+/// The envelope around a `T`, under a name of its own: generated clients have a type for it.
+pub fn enveloped<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    let data = schema::<T>(schemas);
+    let envelope = json!({"type": "object", "required": ["data"], "properties": {"data": data}});
+    schemas.named(format!("{}Response", T::name()), envelope)
+}
+
+/// The envelope around a list of `T`, with its `meta` if it has one. `kind` tells lists of the same things apart.
+pub fn listed<T: ToSchema>(schemas: &mut Schemas, kind: &str, meta: Option<&str>) -> Value {
+    let items = schema::<T>(schemas);
+    let mut envelope = json!({"type": "object", "required": ["data"], "properties": {
+        "data": {"type": "array", "items": items},
+    }});
+    if let Some(meta) = meta {
+        envelope["required"] = json!(["data", "meta"]);
+        envelope["properties"]["meta"] = reference(meta);
+    }
+    schemas.named(format!("{}{kind}Response", T::name()), envelope)
+}
+
+fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The envelope around what is answered.
-pub fn enveloped(data: Value, meta: Option<&str>) -> Value {
-    match meta {
-        None => json!({"type": "object", "required": ["data"], "properties": {"data": data}}),
-        Some(meta) => json!({"type": "object", "required": ["data", "meta"], "properties": {
-            "data": data,
-            "meta": {"$ref": format!("#/components/schemas/{meta}")},
-        }}),
-    }
-}
-
-pub fn listed(items: Value) -> Value {
-    json!({"type": "array", "items": items})
-}
-
 impl Schemas {
+    fn named(&mut self, name: String, schema: Value) -> Value {
+        let reference = reference(&name);
+        self.0.entry(name).or_insert(schema);
+        reference
+    }
+
     pub(crate) fn add(&mut self, name: String, schema: RefOr<Schema>) {
         self.0
             .entry(name)

@@ -24,6 +24,11 @@ const fn choice(id: i64, name: &'static str, description: &'static str) -> Choic
     }
 }
 
+/// Whether a list has an entry with this id.
+pub fn is_choice(list: &[Choice], id: i64) -> bool {
+    list.iter().any(|choice| choice.id == id)
+}
+
 /// What people do in their company.
 pub const JOB_FUNCTIONS: &[Choice] = &[
     choice(1, "Executive management", ""),

@@ -1,7 +1,8 @@
 use super::asset;
 use crate::refusals::ASSET_NOT_FOUND;
+use crate::runs::shape::AssetAnswer;
 use crate::runs::{self, ExecuteIn, Params};
-use crate::{AnyObject, ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
+use crate::{ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
 
@@ -21,7 +22,7 @@ pub async fn analyze(
     caller: Caller,
     Path((handle, slug)): Path<(String, String)>,
     raw: RawBody<ExecuteIn>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &handle, &slug).await?;
     runs::asset(&api, &caller, &raw, asset, params).await

@@ -1,9 +1,8 @@
 use super::asset;
 use crate::refusals::ASSET_NOT_FOUND;
+use crate::runs::shape::AssetAnswer;
 use crate::runs::{self, Params};
-use crate::{
-    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
-};
+use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody};
 use axum::extract::State;
 use souk_domain::roles::{Permission, Role};
 
@@ -23,7 +22,7 @@ pub async fn analyze_by_query(
     Path((handle, slug)): Path<(String, String)>,
     Query(query): Query<Open<()>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &handle, &slug).await?;
     runs::asset(&api, &caller, &raw, asset, params).await

@@ -1,6 +1,7 @@
 use crate::products::not_found;
+use crate::runs::shape::AssetAnswer;
 use crate::runs::{self, ExecuteIn, Params, refusal};
-use crate::{AnyObject, ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
+use crate::{ApiState, Caller, Operation, Path, Problem, Ran, RawBody};
 use axum::extract::State;
 use souk_app::products::{self, AssetSnapshot};
 use souk_domain::ids::{AssetId, CompanyId};
@@ -24,7 +25,7 @@ pub async fn execute_asset(
     caller: Caller,
     Path((company, id)): Path<(CompanyId, AssetId)>,
     raw: RawBody<ExecuteIn>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
     runs::asset(&api, &caller, &raw, asset, params).await

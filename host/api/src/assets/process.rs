@@ -1,8 +1,7 @@
 use super::execute::asset;
+use crate::runs::shape::AssetAnswer;
 use crate::runs::{self, ExecuteIn, Params};
-use crate::{
-    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
-};
+use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::roles::{Permission, Role};
@@ -32,7 +31,7 @@ pub async fn process_asset(
     caller: Caller,
     Path((company, id)): Path<(CompanyId, AssetId)>,
     raw: RawBody<ExecuteIn>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_body(&raw)?;
     let asset = asset(&api, &caller, &company, &id).await?;
     runs::asset(&api, &caller, &raw, asset, params).await
@@ -45,7 +44,7 @@ pub async fn process_asset_by_query(
     Path((company, id)): Path<(CompanyId, AssetId)>,
     Query(query): Query<Open<()>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let params = Params::of_query(query.rest);
     let asset = asset(&api, &caller, &company, &id).await?;
     runs::asset(&api, &caller, &raw, asset, params).await

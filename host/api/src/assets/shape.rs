@@ -6,6 +6,7 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
@@ -19,7 +20,6 @@ use souk_store::prices::Price;
 use souk_store::products::{AssetDetails, Row, Written};
 use utoipa::ToSchema;
 
-const LABELS_MAX: usize = 50;
 /// Function names and paths of a seller's API.
 const FUNCTION_CHARS_MAX: usize = 1_000;
 
@@ -85,6 +85,7 @@ pub struct AssetOut {
     pub user_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
+    #[schema(value_type = words::AssetType)]
     pub asset_type: &'static str,
     pub name: String,
     pub slug: String,
@@ -102,6 +103,7 @@ pub struct AssetOut {
     pub path: Option<String>,
     #[schema(value_type = Vec<Object>)]
     pub parameters: Value,
+    #[schema(value_type = words::ResultType)]
     pub result_type: &'static str,
     pub unit: Option<String>,
     #[schema(value_type = Option<Object>)]
@@ -113,7 +115,7 @@ pub struct AssetOut {
     pub freshness_column: Option<String>,
     pub timeout_ms: i64,
     pub allow_ai_training: bool,
-    /// `draft`, `published`, `unpublished` or `archived`.
+    #[schema(value_type = words::ProductStatus)]
     pub status: &'static str,
     pub price_credits: Option<i64>,
     #[schema(value_type = Option<f64>)]
@@ -272,22 +274,7 @@ impl AssetIn {
             errors.take(definition::privacy(json).map(Some));
         }
         let timeout_ms = timeout(&mut errors, self.timeout_ms);
-        let labels = Labels {
-            industry_ids: bounded(&mut errors, "industry_ids", self.industry_ids),
-            use_case_ids: bounded(&mut errors, "use_case_ids", self.use_case_ids),
-            tags: bounded(&mut errors, "tags", self.tags),
-        };
-        if labels
-            .tags
-            .iter()
-            .any(|tag| tag.chars().count() > LABEL_CHARS_MAX)
-        {
-            errors.add(
-                "tags",
-                "too_long",
-                format!("must have at most {LABEL_CHARS_MAX} characters each"),
-            );
-        }
+        let labels = Labels::given(&mut errors, self.industry_ids, self.use_case_ids, self.tags);
         let source = source(&mut errors, self.sql_logic, self.function_id, self.path);
         let connection = connection(&mut errors, self.connection_id);
         let description = errors
@@ -439,16 +426,4 @@ fn source(
         errors.add(field, "invalid", "must begin with one / and be a path");
     }
     Some((kind, text))
-}
-
-fn bounded<T>(errors: &mut Errors, field: &str, given: Option<Vec<T>>) -> Vec<T> {
-    let given = given.unwrap_or_default();
-    if given.len() > LABELS_MAX {
-        errors.add(
-            field,
-            "too_many",
-            format!("must have at most {LABELS_MAX} entries"),
-        );
-    }
-    given
 }

@@ -1,9 +1,8 @@
 use crate::products::own;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
+use crate::runs::shape::AssetAnswer;
 use crate::runs::{ExecuteIn, Params, answer_of, payer, refusal};
-use crate::{
-    AnyObject, ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query,
-};
+use crate::{ApiState, Caller, Open, Operation, OptionalBody, Path, Prepared, Problem, Query};
 use axum::extract::State;
 use souk_app::run::Purpose;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -35,7 +34,7 @@ pub async fn test_asset(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
     OptionalBody(body): OptionalBody<ExecuteIn>,
-) -> Result<Prepared<AnyObject>, Problem> {
+) -> Result<Prepared<AssetAnswer>, Problem> {
     run(
         &api,
         &caller,
@@ -51,7 +50,7 @@ pub async fn test_asset_defaults(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, AssetId)>,
     Query(query): Query<Open<()>>,
-) -> Result<Prepared<AnyObject>, Problem> {
+) -> Result<Prepared<AssetAnswer>, Problem> {
     run(&api, &caller, &id, Params::of_query(query.rest)).await
 }
 
@@ -60,7 +59,7 @@ async fn run(
     caller: &Caller,
     id: &AssetId,
     params: Params,
-) -> Result<Prepared<AnyObject>, Problem> {
+) -> Result<Prepared<AssetAnswer>, Problem> {
     let asset = own(api, caller, id).await?;
     let mut payer = payer(caller, None);
     // Platform staff test as the company they act in.

@@ -163,11 +163,7 @@ struct Line<'a> {
 
 /// Each row is a line.
 fn table(month: &str, rows: &[KeyDay]) -> Result<Csv, Problem> {
-    let mut writer = ::csv::WriterBuilder::new()
-        .has_headers(false)
-        .terminator(::csv::Terminator::CRLF)
-        .from_writer(Vec::new());
-    let header = [
+    let columns = [
         "date",
         "route",
         "api_key_id",
@@ -175,20 +171,15 @@ fn table(month: &str, rows: &[KeyDay]) -> Result<Csv, Problem> {
         "requests",
         "failed_requests",
     ];
-    writer.write_record(header).map_err(Problem::internal)?;
-    for row in rows {
-        let line = Line {
-            date: row.day.date(),
-            route: &row.route,
-            api_key_id: row.key_id.as_str(),
-            name: csv::disarmed(&row.key_name),
-            requests: row.requests,
-            failed_requests: row.failed,
-        };
-        writer.serialize(line).map_err(Problem::internal)?;
-    }
-    let text = writer.into_inner().map_err(Problem::internal)?;
-    Ok(Csv::file(&format!("request-usage-{month}.csv"), text))
+    let lines = rows.iter().map(|row| Line {
+        date: row.day.date(),
+        route: &row.route,
+        api_key_id: row.key_id.as_str(),
+        name: csv::disarmed(&row.key_name),
+        requests: row.requests,
+        failed_requests: row.failed,
+    });
+    Csv::table(&format!("request-usage-{month}.csv"), &columns, lines)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use souk_domain::emails::EMAIL_CHARS_MAX;
 use souk_domain::money::CREDITS_MAX;
+use souk_domain::reference::industries;
 use souk_domain::roles::{Permission, Role};
 use souk_domain::slugs::check_handle;
 use souk_store::companies::{self, Company};
@@ -23,9 +24,6 @@ pub const OPERATION: Operation = Operation::patch("update_company", "/companies/
     )
     .needs(Role::Admin, Permission::Write)
     .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN]);
-
-/// Industries are numbered in 32 bits.
-const INDUSTRY_ID_MAX: i64 = i32::MAX as i64;
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyPatch {
@@ -157,11 +155,11 @@ fn web_address(field: &str, url: String) -> Result<String, Problem> {
 }
 
 fn industry(id: i64) -> Result<i64, Problem> {
-    match id {
-        1..=INDUSTRY_ID_MAX => Ok(id),
-        _ => Err(Problem::invalid(
+    match industries::industry(id) {
+        Some(_) => Ok(id),
+        None => Err(Problem::invalid(
             "industry_id",
-            "must be the id of an industry",
+            "must be the id of an industry: GET /industries lists them",
         )),
     }
 }

@@ -91,5 +91,31 @@ pub async fn list_transactions(
         );
         return Err(Problem::of(INVALID_PERIOD, message));
     }
-    Ok(Either::That(Csv::of(lines)))
+    Ok(Either::That(statement(lines)?))
+}
+
+/// The lines as a file. Only what was typed, the description, may look like a formula.
+fn statement(lines: impl Iterator<Item = TransactionOut>) -> Result<Csv, Problem> {
+    let columns = [
+        "id",
+        "type",
+        "status",
+        "amount_credits",
+        "amount_usd_cents",
+        "balance_after_credits",
+        "product_id",
+        "purchase_id",
+        "execution_id",
+        "api_key_id",
+        "request_id",
+        "reversal_of",
+        "description",
+        "created_at",
+        "posted_at",
+    ];
+    let lines = lines.map(|line| TransactionOut {
+        description: line.description.as_deref().map(csv::disarmed),
+        ..line
+    });
+    Csv::table("transactions.csv", &columns, lines)
 }

@@ -1,8 +1,8 @@
 use super::{Rows, path_url, serve};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
+use crate::runs::shape::PageAnswer;
 use crate::{
-    Access, AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran,
-    RawBody,
+    Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
 };
 use axum::extract::State;
 
@@ -31,7 +31,7 @@ pub async fn fetch_data_by_handle(
     Path((handle, slug)): Path<(String, String)>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<PageAnswer>, Problem> {
     let link = path_url(api.settings(), &handle, &slug);
     serve(api, caller, Some(handle), slug, link, query, raw).await
 }

@@ -1,8 +1,8 @@
 use super::{Rows, handle_of_host, serve, url};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
+use crate::runs::shape::PageAnswer;
 use crate::{
-    Access, AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran,
-    RawBody,
+    Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
 };
 use axum::extract::State;
 
@@ -24,7 +24,7 @@ pub async fn fetch_data(
     Path(slug): Path<String>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<PageAnswer>, Problem> {
     let handle = handle_of_host(api.settings(), &raw.parts);
     let link = match &handle {
         Some(handle) => url(api.settings(), handle, &slug),

@@ -9,11 +9,10 @@ pub mod by_slug;
 use crate::principal::Scope;
 use crate::query::parameters;
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
+use crate::runs::shape::PageAnswer;
 use crate::runs::{self, refusal};
-use crate::state::peer;
-use crate::{
-    AnyObject, ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings,
-};
+use crate::settings::peer;
+use crate::{ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings};
 use http::request::Parts;
 use souk_app::failure::Cause;
 use souk_app::products::{self, EndpointSnapshot};
@@ -81,7 +80,7 @@ async fn serve(
     link: String,
     query: Open<Rows>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<PageAnswer>, Problem> {
     let handle = handle.as_deref();
     let endpoint = match caller.scope() {
         Scope::Endpoint(id) => of_endpoint_key(&api, &caller, id, handle, &slug).await?,

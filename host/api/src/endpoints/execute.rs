@@ -1,9 +1,8 @@
 use crate::data::{Rows, wanted};
 use crate::products::own;
 use crate::runs;
-use crate::{
-    AnyObject, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
-};
+use crate::runs::shape::PageAnswer;
+use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 
@@ -20,7 +19,7 @@ pub async fn execute_endpoint(
     Path((company, id)): Path<(CompanyId, EndpointId)>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<PageAnswer>, Problem> {
     let endpoint = own(&api, &caller, &id).await?;
     let wanted = wanted(&endpoint, query)?;
     let link = format!(

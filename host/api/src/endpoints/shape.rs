@@ -5,6 +5,7 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ pub struct EndpointOut {
     pub timeout_ms: i64,
     pub price_credits: Option<i64>,
     pub allow_ai_training: bool,
-    /// `draft`, `published`, `unpublished` or `archived`.
+    #[schema(value_type = words::ProductStatus)]
     pub status: &'static str,
     /// `v1`
     pub version: &'static str,
@@ -276,15 +277,8 @@ impl EndpointIn {
             max_limit,
         );
         let timeout_ms = timeout(&mut errors, self.timeout_ms);
-        let labels = Labels {
-            industry_ids: self.industry_ids.unwrap_or_default(),
-            use_case_ids: self.use_case_ids.unwrap_or_default(),
-            tags: self.tags.unwrap_or_default(),
-        };
+        let labels = Labels::given(&mut errors, self.industry_ids, self.use_case_ids, self.tags);
         let labels = serde_json::to_string(&labels).map_err(Problem::internal)?;
-        if labels.len() > TEXT_CHARS_MAX {
-            errors.add("tags", "too_many", "has too many entries");
-        }
         let description = errors
             .text("description", self.description, TEXT_CHARS_MAX)
             .unwrap_or_default();

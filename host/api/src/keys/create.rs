@@ -14,7 +14,7 @@ use souk_store::{AnyConnection, users};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_key", "/companies/{company_id}/api-keys")
-    .aliases(&["/companies/{company_id}/api_keys"])
+    .alias("/companies/{company_id}/api_keys", "create_api_key")
     .about("API keys", "Create an API key")
     .notes(
         "The full key is in this answer only. Without `role_id`, `[read]` makes role 1 and `write` role 2; without `permissions`, role 1 \

@@ -6,7 +6,10 @@ use axum::extract::State;
 
 pub const OPERATION: Operation =
     Operation::get("current_key", "/companies/{company_id}/api-keys/current")
-        .aliases(&["/companies/{company_id}/api_keys/current"])
+        .alias(
+            "/companies/{company_id}/api_keys/current",
+            "current_api_key",
+        )
         .about("API keys", "Show the key that makes this request, masked")
         .refuses(&[API_KEY_NOT_FOUND]);
 

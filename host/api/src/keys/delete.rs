@@ -9,7 +9,10 @@ pub const OPERATION: Operation = Operation::delete(
     "delete_key",
     "/companies/{company_id}/api-keys/{api_key_id}",
 )
-.aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
+.alias(
+    "/companies/{company_id}/api_keys/{api_key_id}",
+    "delete_api_key",
+)
 .about("API keys", "Deactivate a key")
 .notes("The key is refused with 410 from the next request on. Repeating it is 204 again.")
 .needs(Role::DataScientist, Permission::Write)

@@ -6,7 +6,10 @@ use souk_domain::ids::{CompanyId, KeyId};
 
 pub const OPERATION: Operation =
     Operation::get("get_key", "/companies/{company_id}/api-keys/{api_key_id}")
-        .aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
+        .alias(
+            "/companies/{company_id}/api_keys/{api_key_id}",
+            "get_api_key",
+        )
         .about("API keys", "Show a key, masked")
         .notes("Deactivated keys stay readable.")
         .hourly(1000);

@@ -31,7 +31,7 @@ parameters! {
 }
 
 pub const OPERATION: Operation = Operation::get("list_keys", "/companies/{company_id}/api-keys")
-    .aliases(&["/companies/{company_id}/api_keys"])
+    .alias("/companies/{company_id}/api_keys", "list_api_keys")
     .about("API keys", "List a company's keys, newest first")
     .hourly(100);
 

@@ -12,7 +12,10 @@ pub const OPERATION: Operation = Operation::post(
     "revoke_key",
     "/companies/{company_id}/api-keys/{api_key_id}/revoke",
 )
-.aliases(&["/companies/{company_id}/api_keys/{api_key_id}/revoke"])
+.alias(
+    "/companies/{company_id}/api_keys/{api_key_id}/revoke",
+    "revoke_api_key",
+)
 .about("API keys", "Deactivate a key and record why")
 .notes("A key that is deactivated already keeps its first reason.")
 .needs(Role::DataScientist, Permission::Write)

@@ -14,7 +14,7 @@ use std::time::Duration;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("rotate_key", "/companies/{company_id}/api-keys/{api_key_id}/rotate")
-    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}/rotate"])
+    .alias("/companies/{company_id}/api_keys/{api_key_id}/rotate", "rotate_api_key")
     .about("API keys", "Replace a key by a new one")
     .notes(
         "The new key has the name, role, permissions, limit and expiry of the old one, which is deactivated after the grace period. Nobody \

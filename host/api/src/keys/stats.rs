@@ -31,7 +31,7 @@ parameters! {
 }
 
 pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{company_id}/api-keys/{api_key_id}/stats")
-    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}/stats"])
+    .alias("/companies/{company_id}/api_keys/{api_key_id}/stats", "api_key_stats")
     .about("API keys", "Usage of a key")
     .notes(
         "Days are UTC, ascending and without gaps. Counts are kept per hour: a custom period begins and ends at full hours. Requests that \

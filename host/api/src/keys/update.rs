@@ -12,7 +12,7 @@ use souk_store::keys;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{company_id}/api-keys/{api_key_id}")
-    .aliases(&["/companies/{company_id}/api_keys/{api_key_id}"])
+    .alias("/companies/{company_id}/api_keys/{api_key_id}", "update_api_key")
     .about("API keys", "Change a key's metadata")
     .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
     .needs(Role::DataScientist, Permission::Write)

@@ -1,8 +1,9 @@
 use crate::refusals::{
     CONNECTOR_UNAVAILABLE, NOT_ENTITLED, PREVIEW_NOT_AVAILABLE, PRODUCT_NOT_FOUND, SELLER_SUSPENDED,
 };
+use crate::runs::shape::PreviewAnswer;
 use crate::runs::{answer, payer, refusal};
-use crate::{AnyObject, ApiState, Caller, Operation, Path, Prepared, Problem};
+use crate::{ApiState, Caller, Operation, Path, Prepared, Problem};
 use axum::extract::State;
 use souk_app::failure::{Cause, Failure};
 use souk_app::{products, run};
@@ -23,7 +24,7 @@ pub async fn preview_product(
     State(api): State<ApiState>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Prepared<AnyObject>, Problem> {
+) -> Result<Prepared<PreviewAnswer>, Problem> {
     preview(&api, &caller, &id)
         .await
         .map(Prepared::new)

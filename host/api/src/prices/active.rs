@@ -9,7 +9,10 @@ pub const OPERATION: Operation = Operation::get(
     "active_price",
     "/companies/{company_id}/assets/{asset_id}/prices/active",
 )
-.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/active"])
+.alias(
+    "/companies/{company_id}/endpoints/{endpoint_id}/prices/active",
+    "active_endpoint_price",
+)
 .about("Prices", "Show the price that holds now")
 .notes("Also of published products of other companies. 404 `PRICE_NOT_FOUND` when there is none.")
 .refuses(&[PRICE_NOT_FOUND]);

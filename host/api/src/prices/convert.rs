@@ -13,7 +13,10 @@ pub const OPERATION: Operation = Operation::post(
     "convert_price",
     "/companies/{company_id}/assets/{asset_id}/prices/convert",
 )
-.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/convert"])
+.alias(
+    "/companies/{company_id}/endpoints/{endpoint_id}/prices/convert",
+    "convert_endpoint_price",
+)
 .about("Prices", "Convert dollars to credits")
 .notes("Nothing is stored.")
 .needs(Role::Analyst, Permission::Read);

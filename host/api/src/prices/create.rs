@@ -11,7 +11,7 @@ use souk_domain::time::Timestamp;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("create_price", "/companies/{company_id}/assets/{asset_id}/prices")
-    .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices"])
+    .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices", "create_endpoint_price")
     .about("Prices", "Set the price of a product")
     .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
     .needs(Role::DataEngineer, Permission::Write)

@@ -9,7 +9,10 @@ pub const OPERATION: Operation = Operation::delete(
     "delete_price",
     "/companies/{company_id}/assets/{asset_id}/prices/{price_id}",
 )
-.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
+.alias(
+    "/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}",
+    "delete_endpoint_price",
+)
 .about("Prices", "Remove a price that has not begun")
 .notes(
     "The price before it goes on instead. A price that has begun is history: 409 `INVALID_STATE`.",

@@ -12,7 +12,7 @@ use souk_store::prices;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::post("discount_price", "/companies/{company_id}/assets/{asset_id}/prices/discount")
-    .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/discount"])
+    .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices/discount", "discount_endpoint_price")
     .about("Prices", "Discount the price of a product")
     .notes("Rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again.")
     .needs(Role::DataEngineer, Permission::Write)

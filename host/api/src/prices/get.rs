@@ -9,7 +9,10 @@ pub const OPERATION: Operation = Operation::get(
     "get_price",
     "/companies/{company_id}/assets/{asset_id}/prices/{price_id}",
 )
-.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
+.alias(
+    "/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}",
+    "get_endpoint_price",
+)
 .about("Prices", "Show a price")
 .refuses(&[PRICE_NOT_FOUND]);
 

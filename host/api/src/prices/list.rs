@@ -8,7 +8,10 @@ pub const OPERATION: Operation = Operation::get(
     "list_prices",
     "/companies/{company_id}/assets/{asset_id}/prices",
 )
-.aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices"])
+.alias(
+    "/companies/{company_id}/endpoints/{endpoint_id}/prices",
+    "list_endpoint_prices",
+)
 .about("Prices", "List a product's prices, newest first");
 
 /// Lists past, present and planned prices.

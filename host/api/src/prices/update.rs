@@ -13,7 +13,7 @@ use souk_store::prices;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{company_id}/assets/{asset_id}/prices/{price_id}")
-    .aliases(&["/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}"])
+    .alias("/companies/{company_id}/endpoints/{endpoint_id}/prices/{price_id}", "update_endpoint_price")
     .about("Prices", "Change a price that has not begun")
     .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
     .needs(Role::DataEngineer, Permission::Write)

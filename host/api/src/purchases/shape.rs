@@ -1,6 +1,7 @@
 //! A purchase as its buyer sees it.
 
 use crate::keys::shape::KeyOut;
+use crate::words;
 use crate::{CreatedOnce, Data, Either};
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
@@ -17,7 +18,7 @@ pub struct PurchaseOut {
     pub company_id: CompanyId,
     /// The id of the asset or endpoint.
     pub product_id: String,
-    /// `asset` or `endpoint`
+    #[schema(value_type = words::ProductType)]
     pub product_type: &'static str,
     pub price_credits_at_purchase: i64,
     /// As it was when the terms were accepted.

@@ -3,13 +3,16 @@
 
 pub mod answer;
 mod failure;
+pub mod shape;
 
+use crate::answer::AnyObject;
 use crate::data::Request;
 use crate::idempotency::{self, Attempt, Keyed, Once};
-use crate::{AnyObject, ApiState, Caller, Prepared, Problem, Ran, RawBody};
+use crate::{ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use shape::{AssetAnswer, PageAnswer};
 use souk_app::definition::raw;
 use souk_app::failure::{Cause, Failure};
 use souk_app::fetch::{self, Wanted};
@@ -33,7 +36,7 @@ const CLAIM_GRACE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ExecuteIn {
     /// The asset's parameters by name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     #[serde(default)]
     pub params: Option<Map<String, Value>>,
 }
@@ -94,7 +97,7 @@ pub async fn asset<T>(
     raw: &RawBody<T>,
     asset: Arc<AssetSnapshot>,
     params: Params,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
     once(api, caller, raw, id.as_str(), timeout, |ticket| {
         let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
@@ -134,7 +137,7 @@ pub async fn page<T>(
     company: &CompanyId,
     wanted: Request,
     link: String,
-) -> Result<Ran<AnyObject>, Problem> {
+) -> Result<Ran<PageAnswer>, Problem> {
     let (id, timeout) = (endpoint.row.id.clone(), endpoint.timeout);
     once(api, caller, raw, id.as_str(), timeout, |ticket| {
         let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
@@ -167,14 +170,14 @@ pub async fn page<T>(
 }
 
 /// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`.
-async fn once<T, F>(
+async fn once<T, A, F>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
     product: &str,
     timeout: Duration,
     run: impl FnOnce(Option<Ticket>) -> F,
-) -> Result<Ran<AnyObject>, Problem>
+) -> Result<Ran<A>, Problem>
 where
     F: Future<Output = Result<Vec<u8>, Problem>> + Send + 'static,
 {

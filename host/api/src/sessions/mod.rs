@@ -11,7 +11,7 @@ pub mod shape;
 
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::refusals::INSUFFICIENT_ROLE;
-use crate::state::peer;
+use crate::settings::peer;
 use crate::{Caller, Problem, Routes};
 use http::header;
 use souk_domain::ids::UserId;

@@ -73,6 +73,47 @@ async fn lists_are_whole() {
     );
 }
 
+/// What names an entry of a list names one that is there; all that do not are told at once.
+#[tokio::test]
+async fn labels_are_entries_of_the_lists() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let labels = ["industry_ids", "use_case_ids", "tags"];
+    let body = json!({"industry_ids": [711, 3], "use_case_ids": [99], "tags": ["x".repeat(1000)]});
+    for path in ["/assets", "/endpoints"] {
+        let refused = world.post(&acme.key, &acme.path(path), body.clone()).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        for field in labels {
+            assert!(refused.fields().contains(&field), "{path}: {field}");
+        }
+    }
+    let body = json!({"name": "x", "cloud_provider_id": 77});
+    let refused = world
+        .post(&acme.key, &acme.path("/connections"), body)
+        .await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert!(refused.fields().contains(&"cloud_provider_id"));
+
+    let asset = world.asset(&acme).await;
+    let path = acme.path(&format!("/assets/{asset}"));
+    for (field, value) in [
+        ("industry_ids", json!([3])),
+        ("use_case_ids", json!([0])),
+        ("tags", json!(["x".repeat(1000)])),
+    ] {
+        let mut change = json!({});
+        change[field] = value;
+        let refused = world.patch(&acme.key, &path, change).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        assert!(refused.fields().contains(&field), "{field}");
+    }
+    // The connection of an asset that was only written down cannot be found.
+    let known = json!({"industry_ids": [711], "use_case_ids": [28], "tags": ["home"]});
+    let refused = world.patch(&acme.key, &path, known).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(refused.fields(), ["connection_id"]);
+}
+
 /// An industry counts what the marketplace lists under it: published products of active sellers, each once.
 #[tokio::test]
 async fn industries_count_what_is_on_sale() {

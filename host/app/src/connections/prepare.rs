@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use souk_domain::connections::{self as rules, Checked, Draft, Engine, Need, Target};
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_domain::reference::CLOUD_PROVIDERS;
 use souk_sandbox::EngineInfo;
 use souk_store::connections::{Connection, Written};
 use souk_store::{StoreError, files, reference, users};
@@ -72,6 +73,7 @@ impl Prepared {
                 None
             }
         };
+        check_cloud_provider(input, &mut errors);
         let draft = draft(input, before, credentials.as_ref());
         if input.credentials.is_none()
             && before.is_some_and(|before| before.credential_type != draft.credential_type)
@@ -276,6 +278,15 @@ fn keep_credentials(
     );
     errors.add("credentials", "required", message);
     Ok(())
+}
+
+fn check_cloud_provider(input: &Input, errors: &mut FieldErrors) {
+    if let Some(Some(id)) = input.cloud_provider_id
+        && !CLOUD_PROVIDERS.iter().any(|provider| provider.id == id)
+    {
+        let message = format!("{id} is no cloud provider: GET /cloud-providers lists the ids");
+        errors.add("cloud_provider_id", "unknown", message);
+    }
 }
 
 /// A member of the body wins over the same member of new credentials, which wins over what is stored.
