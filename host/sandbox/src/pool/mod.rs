@@ -12,7 +12,6 @@ mod pace;
 mod pools;
 mod pressure;
 mod reliability;
-mod room;
 mod session;
 mod ticket;
 
@@ -34,9 +33,9 @@ use gauge::Waits;
 pub(crate) use gauge::{Gauge, Permit};
 use pace::Pace;
 pub(crate) use pools::Pools;
+use pools::Refused;
 pub(crate) use pressure::{Pressure, Sampled};
 use reliability::Reliability;
-use room::Refused;
 pub(crate) use session::{Handle, Job};
 pub(crate) use ticket::{Answer, Ticket, Waiting};
 
