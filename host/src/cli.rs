@@ -204,6 +204,53 @@ pub struct Options {
     )]
     pub payable_after_seconds: Option<u64>,
 
+    /// The client id of this service at the identity provider. With it people sign in there: POST /users/google-oauth.
+    #[arg(
+        long,
+        env = "SOUK_OIDC_CLIENT_ID",
+        value_name = "ID",
+        help_heading = "Signing in"
+    )]
+    pub oidc_client_id: Option<String>,
+
+    /// The client secret that goes with it. Prefer the file.
+    #[arg(
+        long,
+        env = "SOUK_OIDC_CLIENT_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Signing in"
+    )]
+    pub oidc_client_secret: Option<String>,
+
+    /// A file with the client secret and nothing else.
+    #[arg(
+        long,
+        env = "SOUK_OIDC_CLIENT_SECRET_FILE",
+        value_name = "FILE",
+        conflicts_with = "oidc_client_secret",
+        help_heading = "Signing in"
+    )]
+    pub oidc_client_secret_file: Option<PathBuf>,
+
+    /// The identity provider, by any issuer that speaks OpenID Connect [default: https://accounts.google.com].
+    #[arg(
+        long,
+        env = "SOUK_OIDC_ISSUER",
+        value_name = "URL",
+        help_heading = "Signing in"
+    )]
+    pub oidc_issuer: Option<String>,
+
+    /// As which the provider is shown: `auth_provider` of users. It must not change [default: google for Google, else oidc].
+    #[arg(
+        long,
+        env = "SOUK_OIDC_NAME",
+        value_name = "NAME",
+        help_heading = "Signing in"
+    )]
+    pub oidc_name: Option<String>,
+
     /// Threads that serve requests [default: one per core].
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
@@ -493,6 +540,13 @@ impl Options {
             stripe_webhook_secret: self.stripe_webhook_secret.or(next.stripe_webhook_secret),
             stripe_base_url: self.stripe_base_url.or(next.stripe_base_url),
             payable_after_seconds: self.payable_after_seconds.or(next.payable_after_seconds),
+            oidc_client_id: self.oidc_client_id.or(next.oidc_client_id),
+            oidc_client_secret: self.oidc_client_secret.or(next.oidc_client_secret),
+            oidc_client_secret_file: self
+                .oidc_client_secret_file
+                .or(next.oidc_client_secret_file),
+            oidc_issuer: self.oidc_issuer.or(next.oidc_issuer),
+            oidc_name: self.oidc_name.or(next.oidc_name),
             workers: self.workers.or(next.workers),
             busy_poll_us: self.busy_poll_us.or(next.busy_poll_us),
             connections_max: self.connections_max.or(next.connections_max),
@@ -587,6 +641,7 @@ mod tests {
             company_processor_seconds = 17\n guest_memory_mib = 18
             connections_per_address_max = 8\n company_unread_mib = 9\n uploads_mib = 10\n company_uploads_mib = 11
             company_files_mib = 12
+            oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result, ensure};
 use souk_api::ApiState;
 use souk_app::alerts::Scheduler;
+use souk_app::identity::IdentityProvider;
 use souk_app::payments::instant::Instant as InstantPayments;
 use souk_app::payments::manual::Manual;
 use souk_app::payments::stripe::Stripe;
@@ -28,7 +29,7 @@ use crate::descriptors;
 use crate::listener::{self, Paces, Server};
 use crate::metrics;
 use crate::ready::Platform;
-use crate::settings::Settings;
+use crate::settings::{Identity, Settings};
 
 /// Requests that were cut may still hold a connection of the store; the end does not wait for them.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
@@ -76,6 +77,7 @@ impl Host {
             files_dir: settings.data_dir.join("files"),
             company_file_bytes_max: settings.company_file_bytes_max,
             payments: payments(&settings)?,
+            identity: identity(&settings)?,
             bounds: settings.company,
         });
         souk_app::connectors::start(&app, souk_plugins::bundle())
@@ -284,6 +286,15 @@ fn payments(settings: &Settings) -> Result<Payments> {
             })
         }
     }
+}
+
+fn identity(settings: &Settings) -> Result<Option<IdentityProvider>> {
+    let Some(Identity(config)) = &settings.identity else {
+        return Ok(None);
+    };
+    let provider = IdentityProvider::new(config.clone())
+        .with_context(|| format!("--oidc-issuer {}", config.issuer))?;
+    Ok(Some(provider))
 }
 
 fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {

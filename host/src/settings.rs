@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use ipnet::IpNet;
 use souk_app::CompanyBounds;
 use souk_app::files::COMPANY_BYTES_MAX;
+use souk_app::identity::{AGAIN_AFTER, Config};
 use souk_domain::payments::MATURE_AFTER;
 use souk_sandbox::{Quota, SandboxLimits};
 
@@ -42,6 +43,16 @@ impl std::fmt::Debug for StripeAccount {
     }
 }
 
+/// By whose word people sign in.
+pub struct Identity(pub Config);
+
+/// Without the secret.
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({})", self.0.issuer)
+    }
+}
+
 #[derive(Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -58,6 +69,7 @@ pub struct Settings {
     pub payment_provider: PaymentProvider,
     pub stripe: Option<StripeAccount>,
     pub payable_after: Duration,
+    pub identity: Option<Identity>,
     pub workers: usize,
     pub busy_poll: Duration,
     pub connections_max: usize,
@@ -98,6 +110,8 @@ const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
 const DRAIN_SECONDS: u64 = 20;
 const IP_RATE_LIMIT: u32 = 6000;
+/// The issuer of Google's ID tokens.
+const GOOGLE: &str = "https://accounts.google.com";
 const SECOND: Duration = Duration::from_secs(1);
 const COMPANY_KEPT_ANSWERS_MIB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
 /// A tebibyte: more is a typing error.
@@ -189,6 +203,13 @@ impl Settings {
             "--payment-provider stripe needs --stripe-secret-key and --stripe-webhook-secret"
         );
 
+        let identity = identity(
+            options.oidc_client_id,
+            options.oidc_client_secret,
+            options.oidc_client_secret_file,
+            options.oidc_issuer,
+            options.oidc_name,
+        )?;
         let payable_after = options
             .payable_after_seconds
             .map_or(MATURE_AFTER, Duration::from_secs);
@@ -285,6 +306,7 @@ impl Settings {
             payment_provider,
             stripe,
             payable_after,
+            identity,
             workers,
             busy_poll,
             connections_max,
@@ -364,6 +386,64 @@ fn stripe_account(
     }
 }
 
+/// By whose word people sign in, if the operator says so.
+fn identity(
+    client_id: Option<String>,
+    secret: Option<String>,
+    secret_file: Option<PathBuf>,
+    issuer: Option<String>,
+    name: Option<String>,
+) -> Result<Option<Identity>> {
+    let Some(client_id) = client_id else {
+        let others =
+            secret.is_some() || secret_file.is_some() || issuer.is_some() || name.is_some();
+        ensure!(
+            !others,
+            "--oidc-client-id is missing: the other --oidc settings need it"
+        );
+        return Ok(None);
+    };
+    ensure!(!client_id.is_empty(), "--oidc-client-id must not be empty");
+    ensure!(
+        secret.is_none() || secret_file.is_none(),
+        "--oidc-client-secret and --oidc-client-secret-file exclude each other"
+    );
+    let client_secret = match secret_file {
+        Some(path) => {
+            let text = std::fs::read_to_string(&path).with_context(|| {
+                format!(
+                    "--oidc-client-secret-file {} cannot be read",
+                    path.display()
+                )
+            })?;
+            Some(text.trim().to_owned())
+        }
+        None => secret,
+    };
+    ensure!(
+        client_secret.as_deref() != Some(""),
+        "the client secret must not be empty: leave it out for a public client"
+    );
+    let issuer = match issuer {
+        Some(issuer) => web_address("--oidc-issuer", issuer)?,
+        None => GOOGLE.to_owned(),
+    };
+    let default = if issuer == GOOGLE { "google" } else { "oidc" };
+    let name = name.unwrap_or_else(|| default.to_owned());
+    // What invited users come in by.
+    ensure!(
+        !name.is_empty() && name != "invitation",
+        "--oidc-name must be a name, and not `invitation`"
+    );
+    Ok(Some(Identity(Config {
+        name,
+        issuer,
+        client_id,
+        client_secret,
+        again_after: AGAIN_AFTER,
+    })))
+}
+
 /// Without the trailing slash, so that a path can be appended.
 fn web_address(flag: &str, url: String) -> Result<String> {
     let host = url
@@ -436,6 +516,56 @@ mod tests {
         assert!(resolve(stripe(None), &SERVE).is_err());
         let settings = resolve(stripe(Some("whsec_test")), &SERVE).unwrap();
         assert!(!format!("{settings:?}").contains("_test"));
+    }
+
+    /// Google by its client id alone; a secret is read from its file, and shown nowhere.
+    #[test]
+    fn people_sign_in_where_the_operator_says() {
+        let resolve = |file: &str| Settings::resolve(toml::from_str(file).unwrap(), &SERVE);
+        assert!(resolve("").unwrap().identity.is_none());
+        let google = resolve("oidc_client_id = 'souk'")
+            .unwrap()
+            .identity
+            .unwrap()
+            .0;
+        assert_eq!((&*google.name, &*google.issuer), ("google", GOOGLE));
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(secret.path(), "hush\n").unwrap();
+        let own = format!(
+            "oidc_client_id = 'souk'\noidc_issuer = 'https://id.example/realm/'\noidc_client_secret_file = '{}'",
+            secret.path().display()
+        );
+        let settings = resolve(&own).unwrap();
+        assert!(!format!("{settings:?}").contains("hush"));
+        let own = settings.identity.unwrap().0;
+        assert_eq!(
+            (&*own.name, &*own.issuer),
+            ("oidc", "https://id.example/realm")
+        );
+        assert_eq!(own.client_secret.as_deref(), Some("hush"));
+        for (wrong, flag) in [
+            ("oidc_issuer = 'https://id.example'", "--oidc-client-id"),
+            ("oidc_client_id = ''", "--oidc-client-id"),
+            (
+                "oidc_client_id = 'a'\noidc_issuer = 'id.example'",
+                "--oidc-issuer",
+            ),
+            (
+                "oidc_client_id = 'a'\noidc_name = 'invitation'",
+                "--oidc-name",
+            ),
+            (
+                "oidc_client_id = 'a'\noidc_client_secret = 'b'\noidc_client_secret_file = 'c'",
+                "exclude",
+            ),
+            (
+                "oidc_client_id = 'a'\noidc_client_secret_file = '/nonexistent'",
+                "--oidc-client-secret-file",
+            ),
+        ] {
+            let error = format!("{:#}", resolve(wrong).unwrap_err());
+            assert!(error.contains(flag), "{error}");
+        }
     }
 
     #[test]

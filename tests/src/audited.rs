@@ -30,5 +30,8 @@ pub const BY_HOSTS: &[&str] = &[
 /// By the edge's test of payments, which has a payment provider.
 pub const BY_PAYMENTS: &[&str] = &["receive_payment_event"];
 
+/// By the edge's tests of signing in, which have an identity provider.
+pub const BY_PROVIDERS: &[&str] = &["sign_in", "sign_in_to_company"];
+
 /// They change nothing that lasts.
 pub const NOTHING: &[&str] = &["test_unsaved_connection"];

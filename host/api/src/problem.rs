@@ -136,10 +136,15 @@ impl Problem {
             .detail("expires_at", expires_at)
     }
 
-    fn unauthenticated(refusal: Refusal, message: &'static str) -> Problem {
+    fn unauthenticated(refusal: Refusal, message: impl Into<Cow<'static, str>>) -> Problem {
         const CHALLENGE: HeaderValue =
             HeaderValue::from_static(r#"ApiKey realm="api", header="x-api-key""#);
         Problem::of(refusal, message).header(header::WWW_AUTHENTICATE, CHALLENGE)
+    }
+
+    /// What was shown does not prove who shows it.
+    pub fn sign_in_refused(message: String) -> Problem {
+        Problem::unauthenticated(refusals::SIGN_IN_REFUSED, message)
     }
 
     /// A session that is unknown, ended, idle for too long or over. The browser forgets its cookie.

@@ -42,6 +42,7 @@ catalogue! {
     401 {
         MISSING_API_KEY: "send your API key in the header x-api-key",
         INVALID_API_KEY: "this API key is not known here",
+        SIGN_IN_REFUSED: "the ID token is refused: ExpiredSignature",
         SESSION_EXPIRED: "this session is over; sign in again",
     }
     402 {
@@ -56,8 +57,10 @@ catalogue! {
         INSUFFICIENT_PERMISSIONS: "this needs a key with the permission write",
         INSUFFICIENT_ROLE: "this needs a key with role 3 or higher",
         NOT_ENTITLED: "your company's purchase of this asset is cancelled; purchase it again",
+        NOT_INVITED: "nobody has invited you here; ask an administrator of your company",
         PRIVACY_THRESHOLD: "fewer than 10 people stand behind this answer",
         ROLE_ESCALATION: "a key cannot grant more than it has",
+        USER_DISABLED: "you may not come in at present; ask an administrator of your company",
     }
     404 {
         ALERT_NOT_FOUND: "there is no alert \"alr_…\" that this key can see",
@@ -144,8 +147,10 @@ catalogue! {
     503 {
         CONNECTOR_PAUSED: "the connector failed again and again and is left alone for a while",
         CONNECTOR_UNAVAILABLE: "the connector for postgres is not available on this service at the moment",
+        IDENTITY_PROVIDER_UNAVAILABLE: "google cannot be asked at the moment; try again",
         PAYMENT_PROVIDER_UNAVAILABLE: "the payment provider cannot be reached; try again",
         SERVICE_UNAVAILABLE: "the store is not available; try again",
+        SIGN_IN_NOT_CONFIGURED: "this host has no identity provider: people come in by invitation",
         SHUTTING_DOWN: "this host is stopping; try again",
     }
     504 {

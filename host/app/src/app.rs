@@ -16,6 +16,7 @@ use crate::bounds::CompanyBounds;
 use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
 use crate::files::Quota;
+use crate::identity::IdentityProvider;
 use crate::payments::Payments;
 use crate::products::Products;
 use crate::settle::{self, Entitlements};
@@ -39,6 +40,8 @@ pub struct Parts {
     pub company_file_bytes_max: u64,
     /// Who collects the money of top-ups.
     pub payments: Payments,
+    /// By whose word people sign in.
+    pub identity: Option<IdentityProvider>,
     /// What one company may use.
     pub bounds: CompanyBounds,
 }
@@ -52,6 +55,7 @@ pub struct Inner {
     pub files_dir: PathBuf,
     pub files: Quota,
     pub payments: Payments,
+    pub identity: Option<IdentityProvider>,
     pub bounds: CompanyBounds,
     pub clock: Clock,
     pub sources: Sources,
@@ -75,6 +79,7 @@ impl App {
             files_dir: parts.files_dir,
             files: Quota::new(parts.company_file_bytes_max),
             payments: parts.payments,
+            identity: parts.identity,
             bounds: parts.bounds,
             clock: Clock,
         }))

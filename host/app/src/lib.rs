@@ -2,7 +2,7 @@
 //! testing a connection, receiving a file.
 //!
 //! Refuses to know how it is asked (`api` has routes, headers and the statuses of answers), SQL (`store` writes) and wasmtime
-//! (`sandbox` runs). HTTP is spoken to payment providers and webhooks only. No transaction is ever open across a connector's call. Start reading at [`App`].
+//! (`sandbox` runs). HTTP is spoken to payment and identity providers and webhooks only. No transaction is ever open across a connector's call. Start reading at [`App`].
 
 pub mod alerts;
 mod app;
@@ -16,9 +16,11 @@ pub mod failure;
 pub mod fetch;
 pub mod files;
 pub mod forecast;
+pub mod identity;
 pub mod payments;
 pub mod payouts;
 pub mod products;
+mod protected;
 pub mod publish;
 pub mod release;
 pub mod run;
@@ -28,3 +30,4 @@ pub mod webhooks;
 
 pub use app::{App, Clock, Parts};
 pub use bounds::CompanyBounds;
+pub use protected::AddressError;

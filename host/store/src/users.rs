@@ -134,6 +134,37 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
+/// The user whom a provider knows by this subject.
+pub async fn by_identity(
+    db: &mut AnyConnection,
+    provider: &str,
+    subject: &str,
+) -> Result<Option<User>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM users WHERE auth_provider = $1 AND auth_subject = $2 AND deleted_at IS NULL"
+    ))
+    .bind(provider)
+    .bind(subject)
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
+/// The user with this address, which is in lower case.
+pub async fn by_email(db: &mut AnyConnection, email: &str) -> Result<Option<User>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM users WHERE email = $1 AND deleted_at IS NULL"
+    ))
+    .bind(email)
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(from_row).transpose()
+}
+
 /// Which of a company's users to list. Empty fields match all.
 #[derive(Debug, Clone, Default)]
 pub struct UserFilter {

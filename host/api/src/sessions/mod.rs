@@ -8,6 +8,7 @@ pub mod list;
 pub mod logout;
 pub mod page;
 pub mod shape;
+pub mod sign_in;
 
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::refusals::INSUFFICIENT_ROLE;
@@ -32,6 +33,8 @@ const AGENT_CHARS_MAX: usize = 255;
 pub fn routes() -> Routes {
     Routes::new()
         .add(accept::OPERATION, accept::accept_invitation)
+        .add(sign_in::OPERATION, sign_in::sign_in)
+        .add(sign_in::OF_COMPANY, sign_in::sign_in_to_company)
         .add(page::OPERATION, page::invitation_page)
         .add(logout::OPERATION, logout::logout)
         .add(list::OPERATION, list::list_sessions)

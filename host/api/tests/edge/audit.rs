@@ -1,6 +1,6 @@
 //! The audit log: no change without its line, no line without a change, no secret in any.
 
-use crate::audited::{BY_HOSTS, BY_PAYMENTS, NOTHING};
+use crate::audited::{BY_HOSTS, BY_PAYMENTS, BY_PROVIDERS, NOTHING};
 use crate::world::{Answer, Company, World, now, request};
 use axum::body::Body;
 use http::{Method, StatusCode};
@@ -109,7 +109,7 @@ async fn every_operation_that_changes_something_leaves_a_line() {
         .map(|operation| operation.id.to_owned())
         .collect();
     let mut seen = auditor.seen.into_inner();
-    for elsewhere in [BY_HOSTS, BY_PAYMENTS, NOTHING] {
+    for elsewhere in [BY_HOSTS, BY_PAYMENTS, BY_PROVIDERS, NOTHING] {
         seen.extend(elsewhere.iter().map(|id| id.to_string()));
     }
     assert_eq!(seen, all);

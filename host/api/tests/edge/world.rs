@@ -7,6 +7,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use souk_api::{ApiState, Settings};
+use souk_app::identity::IdentityProvider;
 use souk_app::payments::Payments;
 use souk_app::payments::manual::Manual;
 use souk_app::{App, CompanyBounds, Parts};
@@ -63,22 +64,29 @@ impl World {
 
     pub async fn with_address_limit(address_rate_limit: u32) -> World {
         let payments = Payments::new(Arc::new(Manual));
-        World::build(address_rate_limit, COMPANY_BYTES_MAX, payments).await
+        World::build(address_rate_limit, COMPANY_BYTES_MAX, payments, None).await
     }
 
     pub async fn with_payments(payments: Payments) -> World {
-        World::build(6000, COMPANY_BYTES_MAX, payments).await
+        World::build(6000, COMPANY_BYTES_MAX, payments, None).await
+    }
+
+    /// Where people sign in by this provider.
+    pub async fn with_identity(provider: IdentityProvider) -> World {
+        let payments = Payments::new(Arc::new(Manual));
+        World::build(6000, COMPANY_BYTES_MAX, payments, Some(provider)).await
     }
 
     /// Whose companies' kept answers may take this much.
     pub async fn with_kept_answers(bytes_max: i64) -> World {
-        World::build(6000, bytes_max, Payments::new(Arc::new(Manual))).await
+        World::build(6000, bytes_max, Payments::new(Arc::new(Manual)), None).await
     }
 
     async fn build(
         address_rate_limit: u32,
         kept_answer_bytes_max: i64,
         payments: Payments,
+        identity: Option<IdentityProvider>,
     ) -> World {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
@@ -117,6 +125,7 @@ impl World {
             files_dir: path("files"),
             company_file_bytes_max: 4 << 20,
             payments,
+            identity,
             bounds: CompanyBounds::default(),
         });
         let settings = Settings {

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
 use souk_outbound::{Bounds, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
-use url::{Host, Position, Url};
+use url::Position;
+
+use crate::protected::{AddressError, protected};
 
 /// From the lookup of the name to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(8);
@@ -23,14 +25,6 @@ const BOUNDS: Bounds = Bounds {
     // Before common servers close: they wait for 5 seconds or longer.
     idle: Some(Duration::from_secs(3)),
 };
-
-#[derive(Debug, thiserror::Error)]
-pub enum AddressError {
-    #[error("must be https://…, or http://… of this machine")]
-    Insecure,
-    #[error("is not an address: {0}")]
-    Malformed(String),
-}
 
 pub struct Client {
     http: souk_outbound::Client,
@@ -52,17 +46,7 @@ impl Client {
     }
 
     fn trusting(base: &str, trust: Trust) -> Result<Client, AddressError> {
-        let malformed = |error: String| AddressError::Malformed(error);
-        let base = Url::parse(base).map_err(|error| malformed(error.to_string()))?;
-        let is_local = match base.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => return Err(malformed("it names no host".to_owned())),
-        };
-        if base.scheme() != "https" && !(base.scheme() == "http" && is_local) {
-            return Err(AddressError::Insecure);
-        }
+        let base = protected(base)?;
         let reach = Reach {
             egress: EgressPolicy::unrestricted(),
             egress_plain: EgressPolicy::unrestricted(),

@@ -12,8 +12,9 @@ use souk_domain::ids::TopUpId;
 use souk_domain::money::UsdCents;
 use souk_domain::time::Timestamp;
 
-use super::client::{AddressError, Client, Response};
+use super::client::{Client, Response};
 use super::{BeginError, Begun, Checkout, Event, EventError, News, Order, Provider};
+use crate::protected::AddressError;
 
 pub const BASE_URL: &str = "https://api.stripe.com";
 /// How far an event's time may be from ours: Stripe's own libraries use the same. Older ones may be replays.

@@ -1,0 +1,393 @@
+//! Signing in by an identity provider: who shows a token that was made for this service, this attempt and now, and nobody else.
+
+use crate::provider::{CLIENT, Key, Provider, signed, unsigned};
+use crate::sessions::Browser;
+use crate::world::{Answer, Company, World, request};
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use hmac::{KeyInit, Mac};
+use http::Method;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+const ROUTE: &str = "/users/google-oauth";
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+/// Asked again as often as wanted.
+const AT_ONCE: Duration = Duration::ZERO;
+
+impl World {
+    async fn of_provider(provider: &Provider, again_after: Duration) -> (World, Company) {
+        let world = World::with_identity(provider.client(again_after)).await;
+        let acme = world.company("acme").await;
+        let ann = json!({"email": "ann@example.org", "role_id": 3});
+        world.invite(&acme, ann).await.expect(201);
+        (world, acme)
+    }
+
+    /// From a new address each time, which has its own attempts.
+    async fn sign_in(&self, path: &str, body: Value) -> Answer {
+        static NEXT: AtomicU8 = AtomicU8::new(1);
+        let address = SocketAddr::from(([192, 0, 2, NEXT.fetch_add(1, Ordering::Relaxed)], 1));
+        let request = request(Method::POST, "", path)
+            .extension(ConnectInfo(address))
+            .header("content-type", "application/json")
+            .header("user-agent", "a browser");
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    async fn with_token(&self, token: &str) -> Answer {
+        self.sign_in(ROUTE, json!({"id_token": token, "nonce": "n-1"}))
+            .await
+    }
+}
+
+/// Whoever was invited comes in with a token for the invited address, and from then on is known by the provider's subject.
+#[tokio::test]
+async fn an_invited_user_signs_in() {
+    let provider = Provider::start().await;
+    let (world, acme) = World::of_provider(&provider, AT_ONCE).await;
+    let entered = world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    for (member, value) in [
+        ("/data/user/email", json!("ann@example.org")),
+        ("/data/user/email_verified", json!(true)),
+        ("/data/user/auth_provider", json!("google")),
+        ("/data/user/status", json!("active")),
+        ("/data/company/id", json!(acme.id)),
+        ("/data/is_new_user", json!(true)),
+    ] {
+        assert_eq!(entered.at(member), &value, "{member}");
+    }
+    assert!(entered.at("/data/session/expires_at").is_string());
+    assert_eq!(world.audited(&entered).await, ["sign_in"; 3]);
+    let browser = Browser::of(&entered);
+    let me = browser.get(&world, "/users/me").await.expect(200);
+    assert_eq!(me.at("/data/role_id"), 3);
+
+    // The address may change there, and another person may get it: the subject counts.
+    let moved = provider.token(json!({"email": "ann.lee@example.org"}));
+    let moved = world.with_token(&moved).await.expect(200);
+    assert_eq!(
+        (moved.text("/data/user/id"), moved.at("/data/is_new_user")),
+        (browser.user.clone(), &json!(false))
+    );
+    let other = provider.token(json!({"sub": "1002"}));
+    world
+        .with_token(&other)
+        .await
+        .expect_error(403, "NOT_INVITED");
+    let in_company = acme.path(ROUTE);
+    let body = json!({"id_token": provider.token(json!({})), "nonce": "n-1"});
+    let entered = world.sign_in(&in_company, body.clone()).await.expect(200);
+    assert_eq!(world.audited(&entered).await, ["sign_in_to_company"]);
+    let sessions = acme.path(&format!("/users/{}/sessions", browser.user));
+    let sessions = world.get(&acme.key, &sessions).await.expect(200);
+    assert_eq!(sessions.at("/meta/total"), 3);
+    assert_eq!(sessions.at("/data/0/user_agent"), "a browser");
+
+    // Nobody comes in who was not invited, into another company, or is disabled or gone.
+    let stranger = world.company("other").await;
+    world
+        .sign_in(&stranger.path(ROUTE), body)
+        .await
+        .expect_error(403, "NOT_INVITED");
+    for change in [
+        json!({"sub": "1003", "email": "eve@example.org"}),
+        json!({"sub": "1003", "email_verified": false}),
+        json!({"sub": "1003", "email_verified": null}),
+        json!({"sub": "1003", "email": null}),
+    ] {
+        world
+            .with_token(&provider.token(change))
+            .await
+            .expect_error(403, "NOT_INVITED");
+    }
+    let user = acme.path(&format!("/users/{}", browser.user));
+    world
+        .patch(&acme.key, &user, json!({"status": "disabled"}))
+        .await
+        .expect(200);
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect_error(403, "USER_DISABLED");
+    world.delete(&acme.key, &user).await.expect(204);
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect_error(403, "NOT_INVITED");
+}
+
+/// A token that is not for this client and this attempt, not by this issuer, not valid now, or not signed by its key, proves nothing.
+#[tokio::test]
+async fn a_lie_is_refused() {
+    let provider = Provider::start().await;
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    let now = crate::world::now().seconds();
+    for lie in [
+        json!({"aud": "another"}),
+        json!({"aud": [CLIENT, "another"]}),
+        json!({"aud": []}),
+        json!({"aud": null}),
+        json!({"azp": "another"}),
+        json!({"iss": "https://accounts.google.com"}),
+        json!({"iss": [provider.issuer()]}),
+        json!({"iss": null}),
+        json!({"nonce": "n-2"}),
+        json!({"nonce": null}),
+        json!({"exp": now - 120}),
+        json!({"exp": null}),
+        json!({"exp": "never"}),
+        json!({"nbf": now + 120}),
+        json!({"sub": null}),
+        json!({"sub": ""}),
+    ] {
+        let refused = world.with_token(&provider.token(lie.clone())).await;
+        let refused = refused.expect_error(401, "SIGN_IN_REFUSED");
+        assert_eq!(refused.header("set-cookie"), "", "{lie}");
+    }
+    let claims = provider.claims(json!({}));
+    let good = provider.token(json!({}));
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let other = provider.claims(json!({"email": "admin@example.org"}));
+    let (head, _) = message.split_once('.').unwrap();
+    let changed = unsigned(json!({}), &other);
+    let changed = changed.split_once('.').unwrap().1;
+    let confused = |algorithm: &str| {
+        // Signed with what is public of the provider's key, as if that were a shared secret.
+        let message = unsigned(json!({"alg": algorithm, "kid": "first"}), &claims);
+        let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(b"hello").unwrap();
+        mac.update(message.as_bytes());
+        let signature = base64::Engine::encode(
+            &base64::engine::general_purpose::URL_SAFE_NO_PAD,
+            mac.finalize().into_bytes(),
+        );
+        format!("{message}.{signature}")
+    };
+    for (token, what) in [
+        (format!("{head}.{changed}.{signature}"), "other claims"),
+        (format!("{message}."), "no signature"),
+        (
+            format!("{}.", unsigned(json!({"alg": "none"}), &claims)),
+            "none",
+        ),
+        (confused("HS256"), "a shared secret"),
+        (
+            signed(
+                json!({"alg": "ES256", "kid": "first"}),
+                &claims,
+                &Key::es256(),
+            ),
+            "another kind of key",
+        ),
+        (
+            signed(
+                json!({"alg": "RS256", "kid": "other"}),
+                &claims,
+                &Key::rsa(),
+            ),
+            "an unknown key",
+        ),
+        (
+            signed(json!({"alg": "ES256"}), &claims, &Key::es256()),
+            "no key of the kind",
+        ),
+        ("x".repeat(100), "no token"),
+        ("a.b.c".to_owned(), "no token"),
+    ] {
+        let refused = world.with_token(&token).await;
+        assert_eq!(refused.status, 401, "{what}: {}", refused.body);
+        refused.expect_error(401, "SIGN_IN_REFUSED");
+    }
+    // After all of that, the truth.
+    world.with_token(&good).await.expect(200);
+    let several = provider.token(json!({"aud": [CLIENT, "another"], "azp": CLIENT}));
+    world.with_token(&several).await.expect(200);
+    let unnamed = signed(json!({"alg": "RS256"}), &claims, &Key::rsa());
+    world.with_token(&unnamed).await.expect(200);
+}
+
+/// A code is changed for a token once, with the verifier and the address that it was asked for with.
+#[tokio::test]
+async fn a_code_is_redeemed_with_its_verifier() {
+    let provider = Provider::start().await;
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    let body = |code: &str, verifier: &str, back: &str| json!({"code": code, "code_verifier": verifier, "redirect_uri": back, "nonce": "n-1"});
+    let back = "https://app.example/back";
+    for code in ["one", "two", "three", "four"] {
+        provider.code(code, VERIFIER, json!({}));
+    }
+    let other = VERIFIER.replace('d', "e");
+    for wrong in [
+        body("one", &other, back),
+        body("two", VERIFIER, "https://evil.example/"),
+        body("no", VERIFIER, back),
+    ] {
+        world
+            .sign_in(ROUTE, wrong)
+            .await
+            .expect_error(401, "SIGN_IN_REFUSED");
+    }
+    let right = body("three", VERIFIER, back);
+    world.sign_in(ROUTE, right.clone()).await.expect(200);
+    world
+        .sign_in(ROUTE, right)
+        .await
+        .expect_error(401, "SIGN_IN_REFUSED");
+    let mut attempt = body("four", VERIFIER, back);
+    attempt["nonce"] = json!("n-2");
+    world
+        .sign_in(ROUTE, attempt)
+        .await
+        .expect_error(401, "SIGN_IN_REFUSED");
+
+    for (wrong, fields) in [
+        (
+            json!({"nonce": "n-1"}),
+            &["code", "code_verifier", "redirect_uri"][..],
+        ),
+        (
+            json!({"nonce": "n-1", "code": "c", "code_verifier": VERIFIER}),
+            &["redirect_uri"],
+        ),
+        (
+            json!({"nonce": "n-1", "id_token": "t", "code": "c"}),
+            &["code"],
+        ),
+        (json!({"id_token": ""}), &["id_token", "nonce"]),
+        (
+            json!({"nonce": "n-1", "code": "c", "code_verifier": "short", "redirect_uri": back}),
+            &["code_verifier"],
+        ),
+    ] {
+        let refused = world
+            .sign_in(ROUTE, wrong)
+            .await
+            .expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(refused.fields(), fields);
+    }
+}
+
+/// A new key is believed as soon as the provider publishes it, and the former one no more; made-up keys cost the provider nothing.
+#[tokio::test]
+async fn keys_are_rotated() {
+    let provider = Provider::start().await;
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    let before = provider.token(json!({}));
+    world.with_token(&before).await.expect(200);
+    provider.rotate("second", Key::es256());
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    world
+        .with_token(&before)
+        .await
+        .expect_error(401, "SIGN_IN_REFUSED");
+
+    let (patient, _) = World::of_provider(&provider, Duration::from_secs(3_600)).await;
+    patient
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    let asked = provider.asked();
+    for number in 0..5 {
+        let head = json!({"alg": "ES256", "kid": format!("made up {number}")});
+        let made_up = signed(head, &provider.claims(json!({})), &Key::es256());
+        patient
+            .with_token(&made_up)
+            .await
+            .expect_error(401, "SIGN_IN_REFUSED");
+    }
+    assert_eq!(provider.asked(), asked);
+}
+
+/// A provider that fails, is slow or is another one lets nobody in and says so; what is known of it holds meanwhile.
+#[tokio::test]
+async fn a_provider_may_fail() {
+    const UNAVAILABLE: &str = "IDENTITY_PROVIDER_UNAVAILABLE";
+    let provider = Provider::start().await;
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    provider.set_down(true);
+    let refused = world.with_token(&provider.token(json!({}))).await;
+    let refused = refused.expect_error(503, UNAVAILABLE);
+    assert_eq!(refused.header("retry-after"), "10");
+    provider.set_down(false);
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    provider.set_down(true);
+    world
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect(200);
+    provider.code("one", VERIFIER, json!({}));
+    let code = json!({"code": "one", "code_verifier": VERIFIER, "redirect_uri": "https://app.example/back", "nonce": "n-1"});
+    world
+        .sign_in(ROUTE, code.clone())
+        .await
+        .expect_error(503, UNAVAILABLE);
+
+    // One that has just failed is left alone.
+    let (patient, _) = World::of_provider(&provider, Duration::from_secs(3_600)).await;
+    for is_down in [true, false] {
+        provider.set_down(is_down);
+        patient
+            .with_token(&provider.token(json!({})))
+            .await
+            .expect_error(503, UNAVAILABLE);
+    }
+    let (hasty, _) = World::of_provider(&provider, AT_ONCE).await;
+    provider.set_slow(Duration::from_secs(60));
+    let began = std::time::Instant::now();
+    hasty
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect_error(503, UNAVAILABLE);
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    provider.set_slow(Duration::ZERO);
+    provider.name_itself("https://evil.example");
+    hasty
+        .with_token(&provider.token(json!({})))
+        .await
+        .expect_error(503, UNAVAILABLE);
+
+    let unconfigured = World::new().await;
+    let body = json!({"id_token": provider.token(json!({})), "nonce": "n-1"});
+    unconfigured
+        .sign_in(ROUTE, body)
+        .await
+        .expect_error(503, "SIGN_IN_NOT_CONFIGURED");
+}
+
+/// Twenty attempts an hour for one address, whatever comes of them.
+#[tokio::test]
+async fn attempts_are_counted_by_address() {
+    let provider = Provider::start().await;
+    let (world, acme) = World::of_provider(&provider, AT_ONCE).await;
+    for attempt in 0..20 {
+        let path = if attempt % 2 == 0 {
+            ROUTE.to_owned()
+        } else {
+            acme.path(ROUTE)
+        };
+        let body = json!({"id_token": provider.token(json!({"nonce": attempt.to_string()})), "nonce": attempt.to_string()});
+        world.post("", &path, body).await.expect(200);
+    }
+    let body = json!({"id_token": provider.token(json!({})), "nonce": "n-1"});
+    let refused = world
+        .post("", ROUTE, body)
+        .await
+        .expect_error(429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.at("/error/details/scope"), "ip");
+}

@@ -1,0 +1,247 @@
+//! Who somebody is, by the word of an identity provider that speaks OpenID Connect: an ID token that it signed for this service and this
+//! attempt.
+//!
+//! Refuses to know users and sessions: what an [`Identity`] may do here is its caller's question. The provider is the operator's choice;
+//! its addresses come from its own discovery document, and all that is asked of it is bounded. Start reading at
+//! [`IdentityProvider::identify`].
+
+mod http;
+mod signatures;
+mod token;
+
+use std::time::{Duration, Instant};
+
+use jsonwebtoken::DecodingKey;
+use jsonwebtoken::jwk::JwkSet;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use crate::protected::{AddressError, protected};
+use http::Http;
+
+/// Providers announce new keys at least as long ahead.
+const KEYS_HOLD: Duration = Duration::from_secs(3_600);
+/// While a provider cannot be asked, its keys are believed for as long: it has other ways to say that one was stolen.
+const KEYS_HOLD_AT_MOST: Duration = Duration::from_secs(24 * 3_600);
+/// Tokens with made-up key ids, or a provider that is down, cost it one question in so long.
+pub const AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// What the operator says of a provider.
+#[derive(Clone)]
+pub struct Config {
+    /// As which it is shown: `google`.
+    pub name: String,
+    /// Its discovery document is below this, and its tokens name it.
+    pub issuer: String,
+    pub client_id: String,
+    /// Without it codes are redeemed as by a public client, with PKCE alone.
+    pub client_secret: Option<String>,
+    /// [`AGAIN_AFTER`], but for tests.
+    pub again_after: Duration,
+}
+
+/// Somebody, as the provider knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// By which the provider knows them for ever.
+    pub subject: String,
+    /// That the provider vouches for, in lower case.
+    pub verified_email: Option<String>,
+    pub name: Option<String>,
+    pub picture: Option<String>,
+}
+
+/// By what somebody shows who they are.
+#[derive(Clone, Copy)]
+pub enum Proof<'a> {
+    IdToken(&'a str),
+    /// A code that the provider changes for an ID token.
+    Code {
+        code: &'a str,
+        /// PKCE's, whose challenge the code was asked for with.
+        verifier: &'a str,
+        /// Where the code was sent to.
+        redirect_uri: &'a str,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// What was shown proves nothing. For whoever showed it.
+    #[error("{0}")]
+    Refused(String),
+    /// The provider cannot be asked, or answers what it must not. For the log.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+use IdentityError::{Refused, Unavailable};
+
+pub struct IdentityProvider {
+    config: Config,
+    http: Http,
+    known: Mutex<Known>,
+}
+
+/// What the provider told of itself.
+#[derive(Default)]
+struct Known {
+    metadata: Option<Metadata>,
+    keys: Option<(JwkSet, Instant)>,
+    /// When it was asked last, and whether it answered.
+    asked: Option<(Instant, bool)>,
+}
+
+/// The part of a discovery document that matters here.
+#[derive(Clone, Deserialize)]
+struct Metadata {
+    issuer: String,
+    jwks_uri: String,
+    token_endpoint: Option<String>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+}
+
+impl IdentityProvider {
+    pub fn new(mut config: Config) -> Result<IdentityProvider, AddressError> {
+        protected(&config.issuer)?;
+        // As written in its tokens; the path of its document has one slash.
+        config.issuer = config.issuer.trim_end_matches('/').to_owned();
+        signatures::install();
+        Ok(IdentityProvider {
+            http: Http::new()?,
+            config,
+            known: Mutex::default(),
+        })
+    }
+
+    /// As which it is shown.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Who shows this proof, if it was made for this service, for the attempt with this nonce, and holds now.
+    pub async fn identify(&self, proof: Proof<'_>, nonce: &str) -> Result<Identity, IdentityError> {
+        let redeemed;
+        let token = match proof {
+            Proof::IdToken(token) => token,
+            Proof::Code {
+                code,
+                verifier,
+                redirect_uri,
+            } => {
+                redeemed = self.redeem(code, verifier, redirect_uri).await?;
+                &redeemed
+            }
+        };
+        let head = token::head(token)?;
+        let key = self.key(&head).await?;
+        token::check(token, &key, head.alg, &self.config, nonce)
+    }
+
+    /// The key that a token says it was signed with. One that is not known may be new.
+    async fn key(&self, head: &jsonwebtoken::Header) -> Result<DecodingKey, IdentityError> {
+        let mut known = self.known.lock().await;
+        let is_old = |at: Instant| at.elapsed() >= KEYS_HOLD;
+        if known.keys.as_ref().is_none_or(|(_, at)| is_old(*at)) {
+            let asked = self.ask_keys(&mut known).await;
+            let holds = |at: Instant| at.elapsed() < KEYS_HOLD_AT_MOST;
+            match (asked, &known.keys) {
+                (Err(error), Some((_, at))) if holds(*at) => {
+                    tracing::warn!(provider = self.config.name, %error, "an identity provider cannot be asked for its keys; those of before still hold");
+                }
+                (asked, _) => asked?,
+            }
+        }
+        let found = |known: &Known| {
+            let (keys, _) = known.keys.as_ref()?;
+            token::key(keys, head)
+        };
+        if let Some(key) = found(&known) {
+            return key;
+        }
+        if self.may_ask(&known) {
+            self.ask_keys(&mut known).await?;
+        }
+        found(&known).unwrap_or_else(|| {
+            Err(Refused(
+                "the ID token is signed with a key that its issuer does not have".to_owned(),
+            ))
+        })
+    }
+
+    fn may_ask(&self, known: &Known) -> bool {
+        known
+            .asked
+            .is_none_or(|(at, _)| at.elapsed() >= self.config.again_after)
+    }
+
+    /// Asks for the keys anew. One that has just failed to answer is left alone.
+    async fn ask_keys(&self, known: &mut Known) -> Result<(), IdentityError> {
+        if matches!(known.asked, Some((_, false))) && !self.may_ask(known) {
+            return Err(Unavailable("it did not answer a moment ago".to_owned()));
+        }
+        let asked = self.asked_keys(known).await;
+        known.asked = Some((Instant::now(), asked.is_ok()));
+        known.keys = Some((asked?, Instant::now()));
+        Ok(())
+    }
+
+    async fn asked_keys(&self, known: &mut Known) -> Result<JwkSet, IdentityError> {
+        // Its addresses may change, though they seldom do: asked for with the keys.
+        known.metadata = Some(self.asked_metadata().await?);
+        let jwks_uri = known.metadata.as_ref().map(|metadata| &metadata.jwks_uri);
+        self.http.get(jwks_uri.map_or("", String::as_str)).await
+    }
+
+    async fn asked_metadata(&self) -> Result<Metadata, IdentityError> {
+        let address = format!("{}/.well-known/openid-configuration", self.config.issuer);
+        let metadata: Metadata = self.http.get(&address).await?;
+        let named = metadata.issuer.trim_end_matches('/');
+        if named != self.config.issuer {
+            let message = format!("it says that it is {named:?}, not {:?}", self.config.issuer);
+            return Err(Unavailable(message));
+        }
+        Ok(metadata)
+    }
+
+    /// Changes a code for an ID token.
+    async fn redeem(
+        &self,
+        code: &str,
+        verifier: &str,
+        redirect_uri: &str,
+    ) -> Result<String, IdentityError> {
+        let metadata = self.metadata().await?;
+        let Some(endpoint) = &metadata.token_endpoint else {
+            return Err(Unavailable("it changes no codes".to_owned()));
+        };
+        let mut form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("code_verifier", verifier),
+            ("redirect_uri", redirect_uri),
+            ("client_id", &self.config.client_id),
+        ];
+        let mut basic = None;
+        if let Some(secret) = &self.config.client_secret {
+            let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
+            // What a provider supports that does not say.
+            let takes_basic = methods
+                .is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
+            match takes_basic {
+                true => basic = Some((self.config.client_id.as_str(), secret.as_str())),
+                false => form.push(("client_secret", secret)),
+            }
+        }
+        self.http.redeem(endpoint, &form, basic).await
+    }
+
+    async fn metadata(&self) -> Result<Metadata, IdentityError> {
+        let mut known = self.known.lock().await;
+        if known.metadata.is_none() {
+            self.ask_keys(&mut known).await?;
+        }
+        let none = || Unavailable("it told nothing of itself".to_owned());
+        known.metadata.clone().ok_or_else(none)
+    }
+}
