@@ -43,6 +43,14 @@ const TAGS: &[(&str, &str)] = &[
     ("Payouts", "A seller's money on its way out."),
     ("Favorites", "Products that somebody wants to find again."),
     ("Webhooks", "Where a company is told what happens."),
+    (
+        "Alerts",
+        "Conditions on what an asset answers, watched by the host.",
+    ),
+    (
+        "Posts",
+        "What a company writes about its data, and where it is published.",
+    ),
     ("Audit log", "Who changed what."),
     ("Reference data", "Lists to choose from."),
     (
@@ -70,7 +78,7 @@ pub fn document(routes: &Routes) -> Value {
         "info": {"title": "souk", "version": "1.0", "description": DESCRIPTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}, {"session": []}],
-        "tags": TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect::<Vec<_>>(),
+        "tags": tags(routes),
         "paths": paths,
         "webhooks": webhooks(),
         "x-no-such-route": {"responses": refused.references(refused::of_unrouted())},
@@ -87,6 +95,14 @@ pub fn document(routes: &Routes) -> Value {
             "examples": refused.examples(),
         },
     })
+}
+
+/// Those that something is grouped under.
+fn tags(routes: &Routes) -> Vec<Value> {
+    let used: BTreeSet<&str> = routes.operations().map(|operation| operation.tag).collect();
+    let tags = TAGS.iter().filter(|(name, _)| used.contains(name));
+    tags.map(|(name, about)| json!({"name": name, "description": about}))
+        .collect()
 }
 
 /// What a company's webhooks are told, as `docs/webhooks.md` says it.

@@ -1,7 +1,9 @@
 //! What needs no key: is the host alive, can it serve, and what does it offer.
 
+pub mod docs;
 pub mod health;
 pub mod openapi;
+pub mod root;
 
 use crate::Routes;
 
@@ -10,4 +12,7 @@ pub fn routes() -> Routes {
         .add(health::HEALTHZ, health::healthz)
         .add(health::READYZ, health::readyz)
         .add(openapi::OPERATION, openapi::openapi)
+        .add(root::OPERATION, root::root)
+        .add(docs::OPERATION, docs::docs)
+        .add(docs::FILE_OPERATION, docs::docs_file)
 }
