@@ -12,7 +12,10 @@ use std::sync::{Arc, LazyLock};
 use utoipa_swagger_ui::Config;
 
 pub const OPERATION: Operation = Operation::get("docs", "/docs")
-    .about("System", "This document in a browser, from where requests can be sent")
+    .about(
+        "System",
+        "This document in a browser, from where requests can be sent",
+    )
     .access(Access::Public)
     .refuses(&[ROUTE_NOT_FOUND]);
 
@@ -74,7 +77,8 @@ pub async fn docs_file(Path(name): Path<String>) -> Result<File, Problem> {
 
 fn file(name: &str) -> Result<File, Problem> {
     let found = utoipa_swagger_ui::serve(name, CONFIG.clone()).map_err(Problem::internal)?;
-    let found = found.ok_or_else(|| Problem::of(ROUTE_NOT_FOUND, "there is no such file; see /docs"))?;
+    let found =
+        found.ok_or_else(|| Problem::of(ROUTE_NOT_FOUND, "there is no such file; see /docs"))?;
     Ok(File {
         bytes: Cow::Owned(found.bytes.into_owned()),
         content_type: HeaderValue::from_str(&found.content_type).map_err(Problem::internal)?,

@@ -4,6 +4,7 @@ use crate::world::{Answer, World, request};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::Method;
+use http_body_util::BodyExt;
 use serde_json::json;
 use souk_api::describe::{Describe, Description};
 use souk_api::{Access, Operation, Routes};
@@ -242,6 +243,43 @@ async fn foreign_refusals_are_wrapped() {
     Answer::of(response)
         .await
         .expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
+}
+
+/// The reference is whole: whatever its page links to comes from the same host.
+#[tokio::test]
+async fn the_reference_needs_no_other_host() {
+    let world = World::new().await;
+    let get = async |path: &str| {
+        let request = request(Method::GET, "", path).body(Body::empty()).unwrap();
+        let response = world.router.clone().oneshot(request).await.unwrap();
+        let kind = response.headers()["content-type"].to_str().unwrap();
+        let (status, kind) = (response.status().as_u16(), kind.to_owned());
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, kind, String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let root = world.get("", "/").await.expect(200);
+    let docs = root.at("/data/docs").as_str().unwrap().to_owned();
+    let (status, kind, page) = get(&docs).await;
+    assert_eq!((status, kind.as_str()), (200, "text/html"));
+    assert!(page.contains("<base href=\"docs/\""), "{page}");
+    let linked: Vec<&str> = ["href=\"", "src=\""]
+        .iter()
+        .flat_map(|before| page.split(before).skip(1))
+        .filter_map(|rest| rest.split('"').next())
+        .filter(|link| *link != "docs/")
+        .collect();
+    assert!(linked.len() >= 5, "{linked:?}");
+    for link in linked {
+        let file = link.trim_start_matches("./");
+        assert!(!file.contains('/'), "{link}");
+        let (status, _, body) = get(&format!("/docs/{file}")).await;
+        assert_eq!((status, body.is_empty()), (200, false), "{link}");
+    }
+    let (_, _, script) = get("/docs/swagger-initializer.js").await;
+    assert!(script.contains("\"/openapi.json\""), "{script}");
+    for missing in ["/docs/nothing.js", "/docs/..%2Fopenapi.json"] {
+        assert_eq!(get(missing).await.0, 404, "{missing}");
+    }
 }
 
 /// The system routes need no key; what needs one is never cached.
