@@ -3,7 +3,7 @@
 use crate::describe::{Describe, Description};
 use crate::problem::Problem;
 use crate::query::Page;
-use crate::schemas::{enveloped, listed, schema};
+use crate::schemas::{enveloped, found, listed, schema};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -54,6 +54,15 @@ pub struct Slice<T> {
     pub total: i64,
     pub limit: i64,
     pub offset: i64,
+}
+
+/// A [`Slice`] beside which something is recommended, if that was asked for.
+pub struct Found<T> {
+    pub data: Vec<T>,
+    pub total: i64,
+    pub limit: i64,
+    pub offset: i64,
+    pub recommended: Option<Vec<T>>,
 }
 
 /// 204.
@@ -281,6 +290,28 @@ impl<T: Serialize> IntoResponse for Slice<T> {
     }
 }
 
+impl<T: Serialize> IntoResponse for Found<T> {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct FoundEnvelope<'a, T> {
+            data: &'a [T],
+            meta: SliceMeta,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            recommended: Option<&'a [T]>,
+        }
+        let envelope = FoundEnvelope {
+            data: &self.data,
+            meta: SliceMeta {
+                total: self.total,
+                limit: self.limit,
+                offset: self.offset,
+            },
+            recommended: self.recommended.as_deref(),
+        };
+        render(encode(&envelope).map(|body| json(StatusCode::OK, body)))
+    }
+}
+
 impl IntoResponse for Deleted {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
@@ -348,6 +379,7 @@ described! {
     Accepted: 202 enveloped::<T>;
     List: 200 |schemas| listed::<T>(schemas, "List", Some("Meta"));
     Slice: 200 |schemas| listed::<T>(schemas, "Slice", Some("SliceMeta"));
+    Found: 200 found::<T>;
     All: 200 |schemas| listed::<T>(schemas, "All", None);
     Whole: 200 |schemas| {
         schema::<Total>(schemas);

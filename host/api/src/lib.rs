@@ -106,7 +106,7 @@ pub mod webhooks;
 mod words;
 
 pub use answer::{
-    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Grouped, List,
+    Accepted, All, AnyObject, Created, CreatedOnce, Data, DataOnce, Deleted, Found, Grouped, List,
     Prepared, Ran, Slice, Whole,
 };
 pub use body::{Body, Changes, Media, Nothing, OptionalBody, RawBody, Upload};

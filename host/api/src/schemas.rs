@@ -46,6 +46,16 @@ pub fn listed<T: ToSchema>(schemas: &mut Schemas, kind: &str, meta: Option<&str>
     schemas.named(format!("{}{kind}Response", T::name()), envelope)
 }
 
+/// The envelope around a slice of a list of `T`, with what is recommended beside it, if that was asked for.
+pub fn found<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    let items = schema::<T>(schemas);
+    let list = json!({"type": "array", "items": items});
+    let envelope = json!({"type": "object", "required": ["data", "meta"], "properties": {
+        "data": list, "meta": reference("SliceMeta"), "recommended": list,
+    }});
+    schemas.named(format!("{}FoundResponse", T::name()), envelope)
+}
+
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }

@@ -12,7 +12,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Db, StoreError, Topic};
-use souk_store::{audit, idempotency, sessions};
+use souk_store::{audit, idempotency, search, sessions};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,6 +21,9 @@ const KEYS_CACHED: usize = 20_000;
 
 /// Kept answers live for a day, so a few minutes more do not matter.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+/// What sorts by use is this late at most; counting takes some tenths of a second of a reader where a million counts are kept.
+const RANK_EVERY: Duration = Duration::from_secs(300);
 
 /// Long enough that a flood of questions costs the store nothing, short enough for a balancer.
 const ANSWER_HOLDS: Duration = Duration::from_secs(1);
@@ -79,7 +82,8 @@ impl ApiState {
         }))
     }
 
-    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over. Once, before requests are served.
+    /// Frees what a crash left in flight, and from then on forgets kept answers, sessions and lines of the audit log whose time is over, and counts
+    /// what is popular. Once, before requests are served.
     pub async fn start(&self) -> Result<(), StoreError> {
         if !self.db().is_shared() {
             self.db()
@@ -93,6 +97,15 @@ impl ApiState {
                     tracing::warn!(%error, "kept answers, sessions and the audit log could not be swept; trying again later");
                 }
                 tokio::time::sleep(SWEEP_EVERY).await;
+            }
+        });
+        let db = self.db().clone();
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = rank(&db).await {
+                    tracing::warn!(%error, "what is popular could not be counted; trying again later");
+                }
+                tokio::time::sleep(RANK_EVERY).await;
             }
         });
         Ok(())
@@ -236,6 +249,12 @@ impl ApiState {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Products that an older version left without an index get one first.
+async fn rank(db: &Db) -> Result<(), StoreError> {
+    search::catch_up(db).await?;
+    search::ranks::rank(db, SystemTime::now().into()).await
 }
 
 /// A little at a time, so that charges and everybody else get their turn in between.

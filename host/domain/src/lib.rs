@@ -6,6 +6,7 @@ pub mod actors;
 pub mod alerts;
 pub mod connections;
 pub mod emails;
+pub mod estimates;
 pub mod fields;
 pub mod ids;
 pub mod keys;

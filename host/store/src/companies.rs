@@ -4,6 +4,7 @@ use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::search::index::index_company;
 use souk_domain::ids::CompanyId;
 use souk_domain::plans::Plan;
 use souk_domain::time::{DAY, Timestamp};
@@ -105,6 +106,7 @@ pub async fn insert(
     .bind(company.plan.as_str())
     .execute(&mut **write)
     .await?;
+    index_company(write, &company.id, &company.name).await?;
     write.touch(Topic::Company, &company.id);
     write.touch(Topic::Handle, &company.handle);
     Ok(company)
@@ -208,6 +210,7 @@ pub async fn update(
     .bind(company.plan.as_str())
     .execute(&mut **write)
     .await?;
+    index_company(write, &company.id, &company.name).await?;
     write.touch(Topic::Company, &company.id);
     Ok(())
 }

@@ -44,6 +44,7 @@ pub mod refunds;
 pub mod sales;
 pub mod saved_schemas;
 pub mod sealing;
+pub mod search;
 pub mod sessions;
 pub mod statements;
 pub mod teller;

@@ -116,6 +116,24 @@ pub(crate) async fn sorted<T>(
     fetch(db, &texts, part, bind, read).await
 }
 
+/// The same of a list that is counted in another way than its rows are fetched, with the same parameters: an index that is best for the one may
+/// be bad for the other.
+pub(crate) async fn counted_apart<T>(
+    db: &mut AnyConnection,
+    (columns, matching, order): (&str, &str, &str),
+    counting: &str,
+    parameters: usize,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let texts = Texts {
+        total: format!("SELECT COUNT(*) AS total {counting}").into(),
+        ..Texts::new(columns, matching, order, parameters)
+    };
+    fetch(db, &texts, part, bind, read).await
+}
+
 async fn fetch<T>(
     db: &mut AnyConnection,
     texts: &Texts,

@@ -3,8 +3,8 @@
 use crate::bulk::Bulk;
 use crate::error::StoreError;
 use crate::fields::Fields;
-use crate::lists::{self, Listed, Part, Values};
-use crate::products::containing;
+use crate::lists::{Listed, Part};
+use crate::search::{self, Order, Wanted};
 use souk_domain::ids::{CompanyId, KeyId, PurchaseId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::products::ProductType;
@@ -44,100 +44,34 @@ pub struct Listing {
     pub has_sample: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Newest first.
-    #[default]
-    Recent,
-    Name,
-    /// Most used by buyers first.
-    Popular,
-    /// Cheapest first; what has no price last.
-    Price,
-}
+static LISTINGS: Bulk = Bulk::new(
+    "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
+            p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
+            p.learned, p.published_at, CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample,
+            r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id",
+    3,
+    "JOIN products p ON p.id = v.column1
+     JOIN companies c ON c.id = p.company_id AND c.status = 'active'
+     LEFT JOIN asset_details a ON a.id = p.id
+     LEFT JOIN endpoint_details e ON e.id = p.id
+     LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= v.column3 AND (r.effective_to IS NULL OR r.effective_to > v.column3)
+     LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = v.column2 AND b.status = 'active'
+     WHERE v.column1 IS NOT NULL AND p.status = 'published'",
+);
 
-#[derive(Debug, Clone, Default)]
-pub struct ListingFilter<'a> {
-    /// Occurs in the name, the description or the company's name.
-    pub text: Option<&'a str>,
-    pub product_type: Option<ProductType>,
-    pub category: Option<&'a str>,
-    pub sport: Option<&'a str>,
-    pub industry: Option<i64>,
-    pub use_case: Option<i64>,
-    pub price_max: Option<i64>,
-    pub ai_training_allowed: Option<bool>,
-}
-
-const COLUMNS: &str = "p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
-    p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
-    p.learned, p.published_at, CAST(CASE WHEN p.sample IS NULL THEN 0 ELSE 1 END AS BIGINT) AS has_sample,
-    r.price_credits, r.price_cents, b.purchase_id, b.endpoint_key_id";
-
-/// `$1`: the reader; `$2`: now.
-const FROM: &str = "
-    FROM products p
-    JOIN companies c ON c.id = p.company_id AND c.status = 'active'
-    LEFT JOIN asset_details a ON a.id = p.id
-    LEFT JOIN endpoint_details e ON e.id = p.id
-    LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= $2 AND (r.effective_to IS NULL OR r.effective_to > $2)
-    LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = $1 AND b.status = 'active'
-    WHERE p.status = 'published'";
-
-/// Labels are an object of three arrays, written without spaces; a comma before and after each member makes one pattern find it.
-const MATCHING: &str = "
-      AND (CAST($3 AS TEXT) IS NULL OR p.product_type = $3)
-      AND (CAST($4 AS TEXT) IS NULL OR p.category = $4)
-      AND (CAST($5 AS TEXT) IS NULL OR a.sport = $5)
-      AND (CAST($6 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $6)
-      AND (CAST($7 AS TEXT) IS NULL OR REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE $7)
-      AND (CAST($8 AS BIGINT) IS NULL OR r.price_credits <= $8)
-      AND (CAST($9 AS BIGINT) IS NULL OR p.allow_ai_training = $9)
-      AND (CAST($10 AS TEXT) IS NULL OR LOWER(p.name || ' ' || p.description || ' ' || c.name) LIKE $10 ESCAPE '!')";
-
-/// Products on sale as `reader` sees them.
+/// Products on sale as `reader` sees them, and how many match in all.
 pub async fn list(
     db: &mut AnyConnection,
     reader: &CompanyId,
-    filter: &ListingFilter<'_>,
-    sort: Sort,
+    wanted: &Wanted<'_>,
+    order: Order,
     now: Timestamp,
     part: Part,
 ) -> Result<Listed<Listing>, StoreError> {
-    let industry = filter
-        .industry
-        .map(|id| format!("%\"industry_ids\":[%,{id},%],\"use_case_ids\"%"));
-    let use_case = filter
-        .use_case
-        .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
-    let text = filter.text.map(|text| containing(&text.to_lowercase()));
-    let bind = |values: &mut Values| {
-        values
-            .text(Some(reader.as_str()))
-            .number(Some(now.micros()))
-            .text(filter.product_type.map(ProductType::as_str))
-            .text(filter.category)
-            .text(filter.sport)
-            .text(industry.as_deref())
-            .text(use_case.as_deref())
-            .number(filter.price_max)
-            .number(filter.ai_training_allowed.map(i64::from))
-            .text(text.as_deref());
-    };
-    let by = match sort {
-        Sort::Recent => "COALESCE(p.published_at, 0) DESC".to_owned(),
-        Sort::Name => "LOWER(p.name)".to_owned(),
-        Sort::Price => format!("COALESCE(r.price_credits, {})", i64::MAX),
-        Sort::Popular => format!(
-            "(SELECT COALESCE(SUM(u.succeeded), 0)
-              FROM usage_days u
-              WHERE u.product_id = p.id AND u.day >= {} AND u.company_id <> u.seller_id) DESC",
-            first_day(now).micros()
-        ),
-    };
-    let (matching, order) = (format!("{FROM} {MATCHING}"), format!("{by}, p.id"));
-    let texts = (COLUMNS, matching.as_str(), order.as_str());
-    lists::sorted(db, texts, 10, part, bind, listing).await
+    let (ids, total) = search::find(db, wanted, order, now, part).await?;
+    let mut listings = listings(db, reader, &ids, now).await?;
+    let found = ids.iter().filter_map(|id| listings.remove(id));
+    Ok((found.collect(), total))
 }
 
 /// One product on sale as `reader` sees it.
@@ -147,15 +81,29 @@ pub async fn get(
     product: &str,
     now: Timestamp,
 ) -> Result<Option<Listing>, StoreError> {
-    let row = sqlx::query(sqlx::AssertSqlSafe(format!(
-        "SELECT {COLUMNS} {FROM} AND p.id = $3"
-    )))
-    .bind(reader.as_str())
-    .bind(now.micros())
-    .bind(product)
-    .fetch_optional(db)
-    .await?;
-    row.as_ref().map(listing).transpose()
+    let mut listings = listings(db, reader, &[product.to_owned()], now).await?;
+    Ok(listings.remove(product))
+}
+
+/// By their ids.
+async fn listings(
+    db: &mut AnyConnection,
+    reader: &CompanyId,
+    products: &[String],
+    now: Timestamp,
+) -> Result<HashMap<String, Listing>, StoreError> {
+    let rows = LISTINGS
+        .fetch(db, products, |values, product| {
+            values
+                .text(product.map(String::as_str))
+                .text(product.map(|_| reader.as_str()))
+                .number(product.map(|_| now.micros()));
+        })
+        .await?;
+    let listings = rows.iter().map(listing);
+    listings
+        .map(|listing| listing.map(|listing| (listing.id.clone(), listing)))
+        .collect()
 }
 
 /// How a product was used by others than its seller.

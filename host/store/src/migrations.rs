@@ -91,6 +91,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0026_saved_schemas.sql"),
     ),
     (27, "alerts", include_str!("../migrations/0027_alerts.sql")),
+    (28, "search", include_str!("../migrations/0028_search.sql")),
 ];
 
 const CREATE_TABLE: &str = "

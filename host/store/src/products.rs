@@ -7,10 +7,11 @@ use souk_domain::products::{Product, ProductStatus, ProductType};
 use souk_domain::time::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
+use std::collections::HashMap;
 
 use crate::companies::CompanyStatus;
 use crate::lists::{self, Listed, Part, Values};
-use crate::{Fields, StoreError, Topic, Write};
+use crate::{Fields, StoreError, Topic, Write, search};
 pub use details::{AssetDetails, Details, EndpointDetails};
 
 /// A kind of product, by the type of its ids.
@@ -137,6 +138,7 @@ pub async fn insert<K: Kind>(
     .execute(&mut **tx)
     .await?;
     put_details(tx, id.as_ref(), &written.details).await?;
+    search::index::index(tx, id.as_ref()).await?;
     tx.touch(Topic::Product, id);
     Ok(())
 }
@@ -175,6 +177,7 @@ pub async fn update<K: Kind>(
     let updated = done.rows_affected() == 1;
     if updated {
         put_details(tx, id.as_ref(), &written.details).await?;
+        search::index::index(tx, id.as_ref()).await?;
     }
     tx.touch(Topic::Product, id);
     Ok(updated)
@@ -215,6 +218,32 @@ pub async fn get_any<K: Kind>(
         .fetch_optional(db)
         .await?;
     row.as_ref().map(read).transpose()
+}
+
+/// Products of any company in the order of their ids, archived ones included; those that are not there are left out.
+pub async fn get_all<K: Kind>(
+    db: &mut AnyConnection,
+    ids: &[K],
+) -> Result<Vec<Row<K>>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (columns, from) = columns::<K>();
+    let places: Vec<String> = (1..=ids.len()).map(|at| format!("${at}")).collect();
+    let sql = format!(
+        "SELECT {columns} {from} WHERE p.id IN ({})",
+        places.join(", ")
+    );
+    let mut values = Values::default();
+    for id in ids {
+        values.text(Some(id.as_ref()));
+    }
+    let rows = sqlx::query_with(AssertSqlSafe(sql), values.finish()?)
+        .fetch_all(db)
+        .await?;
+    let rows: Vec<Row<K>> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let mut rows: HashMap<K, Row<K>> = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
 }
 
 /// A product of this company, unless it is archived.
@@ -365,6 +394,7 @@ pub async fn publish(
     .bind(read_at.micros())
     .execute(&mut **tx)
     .await?;
+    search::index::index(tx, id.as_ref()).await?;
     tx.touch(Topic::Product, id);
     Ok(done.rows_affected() == 1)
 }
@@ -387,6 +417,7 @@ pub async fn set_status(
     .bind(company.as_str())
     .execute(&mut **tx)
     .await?;
+    search::index::index(tx, id.as_ref()).await?;
     tx.touch(Topic::Product, id);
     Ok(done.rows_affected() == 1)
 }

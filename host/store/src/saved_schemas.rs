@@ -1,11 +1,13 @@
 //! What sellers noted of the source behind an asset: one note for each asset, theirs alone.
 
+use crate::bulk::Bulk;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::Fields;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
+use std::collections::HashMap;
 
 /// Saves a schema in the place of the one before. The company has this asset, or it would not be asked.
 pub async fn save(
@@ -27,6 +29,32 @@ pub async fn save(
     .execute(&mut **write)
     .await?;
     Ok(())
+}
+
+static OF_ASSETS: Bulk = Bulk::new(
+    "SELECT s.asset_id, s.saved_schema",
+    2,
+    "JOIN saved_schemas s ON s.asset_id = v.column1 AND s.company_id = v.column2
+     WHERE v.column1 IS NOT NULL",
+);
+
+/// The same of several assets, by their ids.
+pub async fn of_assets(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    assets: impl Iterator<Item = &str>,
+) -> Result<HashMap<String, String>, StoreError> {
+    let assets: Vec<&str> = assets.collect();
+    let rows = OF_ASSETS
+        .fetch(db, &assets, |values, asset| {
+            values
+                .text(asset.copied())
+                .text(asset.map(|_| company.as_str()));
+        })
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.text("asset_id")?, row.text("saved_schema")?)))
+        .collect()
 }
 
 /// The schema that a company saved for an asset of its own, as JSON.

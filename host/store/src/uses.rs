@@ -144,27 +144,23 @@ pub async fn p95_us(
     product: &str,
     span: Span,
 ) -> Result<Option<i64>, StoreError> {
-    let rows = sqlx::query(
+    let row = sqlx::query(
         "SELECT duration_us
-         FROM executions
-         WHERE product_id = $1 AND started_at >= $2 AND started_at < $3
-         ORDER BY started_at DESC
-         LIMIT $4",
+         FROM (SELECT duration_us, ROW_NUMBER() OVER (ORDER BY duration_us) AS place, COUNT(*) OVER () AS runs
+               FROM (SELECT duration_us
+                     FROM executions
+                     WHERE product_id = $1 AND started_at >= $2 AND started_at < $3
+                     ORDER BY started_at DESC
+                     LIMIT $4) AS newest) AS placed
+         WHERE place = (runs * 95 + 99) / 100",
     )
     .bind(product)
     .bind(span.from.micros())
     .bind(span.to.micros())
     .bind(TIMED_MAX)
-    .fetch_all(db)
+    .fetch_optional(db)
     .await?;
-    let durations: Result<Vec<i64>, _> = rows.iter().map(|row| row.number("duration_us")).collect();
-    let mut durations = durations?;
-    if durations.is_empty() {
-        return Ok(None);
-    }
-    let rank = (durations.len() * 95).div_ceil(100);
-    let (_, nearest, _) = durations.select_nth_unstable(rank - 1);
-    Ok(Some(*nearest))
+    row.map(|row| row.number("duration_us")).transpose()
 }
 
 /// When the newest run began that was recorded by itself.

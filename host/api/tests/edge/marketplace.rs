@@ -1,9 +1,10 @@
 //! The marketplace: what is on sale, as buyers find and see it.
 
-use crate::world::{Answer, Company, World};
+use crate::world::{Answer, Company, World, now};
 use serde_json::{Value, json};
 use souk_domain::products::SourceKind;
 use souk_domain::time::HOUR;
+use souk_store::search;
 
 async fn price(world: &World, company: &Company, kind: &str, id: &str, body: Value) -> Answer {
     let path = company.path(&format!("/{kind}/{id}/prices"));
@@ -136,9 +137,24 @@ async fn products_are_found() {
         ("product_type=endpoint", vec![&endpoint]),
         ("product_type=asset&max_price_credits=8", vec![&cheap]),
         ("ai_training_allowed=false", vec![&endpoint]),
+        ("product_type=asset&min_price_credits=2", vec![&dear]),
+        (
+            "min_price_credits=1&max_price_credits=9&sort_by=price_credits",
+            vec![&cheap, &dear],
+        ),
+        (
+            "result_type=number&sort_by=price_credits",
+            vec![&cheap, &dear],
+        ),
+        ("result_type=chart", vec![]),
+        ("engine_id=1", vec![]),
+        ("fresh_within_days=1", vec![]),
         ("q=GOALS", vec![&cheap]),
-        ("q=0%25_S", vec![&dear]),
-        ("q=%25&product_type=endpoint", vec![]),
+        ("q=gaols+mat", vec![&cheap]),
+        ("q=gaols+sure", vec![]),
+        ("q=100%25_SU", vec![&dear]),
+        ("q=%25", vec![]),
+        ("q=+&sort_by=name", vec![&dear, &endpoint, &cheap]),
         ("q=ACME&sort_by=name&limit=1&offset=1", vec![&endpoint]),
         ("industry_id=1", vec![&cheap]),
         ("industry_id=12", vec![&cheap]),
@@ -154,7 +170,12 @@ async fn products_are_found() {
     }
     world.grant(&buyer, 10).await;
     world.charge(&buyer, &acme, &dear, 9).await;
-    assert_eq!(found(&world, &buyer.key, "sort_by=popular").await[0], dear);
+    world.teller.flush().await;
+    search::ranks::rank(&world.db, now()).await.unwrap();
+    for order in ["popular", "trending"] {
+        let query = format!("sort_by={order}");
+        assert_eq!(found(&world, &buyer.key, &query).await[0], dear);
+    }
     let page = world
         .get(&buyer.key, "/marketplace/products?limit=2&offset=2")
         .await
@@ -176,7 +197,15 @@ async fn products_are_found() {
         .get(&buyer.key, &format!("/marketplace/products/{cheap}"))
         .await
         .expect_error(404, "PRODUCT_NOT_FOUND");
-    for wrong in ["limit=101", "sort_by=best", "industry_id=x", "page=1"] {
+    for wrong in [
+        "limit=101",
+        "sort_by=best",
+        "industry_id=x",
+        "page=1",
+        "result_type=table",
+        "min_price_credits=2&max_price_credits=1",
+        "fresh_within_days=0",
+    ] {
         world
             .get(&buyer.key, &format!("/marketplace/products?{wrong}"))
             .await

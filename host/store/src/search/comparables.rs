@@ -1,0 +1,100 @@
+//! What else is on sale that an asset can be compared with.
+
+use crate::error::StoreError;
+use crate::fields::{Fields, corrupt};
+use crate::search::index::{IN_LABEL, tags};
+use souk_domain::estimates::Traits;
+use souk_domain::ids::{AssetId, CompanyId};
+use souk_domain::time::Timestamp;
+use souk_domain::words;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+
+/// Candidates, the most used first: what is bought most says most, and the rest would change little.
+const COMPARED_MAX: i64 = 200;
+
+/// An asset of another company on sale, with the price that holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    pub id: String,
+    pub name: String,
+    pub traits: Traits,
+    pub price_credits: i64,
+}
+
+/// What makes an asset like others.
+pub async fn traits(db: &mut AnyConnection, asset: &AssetId) -> Result<Traits, StoreError> {
+    let row = sqlx::query(
+        "SELECT p.name, p.category, p.labels, d.sport, d.result_type
+         FROM products p
+         JOIN asset_details d ON d.id = p.id
+         WHERE p.id = $1",
+    )
+    .bind(asset.as_str())
+    .fetch_optional(db)
+    .await?;
+    of_row(&row.ok_or(StoreError::NotFound)?)
+}
+
+/// Assets of other companies in good standing that share the category, the sport, or a word of name or labels with this one.
+pub async fn candidates(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    asset: &AssetId,
+    now: Timestamp,
+) -> Result<Vec<Candidate>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT p.id, p.name, p.category, p.labels, s.sport, s.result_type, r.price_credits
+         FROM search_products s
+         JOIN products p ON p.id = s.product_id
+         JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= $3 AND (r.effective_to IS NULL OR r.effective_to > $3)
+         WHERE s.is_published = 1 AND s.product_type = 'asset' AND s.company_id <> $2
+           AND s.company_id NOT IN (SELECT id FROM companies WHERE status <> 'active')
+           AND s.product_id IN (SELECT k.product_id
+                                FROM search_products o
+                                JOIN search_products k ON k.category = o.category
+                                WHERE o.product_id = $1
+                                UNION
+                                SELECT k.product_id
+                                FROM search_products o
+                                JOIN search_products k ON k.sport = o.sport
+                                WHERE o.product_id = $1
+                                UNION
+                                SELECT k.subject_id
+                                FROM search_terms o
+                                JOIN search_terms k ON k.term = o.term AND k.weight >= $4
+                                WHERE o.subject_id = $1 AND o.weight >= $4)
+         ORDER BY s.popular DESC, s.product_id DESC
+         LIMIT $5",
+    )
+    .bind(asset.as_str())
+    .bind(company.as_str())
+    .bind(now.micros())
+    .bind(IN_LABEL)
+    .bind(COMPARED_MAX)
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Candidate {
+                id: row.text("id")?,
+                name: row.text("name")?,
+                traits: of_row(row)?,
+                price_credits: row.number("price_credits")?,
+            })
+        })
+        .collect()
+}
+
+fn of_row(row: &AnyRow) -> Result<Traits, StoreError> {
+    let tags = tags(&row.text("labels")?).map_err(|error| corrupt("labels", error))?;
+    let texts = std::iter::once(row.text("name")?).chain(tags);
+    Ok(Traits {
+        category: row.text_opt("category")?,
+        sport: row.text_opt("sport")?,
+        result_type: row.text_opt("result_type")?,
+        words: texts
+            .flat_map(|text| words::words(&text).collect::<Vec<_>>())
+            .collect(),
+    })
+}

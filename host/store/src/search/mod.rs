@@ -1,0 +1,379 @@
+//! Finding products by words, filters and orders, alike on every store: an index of ours in plain tables, kept in the transaction that changes
+//! what it is of (decision 19).
+//!
+//! `souk_domain::words` decides which words there are and which are near to what was typed; here they are looked up by texts that are equal.
+//! A product is found when each word that was typed means one of its own or of its company's name. Start reading at [`find`]; [`index`] writes,
+//! [`ranks`] counts what is popular.
+
+pub mod comparables;
+pub(crate) mod index;
+pub mod ranks;
+
+use crate::bulk::Bulk;
+use crate::error::StoreError;
+use crate::fields::Fields;
+use crate::lists::{self, Listed, Part, Values};
+use souk_domain::ids::CompanyId;
+use souk_domain::products::{ProductType, ResultType};
+use souk_domain::time::Timestamp;
+use souk_domain::words::{self, Match};
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+pub use index::catch_up;
+
+/// Words that are looked for; what was typed beyond them is not.
+pub const WORDS_MAX: usize = 8;
+/// Words of the index that all typed ones together may mean: the better come first, among them the shorter. They are chosen from 4,000.
+const MEANT_MAX: usize = 256;
+
+/// What is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    pub text: Option<&'a str>,
+    /// This company's products too, whether or not they are published.
+    pub own: Option<&'a CompanyId>,
+    pub product_type: Option<ProductType>,
+    pub category: Option<&'a str>,
+    pub sport: Option<&'a str>,
+    pub result_type: Option<ResultType>,
+    pub engine: Option<i64>,
+    pub industry: Option<i64>,
+    pub use_case: Option<i64>,
+    pub price_min: Option<i64>,
+    pub price_max: Option<i64>,
+    pub ai_training_allowed: Option<bool>,
+    /// Its sample was taken since then.
+    pub sampled_since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// What means the words best first; without words, the newest.
+    Relevance,
+    Recent,
+    Name,
+    Popular,
+    Trending,
+    /// Cheapest first; what has no price last.
+    Price,
+}
+
+/// The ids of products on sale that match, and how many do in all.
+pub async fn find(
+    db: &mut AnyConnection,
+    wanted: &Wanted<'_>,
+    order: Order,
+    now: Timestamp,
+    part: Part,
+) -> Result<Listed<String>, StoreError> {
+    let mut bound = Bound::default();
+    let mut from = String::new();
+    let typed = typed(wanted.text);
+    let has_words = wanted.text.is_some();
+    match has_words {
+        false => from.push_str("FROM search_products s"),
+        true => {
+            let meant = meant(db, &typed).await?;
+            // A word that means nothing finds nothing.
+            if typed.is_empty()
+                || (0..typed.len()).any(|word| meant.iter().all(|one| one.0 != word))
+            {
+                return Ok((Vec::new(), 0));
+            }
+            push_hits(&mut from, &mut bound, &meant, typed.len());
+        }
+    }
+    push_filters(&mut from, &mut bound, wanted, order, now);
+    let by = match order {
+        Order::Relevance if has_words => "f.score DESC, s.popular DESC, s.product_id DESC",
+        Order::Relevance | Order::Recent => "s.listed_at DESC, s.product_id DESC",
+        Order::Name => "s.name_key, s.product_id",
+        Order::Popular => "s.popular DESC, s.product_id DESC",
+        Order::Trending => "s.trending DESC, s.product_id DESC",
+        Order::Price => "COALESCE(r.price_credits, 9223372036854775807), s.product_id",
+    };
+    let bind = |values: &mut Values| bound.bind(values);
+    let read = |row: &AnyRow| row.text("product_id");
+    // An index of all that is on sale is right for counting it, and for nothing else: a plus keeps it from being used.
+    let matching = from.replace("s.is_published = 1", "+s.is_published = 1");
+    let texts = ("s.product_id", matching.as_str(), by);
+    lists::counted_apart(db, texts, &from, bound.0.len(), part, bind, read).await
+}
+
+/// The words that are looked for, each once.
+fn typed(text: Option<&str>) -> Vec<String> {
+    let mut typed: Vec<String> = Vec::new();
+    for word in words::words(text.unwrap_or_default()) {
+        if typed.len() < WORDS_MAX && !typed.contains(&word) {
+            typed.push(word);
+        }
+    }
+    typed
+}
+
+/// A typed word by its place, a word of the index that it means, and how well.
+type Meant = (usize, String, i64);
+
+/// The shorter words first: what is cut off is what is longest.
+static CANDIDATES: Bulk = Bulk::new(
+    "SELECT DISTINCT v.column1 AS word, s.term AS term, LENGTH(s.term) AS length",
+    2,
+    "JOIN search_variants s ON s.variant = v.column2
+     WHERE v.column1 IS NOT NULL
+     ORDER BY 3, 2
+     LIMIT 4000",
+);
+
+async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Vec<Meant>, StoreError> {
+    let keys: Vec<(i64, String)> = typed
+        .iter()
+        .enumerate()
+        .flat_map(|(place, word)| {
+            let keys = words::looked_up(word).into_iter();
+            keys.map(move |key| (place as i64, key))
+        })
+        .collect();
+    let rows = CANDIDATES
+        .fetch(db, &keys, |values, key| {
+            values
+                .number(key.map(|key| key.0))
+                .text(key.map(|key| key.1.as_str()));
+        })
+        .await?;
+    let mut found: BTreeMap<(usize, Match, usize, String), ()> = BTreeMap::new();
+    for row in &rows {
+        let (place, term) = (row.number("word")? as usize, row.text("term")?);
+        if let Some(how) = words::near(&typed[place], &term) {
+            found.insert((place, how, term.chars().count(), term), ());
+        }
+    }
+    let each_max = MEANT_MAX / typed.len().max(1);
+    let mut taken = vec![0; typed.len()];
+    let mut meant = Vec::new();
+    for (place, how, _, term) in found.into_keys() {
+        if taken[place] < each_max {
+            taken[place] += 1;
+            meant.push((place, term, factor(how)));
+        }
+    }
+    Ok(meant)
+}
+
+/// What a match counts, times what its place counts: a word or its beginning anywhere is more than a typing error in a name.
+fn factor(how: Match) -> i64 {
+    match how {
+        Match::Same => 20,
+        Match::Begins => 10,
+        Match::Mistyped => 1,
+    }
+}
+
+/// Products of which every typed word means something, with the sum of what each word counts at its best.
+fn push_hits(from: &mut String, bound: &mut Bound, meant: &[Meant], words: usize) {
+    // Of few sizes, so that texts stay prepared; what fills them up means nothing.
+    let size = meant.len().next_power_of_two().max(16);
+    let mut values = String::new();
+    for place in 0..size {
+        let (word, term, factor) = match meant.get(place) {
+            Some((word, term, factor)) => (Some(*word as i64), Some(term.clone()), Some(*factor)),
+            None => (None, None, None),
+        };
+        let separator = if place == 0 { "" } else { ", " };
+        let (word, term, factor) = (bound.number(word), bound.text(term), bound.number(factor));
+        let _ = write!(values, "{separator}({word}, {term}, {factor})");
+    }
+    let words = bound.number(Some(words as i64));
+    let _ = write!(
+        from,
+        "FROM (SELECT h.product_id, SUM(h.score) AS score
+               FROM (SELECT e.product_id, e.word, MAX(e.score) AS score
+                     FROM (SELECT v.column1 AS word, t.subject_id AS product_id, v.column3 * t.weight AS score
+                           FROM (VALUES {values}) AS v
+                           JOIN search_terms t ON t.term = v.column2
+                           UNION ALL
+                           SELECT v.column1 AS word, c.product_id, v.column3 * t.weight AS score
+                           FROM (VALUES {values}) AS v
+                           JOIN search_terms t ON t.term = '@' || v.column2
+                           JOIN search_products c ON c.company_id = t.subject_id) AS e
+                     GROUP BY e.product_id, e.word) AS h
+               GROUP BY h.product_id
+               HAVING COUNT(*) = {words}) AS f
+         JOIN search_products s ON s.product_id = f.product_id"
+    );
+}
+
+/// Joins that filters and the order ask for, and the filters themselves.
+fn push_filters(
+    from: &mut String,
+    bound: &mut Bound,
+    wanted: &Wanted<'_>,
+    order: Order,
+    now: Timestamp,
+) {
+    let mut holds: Vec<String> = Vec::new();
+    if wanted.price_min.is_some() || wanted.price_max.is_some() || order == Order::Price {
+        let now = bound.number(Some(now.micros()));
+        let _ = write!(
+            from,
+            " LEFT JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= {now} AND (r.effective_to IS NULL OR r.effective_to > {now})"
+        );
+    }
+    let is_of_product = wanted.industry.is_some()
+        || wanted.use_case.is_some()
+        || wanted.engine.is_some()
+        || wanted.sampled_since.is_some();
+    if is_of_product {
+        from.push_str(" JOIN products p ON p.id = s.product_id");
+    }
+    if wanted.engine.is_some() {
+        from.push_str(" JOIN connections x ON x.id = p.connection_id");
+    }
+    let on_sale = "s.is_published = 1 AND s.company_id NOT IN (SELECT id FROM companies WHERE status <> 'active')";
+    holds.push(match wanted.own {
+        None => on_sale.to_owned(),
+        Some(own) => {
+            let own = bound.text(Some(own.to_string()));
+            format!("(({on_sale}) OR s.company_id = {own})")
+        }
+    });
+    let mut equals = |column: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            let value = bound.text(Some(value.to_owned()));
+            holds.push(format!("{column} = {value}"));
+        }
+    };
+    equals(
+        "s.product_type",
+        wanted.product_type.map(ProductType::as_str),
+    );
+    equals("s.category", wanted.category);
+    equals("s.sport", wanted.sport);
+    equals("s.result_type", wanted.result_type.map(ResultType::as_str));
+    // Labels are an object of three arrays, written without spaces; a comma before and after each member makes one pattern find it.
+    let industry = wanted
+        .industry
+        .map(|id| format!("%\"industry_ids\":[%,{id},%],\"use_case_ids\"%"));
+    let use_case = wanted
+        .use_case
+        .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
+    for pattern in [industry, use_case].into_iter().flatten() {
+        let pattern = bound.text(Some(pattern));
+        holds.push(format!(
+            "REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE {pattern}"
+        ));
+    }
+    let mut compares = |comparison: &str, value: Option<i64>| {
+        if let Some(value) = value {
+            let value = bound.number(Some(value));
+            holds.push(format!("{comparison} {value}"));
+        }
+    };
+    compares("x.engine_id =", wanted.engine);
+    compares("r.price_credits >=", wanted.price_min);
+    compares("r.price_credits <=", wanted.price_max);
+    compares(
+        "s.allow_ai_training =",
+        wanted.ai_training_allowed.map(i64::from),
+    );
+    compares(
+        "p.sampled_at >=",
+        wanted.sampled_since.map(Timestamp::micros),
+    );
+    let _ = write!(from, " WHERE {}", holds.join(" AND "));
+}
+
+/// Assets of others on sale that a company has not purchased, popular ones first: of a category or a sport that it has purchased or marked as
+/// a favorite; where it has none, or no such asset is there, of all.
+pub async fn recommended(
+    db: &mut AnyConnection,
+    company: &CompanyId,
+    limit: i64,
+) -> Result<Vec<String>, StoreError> {
+    let alike = some(
+        db,
+        "SELECT s.product_id
+         FROM search_products s
+         WHERE s.is_published = 1 AND s.product_type = 'asset' AND s.company_id <> $1
+           AND s.company_id NOT IN (SELECT id FROM companies WHERE status <> 'active')
+           AND s.product_id NOT IN (SELECT product_id FROM purchases WHERE company_id = $1 AND status = 'active')
+           AND (s.category IN (SELECT k.category
+                               FROM search_products k
+                               WHERE k.product_id IN (SELECT product_id FROM purchases WHERE company_id = $1
+                                                      UNION SELECT product_id FROM favorites WHERE company_id = $1))
+                OR s.sport IN (SELECT k.sport
+                               FROM search_products k
+                               WHERE k.product_id IN (SELECT product_id FROM purchases WHERE company_id = $1
+                                                      UNION SELECT product_id FROM favorites WHERE company_id = $1)))
+         ORDER BY s.popular DESC, s.product_id DESC
+         LIMIT $2",
+        company,
+        limit,
+    );
+    let alike = alike.await?;
+    if !alike.is_empty() {
+        return Ok(alike);
+    }
+    some(
+        db,
+        "SELECT s.product_id
+         FROM search_products s
+         WHERE s.is_published = 1 AND s.product_type = 'asset' AND s.company_id <> $1
+           AND s.company_id NOT IN (SELECT id FROM companies WHERE status <> 'active')
+           AND s.product_id NOT IN (SELECT product_id FROM purchases WHERE company_id = $1 AND status = 'active')
+         ORDER BY s.popular DESC, s.product_id DESC
+         LIMIT $2",
+        company,
+        limit,
+    )
+    .await
+}
+
+async fn some(
+    db: &mut AnyConnection,
+    sql: &'static str,
+    company: &CompanyId,
+    limit: i64,
+) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(sql)
+        .bind(company.as_str())
+        .bind(limit)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(|row| row.text("product_id")).collect()
+}
+
+/// What the parameters `$1`, `$2`, … of a text are bound to.
+#[derive(Default)]
+struct Bound(Vec<Argument>);
+
+enum Argument {
+    Text(Option<String>),
+    Number(Option<i64>),
+}
+
+impl Bound {
+    fn text(&mut self, value: Option<String>) -> String {
+        self.add(Argument::Text(value))
+    }
+
+    fn number(&mut self, value: Option<i64>) -> String {
+        self.add(Argument::Number(value))
+    }
+
+    fn add(&mut self, argument: Argument) -> String {
+        self.0.push(argument);
+        format!("${}", self.0.len())
+    }
+
+    fn bind(&self, values: &mut Values) {
+        for argument in &self.0 {
+            match argument {
+                Argument::Text(value) => values.text(value.as_deref()),
+                Argument::Number(value) => values.number(*value),
+            };
+        }
+    }
+}
