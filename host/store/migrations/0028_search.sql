@@ -17,7 +17,7 @@ CREATE TABLE search_products (
     -- Runs by others in 30 dates, and by how many more there were in 7 dates than in the 7 before, as of the last ranking.
     popular BIGINT NOT NULL,
     trending BIGINT NOT NULL
-);
+) /* SQLite: WITHOUT ROWID */;
 CREATE INDEX search_products_by_time ON search_products (listed_at, product_id);
 CREATE INDEX search_products_by_name ON search_products (name_key, product_id);
 CREATE INDEX search_products_by_popularity ON search_products (popular, product_id);
@@ -49,3 +49,6 @@ CREATE INDEX search_variants_by_term ON search_variants (term);
 INSERT INTO settings (name, value) VALUES ('search_words', '');
 
 CREATE INDEX companies_not_active ON companies (id) WHERE status <> 'active';
+
+-- How many products a company has, by an index alone.
+CREATE INDEX products_by_status ON products (company_id, product_type, status);

@@ -134,6 +134,32 @@ pub(crate) async fn counted_apart<T>(
     fetch(db, &texts, part, bind, read).await
 }
 
+/// The same of a list whose rows are dear to find: they bring their number along, and only a page behind the last row is counted by itself.
+pub(crate) async fn counted_along<T>(
+    db: &mut AnyConnection,
+    (columns, matching, order): (&str, &str, &str),
+    parameters: usize,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let columns = format!("{columns}, COUNT(*) OVER () AS total");
+    let texts = Texts::new(&columns, matching, order, parameters);
+    let mut values = Values::default();
+    bind(&mut values);
+    values.number(Some(part.limit)).number(Some(part.offset));
+    let rows = sqlx::query_with(AssertSqlSafe(texts.rows.clone()), values.finish()?)
+        .fetch_all(&mut *db)
+        .await?;
+    match rows.first() {
+        Some(first) => {
+            let total = first.number("total")?;
+            Ok((rows.iter().map(read).collect::<Result<_, _>>()?, total))
+        }
+        None => fetch(db, &texts, Part::first(0), bind, read).await,
+    }
+}
+
 async fn fetch<T>(
     db: &mut AnyConnection,
     texts: &Texts,

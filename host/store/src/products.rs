@@ -298,26 +298,31 @@ pub async fn list<K: Kind>(
     part: Part,
 ) -> Result<Listed<Row<K>>, StoreError> {
     let (columns, from) = columns::<K>();
-    let subtype = K::SUBTYPE;
-    // A filter that is not given binds NULL: one text for both cases.
-    let matching = format!(
-        "{from} WHERE p.company_id = $1 AND p.product_type = $2 \
-         AND ((CAST($3 AS TEXT) IS NULL AND p.status <> 'archived') OR p.status = $3) \
-         AND (CAST($4 AS TEXT) IS NULL OR p.category = $4) \
-         AND (CAST($5 AS TEXT) IS NULL OR p.connection_id = $5) \
-         AND (CAST($6 AS TEXT) IS NULL OR {subtype} = $6) \
-         AND (CAST($7 AS TEXT) IS NULL OR LOWER(p.name) LIKE $7 ESCAPE '!')"
-    );
+    let subtype = format!("{} =", K::SUBTYPE);
     let q = filter.q.map(containing);
-    let bind = |values: &mut Values| {
-        values
-            .text(Some(company.as_str()))
-            .text(Some(K::TYPE.as_str()))
-            .text(filter.status.map(ProductStatus::as_str))
-            .text(filter.category)
-            .text(filter.connection_id)
-            .text(filter.subtype)
-            .text(q.as_deref());
+    let mut values = vec![company.as_str(), K::TYPE.as_str()];
+    let mut holds = "p.company_id = $1 AND p.product_type = $2".to_owned();
+    // What is not filtered by is not mentioned, so that whatever is not archived is counted by an index alone.
+    let filters = [
+        ("p.status =", filter.status.map(ProductStatus::as_str), ""),
+        ("p.category =", filter.category, ""),
+        ("p.connection_id =", filter.connection_id, ""),
+        (subtype.as_str(), filter.subtype, ""),
+        ("LOWER(p.name) LIKE", q.as_deref(), " ESCAPE '!'"),
+    ];
+    for (compares, value, escape) in filters {
+        if let Some(value) = value {
+            values.push(value);
+            holds.push_str(&format!(" AND {compares} ${}{escape}", values.len()));
+        }
+    }
+    if filter.status.is_none() {
+        holds.push_str(" AND p.status <> 'archived'");
+    }
+    // Every product has an owner and its details.
+    let counted = match filter.subtype {
+        None => "FROM products p",
+        Some(_) => from.as_str(),
     };
     let by = match sort {
         Sort::Name => "p.name",
@@ -329,8 +334,17 @@ pub async fn list<K: Kind>(
     };
     let way = if descending { "DESC" } else { "ASC" };
     let order = format!("{by} {way}, p.id {way}");
+    let (matching, counting) = (
+        format!("{from} WHERE {holds}"),
+        format!("{counted} WHERE {holds}"),
+    );
     let texts = (columns.as_str(), matching.as_str(), order.as_str());
-    lists::sorted(db, texts, 7, part, bind, read).await
+    let bind = |bound: &mut Values| {
+        for value in &values {
+            bound.text(Some(value));
+        }
+    };
+    lists::counted_apart(db, texts, &counting, values.len(), part, bind, read).await
 }
 
 /// A LIKE pattern that finds `part` anywhere, taken literally.

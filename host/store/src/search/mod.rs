@@ -19,7 +19,7 @@ use souk_domain::time::Timestamp;
 use souk_domain::words::{self, Match};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub use index::catch_up;
@@ -69,38 +69,44 @@ pub async fn find(
     now: Timestamp,
     part: Part,
 ) -> Result<Listed<String>, StoreError> {
-    let mut bound = Bound::default();
-    let mut from = String::new();
-    let typed = typed(wanted.text);
-    let has_words = wanted.text.is_some();
-    match has_words {
-        false => from.push_str("FROM search_products s"),
-        true => {
-            let meant = meant(db, &typed).await?;
-            // A word that means nothing finds nothing.
-            if typed.is_empty()
-                || (0..typed.len()).any(|word| meant.iter().all(|one| one.0 != word))
-            {
-                return Ok((Vec::new(), 0));
-            }
-            push_hits(&mut from, &mut bound, &meant, typed.len());
-        }
-    }
-    push_filters(&mut from, &mut bound, wanted, order, now);
+    let (mut bound, mut from) = (Bound::default(), String::new());
+    let read = |row: &AnyRow| row.text("product_id");
     let by = match order {
-        Order::Relevance if has_words => "f.score DESC, s.popular DESC, s.product_id DESC",
         Order::Relevance | Order::Recent => "s.listed_at DESC, s.product_id DESC",
         Order::Name => "s.name_key, s.product_id",
         Order::Popular => "s.popular DESC, s.product_id DESC",
         Order::Trending => "s.trending DESC, s.product_id DESC",
         Order::Price => "COALESCE(r.price_credits, 9223372036854775807), s.product_id",
     };
+    if wanted.text.is_none() {
+        from.push_str("FROM search_products s");
+        let holds = push_joins(&mut from, &mut bound, wanted, order, now);
+        let _ = write!(from, " WHERE {}", holds.join(" AND "));
+        // An index of all that is on sale is right for counting it, and for nothing else: a plus keeps it from being used.
+        let matching = from.replace("s.is_published = 1", "+s.is_published = 1");
+        let (texts, count) = (("s.product_id", matching.as_str(), by), bound.0.len());
+        let bind = |values: &mut Values| bound.bind(values);
+        return lists::counted_apart(db, texts, &from, count, part, bind, read).await;
+    }
+    let typed = typed(wanted.text);
+    let Some(words) = meant(db, &typed).await? else {
+        return Ok((Vec::new(), 0));
+    };
+    let scores = push_hits(&mut from, &mut bound, &words);
+    let mut holds = push_joins(&mut from, &mut bound, wanted, order, now);
+    holds.extend(scores.iter().map(|score| format!("{score} IS NOT NULL")));
+    let _ = write!(from, " WHERE {}", holds.join(" AND "));
+    let score: Vec<&str> = std::iter::once("f.score")
+        .chain(scores.iter().map(String::as_str))
+        .collect();
+    let best = format!(
+        "{} DESC, s.popular DESC, s.product_id DESC",
+        score.join(" + ")
+    );
+    let by = if order == Order::Relevance { &best } else { by };
+    let (texts, count) = (("s.product_id", from.as_str(), by), bound.0.len());
     let bind = |values: &mut Values| bound.bind(values);
-    let read = |row: &AnyRow| row.text("product_id");
-    // An index of all that is on sale is right for counting it, and for nothing else: a plus keeps it from being used.
-    let matching = from.replace("s.is_published = 1", "+s.is_published = 1");
-    let texts = ("s.product_id", matching.as_str(), by);
-    lists::counted_apart(db, texts, &from, bound.0.len(), part, bind, read).await
+    lists::counted_along(db, texts, count, part, bind, read).await
 }
 
 /// The words that are looked for, each once.
@@ -114,8 +120,8 @@ fn typed(text: Option<&str>) -> Vec<String> {
     typed
 }
 
-/// A typed word by its place, a word of the index that it means, and how well.
-type Meant = (usize, String, i64);
+/// A term of the index that a typed word means, and what the match counts.
+type Meant = (String, i64);
 
 /// The shorter words first: what is cut off is what is longest.
 static CANDIDATES: Bulk = Bulk::new(
@@ -127,7 +133,22 @@ static CANDIDATES: Bulk = Bulk::new(
      LIMIT 4000",
 );
 
-async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Vec<Meant>, StoreError> {
+static USES: Bulk = Bulk::new(
+    "SELECT v.column1 AS word, v.column2 AS term, v.column3 AS factor, COUNT(*) AS uses",
+    3,
+    "JOIN search_terms t ON t.term = v.column2
+     WHERE v.column1 IS NOT NULL
+     GROUP BY v.column1, v.column2, v.column3",
+);
+
+/// What a term of a company's name is taken for: its products are not counted.
+const OF_COMPANY: i64 = 10_000;
+
+/// What each typed word means, the word first that the fewest products have. `None`: one of them means nothing.
+async fn meant(
+    db: &mut AnyConnection,
+    typed: &[String],
+) -> Result<Option<Vec<Vec<Meant>>>, StoreError> {
     let keys: Vec<(i64, String)> = typed
         .iter()
         .enumerate()
@@ -143,23 +164,47 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Vec<Meant>, S
                 .text(key.map(|key| key.1.as_str()));
         })
         .await?;
-    let mut found: BTreeMap<(usize, Match, usize, String), ()> = BTreeMap::new();
+    let mut found: BTreeSet<(usize, Match, usize, String)> = BTreeSet::new();
     for row in &rows {
         let (place, term) = (row.number("word")? as usize, row.text("term")?);
         if let Some(how) = words::near(&typed[place], &term) {
-            found.insert((place, how, term.chars().count(), term), ());
+            found.insert((place, how, term.chars().count(), term));
         }
     }
     let each_max = MEANT_MAX / typed.len().max(1);
     let mut taken = vec![0; typed.len()];
-    let mut meant = Vec::new();
-    for (place, how, _, term) in found.into_keys() {
+    // As a word of products, and as one of companies' names.
+    let mut terms: Vec<(i64, String, i64)> = Vec::new();
+    for (place, how, _, term) in found {
         if taken[place] < each_max {
             taken[place] += 1;
-            meant.push((place, term, factor(how)));
+            terms.push((place as i64, format!("@{term}"), factor(how)));
+            terms.push((place as i64, term, factor(how)));
         }
     }
-    Ok(meant)
+    let rows = USES
+        .fetch(db, &terms, |values, term| {
+            values
+                .number(term.map(|term| term.0))
+                .text(term.map(|term| term.1.as_str()))
+                .number(term.map(|term| term.2));
+        })
+        .await?;
+    let mut words: Vec<(i64, Vec<Meant>)> = vec![(0, Vec::new()); typed.len()];
+    for row in &rows {
+        let (uses, meant) = &mut words[row.number("word")? as usize];
+        let term = row.text("term")?;
+        *uses += match term.starts_with('@') {
+            true => OF_COMPANY,
+            false => row.number("uses")?,
+        };
+        meant.push((term, row.number("factor")?));
+    }
+    if words.is_empty() || words.iter().any(|(_, meant)| meant.is_empty()) {
+        return Ok(None);
+    }
+    words.sort_by_key(|(uses, _)| *uses);
+    Ok(Some(words.into_iter().map(|(_, meant)| meant).collect()))
 }
 
 /// What a match counts, times what its place counts: a word or its beginning anywhere is more than a typing error in a name.
@@ -171,48 +216,52 @@ fn factor(how: Match) -> i64 {
     }
 }
 
-/// Products of which every typed word means something, with the sum of what each word counts at its best.
-fn push_hits(from: &mut String, bound: &mut Bound, meant: &[Meant], words: usize) {
-    // Of few sizes, so that texts stay prepared; what fills them up means nothing.
-    let size = meant.len().next_power_of_two().max(16);
-    let mut values = String::new();
-    for place in 0..size {
-        let (word, term, factor) = match meant.get(place) {
-            Some((word, term, factor)) => (Some(*word as i64), Some(term.clone()), Some(*factor)),
-            None => (None, None, None),
-        };
-        let separator = if place == 0 { "" } else { ", " };
-        let (word, term, factor) = (bound.number(word), bound.text(term), bound.number(factor));
-        let _ = write!(values, "{separator}({word}, {term}, {factor})");
-    }
-    let words = bound.number(Some(words as i64));
+/// The products `f` that have the first word, with what it counts at its best; and for each other word what it counts for such a product `s`.
+fn push_hits(from: &mut String, bound: &mut Bound, words: &[Vec<Meant>]) -> Vec<String> {
+    let Some((first, others)) = words.split_first() else {
+        return Vec::new();
+    };
+    let values = bound.terms(first);
     let _ = write!(
         from,
-        "FROM (SELECT h.product_id, SUM(h.score) AS score
-               FROM (SELECT e.product_id, e.word, MAX(e.score) AS score
-                     FROM (SELECT v.column1 AS word, t.subject_id AS product_id, v.column3 * t.weight AS score
-                           FROM (VALUES {values}) AS v
-                           JOIN search_terms t ON t.term = v.column2
-                           UNION ALL
-                           SELECT v.column1 AS word, c.product_id, v.column3 * t.weight AS score
-                           FROM (VALUES {values}) AS v
-                           JOIN search_terms t ON t.term = '@' || v.column2
-                           JOIN search_products c ON c.company_id = t.subject_id) AS e
-                     GROUP BY e.product_id, e.word) AS h
-               GROUP BY h.product_id
-               HAVING COUNT(*) = {words}) AS f
-         JOIN search_products s ON s.product_id = f.product_id"
+        "FROM (SELECT c.product_id, MAX(c.score) AS score
+               FROM (SELECT t.subject_id AS product_id, v.column2 * t.weight AS score
+                     FROM (VALUES {values}) AS v
+                     JOIN search_terms t ON t.term = v.column1"
     );
+    // What a company is called, its products are found by.
+    if first.iter().any(|(term, _)| term.starts_with('@')) {
+        let _ = write!(
+            from,
+            " UNION ALL
+              SELECT k.product_id, v.column2 * t.weight AS score
+              FROM (VALUES {values}) AS v
+              JOIN search_terms t ON t.term = v.column1
+              JOIN search_products k ON k.company_id = t.subject_id"
+        );
+    }
+    from.push_str(
+        ") AS c GROUP BY c.product_id) AS f JOIN search_products s ON s.product_id = f.product_id",
+    );
+    let score = |word: &Vec<Meant>| {
+        let values = bound.terms(word);
+        format!(
+            "(SELECT MAX(v.column2 * t.weight)
+              FROM (VALUES {values}) AS v
+              JOIN search_terms t ON t.term = v.column1 AND t.subject_id IN (s.product_id, s.company_id))"
+        )
+    };
+    others.iter().map(score).collect()
 }
 
-/// Joins that filters and the order ask for, and the filters themselves.
-fn push_filters(
+/// Adds the joins that filters and the order ask for. What has to hold is returned.
+fn push_joins(
     from: &mut String,
     bound: &mut Bound,
     wanted: &Wanted<'_>,
     order: Order,
     now: Timestamp,
-) {
+) -> Vec<String> {
     let mut holds: Vec<String> = Vec::new();
     if wanted.price_min.is_some() || wanted.price_max.is_some() || order == Order::Price {
         let now = bound.number(Some(now.micros()));
@@ -282,7 +331,7 @@ fn push_filters(
         "p.sampled_at >=",
         wanted.sampled_since.map(Timestamp::micros),
     );
-    let _ = write!(from, " WHERE {}", holds.join(" AND "));
+    holds
 }
 
 /// Assets of others on sale that a company has not purchased, popular ones first: of a category or a sport that it has purchased or marked as
@@ -361,6 +410,18 @@ impl Bound {
 
     fn number(&mut self, value: Option<i64>) -> String {
         self.add(Argument::Number(value))
+    }
+
+    /// Terms with what they count, as rows of a `VALUES` table. Of few sizes, so that texts stay prepared; what fills it up means nothing.
+    fn terms(&mut self, terms: &[Meant]) -> String {
+        let size = terms.len().next_power_of_two();
+        let rows = (0..size).map(|place| {
+            let meant = terms.get(place);
+            let term = self.text(meant.map(|meant| meant.0.clone()));
+            let factor = self.number(meant.map(|meant| meant.1));
+            format!("({term}, {factor})")
+        });
+        rows.collect::<Vec<_>>().join(", ")
     }
 
     fn add(&mut self, argument: Argument) -> String {
