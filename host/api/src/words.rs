@@ -23,6 +23,8 @@ macro_rules! words {
 }
 
 words! {
+    ChartFormat: ["vega-lite"];
+    Version: ["v1"];
     AssetType: products::AssetType::WORDS;
     ProductStatus: products::ProductStatus::WORDS;
     ProductType: products::ProductType::WORDS;

@@ -55,8 +55,8 @@ impl ToSchema for AnswerValue {}
 /// A chart to draw, with its data.
 #[derive(ToSchema)]
 pub struct VisualizationResult {
-    #[schema(pattern = "^vega-lite$")]
-    pub format: String,
+    #[schema(value_type = words::ChartFormat)]
+    pub format: &'static str,
     /// Of Vega-Lite.
     #[schema(minimum = 5, maximum = 5)]
     pub version: i64,
@@ -129,12 +129,6 @@ pub struct PageAnswer {
 pub struct PageData {
     pub response: PageRows,
     pub service: Service,
-    /// Absent of previews.
-    #[schema(required = false)]
-    pub pagination: Option<Pagination>,
-    pub billing: PageBilling,
-    pub execution: PageExecution,
-    pub license: License,
 }
 
 #[derive(ToSchema)]
@@ -143,14 +137,21 @@ pub struct PageRows {
     pub data: Vec<AnyObject>,
 }
 
+/// What the host says about the page.
 #[derive(ToSchema)]
 pub struct Service {
     pub endpoint_id: String,
     pub endpoint_slug: String,
     pub company_handle: String,
-    #[schema(pattern = "^v1$")]
-    pub version: String,
+    #[schema(value_type = words::Version)]
+    pub version: &'static str,
     pub request_id: String,
+    /// Absent of previews.
+    #[schema(required = false)]
+    pub pagination: Option<Pagination>,
+    pub billing: PageBilling,
+    pub execution: PageExecution,
+    pub license: License,
 }
 
 #[derive(ToSchema)]
