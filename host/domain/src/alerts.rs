@@ -566,8 +566,8 @@ mod tests {
         };
         let mut history: Vec<f64> = (0..20).map(|n| 100.0 + f64::from(n % 5)).collect();
         assert!(!breaks(104.0, &history));
-        assert!(!breaks(108.0, &history));
-        assert!(breaks(109.0, &history));
+        assert!(!breaks(107.0, &history));
+        assert!(breaks(108.0, &history));
         assert!(breaks(50.0, &history));
         assert!(!breaks(1e9, &history[..HISTORY_MIN - 1]));
         history.push(1e9);
