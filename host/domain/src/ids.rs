@@ -183,6 +183,8 @@ id!(/// An alert on an asset.
     AlertId, "alr");
 id!(/// A product that a user marked.
     FavoriteId, "fav");
+id!(/// What a company has written to be read.
+    PostId, "pst");
 id!(/// A company's webhook.
     WebhookId, "whk");
 timed_id!(/// One business event of the ledger.

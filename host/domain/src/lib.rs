@@ -16,6 +16,7 @@ pub mod pages;
 pub mod parameters;
 pub mod payments;
 pub mod plans;
+pub mod posts;
 pub mod prices;
 pub mod products;
 pub mod reference;

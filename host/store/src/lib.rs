@@ -35,6 +35,7 @@ mod opening;
 pub mod overview;
 pub mod payment_events;
 pub mod payouts;
+pub mod posts;
 pub mod prices;
 pub mod products;
 pub mod purchases;

@@ -22,6 +22,8 @@ pub struct Counts {
     pub favorites: i64,
     /// Of all users, active or not.
     pub alerts: i64,
+    /// Drafts included.
+    pub posts: i64,
 }
 
 pub async fn counts(
@@ -42,7 +44,8 @@ pub async fn counts(
                 (SELECT COUNT(*) FROM webhooks WHERE company_id = $1) AS webhooks,
                 (SELECT COUNT(*) FROM purchases WHERE company_id = $1 AND status = 'active') AS purchases,
                 (SELECT COUNT(*) FROM favorites WHERE company_id = $1) AS favorites,
-                (SELECT COUNT(*) FROM alerts WHERE company_id = $1) AS alerts",
+                (SELECT COUNT(*) FROM alerts WHERE company_id = $1) AS alerts,
+                (SELECT COUNT(*) FROM posts WHERE company_id = $1) AS posts",
     )
     .bind(company.as_str())
     .bind(now.micros())
@@ -59,6 +62,7 @@ pub async fn counts(
         purchases: row.number("purchases")?,
         favorites: row.number("favorites")?,
         alerts: row.number("alerts")?,
+        posts: row.number("posts")?,
     })
 }
 

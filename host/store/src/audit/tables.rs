@@ -499,6 +499,27 @@ pub const TABLES: &[Table] = &[
             ("lease_until", Not),
         ],
     ),
+    table(
+        "posts",
+        "post",
+        &[
+            ("id", Not),
+            ("company_id", Not),
+            ("user_id", AsIs),
+            ("title", AsIs),
+            ("slug", AsIs),
+            ("summary", AsIs),
+            ("body_markdown", AsIs),
+            ("cover_image_url", AsIs),
+            ("tags", Json),
+            ("asset_ids", Json),
+            ("status", AsIs),
+            ("view_count", Not),
+            ("published_at", Not),
+            ("created_at", Not),
+            ("updated_at", Not),
+        ],
+    ),
 ];
 
 /// A private connector is its company's; the platform's are of whoever acted.
@@ -531,6 +552,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("kept_answers", "counts"),
     ("payment_events", "append only"),
     ("alert_events", "append only, written by evaluations"),
+    ("post_views", "counts"),
     (
         "webhook_deliveries",
         "written with their cause; deliveries::retry notes what somebody wanted",
