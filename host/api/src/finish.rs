@@ -2,7 +2,6 @@
 
 use crate::limiter::{Limits, Quota, Scope};
 use crate::mounted::Mounted;
-use crate::operation::{Access, Verb};
 use crate::pace::Pace;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -219,9 +218,7 @@ impl Call {
     /// Whether what was answered well came from somebody who signs what he sends.
     fn is_signed(&self) -> bool {
         let mounted = self.operation.as_ref();
-        mounted.is_some_and(|mounted| {
-            mounted.operation.access == Access::Public && mounted.operation.verb == Verb::Post
-        })
+        mounted.is_some_and(|mounted| mounted.operation.signed)
     }
 
     /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.

@@ -71,6 +71,8 @@ pub struct Operation {
     pub key_required: bool,
     /// Changes something although the permission `read` is enough: what a caller may do to itself.
     pub is_change: bool,
+    /// Whoever calls it signs what he sends: a call that is accepted does not count against its address.
+    pub signed: bool,
     /// Runs a connector: counts against the calls in flight of a key.
     pub runs_connector: bool,
     /// What it refuses with that neither its handler's types nor its properties say.
@@ -112,6 +114,7 @@ impl Operation {
             billed: false,
             key_required: false,
             is_change: false,
+            signed: false,
             runs_connector: false,
             refusals: &[],
         }
@@ -227,6 +230,12 @@ impl Operation {
     /// It changes something although the permission `read` is enough.
     pub const fn changes(mut self) -> Operation {
         self.is_change = true;
+        self
+    }
+
+    /// What is sent proves who sends it. For operations without a key.
+    pub const fn signed(mut self) -> Operation {
+        self.signed = true;
         self
     }
 

@@ -14,6 +14,7 @@ pub const OPERATION: Operation =
              nothing. Anything but 200 makes the provider send it again.",
         )
         .access(Access::Public)
+        .signed()
         .refuses(&[PAYMENT_PROVIDER_NOT_FOUND, INVALID_SIGNATURE]);
 
 const SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");

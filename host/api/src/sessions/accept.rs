@@ -17,6 +17,7 @@ pub const OPERATION: Operation = Operation::post("accept_invitation", "/users/in
          At most 20 times an hour and address, signing in included.",
     )
     .access(Access::Public)
+    .signed()
     .hourly(SIGN_INS_HOURLY)
     .refuses(&[INVITATION_NOT_FOUND, COMPANY_NOT_FOUND]);
 
