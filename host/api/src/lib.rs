@@ -80,6 +80,7 @@ pub mod path;
 pub mod payments;
 pub mod payouts;
 mod period;
+pub mod posts;
 pub mod prices;
 pub mod principal;
 pub mod problem;
@@ -146,6 +147,7 @@ pub fn all() -> Routes {
         .merge(connectors::routes())
         .merge(favorites::routes())
         .merge(files::routes())
+        .merge(posts::routes())
         .merge(storage_engines::routes())
         .merge(reference::routes())
         .merge(assets::routes())

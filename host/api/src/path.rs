@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX,
-    KeyId, PayoutId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
+    KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -102,6 +102,7 @@ ids!(
     FavoriteId: FAVORITE_NOT_FOUND,
     KeyId: API_KEY_NOT_FOUND,
     PayoutId: PAYOUT_NOT_FOUND,
+    PostId: POST_NOT_FOUND,
     PriceId: PRICE_NOT_FOUND,
     PurchaseId: PURCHASE_NOT_FOUND,
     SessionId: SESSION_NOT_FOUND,

@@ -78,6 +78,7 @@ catalogue! {
         PAYMENT_PROVIDER_NOT_FOUND: "there is no payment provider \"…\" that this key can see",
         PAYOUT_METHOD_NOT_FOUND: "there is no payout method \"cmp_…\" that this key can see",
         PAYOUT_NOT_FOUND: "there is no payout \"pay_…\" that this key can see",
+        POST_NOT_FOUND: "there is no post \"pst_…\" that this key can see",
         PREVIEW_NOT_AVAILABLE: "this product has no preview at the moment; it gets one when its seller tests or publishes it",
         PRICE_NOT_FOUND: "there is no price \"prc_…\" that this key can see",
         PRODUCT_NOT_FOUND: "there is no product \"ast_…\" that this key can see",

@@ -25,6 +25,8 @@ pub struct SummaryOut {
     favorites: i64,
     /// Of all users, active or not.
     alerts: i64,
+    /// Drafts included.
+    posts: i64,
 }
 
 /// Counts what a company has.
@@ -45,5 +47,6 @@ pub async fn company_summary(
         purchases: counts.purchases,
         favorites: counts.favorites,
         alerts: counts.alerts,
+        posts: counts.posts,
     }))
 }

@@ -101,6 +101,7 @@ async fn every_operation_that_changes_something_leaves_a_line() {
     favorites(&auditor, &buyer, &endpoint).await;
     users(&auditor, &buyer).await;
     alerts(&auditor, &seller).await;
+    posts(&auditor, &seller).await;
 
     let routes = souk_api::all();
     let all: BTreeSet<String> = routes
@@ -283,6 +284,18 @@ async fn alerts(auditor: &Auditor<'_>, company: &Company) {
     let one = company.path(&format!("/alerts/{}", made.text("/data/id")));
     auditor.patch(key, &one, json!({"name": "other"})).await;
     auditor.post(key, &format!("{one}/test"), json!({})).await;
+    auditor.delete(key, &one).await;
+}
+
+async fn posts(auditor: &Auditor<'_>, company: &Company) {
+    let (key, path) = (company.key.as_str(), company.path("/posts"));
+    let body = json!({"title": "t", "body_markdown": "x"});
+    let made = auditor.post(key, &path, body).await;
+    let one = format!("{path}/{}", made.text("/data/id"));
+    auditor.patch(key, &one, json!({"title": "other"})).await;
+    for what in ["publish", "unpublish"] {
+        auditor.post(key, &format!("{one}/{what}"), json!({})).await;
+    }
     auditor.delete(key, &one).await;
 }
 

@@ -327,7 +327,7 @@ async fn what_a_company_has_is_counted_and_listed() {
         .expect(200);
     assert_eq!(
         summary.at("/data"),
-        &json!({"assets": 1, "endpoints": 1, "connections": 0, "files": 0, "api_keys": 1, "users": 1, "webhooks": 1, "purchases": 0, "favorites": 1, "alerts": 0})
+        &json!({"assets": 1, "endpoints": 1, "connections": 0, "files": 0, "api_keys": 1, "users": 1, "webhooks": 1, "purchases": 0, "favorites": 1, "alerts": 0, "posts": 0})
     );
     let objects = world
         .get(&acme.key, &acme.path("/objects"))

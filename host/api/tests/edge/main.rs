@@ -24,6 +24,7 @@ mod openapi;
 mod payouts;
 mod plans;
 mod predictions;
+mod posts;
 mod prices;
 mod provider;
 mod purchases;
