@@ -1,7 +1,7 @@
 use super::not_found;
 use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::refusals::POST_NOT_FOUND;
-use crate::state::peer;
+use crate::settings::peer;
 use crate::{Access, ApiState, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
