@@ -42,11 +42,6 @@ const TAGS: &[(&str, &str)] = &[
     ("Prices", "What a product costs, and from when to when."),
     ("Payouts", "A seller's money on its way out."),
     ("Favorites", "Products that somebody wants to find again."),
-    (
-        "Alerts",
-        "Assets' answers that somebody wants to be told of.",
-    ),
-    ("Posts", "What companies write to be read by anybody."),
     ("Webhooks", "Where a company is told what happens."),
     (
         "Alerts",
