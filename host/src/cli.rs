@@ -251,6 +251,26 @@ pub struct Options {
     )]
     pub oidc_name: Option<String>,
 
+    /// The relay that takes invitations by mail: smtps://user:password@relay:465, or smtp://user:password@relay:587?tls=required.
+    /// Without it whoever invites passes the link on. Prefer the environment variable.
+    #[arg(
+        long,
+        env = "SOUK_SMTP_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        help_heading = "Signing in"
+    )]
+    pub smtp_url: Option<String>,
+
+    /// From whom they come: `Souk <souk@example.org>`, or the address alone.
+    #[arg(
+        long,
+        env = "SOUK_MAIL_FROM",
+        value_name = "ADDRESS",
+        help_heading = "Signing in"
+    )]
+    pub mail_from: Option<String>,
+
     /// Threads that serve requests [default: one per core].
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
@@ -547,6 +567,8 @@ impl Options {
                 .or(next.oidc_client_secret_file),
             oidc_issuer: self.oidc_issuer.or(next.oidc_issuer),
             oidc_name: self.oidc_name.or(next.oidc_name),
+            smtp_url: self.smtp_url.or(next.smtp_url),
+            mail_from: self.mail_from.or(next.mail_from),
             workers: self.workers.or(next.workers),
             busy_poll_us: self.busy_poll_us.or(next.busy_poll_us),
             connections_max: self.connections_max.or(next.connections_max),
@@ -642,6 +664,7 @@ mod tests {
             connections_per_address_max = 8\n company_unread_mib = 9\n uploads_mib = 10\n company_uploads_mib = 11
             company_files_mib = 12
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
+            smtp_url = 'smtps://r'\n mail_from = 'a@b'
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use souk_api::ApiState;
 use souk_app::alerts::Scheduler;
 use souk_app::identity::IdentityProvider;
+use souk_app::mail::Mailer;
 use souk_app::payments::instant::Instant as InstantPayments;
 use souk_app::payments::manual::Manual;
 use souk_app::payments::stripe::Stripe;
@@ -78,6 +79,7 @@ impl Host {
             company_file_bytes_max: settings.company_file_bytes_max,
             payments: payments(&settings)?,
             identity: identity(&settings)?,
+            mail: mailer(&settings)?,
             bounds: settings.company,
         });
         souk_app::connectors::start(&app, souk_plugins::bundle())
@@ -295,6 +297,14 @@ fn identity(settings: &Settings) -> Result<Option<IdentityProvider>> {
     let provider = IdentityProvider::new(config.clone())
         .with_context(|| format!("--oidc-issuer {}", config.issuer))?;
     Ok(Some(provider))
+}
+
+fn mailer(settings: &Settings) -> Result<Option<Mailer>> {
+    let Some(relay) = &settings.relay else {
+        return Ok(None);
+    };
+    let mailer = Mailer::new(&relay.url, &relay.from).context("--smtp-url or --mail-from")?;
+    Ok(Some(mailer))
 }
 
 fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {

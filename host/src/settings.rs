@@ -53,6 +53,19 @@ impl std::fmt::Debug for Identity {
     }
 }
 
+/// Who takes mail, and from whom it comes.
+pub struct Relay {
+    pub url: String,
+    pub from: String,
+}
+
+/// Without the password.
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Relay(from {})", self.from)
+    }
+}
+
 #[derive(Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -70,6 +83,7 @@ pub struct Settings {
     pub stripe: Option<StripeAccount>,
     pub payable_after: Duration,
     pub identity: Option<Identity>,
+    pub relay: Option<Relay>,
     pub workers: usize,
     pub busy_poll: Duration,
     pub connections_max: usize,
@@ -210,6 +224,11 @@ impl Settings {
             options.oidc_issuer,
             options.oidc_name,
         )?;
+        let relay = match (options.smtp_url, options.mail_from) {
+            (Some(url), Some(from)) => Some(Relay { url, from }),
+            (None, None) => None,
+            _ => anyhow::bail!("--smtp-url and --mail-from go together"),
+        };
         let payable_after = options
             .payable_after_seconds
             .map_or(MATURE_AFTER, Duration::from_secs);
@@ -307,6 +326,7 @@ impl Settings {
             stripe,
             payable_after,
             identity,
+            relay,
             workers,
             busy_poll,
             connections_max,
@@ -546,6 +566,7 @@ mod tests {
         for (wrong, flag) in [
             ("oidc_issuer = 'https://id.example'", "--oidc-client-id"),
             ("oidc_client_id = ''", "--oidc-client-id"),
+            ("smtp_url = 'smtp://localhost'", "--mail-from"),
             (
                 "oidc_client_id = 'a'\noidc_issuer = 'id.example'",
                 "--oidc-issuer",

@@ -28,6 +28,7 @@ mod seller_tls;
 mod shares;
 mod sql;
 mod sqlite_source;
+mod users;
 mod voids;
 mod webhooks;
 

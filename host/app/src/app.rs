@@ -17,6 +17,7 @@ use crate::connections::{self, source::Sources};
 use crate::connectors::Registry;
 use crate::files::Quota;
 use crate::identity::IdentityProvider;
+use crate::mail::Mailer;
 use crate::payments::Payments;
 use crate::products::Products;
 use crate::settle::{self, Entitlements};
@@ -42,6 +43,8 @@ pub struct Parts {
     pub payments: Payments,
     /// By whose word people sign in.
     pub identity: Option<IdentityProvider>,
+    /// By which invitations are sent.
+    pub mail: Option<Mailer>,
     /// What one company may use.
     pub bounds: CompanyBounds,
 }
@@ -56,6 +59,7 @@ pub struct Inner {
     pub files: Quota,
     pub payments: Payments,
     pub identity: Option<IdentityProvider>,
+    pub mail: Option<Mailer>,
     pub bounds: CompanyBounds,
     pub clock: Clock,
     pub sources: Sources,
@@ -80,6 +84,7 @@ impl App {
             files: Quota::new(parts.company_file_bytes_max),
             payments: parts.payments,
             identity: parts.identity,
+            mail: parts.mail,
             bounds: parts.bounds,
             clock: Clock,
         }))

@@ -2,7 +2,7 @@
 //! testing a connection, receiving a file.
 //!
 //! Refuses to know how it is asked (`api` has routes, headers and the statuses of answers), SQL (`store` writes) and wasmtime
-//! (`sandbox` runs). HTTP is spoken to payment and identity providers and webhooks only. No transaction is ever open across a connector's call. Start reading at [`App`].
+//! (`sandbox` runs). HTTP is spoken to payment and identity providers and webhooks only, SMTP to the operator's relay. No transaction is ever open across a connector's call. Start reading at [`App`].
 
 pub mod alerts;
 mod app;
@@ -17,6 +17,7 @@ pub mod fetch;
 pub mod files;
 pub mod forecast;
 pub mod identity;
+pub mod mail;
 pub mod payments;
 pub mod payouts;
 pub mod products;

@@ -69,6 +69,15 @@ pub async fn by_digest(
     .transpose()
 }
 
+/// Notes that the link went to the user's address and to nobody else.
+pub async fn mailed(write: &mut Write, user: &UserId) -> Result<(), StoreError> {
+    sqlx::query("UPDATE invitations SET is_mailed = 1 WHERE user_id = $1")
+        .bind(user.as_str())
+        .execute(&mut **write)
+        .await?;
+    Ok(())
+}
+
 /// Takes an invitation back, or says that it was accepted.
 pub async fn remove(write: &mut Write, user: &UserId) -> Result<(), StoreError> {
     sqlx::query("DELETE FROM invitations WHERE user_id = $1")

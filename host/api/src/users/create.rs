@@ -1,16 +1,15 @@
+use super::invite::{self, INVITATIONS_HOURLY, InvitationOut};
 use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
 use crate::refusals::{
     CONFLICT, EMAIL_TAKEN, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
 };
-use crate::sessions::page;
 use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use souk_domain::emails::{EMAIL_CHARS_MAX, parse_email};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::Token;
-use souk_domain::time::Timestamp;
 use souk_store::users::{self, NewUser, USERS_MAX, UserStatus};
 use souk_store::{StoreError, companies, invitations};
 use utoipa::ToSchema;
@@ -18,11 +17,13 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::post("create_user", "/companies/{company_id}/users")
     .about("Users", "Invite a user")
     .notes(
-        "The user is `invited` until it comes in by the invitation's link, which holds for 7 days. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
+        "The user is `invited` until it comes in by the invitation's link, which holds for 7 days; it is mailed, or, by a host without mail, shown in this \
+         answer. An address has one user in all companies (409 `EMAIL_TAKEN`). Without `name` it is what \
          stands before the `@`; without `role_id` it is 1, and it is at most the caller's (403 `ROLE_ESCALATION`). A company has at most 1,000 \
          users.",
     )
     .needs(Role::Admin, Permission::Write)
+    .hourly(INVITATIONS_HOURLY)
     .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION, EMAIL_TAKEN, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
@@ -43,17 +44,6 @@ pub struct InvitedUser {
     #[serde(flatten)]
     user: UserOut,
     invitation: InvitationOut,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = Invitation)]
-pub struct InvitationOut {
-    /// For the user, who comes in by it once. `null` when it was mailed, and in a replay: it is shown to nobody else and never again.
-    url: Option<String>,
-    /// Whether it went to the user's address. If not, whoever invited passes the link on.
-    mail_sent: bool,
-    #[schema(value_type = String, format = DateTime)]
-    expires_at: Timestamp,
 }
 
 /// Invites a user. The invitation's link appears in this response only.
@@ -105,18 +95,15 @@ pub async fn create_user(
             Ok((user, invitation))
         })
         .await?;
-    let answer = |url| InvitedUser {
+    let invitation = invite::deliver(&api, &user, &invitation, &token).await;
+    let answer = |invitation| InvitedUser {
         user: (&user).into(),
-        invitation: InvitationOut {
-            url,
-            mail_sent: false,
-            expires_at: invitation.expires_at,
-        },
+        invitation,
     };
     Ok(CreatedOnce {
         location: format!("/companies/{}/users/{}", caller.company(), user.id),
-        data: answer(Some(page::link(&api, &token))),
-        kept: answer(None),
+        kept: answer(invitation.without_link()),
+        data: answer(invitation),
     })
 }
 

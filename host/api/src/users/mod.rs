@@ -3,6 +3,7 @@
 pub mod create;
 pub mod delete;
 pub mod get;
+pub mod invite;
 pub mod list;
 pub mod me;
 pub mod update;
@@ -22,6 +23,7 @@ pub fn routes() -> Routes {
         .add(create::OPERATION, create::create_user)
         .add(get::OPERATION, get::get_user)
         .add(update::OPERATION, update::update_user)
+        .add(invite::OPERATION, invite::invite_user)
         .add(delete::OPERATION, delete::delete_user)
 }
 

@@ -260,7 +260,9 @@ async fn users(auditor: &Auditor<'_>, company: &Company) {
         .await;
     let one = format!("{path}/{}", made.text("/data/id"));
     auditor.patch(key, &one, json!({"name": "Ann"})).await;
-    let url = made.text("/data/invitation/url");
+    let again = format!("{one}/invitation");
+    let invited = auditor.post(key, &again, json!({})).await;
+    let url = invited.text("/data/url");
     let token = url.split_once('#').unwrap().1;
     let accept = "/users/invitations/accept";
     let entered = auditor.post("", accept, json!({"token": token})).await;

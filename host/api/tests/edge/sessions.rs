@@ -259,6 +259,37 @@ async fn a_wrong_invitation_lets_nobody_in() {
     );
 }
 
+/// A new invitation makes the one before void, and whoever came in needs none.
+#[tokio::test]
+async fn a_user_is_invited_again() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let ann = json!({"email": "ann@example.org", "role_id": 2});
+    let ann = world.invite(&acme, ann).await.expect(201);
+    let again = format!("{}/invitation", ann.header("location"));
+    let invited = world
+        .post_keyed(&acme.key, &again, "once", json!({}))
+        .await
+        .expect(200);
+    let url = invited.text("/data/url");
+    // The link is not shown twice, however it is asked for.
+    let replayed = world
+        .post_keyed(&acme.key, &again, "once", json!({}))
+        .await
+        .expect(200);
+    assert_eq!(replayed.at("/data/url"), &Value::Null);
+    world
+        .accept(&token(&ann))
+        .await
+        .expect_error(404, "INVITATION_NOT_FOUND");
+    let (_, new) = url.split_once('#').unwrap();
+    world.accept(new).await.expect(200);
+    world
+        .post(&acme.key, &again, json!({}))
+        .await
+        .expect_error(409, "INVALID_STATE");
+}
+
 /// A cookie alone changes nothing, whatever is asked; and on the data route it is nothing at all.
 #[tokio::test]
 async fn another_site_cannot_use_the_cookie() {

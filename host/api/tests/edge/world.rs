@@ -126,6 +126,7 @@ impl World {
             company_file_bytes_max: 4 << 20,
             payments,
             identity,
+            mail: None,
             bounds: CompanyBounds::default(),
         });
         let settings = Settings {
