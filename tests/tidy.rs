@@ -125,7 +125,11 @@ fn what_a_room_refuses_to_know_it_does_not_name() {
         // Callers pass `now`.
         ("host/domain/src", &["SystemTime::now", "Instant::now"], &[]),
         // A flow speaks HTTP to others, and does not know how it was asked itself.
-        ("host/app/src", &["http::"], &["payments/", "webhooks/"]),
+        (
+            "host/app/src",
+            &["http::"],
+            &["payments/", "webhooks/", "identity/"],
+        ),
         ("host/api/src", &[".sandbox", "AnyConnection::"], &[]),
         ("host/src", &["sqlx::"], &["demo/"]),
         // Which backend runs.

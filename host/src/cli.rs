@@ -665,6 +665,7 @@ mod tests {
             company_files_mib = 12
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
             smtp_url = 'smtps://r'\n mail_from = 'a@b'
+            company_alerts = 1\n company_evaluations = 2
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));
