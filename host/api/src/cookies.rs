@@ -46,7 +46,8 @@ mod tests {
     fn read(lines: &[&'static str]) -> Option<Result<String, TokenError>> {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(header::COOKIE, HeaderValue::from_static(line));
+            let line = HeaderValue::from_bytes(line.as_bytes()).unwrap();
+            headers.append(header::COOKIE, line);
         }
         session(&headers).map(|token| token.map(|token| token.expose().to_owned()))
     }

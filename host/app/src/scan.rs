@@ -428,7 +428,7 @@ mod tests {
         let same = of(ColumnKind::Int64, ColumnData::I64s(vec![7, 7]));
         assert_eq!(bins(&same), [("7.0", "7.0", 2)]);
         let days = of(ColumnKind::Date, ColumnData::I32s(vec![0, 10]));
-        assert_eq!(bins(&days)[9].1, "\"1970-01-11T00:00:00Z\"");
+        assert_eq!(bins(&days)[9].1, "\"1970-01-11T00:00:00.000000Z\"");
         assert_eq!(days.min.unwrap().get(), "\"1970-01-01\"");
         // What lies too far apart to be measured, and what has no distance.
         let far = of(
