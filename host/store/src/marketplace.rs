@@ -44,6 +44,7 @@ pub struct Listing {
     pub has_sample: bool,
 }
 
+/// By their ids only: without the COALESCE SQLite goes through all that is published, and looks for each among the ids.
 static LISTINGS: Bulk = Bulk::new(
     "SELECT p.product_type, p.id, p.company_id, c.name AS company_name, c.handle AS company_handle, p.name, p.slug,
             p.description, p.category, a.sport, p.labels, CAST(p.allow_ai_training AS BIGINT) AS allow_ai_training, a.result_type, e.fields,
@@ -56,7 +57,7 @@ static LISTINGS: Bulk = Bulk::new(
      LEFT JOIN endpoint_details e ON e.id = p.id
      LEFT JOIN prices r ON r.product_id = p.id AND r.effective_from <= v.column3 AND (r.effective_to IS NULL OR r.effective_to > v.column3)
      LEFT JOIN purchases b ON b.product_id = p.id AND b.company_id = v.column2 AND b.status = 'active'
-     WHERE v.column1 IS NOT NULL AND p.status = 'published'",
+     WHERE v.column1 IS NOT NULL AND COALESCE(p.status, '') = 'published'",
 );
 
 /// Products on sale as `reader` sees them, and how many match in all.
