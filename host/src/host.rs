@@ -9,14 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use souk_api::ApiState;
-use souk_app::alerts::Scheduler;
+use souk_app::Background;
 use souk_app::identity::IdentityProvider;
 use souk_app::mail::Mailer;
 use souk_app::payments::instant::Instant as InstantPayments;
 use souk_app::payments::manual::Manual;
 use souk_app::payments::stripe::Stripe;
 use souk_app::payments::{Payments, Provider};
-use souk_app::webhooks::Dispatcher;
 use souk_app::{App, Parts};
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{Compiler, Sandbox};
@@ -44,8 +43,8 @@ pub struct Host {
     pub platform: Option<Platform>,
     server: Server,
     api: ApiState,
-    webhooks: Dispatcher,
-    alerts: Scheduler,
+    webhooks: Background,
+    alerts: Background,
     signals: Signals,
     settings: Settings,
 }
@@ -187,7 +186,7 @@ impl Host {
 async fn stop(
     server: Server,
     api: &ApiState,
-    (alerts, webhooks): (Scheduler, Dispatcher),
+    (alerts, webhooks): (Background, Background),
     drain: Duration,
 ) {
     let app = api.app();

@@ -6,6 +6,7 @@
 
 pub mod alerts;
 mod app;
+mod background;
 pub mod bounds;
 pub mod connections;
 pub mod connectors;
@@ -30,5 +31,6 @@ pub mod settle;
 pub mod webhooks;
 
 pub use app::{App, Clock, Parts};
+pub use background::Background;
 pub use bounds::CompanyBounds;
 pub use protected::AddressError;

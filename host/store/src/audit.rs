@@ -208,7 +208,8 @@ static LIST: List = List::new(
        AND (CAST($6 AS TEXT) IS NULL OR request_id = $6)
        AND (CAST($7 AS BIGINT) IS NULL OR at >= $7)
        AND (CAST($8 AS BIGINT) IS NULL OR at < $8)",
-    "act_id DESC, line DESC",
+    // By time first: texts of ids are sorted as the database's collation has it.
+    "at DESC, act_id DESC, line DESC",
     8,
 );
 

@@ -14,7 +14,8 @@ pub mod update;
 pub mod view;
 
 use crate::refusals::{CONFLICT, SLUG_TAKEN};
-use crate::{Caller, FieldError, Problem, Routes};
+use crate::{ApiState, Caller, Data, FieldError, Problem, Routes};
+use shape::PostOut;
 use souk_domain::ids::{AssetId, PostId};
 use souk_domain::posts::POSTS_MAX;
 use souk_domain::products::{Product, ProductStatus};
@@ -45,6 +46,21 @@ async fn find(db: &mut AnyConnection, caller: &Caller, id: &PostId) -> Result<Po
     posts::get(db, caller.company(), id)
         .await?
         .ok_or_else(|| not_found(id.as_str()))
+}
+
+async fn set_published(
+    api: &ApiState,
+    caller: &Caller,
+    id: &PostId,
+    is_published: bool,
+) -> Result<Data<PostOut>, Problem> {
+    api.db()
+        .write(async |write| {
+            find(write, caller, id).await?;
+            posts::set_published(write, id, is_published, caller.now()).await?;
+            Ok(Data(PostOut::own(find(write, caller, id).await?)))
+        })
+        .await
 }
 
 fn not_found(id: &str) -> Problem {

@@ -1,10 +1,9 @@
-use super::find;
+use super::set_published;
 use super::shape::PostOut;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, PostId};
 use souk_domain::roles::{Permission, Role};
-use souk_store::posts;
 
 pub const OPERATION: Operation = Operation::post(
     "unpublish_post",
@@ -20,11 +19,5 @@ pub async fn unpublish_post(
     caller: Caller,
     Path((_, id)): Path<(CompanyId, PostId)>,
 ) -> Result<Data<PostOut>, Problem> {
-    api.db()
-        .write(async |write| {
-            find(write, &caller, &id).await?;
-            posts::set_published(write, &id, false, caller.now()).await?;
-            Ok(Data(PostOut::own(find(write, &caller, &id).await?)))
-        })
-        .await
+    set_published(&api, &caller, &id, false).await
 }

@@ -23,7 +23,7 @@ use crate::failure::{Cause, Failure};
 use crate::products::{self, AssetSnapshot};
 use crate::release::ResultKind;
 use crate::run::admit;
-pub use schedule::{Scheduler, start};
+pub use schedule::start;
 
 /// Of the parameters of one alert, as JSON.
 pub const PARAMS_BYTES_MAX: usize = 4_096;

@@ -5,17 +5,18 @@
 //! host that dies in between is followed by another when the lease has ended. Start reading at [`Loop::run`].
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use souk_domain::ids::{AlertId, CompanyId};
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use souk_store::alerts::{self, Alert, Due, Evaluated};
 use tokio::sync::watch;
-use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::evaluate::{evaluate, unfinished};
 use crate::App;
+use crate::background::Background;
 use crate::products::TIMEOUT_MS_MAX;
 
 /// Evaluations in flight on this host: each waits for a source. Ten thousand in a minute need half of them when each takes three quarters of
@@ -35,41 +36,14 @@ const GATHER: Duration = Duration::from_millis(20);
 /// Of randomness, in the name under which this host claims.
 const CLAIMANT_BYTES: usize = 16;
 
-/// The scheduler of this host, as whoever stops it holds it.
-pub struct Scheduler {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
-}
-
-impl Scheduler {
-    /// Begins no more evaluations.
-    pub fn stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    /// Waits for those in flight until `deadline`. What is cut is evaluated again when its lease has ended.
-    pub async fn shut_down(self, deadline: Instant) {
-        self.stop();
-        let mut task = self.task;
-        if tokio::time::timeout_at(deadline.into(), &mut task)
-            .await
-            .is_err()
-        {
-            tracing::warn!("evaluations of alerts in flight were cut; they will be done again");
-            task.abort();
-        }
-    }
-}
-
 /// Evaluates from now on, on the current runtime, which should be one that waits little (not a worker's).
-pub async fn start(app: &App) -> Result<Scheduler, StoreError> {
+pub async fn start(app: &App) -> Result<Background, StoreError> {
     if !app.db.is_shared() {
         // Nobody else has this store open, so whoever held a claim is gone.
         app.db
             .write(async |write| alerts::release_all(write).await)
             .await?;
     }
-    let (stop, stopped) = watch::channel(false);
     let schedule = Loop {
         app: app.clone(),
         claimant: hex::encode(rand::random::<[u8; CLAIMANT_BYTES]>()),
@@ -77,10 +51,8 @@ pub async fn start(app: &App) -> Result<Scheduler, StoreError> {
         in_flight: HashMap::new(),
         finished: Vec::new(),
     };
-    Ok(Scheduler {
-        stop,
-        task: tokio::spawn(schedule.run(stopped)),
-    })
+    let what = "evaluations of alerts";
+    Ok(Background::start(what, |stopped| schedule.run(stopped)))
 }
 
 struct Loop {

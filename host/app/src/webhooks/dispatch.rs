@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
@@ -15,11 +15,12 @@ use souk_store::deliveries::{self, Attempted, Delivery};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
 use souk_store::{Change, StoreError, Topic, Write};
 use tokio::sync::{Notify, watch};
-use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::client::{Client, Message, TIMEOUT};
 use super::signature::{Secret, header};
 use crate::App;
+use crate::background::Background;
 
 /// Attempts in flight on this host: each costs a socket, and some memory for TLS.
 pub(super) const IN_FLIGHT_MAX: usize = 64;
@@ -41,29 +42,8 @@ const ERROR_CHARS_MAX: usize = 500;
 /// Of randomness, in the name under which this host claims.
 const CLAIMANT_BYTES: usize = 16;
 
-/// The dispatcher of this host, as whoever stops it holds it.
-pub struct Dispatcher {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
-}
-
-impl Dispatcher {
-    /// Begins no more attempts, and waits for those in flight until `deadline`. What is cut is attempted again when its lease has ended.
-    pub async fn shut_down(self, deadline: Instant) {
-        self.stop.send_replace(true);
-        let mut task = self.task;
-        if tokio::time::timeout_at(deadline.into(), &mut task)
-            .await
-            .is_err()
-        {
-            tracing::warn!("webhook deliveries in flight were cut; they will be attempted again");
-            task.abort();
-        }
-    }
-}
-
 /// Delivers from now on, on the current runtime, which should be one that waits little (not a worker's).
-pub async fn start(app: &App) -> Result<Dispatcher, StoreError> {
+pub async fn start(app: &App) -> Result<Background, StoreError> {
     if !app.db.is_shared() {
         // Nobody else has this store open, so whoever held a claim is gone.
         app.db
@@ -83,7 +63,6 @@ pub async fn start(app: &App) -> Result<Dispatcher, StoreError> {
             heard.notify_one();
         }
     }));
-    let (stop, stopped) = watch::channel(false);
     let dispatch = Loop {
         app: app.clone(),
         client: Arc::new(client),
@@ -92,11 +71,11 @@ pub async fn start(app: &App) -> Result<Dispatcher, StoreError> {
         in_flight: HashMap::new(),
         finished: Vec::new(),
     };
-    tokio::spawn(sweep(app.clone(), stopped.clone()));
-    Ok(Dispatcher {
-        stop,
-        task: tokio::spawn(dispatch.run(written, stopped)),
-    })
+    let app = app.clone();
+    Ok(Background::start("webhook deliveries", |stopped| {
+        tokio::spawn(sweep(app, stopped.clone()));
+        dispatch.run(written, stopped)
+    }))
 }
 
 /// An attempt that has ended.

@@ -9,7 +9,7 @@ mod signature;
 
 use std::time::Duration;
 
-pub use dispatch::{Dispatcher, start};
+pub use dispatch::start;
 pub use signature::Secret;
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::webhooks::{EventType, SECRETS_OVERLAP, UrlError, check_url};
