@@ -20,6 +20,8 @@ use crate::fault::{Blame, Fault, FaultKind};
 const FAILURES_AT_ONCE: u32 = 20;
 /// A failed call costs little, thousands a second cost a lot: this is how often one company's are told.
 const FAILURE_PACE: Duration = Duration::from_millis(10);
+/// One that was dear costs a company so many times what its guests have computed for it: failures get an eighth of a core.
+const FAILURE_SHARE: u32 = 8;
 /// Cancel requests of a company that are sent at once, and how often one may follow.
 const ASIDES_AT_ONCE: u32 = 64;
 const ASIDE_PACE: Duration = Duration::from_millis(20);
@@ -81,6 +83,8 @@ pub(crate) struct Tenant {
     refused: AtomicU64,
     /// When the next failure may be told, in microseconds since `born`.
     failure_us: AtomicU64,
+    /// What its guests had computed at the last failure.
+    failed_at_us: AtomicU64,
     /// When the next piece of work may be done, likewise.
     work_us: AtomicU64,
     /// When the next cancel request may be sent, likewise.
@@ -134,6 +138,7 @@ impl Tenant {
             minute_began_us: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             failure_us: AtomicU64::new(0),
+            failed_at_us: AtomicU64::new(0),
             work_us: AtomicU64::new(0),
             aside_us: AtomicU64::new(0),
             born: Instant::now(),
@@ -254,9 +259,12 @@ impl Tenant {
     /// How long a failure of one of its connectors or sources is held back before it is told. A client that asks again at
     /// once would otherwise fail thousands of times a second, at everybody's cost.
     pub fn failure_delay(&self) -> Duration {
+        let computed_us = self.computed_us();
+        let before_us = self.failed_at_us.swap(computed_us, Ordering::Relaxed);
+        let computed = Duration::from_micros(computed_us.saturating_sub(before_us));
         self.delay(
             &self.failure_us,
-            FAILURE_PACE,
+            FAILURE_PACE.max((computed * FAILURE_SHARE).min(DELAY_MAX)),
             FAILURES_AT_ONCE * FAILURE_PACE,
         )
     }
@@ -380,5 +388,23 @@ mod tests {
         }
         assert!(last > DELAY_MAX / 2 && last <= DELAY_MAX, "{last:?}");
         assert_eq!(tenants.of("other").failure_delay(), Duration::ZERO);
+    }
+
+    /// Who fails at a cost fails less often: a hundred failures of four milliseconds are told in seconds, not in one.
+    #[test]
+    fn dear_failures_are_told_more_slowly() {
+        let tenants = Tenants::default();
+        let [cheap, dear] = ["cheap", "dear"].map(|company| tenants.of(company));
+        let delays = |tenant: &Tenant, us| {
+            let mut delay = Duration::ZERO;
+            for _ in 0..30 {
+                tenant.computed(us);
+                delay = tenant.failure_delay();
+            }
+            delay
+        };
+        let (cheap, dear) = (delays(&cheap, 0), delays(&dear, 4_000));
+        assert!(cheap <= 11 * FAILURE_PACE, "{cheap:?}");
+        assert!(dear > Duration::from_millis(700), "{dear:?}");
     }
 }
