@@ -12,15 +12,15 @@ use souk_tests::process::{free_port, spawn_tied};
 const WHEELS: [&str; 3] = ["aiosmtpd==1.4.6", "atpublic==5.1", "attrs==25.3.0"];
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-struct Relay {
+pub(crate) struct Relay {
     process: Child,
-    port: u16,
+    pub(crate) port: u16,
     log: tempfile::NamedTempFile,
 }
 
 impl Relay {
     /// Installs it beside the build once, and starts it.
-    async fn start() -> Relay {
+    pub(crate) async fn start() -> Relay {
         let packages = packages();
         let (port, log) = (free_port(), tempfile::NamedTempFile::new().expect("a file"));
         let mut command = Command::new("python3");
@@ -40,11 +40,11 @@ impl Relay {
     }
 
     /// What it took, as it writes it down.
-    fn taken(&self) -> String {
+    pub(crate) fn taken(&self) -> String {
         std::fs::read_to_string(self.log.path()).expect("a file")
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.process.kill().expect("a process of ours");
         self.process.wait().expect("a process of ours");
     }

@@ -3,6 +3,10 @@
 //! A claim is a lease, as of deliveries: it keeps other hosts away until it ends. Refuses to decide what an answer means. What an evaluation
 //! changes, and who is told of it, is written in one transaction. Start reading at [`due`], [`claim`] and [`record`].
 
+pub mod mails;
+
+pub use mails::MailStatus;
+
 use crate::bulk::Bulk;
 use crate::db::Write;
 use crate::error::StoreError;
@@ -37,6 +41,8 @@ pub struct Written {
     /// Empty: those that subscribe.
     pub webhook_ids: Vec<WebhookId>,
     pub max_credits_per_day: i64,
+    /// Whether its user is told by mail too.
+    pub notify_by_mail: bool,
     pub is_active: bool,
 }
 
@@ -87,13 +93,15 @@ pub struct AlertEvent {
     pub execution_id: Option<String>,
     /// The statuses of the deliveries that tell of it, of those that are still known.
     pub deliveries: Vec<String>,
+    /// `None`: nobody was to be told by mail.
+    pub mail: Option<MailStatus>,
     pub occurred_at: Timestamp,
 }
 
 macro_rules! columns {
     () => {
         "id, company_id, user_id, asset_id, name, params, operator, threshold, answer_field, check_interval_seconds, consecutive_breaches,
-         rearm_seconds, webhook_ids, max_credits_per_day, is_active, created_at, updated_at, revision, state, breaches, delays, last_value,
+         rearm_seconds, webhook_ids, max_credits_per_day, notify_by_mail, is_active, created_at, updated_at, revision, state, breaches, delays, last_value,
          history, last_checked_at, last_triggered_at, last_error, spent_on, spent_credits, next_check_at"
     };
 }
@@ -114,8 +122,8 @@ pub async fn insert(write: &mut Write, alert: &Alert, alerts_max: i64) -> Result
     sqlx::query(
         "INSERT INTO alerts (id, company_id, user_id, asset_id, name, params, operator, threshold, answer_field, check_interval_seconds,
                              consecutive_breaches, rearm_seconds, webhook_ids, max_credits_per_day, is_active, created_at, updated_at,
-                             revision, state, breaches, delays, history, spent_on, spent_credits, next_check_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, 1, 'unknown', 0, 0, '[]', 0, 0, $17)",
+                             revision, state, breaches, delays, history, spent_on, spent_credits, next_check_at, notify_by_mail)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, 1, 'unknown', 0, 0, '[]', 0, 0, $17, $18)",
     )
     .bind(alert.id.as_str())
     .bind(alert.company_id.as_str())
@@ -134,6 +142,7 @@ pub async fn insert(write: &mut Write, alert: &Alert, alerts_max: i64) -> Result
     .bind(i64::from(written.is_active))
     .bind(alert.created_at.micros())
     .bind(written.is_active.then(|| alert.created_at.micros()))
+    .bind(i64::from(written.notify_by_mail))
     .execute(&mut **write)
     .await?;
     Ok(true)
@@ -156,7 +165,7 @@ pub async fn update(
              next_check_at = CASE WHEN CAST($12 AS BIGINT) = 0 THEN NULL
                                   WHEN CAST($13 AS BIGINT) = 1 OR is_active = 0 THEN $14
                                   ELSE next_check_at END,
-             revision = revision + CAST($13 AS BIGINT), updated_at = $14
+             revision = revision + CAST($13 AS BIGINT), updated_at = $14, notify_by_mail = $15
          WHERE id = $1",
     )
     .bind(id.as_str())
@@ -173,6 +182,7 @@ pub async fn update(
     .bind(i64::from(written.is_active))
     .bind(i64::from(anew))
     .bind(now.micros())
+    .bind(i64::from(written.notify_by_mail))
     .execute(&mut **write)
     .await?;
     if anew {
@@ -185,6 +195,22 @@ pub async fn update(
         .execute(&mut **write)
         .await?;
     }
+    Ok(())
+}
+
+/// What a user watched is watched no longer: nobody would be told, and it may cost.
+pub(crate) async fn pause_all_of(
+    write: &mut Write,
+    user: &UserId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE alerts SET is_active = 0, next_check_at = NULL, updated_at = $2 WHERE user_id = $1 AND is_active = 1",
+    )
+    .bind(user.as_str())
+    .bind(now.micros())
+    .execute(&mut **write)
+    .await?;
     Ok(())
 }
 
@@ -425,6 +451,7 @@ async fn happened(
     let id = AlertEventId::generate_at(now);
     let (_, threshold, _) = condition_texts(&alert.written.condition);
     let value = evaluated.answer.as_ref().map(answer_text);
+    let is_mailed = alert.written.notify_by_mail && told(before, state).is_some();
     let deliveries = match told(before, state) {
         Some(kind) => {
             let data = json!({
@@ -440,8 +467,8 @@ async fn happened(
         None => Vec::new(),
     };
     sqlx::query(
-        "INSERT INTO alert_events (id, alert_id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "INSERT INTO alert_events (id, alert_id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at, mail_status, mail_next_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(id.as_str())
     .bind(alert.id.as_str())
@@ -453,6 +480,8 @@ async fn happened(
     .bind(evaluated.execution.as_ref().map(ExecutionId::as_str))
     .bind(json!(deliveries).to_string())
     .bind(now.micros())
+    .bind(is_mailed.then_some(MailStatus::Pending.as_str()))
+    .bind(is_mailed.then(|| now.micros()))
     .execute(&mut **write)
     .await?;
     sqlx::query(
@@ -520,7 +549,7 @@ fn event(alert: &Alert, kind: EventType, state: State, mut data: Value, now: Tim
 }
 
 static EVENTS: List = List::new(
-    "id, state, previous_state, value, threshold, message, execution_id, deliveries, occurred_at",
+    "id, state, previous_state, value, threshold, message, execution_id, deliveries, mail_status, occurred_at",
     "FROM alert_events WHERE alert_id = $1",
     "occurred_at DESC, id DESC",
     1,
@@ -581,6 +610,7 @@ fn event_from_row(row: &AnyRow) -> Result<AlertEvent, StoreError> {
         message: row.text_opt("message")?,
         execution_id: row.text_opt("execution_id")?,
         deliveries: read("deliveries", &deliveries)?,
+        mail: mails::status(row)?,
         occurred_at: row.time("occurred_at")?,
     })
 }
@@ -673,6 +703,7 @@ fn from_row(row: &AnyRow) -> Result<Alert, StoreError> {
             rearm_seconds: row.number("rearm_seconds")?,
             webhook_ids: read("webhook_ids", &row.text("webhook_ids")?)?,
             max_credits_per_day: row.number("max_credits_per_day")?,
+            notify_by_mail: row.flag("notify_by_mail")?,
             is_active: row.flag("is_active")?,
         },
         created_at: row.time("created_at")?,

@@ -328,6 +328,7 @@ pub async fn remove(write: &mut Write, user: &User, now: Timestamp) -> Result<()
     .bind(now.micros())
     .execute(&mut **write)
     .await?;
+    crate::alerts::pause_all_of(write, &user.id, now).await?;
     write.touch(Topic::Company, &user.company_id);
     Ok(())
 }

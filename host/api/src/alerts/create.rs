@@ -71,6 +71,8 @@ pub struct AlertIn {
     /// Default 100. An alert that would spend more is in the state `error` until the next day.
     #[schema(minimum = 0, maximum = 1000000)]
     max_credits_per_day: Option<i64>,
+    /// Default false. Whether the user whose alert it is gets a mail too, at most 100 an hour for a company; 400 where the host has no relay.
+    notify_by_mail: Option<bool>,
 }
 
 /// Watches an asset's answer.
@@ -99,6 +101,7 @@ pub async fn create_alert(
         rearm_seconds: 0,
         webhook_ids: Vec::new(),
         max_credits_per_day: CREDITS_PER_DAY_DEFAULT,
+        notify_by_mail: false,
         is_active: true,
     };
     let given = Given {
@@ -110,6 +113,7 @@ pub async fn create_alert(
         rearm_seconds: body.rearm_seconds,
         webhook_ids: body.webhook_ids,
         max_credits_per_day: body.max_credits_per_day,
+        notify_by_mail: body.notify_by_mail,
         is_active: body.is_active,
     };
     given.over(&mut written, &mut errors);

@@ -12,7 +12,7 @@ use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{AlertEventId, AlertId, AssetId, CompanyId, UserId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::WEBHOOKS_MAX;
-use souk_store::alerts::{Alert, AlertEvent, Written, answer_value, threshold_value};
+use souk_store::alerts::{Alert, AlertEvent, MailStatus, Written, answer_value, threshold_value};
 use utoipa::ToSchema;
 
 #[derive(Clone, Deserialize, ToSchema)]
@@ -62,6 +62,8 @@ pub struct AlertOut {
     #[schema(value_type = Vec<String>)]
     webhook_ids: Vec<WebhookId>,
     max_credits_per_day: i64,
+    /// Whether the user whose alert it is gets a mail too.
+    notify_by_mail: bool,
     /// By evaluations since midnight UTC.
     credits_spent_today: i64,
     /// `unknown` (not evaluated yet), `ok`, `triggered`, `error` (could not be evaluated) or `paused` (not active)
@@ -109,6 +111,7 @@ impl AlertOut {
             rearm_seconds: written.rearm_seconds,
             webhook_ids: written.webhook_ids,
             max_credits_per_day: written.max_credits_per_day,
+            notify_by_mail: written.notify_by_mail,
             credits_spent_today: spent,
             state: match written.is_active {
                 true => alert.standing.state.as_str(),
@@ -149,6 +152,8 @@ pub struct AlertEventOut {
     /// How webhooks were told: `none` (nobody was to be told, or it is too long ago to be known), `pending`, `delivered`, `failed` or `partial`
     /// (delivered to some, given up for others)
     delivery_status: &'static str,
+    /// How the user was told by mail: `none` (that was not wanted), `pending`, `sent` (the relay has taken it) or `failed`
+    mail_status: &'static str,
 }
 
 impl From<AlertEvent> for AlertEventOut {
@@ -156,6 +161,7 @@ impl From<AlertEvent> for AlertEventOut {
         let value = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
         AlertEventOut {
             delivery_status: delivery_status(&event.deliveries),
+            mail_status: event.mail.map_or("none", MailStatus::as_str),
             id: event.id,
             state: event.state.as_str(),
             previous_state: event.previous_state.as_str(),
@@ -190,6 +196,7 @@ pub struct Given {
     pub rearm_seconds: Option<i64>,
     pub webhook_ids: Patch<Vec<String>>,
     pub max_credits_per_day: Option<i64>,
+    pub notify_by_mail: Option<bool>,
     pub is_active: Option<bool>,
 }
 
@@ -265,6 +272,7 @@ impl Given {
             Patch::Null => written.webhook_ids = Vec::new(),
             Patch::Value(ids) => written.webhook_ids = webhooks(&ids, &mut wrong),
         }
+        written.notify_by_mail = self.notify_by_mail.unwrap_or(written.notify_by_mail);
         written.is_active = self.is_active.unwrap_or(written.is_active);
         errors.extend(wrong.into_vec());
     }

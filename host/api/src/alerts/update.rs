@@ -8,7 +8,7 @@ use crate::{AnyObject, ApiState, Body, Caller, Data, FieldError, Operation, Patc
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use souk_app::alerts::{check, check_webhooks};
+use souk_app::alerts::{check, check_mail, check_webhooks};
 use souk_domain::ids::{AlertId, CompanyId};
 use souk_domain::roles::{Permission, Role};
 use souk_store::alerts;
@@ -58,6 +58,8 @@ pub struct AlertPatch {
     webhook_ids: Patch<Vec<String>>,
     #[schema(minimum = 0, maximum = 1000000)]
     max_credits_per_day: Option<i64>,
+    /// Whether the user whose alert it is gets a mail too.
+    notify_by_mail: Option<bool>,
 }
 
 /// Changes an alert.
@@ -77,6 +79,7 @@ pub async fn update_alert(
         rearm_seconds: body.rearm_seconds,
         webhook_ids: body.webhook_ids,
         max_credits_per_day: body.max_credits_per_day,
+        notify_by_mail: body.notify_by_mail,
         is_active: body.is_active,
     };
     let mut read = api.db().read().await?;
@@ -99,6 +102,9 @@ pub async fn update_alert(
         || written.params != before.written.params
         || written.condition != before.written.condition;
     let (company, now) = (caller.company(), caller.now());
+    if !before.written.notify_by_mail {
+        check_mail(api.app(), &written).map_err(refuse(&before.asset_id))?;
+    }
     if anew {
         let params: Map<String, Value> = serde_json::from_str(&written.params).unwrap_or_default();
         let (asset, condition) = (&before.asset_id, &written.condition);

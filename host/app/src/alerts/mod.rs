@@ -4,6 +4,7 @@
 //! whose alert it is. Start reading at [`schedule`] for whose turn it is, and at [`evaluate`] for what one costs and finds.
 
 pub mod evaluate;
+pub mod mails;
 pub mod schedule;
 
 use std::sync::Arc;
@@ -98,6 +99,16 @@ pub async fn check_webhooks(
     errors.or(()).map_err(AlertError::Fields)
 }
 
+/// Whether a user can be told by mail, when that is wanted.
+pub fn check_mail(app: &App, written: &Written) -> Result<(), AlertError> {
+    let mut errors = FieldErrors::default();
+    if written.notify_by_mail && app.mail.is_none() {
+        let message = "this host sends no mail: leave it out and have a webhook told, or ask the operator for a relay";
+        errors.add("notify_by_mail", "unavailable", message);
+    }
+    errors.or(()).map_err(AlertError::Fields)
+}
+
 /// Adds an alert, which is evaluated at once if it is active.
 pub async fn create(
     app: &App,
@@ -107,6 +118,7 @@ pub async fn create(
     written: Written,
     now: Timestamp,
 ) -> Result<Alert, AlertError> {
+    check_mail(app, &written)?;
     let alert = Alert {
         id: AlertId::generate(),
         company_id: company.clone(),
