@@ -271,6 +271,17 @@ pub struct Options {
     )]
     pub mail_from: Option<String>,
 
+    /// Redis or Valkey, on which hosts count rate limits together: redis://:password@redis.internal:6379/0. Without it, and while it
+    /// does not answer, each host counts for itself. Prefer the environment variable.
+    #[arg(
+        long,
+        env = "SOUK_REDIS_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        help_heading = "Bounds"
+    )]
+    pub redis_url: Option<String>,
+
     /// Threads that serve requests [default: one per core].
     #[arg(long, env = "SOUK_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub workers: Option<usize>,
@@ -569,6 +580,7 @@ impl Options {
             oidc_name: self.oidc_name.or(next.oidc_name),
             smtp_url: self.smtp_url.or(next.smtp_url),
             mail_from: self.mail_from.or(next.mail_from),
+            redis_url: self.redis_url.or(next.redis_url),
             workers: self.workers.or(next.workers),
             busy_poll_us: self.busy_poll_us.or(next.busy_poll_us),
             connections_max: self.connections_max.or(next.connections_max),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
-use souk_api::ApiState;
+use souk_api::{ApiState, SharedLimits};
 use souk_app::Background;
 use souk_app::identity::IdentityProvider;
 use souk_app::mail::Mailer;
@@ -44,6 +44,7 @@ pub struct Host {
     server: Server,
     api: ApiState,
     webhooks: Background,
+    mails: Background,
     alerts: Background,
     signals: Signals,
     settings: Settings,
@@ -94,6 +95,7 @@ impl Host {
         let alerts = souk_app::alerts::start(&app)
             .await
             .context("alerts cannot be evaluated")?;
+        let mails = souk_app::alerts::mails::start(&app);
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
@@ -107,12 +109,17 @@ impl Host {
             .endpoint_base_url
             .clone()
             .unwrap_or_else(|| base_url.clone());
+        let shared_limits = match &settings.redis_url {
+            Some(url) => Some(SharedLimits::open(&url.0).context("--redis-url")?),
+            None => None,
+        };
         let api = souk_api::state(
             app.clone(),
             souk_api::Settings {
                 base_url: base_url.clone(),
                 endpoint_base_url: endpoint_base_url.clone(),
                 address_rate_limit: settings.ip_rate_limit,
+                shared_limits,
                 kept_answer_bytes_max: settings.kept_answer_bytes_max,
                 trust_proxy: settings.trust_proxy.clone(),
                 unread_bytes_max: settings.unread_bytes_max,
@@ -162,6 +169,7 @@ impl Host {
             server,
             api,
             webhooks,
+            mails,
             alerts,
             signals,
             settings,
@@ -174,19 +182,19 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.api, (self.alerts, self.webhooks), self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, [self.alerts, self.mails, self.webhooks], self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
     }
 }
 
-/// From the outside in: clients, evaluations of alerts, connectors' sessions, deliveries to webhooks, the store; the threads last, since what
+/// From the outside in: clients, evaluations of alerts, connectors' sessions, mails, deliveries to webhooks, the store; the threads last, since what
 /// they opened is closed through them.
 async fn stop(
     server: Server,
     api: &ApiState,
-    (alerts, webhooks): (Background, Background),
+    [alerts, mails, webhooks]: [Background; 3],
     drain: Duration,
 ) {
     let app = api.app();
@@ -211,6 +219,7 @@ async fn stop(
         tracing::warn!("some clients were not told that their requests were cut");
     }
     alerts.shut_down(until).await;
+    mails.shut_down(deadline).await;
     webhooks.shut_down(deadline).await;
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())

@@ -105,6 +105,13 @@ impl Collector for Host {
             "Whether this host hears what other hosts change (1) or reads past its caches (0)",
             u64::from(app.db.is_coherent()),
         )?;
+        if let Some(are_shared) = self.api.shares_limits() {
+            gauge(
+                "shared_limits_available",
+                "Whether the server on which hosts count rate limits together answers (1) or this host counts for itself (0)",
+                u64::from(are_shared),
+            )?;
+        }
         if let Some(kept) = &self.kept {
             gauge(
                 "kept_answer_bytes",

@@ -66,6 +66,16 @@ impl std::fmt::Debug for Relay {
     }
 }
 
+/// Where hosts count rate limits together.
+pub struct RedisUrl(pub String);
+
+/// Without the password.
+impl std::fmt::Debug for RedisUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RedisUrl")
+    }
+}
+
 #[derive(Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -96,6 +106,7 @@ pub struct Settings {
     pub idle: Duration,
     pub drain: Duration,
     pub ip_rate_limit: u32,
+    pub redis_url: Option<RedisUrl>,
     /// Of a company.
     pub kept_answer_bytes_max: i64,
     pub company: CompanyBounds,
@@ -353,6 +364,7 @@ impl Settings {
             quota,
             guest_memory_bytes: guest_memory_mib << 20,
             ip_rate_limit: options.ip_rate_limit.unwrap_or(IP_RATE_LIMIT),
+            redis_url: options.redis_url.map(RedisUrl),
             kept_answer_bytes_max: i64::from(company_kept_answers_mib) << 20,
             metrics_listen: options.metrics_listen,
             log: options.log.unwrap_or_else(|| "info".to_owned()),

@@ -18,6 +18,7 @@ mod feeds;
 mod files;
 mod hostile;
 mod hosts;
+mod limits;
 mod maturity;
 mod operators;
 mod paid_faults;

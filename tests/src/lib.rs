@@ -12,6 +12,7 @@ pub mod host;
 pub mod postgres;
 pub mod process;
 pub mod receiver;
+pub mod redis;
 pub mod seller_api;
 mod sweep;
 pub mod tls;

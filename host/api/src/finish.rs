@@ -84,7 +84,7 @@ impl Call {
     }
 
     /// Spends one call of the key, unless its company has none left this month.
-    pub fn spend(&mut self, limits: Limits) -> Result<(), Problem> {
+    pub async fn spend(&mut self, limits: Limits) -> Result<(), Problem> {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl Call {
                 return Err(self.exceeded(left, Scope::Company));
             }
         }
-        match principal.buckets.take(limits, self.seconds()) {
+        match principal.buckets.take(limits, self.seconds()).await {
             Ok(shown) => {
                 self.shown = Some(shown);
                 self.spent = true;
@@ -109,11 +109,14 @@ impl Call {
     }
 
     /// Spends one call of the key for `thing`, after [`Call::spend`].
-    pub fn spend_each(&mut self, thing: &str, limit: u32) -> Result<(), Problem> {
+    pub async fn spend_each(&mut self, thing: &str, limit: u32) -> Result<(), Problem> {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
-        let taken = principal.buckets.take_each(thing, limit, self.seconds());
+        let taken = principal
+            .buckets
+            .take_each(thing, limit, self.seconds())
+            .await;
         match taken {
             Ok(quota) => {
                 let binds = |shown: (Quota, Scope)| quota.remaining <= shown.0.remaining;
@@ -130,8 +133,21 @@ impl Call {
     }
 
     /// Spends one call of the address: for requests that no key answers for.
-    pub fn spend_address(&mut self, state: &ApiState) -> Result<(), Problem> {
-        match state.limiter().take_address(self.peer, self.seconds()) {
+    pub async fn spend_address(&mut self, state: &ApiState) -> Result<(), Problem> {
+        let limiter = state.limiter();
+        let taken = limiter.take_address(self.peer, self.seconds()).await;
+        self.show_address(taken)
+    }
+
+    /// The same where nobody can be waited for.
+    fn spend_address_at_hand(&mut self, state: &ApiState) -> Result<(), Problem> {
+        let limiter = state.limiter();
+        let taken = limiter.take_address_at_hand(self.peer, self.seconds());
+        self.show_address(taken)
+    }
+
+    fn show_address(&mut self, taken: Result<Quota, Quota>) -> Result<(), Problem> {
+        match taken {
             Ok(quota) => {
                 self.shown = Some((quota, Scope::Ip));
                 Ok(())
@@ -144,10 +160,11 @@ impl Call {
     }
 
     /// Spends one call of the address for an operation that lets somebody in, after [`Call::spend_address`].
-    pub fn spend_sign_in(&mut self, state: &ApiState, limit: u32) -> Result<(), Problem> {
+    pub async fn spend_sign_in(&mut self, state: &ApiState, limit: u32) -> Result<(), Problem> {
         let taken = state
             .limiter()
-            .take_sign_in(self.peer, limit, self.seconds());
+            .take_sign_in(self.peer, limit, self.seconds())
+            .await;
         let (Ok(quota) | Err(quota)) = taken;
         self.shown = Some((quota, Scope::Ip));
         taken
@@ -310,7 +327,7 @@ pub fn unreadable(state: &ApiState, status: StatusCode, peer: IpAddr) -> Respons
     let mut call = Call::of(peer);
     let refused = match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => None,
-        _ => call.spend_address(state).err(),
+        _ => call.spend_address_at_hand(state).err(),
     };
     let problem = refused.unwrap_or_else(|| Problem::for_status(status));
     let (status, headers, body) = problem.into_parts(call.request_id.as_str());

@@ -46,10 +46,10 @@ pub async fn pass(
     let (role, permission) = match operation.access {
         Access::Public => {
             if !operation.is_probe() {
-                call.spend_address(state)?;
+                call.spend_address(state).await?;
             }
             if let Some(limit) = operation.hourly {
-                call.spend_sign_in(state, limit)?;
+                call.spend_sign_in(state, limit).await?;
             }
             size?;
             mounted.description.query.read(request)?;
@@ -59,13 +59,13 @@ pub async fn pass(
         Access::Data => (Role::Analyst, Permission::Read),
     };
     if let Err(problem) = size {
-        return Err(call.spend_address(state).err().unwrap_or(problem));
+        return Err(call.spend_address(state).await.err().unwrap_or(problem));
     }
     let takes_sessions = operation.takes_sessions();
     let principal = match authenticate(state, request.headers(), takes_sessions, call).await {
         Ok(principal) => principal,
         Err(Refused::Key(problem)) => {
-            return Err(call.spend_address(state).err().unwrap_or(problem));
+            return Err(call.spend_address(state).await.err().unwrap_or(problem));
         }
         Err(Refused::Spent(problem) | Refused::Store(problem)) => return Err(problem),
     };
@@ -109,12 +109,12 @@ pub async fn pass(
         ),
         false => None,
     };
-    call.spend(limits)?;
+    call.spend(limits).await?;
     if let Some(limit) = operation.hourly_each {
         // As the handler will read it: one thing must not have two spellings.
         let params: RawPathParams = request.extract_parts().await.map_err(Problem::internal)?;
         for (_, thing) in &params {
-            call.spend_each(thing, limit)?;
+            call.spend_each(thing, limit).await?;
         }
     }
 
@@ -146,9 +146,9 @@ pub async fn pass_unrouted(
                 operation: None,
             };
             call.recognise(principal, limits);
-            call.spend(limits)
+            call.spend(limits).await
         }
-        Err(Refused::Key(_)) => call.spend_address(state),
+        Err(Refused::Key(_)) => call.spend_address(state).await,
         Err(Refused::Spent(problem)) if problem.status() == StatusCode::TOO_MANY_REQUESTS => {
             Err(problem)
         }
@@ -233,7 +233,7 @@ async fn look_up(
     shown: Shown,
     call: &mut Call,
 ) -> Result<Arc<Principal>, Refused> {
-    let spent = call.spend_address(state);
+    let spent = call.spend_address(state).await;
     if let Err(exceeded) = &spent
         && !call.may_look_up(state)
     {

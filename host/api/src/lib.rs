@@ -115,6 +115,7 @@ pub use caller::Caller;
 pub use describe::Either;
 pub use fields::{Patch, Text};
 pub use finish::unreadable;
+pub use limiter::Shared as SharedLimits;
 pub use operation::{Access, Operation};
 pub use path::Path;
 pub use problem::{FieldError, Problem};

@@ -1,12 +1,14 @@
 //! What the operator chose, and who a client is behind the operator's proxies.
 
+use crate::limiter::Shared;
 use axum::extract::ConnectInfo;
 use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// What the operator chose.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Where the management API is reached, without a trailing slash.
     pub base_url: String,
@@ -14,6 +16,8 @@ pub struct Settings {
     pub endpoint_base_url: String,
     /// Requests an hour of an address that shows no valid key.
     pub address_rate_limit: u32,
+    /// Where hosts count limits together.
+    pub shared_limits: Option<Arc<Shared>>,
     /// What the kept answers of a company may take together.
     pub kept_answer_bytes_max: i64,
     /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Host` are believed.
@@ -88,6 +92,7 @@ mod tests {
             base_url: String::new(),
             endpoint_base_url: String::new(),
             address_rate_limit: 1,
+            shared_limits: None,
             trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
             kept_answer_bytes_max: 1,
             unread_bytes_max: 1,

@@ -54,7 +54,9 @@ struct Shared {
 impl ApiState {
     /// `limited`: the operations that have a limit of their own.
     pub(crate) fn new(app: App, settings: Settings, limited: Vec<(&'static str, u32)>) -> ApiState {
-        let limiter = Arc::new(Limiter::new(limited.len(), settings.address_rate_limit));
+        let names: Vec<_> = limited.iter().map(|(id, _)| *id).collect();
+        let (address_limit, shared) = (settings.address_rate_limit, settings.shared_limits.clone());
+        let limiter = Arc::new(Limiter::new(&names, address_limit, shared));
         let principals = Cache::new(
             &app.db,
             KEYS_CACHED,
@@ -156,6 +158,11 @@ impl ApiState {
 
     pub(crate) fn uploads(&self) -> &Arc<Uploads> {
         &self.0.uploads
+    }
+
+    /// Whether this host counts limits with the others; `None` when it was not told where.
+    pub fn shares_limits(&self) -> Option<bool> {
+        self.0.limiter.is_shared()
     }
 
     /// Bytes of large answers that clients have not taken yet.

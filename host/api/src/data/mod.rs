@@ -210,6 +210,7 @@ mod tests {
             base_url: "http://127.0.0.1:8080".to_owned(),
             endpoint_base_url: endpoint_base_url.to_owned(),
             address_rate_limit: 6_000,
+            shared_limits: None,
             kept_answer_bytes_max: 1 << 20,
             trust_proxy: Vec::new(),
             unread_bytes_max: 1,

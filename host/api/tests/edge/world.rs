@@ -133,6 +133,7 @@ impl World {
             base_url: "http://souk.example".into(),
             endpoint_base_url: "http://souk.example".into(),
             address_rate_limit,
+            shared_limits: None,
             kept_answer_bytes_max,
             trust_proxy: Vec::new(),
             unread_bytes_max: 1 << 20,

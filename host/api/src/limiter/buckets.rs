@@ -1,0 +1,289 @@
+//! What is counted of one caller.
+
+use super::bucket::Bucket;
+use super::shared::Shared;
+use super::window::Quota;
+use parking_lot::Mutex;
+use souk_domain::actors::Actor;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+/// What a key is counted for one by one (the products that it previews) in an hour: about 100 bytes each. A catalogue is browsed with far
+/// fewer; who asks for more in an hour waits.
+const EACH_MAX: usize = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Key,
+    Operation,
+    Ip,
+    /// What its plan allows a company in a month.
+    Company,
+}
+
+impl Scope {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Key => "key",
+            Scope::Operation => "operation",
+            Scope::Ip => "ip",
+            Scope::Company => "company",
+        }
+    }
+}
+
+/// The buckets of one actor.
+pub struct Buckets {
+    actor: Actor,
+    /// The operations that have a limit of their own.
+    names: Arc<[&'static str]>,
+    shared: Option<Arc<Shared>>,
+    own: Bucket,
+    operations: Box<[Bucket]>,
+    /// Of operations that limit each thing for itself, by the thing.
+    each: Mutex<HashMap<Box<str>, Arc<Bucket>>>,
+    pub(super) in_flight: AtomicU32,
+}
+
+/// The limits that a call meets: the caller's own, and the operation's with the place of its bucket.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    pub own: u32,
+    pub operation: Option<(usize, u32)>,
+}
+
+impl Buckets {
+    pub(super) fn new(
+        actor: Actor,
+        names: &Arc<[&'static str]>,
+        shared: Option<Arc<Shared>>,
+    ) -> Buckets {
+        Buckets {
+            actor,
+            names: names.clone(),
+            shared,
+            own: Bucket::default(),
+            operations: names.iter().map(|_| Bucket::default()).collect(),
+            each: Mutex::default(),
+            in_flight: AtomicU32::new(0),
+        }
+    }
+
+    /// Spends one call of both buckets, or of neither. Both answers show the bucket that binds.
+    pub async fn take(&self, limits: Limits, now: u32) -> Result<(Quota, Scope), (Quota, Scope)> {
+        let shared = self.shared.as_deref();
+        let name = || self.actor.as_str().to_owned();
+        let key = self.own.take(shared, name, limits.own, now).await;
+        let key = key.map_err(|quota| (quota, Scope::Key))?;
+        let Some((place, limit)) = limits.operation else {
+            return Ok((key, Scope::Key));
+        };
+        let name = || format!("{}:{}", self.actor.as_str(), self.names[place]);
+        match self.operations[place].take(shared, name, limit, now).await {
+            Ok(operation) => Ok(binding(key, operation)),
+            Err(operation) => {
+                self.own.give_back(now);
+                Err((operation, Scope::Operation))
+            }
+        }
+    }
+
+    /// Spends one call for one of the things that are limited each for itself. The caller has spent one of the key, which a refusal gives
+    /// back.
+    pub async fn take_each(&self, thing: &str, limit: u32, now: u32) -> Result<Quota, Quota> {
+        let taken = match self.each(thing, now) {
+            Some(bucket) => {
+                let name = || format!("{}:each:{thing}", self.actor.as_str());
+                bucket.take(self.shared.as_deref(), name, limit, now).await
+            }
+            None => Err(Quota {
+                limit,
+                remaining: 0,
+                reset: now,
+            }),
+        };
+        if taken.is_err() {
+            self.own.give_back(now);
+        }
+        taken
+    }
+
+    /// The bucket of a thing, unless there are too many.
+    fn each(&self, thing: &str, now: u32) -> Option<Arc<Bucket>> {
+        let mut each = self.each.lock();
+        if each.len() >= EACH_MAX && !each.contains_key(thing) {
+            each.retain(|_, bucket| !bucket.is_over(now));
+            if each.len() >= EACH_MAX {
+                return None;
+            }
+        }
+        Some(each.entry(thing.into()).or_default().clone())
+    }
+
+    pub fn peek(&self, limits: Limits, now: u32) -> (Quota, Scope) {
+        let key = self.own.peek(limits.own, now);
+        match limits.operation {
+            Some((place, limit)) => binding(key, self.operations[place].peek(limit, now)),
+            None => (key, Scope::Key),
+        }
+    }
+
+    /// What is left of each operation's own limit, by its place.
+    pub fn peek_operation(&self, place: usize, limit: u32, now: u32) -> Quota {
+        self.operations[place].peek(limit, now)
+    }
+
+    pub fn give_back(&self, limits: Limits, now: u32) {
+        self.own.give_back(now);
+        if let Some((place, _)) = limits.operation {
+            self.operations[place].give_back(now);
+        }
+    }
+
+    pub(super) fn is_over(&self, now: u32) -> bool {
+        self.own.is_over(now)
+            && self.operations.iter().all(|bucket| bucket.is_over(now))
+            && self.each.lock().values().all(|bucket| bucket.is_over(now))
+    }
+}
+
+fn binding(key: Quota, operation: Quota) -> (Quota, Scope) {
+    if key.remaining < operation.remaining {
+        (key, Scope::Key)
+    } else {
+        (operation, Scope::Operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::WINDOW_SECONDS;
+    use super::*;
+    use futures_util::FutureExt;
+    use souk_domain::ids::KeyId;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    const NOW: u32 = 1_700_000_000;
+
+    /// A host that counts for itself waits for nobody.
+    fn now<T>(taken: impl Future<Output = T>) -> T {
+        taken.now_or_never().expect("nobody is asked")
+    }
+
+    fn buckets() -> Buckets {
+        Buckets::new(KeyId::generate().into(), &Arc::from(["one", "other"]), None)
+    }
+
+    /// A refusal by one bucket does not spend the other.
+    #[test]
+    fn a_refused_call_spends_nothing() {
+        let buckets = buckets();
+        let limits = Limits {
+            own: 5,
+            operation: Some((1, 1)),
+        };
+        assert_eq!(
+            now(buckets.take(limits, NOW)).map(|(_, scope)| scope),
+            Ok(Scope::Operation)
+        );
+        for _ in 0..3 {
+            assert_eq!(
+                now(buckets.take(limits, NOW)).map_err(|(_, scope)| scope),
+                Err(Scope::Operation)
+            );
+        }
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        own: 5,
+                        operation: None
+                    },
+                    NOW
+                )
+                .0
+                .remaining,
+            4
+        );
+    }
+
+    /// The headers show the bucket with the fewest left; the operation's on a tie.
+    #[test]
+    fn the_binding_bucket_is_shown() {
+        let buckets = buckets();
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        own: 5,
+                        operation: Some((0, 5))
+                    },
+                    NOW
+                )
+                .1,
+            Scope::Operation
+        );
+        assert_eq!(
+            buckets
+                .peek(
+                    Limits {
+                        own: 4,
+                        operation: Some((0, 5))
+                    },
+                    NOW
+                )
+                .1,
+            Scope::Key
+        );
+    }
+
+    /// Each thing has its own window, and there are not more of them than a key may be counted for; a refusal does not spend the key.
+    #[test]
+    fn things_are_limited_each_for_itself() {
+        let buckets = buckets();
+        let limits = Limits {
+            own: 10,
+            operation: None,
+        };
+        let each = |thing: &str, second| {
+            now(buckets.take(limits, second)).unwrap();
+            now(buckets.take_each(thing, 1, second))
+        };
+        assert!(each("a", NOW).is_ok());
+        for _ in 0..20 {
+            assert_eq!(each("a", NOW).unwrap_err().remaining, 0);
+        }
+        assert!(each("b", NOW).is_ok());
+        assert_eq!(buckets.peek(limits, NOW).0.remaining, 8);
+        for number in 0..2 * EACH_MAX {
+            let _ = now(buckets.take_each(&number.to_string(), 1, NOW));
+        }
+        assert_eq!(buckets.each.lock().len(), EACH_MAX);
+        assert!(each("late", NOW).is_err());
+        assert!(each("late", NOW + WINDOW_SECONDS).is_ok());
+    }
+
+    /// Concurrent callers never get more than the limit.
+    #[test]
+    fn a_limit_holds_under_contention() {
+        let buckets = buckets();
+        let granted = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let limits = Limits {
+                            own: 700,
+                            operation: None,
+                        };
+                        if now(buckets.take(limits, NOW)).is_ok() {
+                            granted.fetch_add(1, Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(granted.load(Relaxed), 700);
+    }
+}

@@ -1,0 +1,175 @@
+//! Rate limits that hosts count together, and what holds while the server that they count on is away.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use souk_tests::process::free_port;
+use souk_tests::redis::Redis;
+use souk_tests::{Client, PgCluster, TestHost};
+
+use crate::hosts::MASTER_KEY;
+
+const LIMIT: u32 = 300;
+/// What hosts have not spent goes back within two seconds; a loaded machine gets longer.
+const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(30);
+
+async fn host(database: &str, redis: &str, metrics: &str) -> TestHost {
+    TestHost::builder()
+        .arg("--database-url", database)
+        .env("SOUK_MASTER_KEY", MASTER_KEY)
+        .env("SOUK_REDIS_URL", redis)
+        .arg("--metrics-listen", metrics)
+        .start()
+        .await
+}
+
+fn metrics_address() -> String {
+    format!("127.0.0.1:{}", free_port())
+}
+
+async fn are_shared(metrics: &str) -> bool {
+    let text = reqwest::get(format!("http://{metrics}/metrics")).await;
+    let text = text.expect("metrics").text().await.expect("a text");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("souk_shared_limits_available "));
+    line.expect("the metric") == "1"
+}
+
+/// A key of `limit` requests an hour.
+async fn limited_key(host: &TestHost, handle: &str, limit: u32) -> (String, String) {
+    let company = host.company(handle).await;
+    let key = json!({"name": "limited", "rate_limit": limit, "permissions": ["read"]});
+    let made = host
+        .client(&company.key)
+        .post(&company.path("/api-keys"), key)
+        .await
+        .expect(201);
+    (made.text("/data/key"), company.path(""))
+}
+
+/// Whether a request passed, and what the headers say is left.
+async fn ask(client: &Client, path: &str) -> (bool, u32) {
+    let answer = client.get(path).await;
+    let left = answer.header("x-ratelimit-remaining").parse();
+    match answer.status.as_u16() {
+        200 => (true, left.expect("a number")),
+        429 => (false, left.expect("a number")),
+        other => panic!("{other}: {}", answer.body),
+    }
+}
+
+/// Two hosts, one key: together they let pass exactly what it may send, whichever is asked, and what one holds and does not spend comes
+/// back to the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_count_a_limit_together() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let redis = Redis::start().await;
+    let metrics = metrics_address();
+    let one = host(&url, &redis.url(), &metrics).await;
+    let other = host(&url, &redis.url(), &metrics_address()).await;
+    let (key, path) = limited_key(&one, "counted", LIMIT).await;
+    let clients = [one.client(&key), other.client(&key)];
+
+    let (_, left) = ask(&clients[0], &path).await;
+    assert_eq!(left, LIMIT - 1);
+    let (_, left) = ask(&clients[1], &path).await;
+    assert!(
+        left <= LIMIT - 2,
+        "the other host knows of the first: {left}"
+    );
+
+    let mut passed = 2;
+    let mut refused_since = None;
+    let mut turn = 0;
+    // Everything that the key may send, and then nothing for longer than anything can still come back.
+    loop {
+        let (client, since) = (&clients[turn % 2], Instant::now());
+        turn += 1;
+        match ask(client, &path).await {
+            (true, _) => {
+                passed += 1;
+                refused_since = None;
+            }
+            (false, left) => {
+                assert_eq!(left, 0);
+                let refused_since = *refused_since.get_or_insert(since);
+                if passed == LIMIT && refused_since.elapsed() > Duration::from_secs(4) {
+                    break;
+                }
+                assert!(refused_since.elapsed() < GIVEN_BACK_WITHIN, "{passed}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        assert!(passed <= LIMIT);
+    }
+    assert!(are_shared(&metrics).await);
+}
+
+/// A limit outlives its host: what was counted is elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_outlives_its_host() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let redis = Redis::start().await;
+    let mut one = host(&url, &redis.url(), &metrics_address()).await;
+    let (key, path) = limited_key(&one, "outlived", 5).await;
+    for left in (0..5).rev() {
+        assert_eq!(ask(&one.client(&key), &path).await, (true, left));
+    }
+    one.kill();
+    let other = host(&url, &redis.url(), &metrics_address()).await;
+    assert_eq!(ask(&other.client(&key), &path).await, (false, 0));
+}
+
+/// While the server is away each host counts for itself, and says so; when it is back they count together again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_go_on_without_their_server() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let mut redis = Redis::start().await;
+    let metrics = metrics_address();
+    let one = host(&url, &redis.url(), &metrics).await;
+    let (key, path) = limited_key(&one, "alone", 5).await;
+    let client = one.client(&key);
+    assert_eq!(ask(&client, &path).await, (true, 4));
+
+    redis.kill();
+    for left in (0..5).rev() {
+        assert_eq!(ask(&client, &path).await, (true, left), "its own count");
+    }
+    assert_eq!(ask(&client, &path).await, (false, 0));
+    assert!(!are_shared(&metrics).await);
+    assert!(one.log().contains("counts for itself"), "it is said");
+
+    redis.start_again().await;
+    let since = Instant::now();
+    while !ask(&client, &path).await.0 {
+        assert!(
+            since.elapsed() < GIVEN_BACK_WITHIN,
+            "they count together again"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(are_shared(&metrics).await);
+}
+
+/// A server that takes connections and says nothing delays a request now and then, and fails none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_server_stops_nobody() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let redis = format!("redis://{}", silent.local_addr().expect("a port"));
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let one = host(&url, &redis, &metrics_address()).await;
+    let (key, path) = limited_key(&one, "patient", 50).await;
+    let since = Instant::now();
+    for left in (30..50).rev() {
+        assert_eq!(ask(&one.client(&key), &path).await, (true, left));
+    }
+    assert!(since.elapsed() < Duration::from_secs(20));
+    drop(silent);
+}

@@ -1,0 +1,75 @@
+//! A Redis of the test's own.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::process::{free_port, spawn_tied};
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const PASSWORD: &str = "a:secret";
+
+pub struct Redis {
+    process: Option<Child>,
+    port: u16,
+    directory: tempfile::TempDir,
+}
+
+impl Redis {
+    pub async fn start() -> Redis {
+        let mut redis = Redis {
+            process: None,
+            port: free_port(),
+            directory: tempfile::tempdir().expect("a directory"),
+        };
+        redis.start_again().await;
+        redis
+    }
+
+    /// On the same port, with nothing in it.
+    pub async fn start_again(&mut self) {
+        let port = self.port.to_string();
+        let mut command = Command::new("redis-server");
+        command
+            .current_dir(self.directory.path())
+            .args([
+                "--port",
+                &port,
+                "--bind",
+                "127.0.0.1",
+                "--requirepass",
+                PASSWORD,
+            ])
+            .args(["--save", "", "--appendonly", "no"])
+            .stdout(Stdio::null());
+        self.process = Some(
+            spawn_tied(command, libc::SIGKILL)
+                .expect("redis-server: run tests/run, which installs it"),
+        );
+        let since = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(since.elapsed() < READY_WITHIN, "redis does not listen");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("a process of ours");
+            process.wait().expect("a process of ours");
+        }
+    }
+
+    pub fn url(&self) -> String {
+        format!(
+            "redis://:{}@127.0.0.1:{}/2",
+            PASSWORD.replace(':', "%3A"),
+            self.port
+        )
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
