@@ -29,6 +29,7 @@ mod seller_tls;
 mod shares;
 mod sql;
 mod sqlite_source;
+mod top_ups;
 mod users;
 mod voids;
 mod webhooks;
