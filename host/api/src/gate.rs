@@ -114,12 +114,12 @@ pub async fn pass(
         // As the handler will read it: one thing must not have two spellings.
         let params: RawPathParams = request.extract_parts().await.map_err(Problem::internal)?;
         for (_, thing) in &params {
-            call.spend_each(thing, limit).await?;
+            Box::pin(call.spend_each(thing, limit)).await?;
         }
     }
 
     if let Some(company) = &foreign {
-        check_exists(state, company).await?;
+        Box::pin(check_exists(state, company)).await?;
     }
     note_use(state, &principal, call).await;
     request.extensions_mut().insert(Caller::new(
@@ -177,7 +177,7 @@ async fn authenticate(
         _ => {
             let cookie = cookies::session(headers).filter(|_| takes_sessions);
             let cookie = cookie.ok_or_else(|| Refused::Key(Problem::missing_key()))?;
-            return signed_in(state, cookie, call).await;
+            return Box::pin(signed_in(state, cookie, call)).await;
         }
     };
     let malformed = || {
@@ -192,7 +192,7 @@ async fn authenticate(
     let digest = KeyDigest::of(text);
     let principal = match state.known_principal(&digest) {
         Some(principal) => principal,
-        None => look_up(state, Shown::Key(digest), call).await?,
+        None => Box::pin(look_up(state, Shown::Key(digest), call)).await?,
     };
     match principal.refusal(call.now) {
         Some(problem) => Err(Refused::Key(problem)),
@@ -280,7 +280,7 @@ async fn note_use(state: &ApiState, principal: &Principal, call: &Call) {
     let noted = state
         .db()
         .write(async |write| souk_store::sessions::seen(write, session, call.now).await);
-    if let Err(error) = noted.await {
+    if let Err(error) = Box::pin(noted).await {
         tracing::warn!(%error, %session, "the use of a session could not be noted; it may seem idle");
     }
 }

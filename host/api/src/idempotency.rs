@@ -171,15 +171,25 @@ enum Claim {
 }
 
 async fn claim(state: &ApiState, caller: &Caller, keyed: Keyed) -> Result<Claim, Problem> {
-    let Some((key, fingerprint)) = keyed.key else {
-        return Ok(Claim::None);
-    };
+    match keyed.key {
+        // Boxed: runs without a key need no room for it.
+        Some(key) => Box::pin(claim_key(state, caller, key, keyed.lapses_at)).await,
+        None => Ok(Claim::None),
+    }
+}
+
+async fn claim_key(
+    state: &ApiState,
+    caller: &Caller,
+    (key, fingerprint): (String, String),
+    lapses_at: Timestamp,
+) -> Result<Claim, Problem> {
     let scope = Scope {
         company: caller.payer().clone(),
         route: caller.operation().operation.path,
         key,
     };
-    let (now, lapses_at) = (caller.now(), keyed.lapses_at);
+    let now = caller.now();
     let bytes_max = state.settings().kept_answer_bytes_max;
     state
         .db()

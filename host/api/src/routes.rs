@@ -169,7 +169,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
             let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
             let mut response = match passed {
                 Err(problem) => {
-                    reading::discard_of(request, &call.pace(&state)).await;
+                    Box::pin(reading::discard_of(request, &call.pace(&state))).await;
                     problem.into_response()
                 }
                 Ok(Passed { in_flight }) => {
@@ -205,7 +205,8 @@ async fn audited(
         call.peer,
         &call.request_id,
     );
-    audit::acting(act, respond(mounted, request, state, call)).await
+    // Boxed, here and below: a request carries the room for all that may happen on its way from one place to the next.
+    Box::pin(audit::acting(act, respond(mounted, request, state, call))).await
 }
 
 async fn respond(
@@ -218,7 +219,7 @@ async fn respond(
     match request.headers().get(idempotency::HEADER) {
         None if operation.key_required => idempotency::missing().into_response(),
         Some(_) if operation.keeps_answers() => {
-            idempotency::respond(mounted, request, state, call).await
+            Box::pin(idempotency::respond(mounted, request, state, call)).await
         }
         _ => (mounted.handler)(request, state).await,
     }

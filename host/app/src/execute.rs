@@ -34,7 +34,10 @@ pub async fn execute(
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
     if purpose == Purpose::Test {
-        publish::keep_tested_asset(app, asset, &released, wording, payer.now).await;
+        Box::pin(publish::keep_tested_asset(
+            app, asset, &released, wording, payer.now,
+        ))
+        .await;
     }
     let (rows, bytes) = (released.rows, released.insight.bytes());
     run.finish(elapsed, rows, bytes, |about| render(&released, about))

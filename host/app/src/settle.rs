@@ -262,10 +262,10 @@ pub(crate) async fn purchase(
         ai_training_allowed: sold.allow_ai_training,
         accepted_by: payer.actor.as_str(),
     };
-    let purchase = app
+    let implicit = app
         .db
-        .write(async |tx| purchases::implicit(tx, &new, payer.now).await)
-        .await?;
+        .write(async |tx| purchases::implicit(tx, &new, payer.now).await);
+    let purchase = Box::pin(implicit).await?;
     match purchase.status {
         PurchaseStatus::Active => Ok(Some(purchase.id)),
         status => Err(Cause::NotEntitled { status }),
@@ -282,11 +282,22 @@ pub(crate) async fn book(
 ) -> Result<(), Cause> {
     let Charge::Held { hold, .. } = charge else {
         if let Some(ticket) = payer.ticket {
-            give_up(app, ticket).await?;
+            Box::pin(give_up(app, ticket)).await?;
         }
         app.teller.record(run);
         return Ok(());
     };
+    // Boxed: an owner's run need not have room for this.
+    Box::pin(charge_for(app, hold, payer, run, body)).await
+}
+
+async fn charge_for(
+    app: &App,
+    hold: Hold,
+    payer: &Payer<'_>,
+    run: Run,
+    body: &[u8],
+) -> Result<(), Cause> {
     let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
         ticket: ticket.clone(),
         answer: KeptAnswer::of(200, None, body, Some(&run.id)),

@@ -348,7 +348,7 @@ impl Sandbox {
             Err(fault) if fault.is_paced() => {
                 let delay = pool.tenant.failure_delay();
                 if !delay.is_zero() {
-                    tokio::time::sleep(delay).await;
+                    Box::pin(tokio::time::sleep(delay)).await;
                 }
             }
             _ => {}

@@ -101,7 +101,8 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
             return Ok(value);
         }
         let epoch = self.epoch();
-        let value = Arc::new(load().await?);
+        // Boxed: most calls find the value, and need not have room for this.
+        let value = Arc::new(Box::pin(load()).await?);
         self.keep(key, &value, epoch);
         Ok(value)
     }

@@ -206,6 +206,11 @@ impl Db {
 
     /// A connection for reading. Each statement sees what was committed, and every charge that was answered, before this was called.
     pub async fn read(&self) -> Result<Read, StoreError> {
+        // Boxed, like what writes: requests that find everything in caches would carry the room for waiting from one place to the next.
+        Box::pin(self.reader()).await
+    }
+
+    async fn reader(&self) -> Result<Read, StoreError> {
         if let Some(backlog) = self.backlog() {
             backlog.caught_up().await?;
         }
@@ -268,7 +273,8 @@ impl Db {
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Write, StoreError> {
-        self.turn(purpose).await?.begin().await
+        let begun = async { self.turn(purpose).await?.begin().await };
+        Box::pin(begun).await
     }
 
     async fn turn(&self, purpose: Purpose) -> Result<Turn, StoreError> {

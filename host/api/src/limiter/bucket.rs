@@ -24,9 +24,21 @@ impl Bucket {
             return self.own.take(limit, now);
         };
         let lot = self.lot.get_or_init(Arc::default);
-        if let Some(quota) = lot.take(limit, now) {
-            return Ok(quota);
+        match lot.take(limit, now) {
+            Some(quota) => Ok(quota),
+            // Boxed: few requests ask, and most hosts do not.
+            None => Box::pin(self.ask(shared, lot, name, limit, now)).await,
         }
+    }
+
+    async fn ask(
+        &self,
+        shared: &Shared,
+        lot: &Arc<Lot>,
+        name: impl FnOnce() -> String,
+        limit: u32,
+        now: u32,
+    ) -> Result<Quota, Quota> {
         let _asking = lot.asking.lock().await;
         if let Some(quota) = lot.take(limit, now) {
             return Ok(quota);
