@@ -66,7 +66,7 @@ async fn an_asset_is_enough_for_an_alert() {
             "asset_id": asset, "company_id": acme.id, "user_id": acme.user_id, "is_active": true, "name": "an asset", "params": {},
             "condition": {"operator": "changed", "threshold": null, "field": null},
             "check_interval_seconds": 3600, "consecutive_breaches": 1, "rearm_seconds": 0, "webhook_ids": [],
-            "max_credits_per_day": 100, "credits_spent_today": 0, "state": "unknown", "breaches": 0, "last_value": null,
+            "max_credits_per_day": 100, "notify_by_mail": false, "credits_spent_today": 0, "state": "unknown", "breaches": 0, "last_value": null,
             "last_checked_at": null, "last_triggered_at": null, "last_error": null
         })
     );
@@ -363,7 +363,7 @@ async fn alerts_are_counted() {
                   SELECT id || '-' || n.number, company_id, user_id, asset_id, name, params, operator, threshold, answer_field,
                          check_interval_seconds, consecutive_breaches, rearm_seconds, webhook_ids, max_credits_per_day, is_active,
                          created_at, updated_at, revision, state, breaches, delays, last_value, history, last_checked_at,
-                         last_triggered_at, last_error, spent_on, spent_credits, next_check_at, claimed_by, lease_until
+                         last_triggered_at, last_error, spent_on, spent_credits, next_check_at, claimed_by, lease_until, notify_by_mail
                   FROM alerts
                   CROSS JOIN (WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 999) SELECT number FROM n) AS n
                   WHERE id = $1";
