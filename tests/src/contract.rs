@@ -126,7 +126,13 @@ fn content(document: &Value, response: &Value, seen: &Seen<'_>) -> Result<(), St
     if kind != "application/json" {
         return Ok(());
     }
-    let body = serde_json::from_slice(seen.body).map_err(|error| format!("no JSON: {error}"))?;
+    let body: Value =
+        serde_json::from_slice(seen.body).map_err(|error| format!("no JSON: {error}"))?;
+    if let Some(codes) = response["x-codes"].as_array()
+        && !codes.contains(&body["error"]["code"])
+    {
+        return Err(format!("{} is none of its codes", body["error"]["code"]));
+    }
     match described.get("schema") {
         Some(schema) => validate(document, schema, &body, "$"),
         None => Ok(()),
@@ -281,6 +287,18 @@ fn obey(
                 _ => Ok(()),
             }
         }
+        "minItems" | "maxItems" => {
+            let length = value.as_array().map(|items| items.len() as u64);
+            match (length, rule.as_u64()) {
+                (Some(length), Some(bound)) if keyword == "minItems" && length < bound => {
+                    wrong(format!("has fewer items than {rule}"))
+                }
+                (Some(length), Some(bound)) if keyword == "maxItems" && length > bound => {
+                    wrong(format!("has more items than {rule}"))
+                }
+                _ => Ok(()),
+            }
+        }
         "format" => match value.as_str() {
             Some(text) if !is_formatted(text, rule.as_str().unwrap_or_default()) => {
                 wrong(format!("{value} is no {rule}"))
@@ -370,8 +388,8 @@ mod tests {
                     "a": {"type": ["integer", "null"]},
                     "b": {"type": "array", "items": {"oneOf": [{"type": "null"}, {"type": "string", "format": "date-time"}]}},
                 }}},
-                "responses": {"Gone": {"content": {"application/json": {"schema": {"type": "object", "required": ["error"], "properties": {"error": {
-                    "type": "object", "required": ["code"], "properties": {"code": {"enum": ["GONE", "LOST"]}},
+                "responses": {"Gone": {"x-codes": ["GONE", "LOST"], "content": {"application/json": {"schema": {"type": "object", "required": ["error"], "properties": {"error": {
+                    "type": "object", "required": ["code"], "properties": {"code": {"type": "string"}},
                 }}}}}}},
             },
         });

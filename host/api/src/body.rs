@@ -2,12 +2,12 @@
 
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
-use crate::json::{parse, parse_members, require_json};
+use crate::json::{parse, parse_change, parse_members, require_json};
 use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::reading::read;
 use crate::refusals::{self, Refusal};
-use crate::schemas::schema;
+use crate::schemas::{change, schema};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::HeaderMap;
@@ -60,7 +60,29 @@ pub struct Changes<T> {
 
 impl<T: ToSchema> Describe for Changes<T> {
     fn describe(into: &mut Description) {
-        Body::<T>::describe(into);
+        Change::<T>::describe(into);
+    }
+}
+
+/// A JSON object of what to change of a `T`: nothing is lacking in it.
+pub struct Change<T>(pub T);
+
+impl<T: ToSchema> Describe for Change<T> {
+    fn describe(into: &mut Description) {
+        into.take_body(Described {
+            content_type: JSON,
+            required: true,
+            shape: change::<T>,
+        });
+        into.refuse(UNREADABLE);
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema + Send> Argument for Change<T> {
+    async fn take(incoming: &mut Incoming) -> Result<Change<T>, Problem> {
+        let bytes = incoming.read().await?;
+        require_json(&incoming.parts.headers)?;
+        parse_change(&bytes).map(Change)
     }
 }
 

@@ -4,10 +4,11 @@ use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use http::{HeaderMap, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::error::Category;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
+use souk_app::wording::plain;
 use souk_domain::fields::FieldErrors;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -41,19 +42,108 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 /// A megabyte of numbers would hold its worker for tens of milliseconds, what that many values take is one or two.
 const VALUES_MAX: usize = 20_000;
 
-/// Parses a JSON object, naming every field that does not fit.
+/// Parses a JSON object, naming every field that does not fit and every one that a `T` lacks.
 pub fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {
+    read(bytes, required::<T>)
+}
+
+/// The same of what to change of a `T`: nothing is lacking.
+pub fn parse_change<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    read(bytes, Vec::new)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8], required: fn() -> Vec<String>) -> Result<T, Problem> {
     check_object(bytes)?;
+    let mut bytes = Cow::Borrowed(bytes);
+    for _ in 0..REREAD_MAX {
+        let error = match deserialize(&bytes)? {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        match with_integer(&bytes, &error) {
+            Some(mended) if bytes.len() <= REREAD_BYTES_MAX => bytes = Cow::Owned(mended),
+            _ => return Err(wrong_fields::<T>(&bytes, &error, &required())),
+        }
+    }
+    match deserialize(&bytes)? {
+        Ok(value) => Ok(value),
+        Err(error) => Err(wrong_fields::<T>(&bytes, &error, &required())),
+    }
+}
+
+/// A `T`, or what is wrong with a member. No JSON at all is refused at once.
+fn deserialize<T: DeserializeOwned>(bytes: &[u8]) -> Result<Result<T, ReadError>, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| match error
-        .inner()
-        .classify()
-    {
-        Category::Data => wrong_fields::<T>(bytes, &error),
-        _ => not_json(error.inner()),
-    })?;
+    let value = match serde_path_to_error::deserialize(&mut deserializer) {
+        Ok(value) => value,
+        // Of a number where a word belongs the parser says that there is no value.
+        Err(error) => match serde_json::from_slice::<IgnoredAny>(bytes) {
+            Ok(_) => return Ok(Err(error)),
+            Err(broken) if error.inner().is_data() => return Err(not_json(&broken)),
+            Err(_) => return Err(not_json(error.inner())),
+        },
+    };
     deserializer.end().map_err(|error| not_json(&error))?;
-    Ok(value)
+    Ok(Ok(value))
+}
+
+const NO_INTEGER: &str = "invalid type: floating point";
+
+/// JSON has one kind of number, and JSON Schema says that `100.0` is the integer 100: the body with that written instead of it, if that is
+/// what serde stumbled over. Its bytes are changed and not its value, so that what is refused of a body is refused of this one too.
+fn with_integer(bytes: &[u8], error: &ReadError) -> Option<Vec<u8>> {
+    let error = error.inner();
+    if !error.to_string().starts_with(NO_INTEGER) {
+        return None;
+    }
+    // Serde has just read the number, and counts from one.
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines
+        .by_ref()
+        .take(error.line().checked_sub(1)?)
+        .map(<[u8]>::len)
+        .sum();
+    let end = before + error.column();
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let length = bytes
+        .get(..end)?
+        .iter()
+        .rev()
+        .take_while(|byte| is_of_number(byte))
+        .count();
+    let start = end - length;
+    let integer = integer(std::str::from_utf8(&bytes[start..end]).ok()?)?;
+    let mut mended = bytes.to_vec();
+    mended.splice(start..end, integer.to_string().into_bytes());
+    Some(mended)
+}
+
+/// The integer that a number with a fraction or an exponent is, computed on its digits. A double would spoil the large ones.
+pub(crate) fn integer(number: &str) -> Option<i64> {
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (minus, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_end_matches('0');
+    let zeros = digits.len() - significant.len();
+    let power = i64::from(exponent) - fraction.len() as i64 + zeros as i64;
+    match significant {
+        "" => Some(0),
+        // No integer of 64 bits has more digits.
+        _ if !(0..20).contains(&power) => None,
+        _ => format!("{minus}{significant}{}", "0".repeat(power as usize))
+            .parse()
+            .ok(),
+    }
 }
 
 /// Refuses what has too many values, at the cost of one look at each byte.
@@ -135,6 +225,12 @@ fn unit(bytes: &[u8]) -> Option<u16> {
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
+    if error.is_eof() && (error.line(), error.column()) == (1, 0) {
+        return Problem::of(
+            refusals::INVALID_REQUEST,
+            "the body is empty: send a JSON object",
+        );
+    }
     Problem::of(
         refusals::INVALID_REQUEST,
         format!("the body is not valid JSON: {error}"),
@@ -142,7 +238,11 @@ fn not_json(error: &serde_json::Error) -> Problem {
 }
 
 /// Serde reports one error at a time: what it has named is taken out, and the rest read again. What is missing is found by the schema.
-fn wrong_fields<T: DeserializeOwned + ToSchema>(bytes: &[u8], first: &ReadError) -> Problem {
+fn wrong_fields<T: DeserializeOwned>(
+    bytes: &[u8],
+    first: &ReadError,
+    required: &[String],
+) -> Problem {
     let mut errors = FieldErrors::default();
     errors.push(wrong_field(first));
     let mut named = vec![member(first)];
@@ -160,18 +260,40 @@ fn wrong_fields<T: DeserializeOwned + ToSchema>(bytes: &[u8], first: &ReadError)
             match serde_path_to_error::deserialize::<_, T>(&body) {
                 Err(error) if !named.contains(&member(&error)) => {
                     named.push(member(&error));
-                    errors.push(wrong_field(&error));
+                    if !is_integer(&body, &error) {
+                        errors.push(wrong_field(&error));
+                    }
                 }
                 _ => break,
             }
         }
-        for name in required::<T>() {
-            if body.get(&name).is_none() && !named.contains(&name) {
+        for name in required {
+            if body.get(name).is_none() && !named.contains(name) {
                 errors.add(name, "required", "is required");
             }
         }
     }
     Problem::fields(refusals::VALIDATION_ERROR, errors.into_vec())
+}
+
+/// It is `100.0`, and right.
+fn is_integer(body: &Value, error: &ReadError) -> bool {
+    if !error.inner().to_string().starts_with(NO_INTEGER) {
+        return false;
+    }
+    let mut place = body;
+    for segment in error.path().iter() {
+        let part = match segment {
+            Segment::Map { key } => place.get(key),
+            Segment::Seq { index } => place.get(index),
+            _ => None,
+        };
+        match part {
+            Some(part) => place = part,
+            None => return false,
+        }
+    }
+    matches!(place, Value::Number(number) if integer(&number.to_string()).is_some())
 }
 
 /// The member of the body that is wrong, or that is missing from it.
@@ -200,8 +322,8 @@ fn wrong_field(error: &ReadError) -> FieldError {
     match missing.and_then(|rest| rest.strip_suffix('`')) {
         Some(name) if parent.is_empty() => FieldError::new(name, "required", "is required"),
         Some(name) => FieldError::new(format!("{parent}.{name}"), "required", "is required"),
-        None if parent.is_empty() => FieldError::new("body", "invalid", message),
-        None => FieldError::new(parent, "invalid", message),
+        None if parent.is_empty() => FieldError::new("body", "invalid", plain(message)),
+        None => FieldError::new(parent, "invalid", plain(message)),
     }
 }
 
@@ -271,6 +393,42 @@ mod tests {
             wrong(r#"{"name":"x","count":1,"flag":true,"lines":[{}]}"#),
             ["lines[0].name required"]
         );
+    }
+
+    /// As JSON Schema counts; what is none is refused, in words of ours.
+    #[test]
+    fn an_integer_may_have_a_fraction_of_zeros() {
+        for (text, count) in [
+            ("100.0", 100),
+            ("-7.000", -7),
+            ("1e3", 1_000),
+            ("12.50E1", 125),
+            ("0.0", 0),
+            ("9223372036854775807.0", i64::MAX),
+        ] {
+            let body =
+                format!("{{\n \"more\": [1.5, \"é\"],\n\n \"count\": {text},\n \"name\": \"x\"}}");
+            let example: Example = parse(body.as_bytes()).unwrap();
+            assert_eq!(example.count, Some(count), "{text}");
+        }
+        for text in ["1.5", "1e-1", "1e19", "9223372036854775808.0", "1e300"] {
+            let body = format!("{{\"name\":\"x\",\"count\":{text}}}");
+            assert_eq!(refusal(&body).1, "count", "{text}");
+        }
+        let orders = r#"{"name":"x","count":1.0,"flag":true,"lines":[{"name":"a","count":2.0},{"name":"b","count":30e-1}]}"#;
+        let order: Order = parse(orders.as_bytes()).unwrap();
+        assert_eq!((order.count, order.lines[1].count), (1, Some(3)));
+        // What is refused beside it stays refused, and is the only thing that is named.
+        let twice = br#"{"name":"x","count":1.0,"count":2}"#;
+        assert!(parse::<Example>(twice).is_err());
+        assert_eq!(refusal(r#"{"name":"","count":1.0}"#).1, "name");
+        let (_, _, bytes) = parse::<Example>(br#"{"name":1,"count":1.5}"#)
+            .unwrap_err()
+            .into_parts("req_1");
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("must be a string"), "{text}");
+        assert!(text.contains("must be an integer"), "{text}");
+        assert!(!text.contains("expected"), "{text}");
     }
 
     fn refusal(body: &str) -> (String, String) {

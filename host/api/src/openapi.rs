@@ -1,5 +1,9 @@
 //! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
+mod examples;
+mod links;
+mod three_zero;
+
 use crate::cookies;
 use crate::describe::{Answered, Description, JSON};
 use crate::operation::{Access, Operation};
@@ -10,8 +14,10 @@ use crate::refused;
 use crate::routes::Routes;
 use crate::schemas::Schemas;
 use serde_json::{Map, Value, json};
+use souk_domain::roles::Role;
 use souk_domain::webhooks::EventType;
 use std::collections::{BTreeMap, BTreeSet};
+pub use three_zero::three_zero;
 
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
 (rows); buyers call them with credits. Every answer carries `X-Request-Id` and the three `X-RateLimit-*` headers; every refusal is \
@@ -73,15 +79,29 @@ pub fn document(routes: &Routes) -> Value {
                 .insert(operation.verb.name().to_ascii_lowercase(), described);
         }
     }
+    let mut schemas = with_problem(schemas);
+    examples::illustrate(&mut schemas);
+    links::connect(&mut paths, &schemas);
+    for operation in paths.values_mut().flat_map(Map::values_mut) {
+        let Some(body) = operation.pointer_mut("/requestBody/content/application~1json") else {
+            continue;
+        };
+        if let Some(example) = examples::of_request(&body["schema"], &schemas) {
+            body["example"] = example;
+        }
+    }
     json!({
         "openapi": "3.1.0",
-        "info": {"title": "souk", "version": "1.0", "description": DESCRIPTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "info": {
+            "title": "souk", "version": "1.0", "description": DESCRIPTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "contact": {"name": "The operator of this host"},
+        },
         "servers": [{"url": "/"}],
         "security": [{"api_key": []}, {"session": []}],
         "tags": tags(routes),
         "paths": paths,
         "webhooks": webhooks(),
-        "x-no-such-route": {"responses": refused.references(refused::of_unrouted())},
+        "x-no-such-route": {"responses": unrouted()},
         "components": {
             "securitySchemes": {
                 "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
@@ -90,7 +110,7 @@ pub fn document(routes: &Routes) -> Value {
                     "description": "Of a user who is signed in. What changes or costs something needs the header `x-csrf-token` beside it.",
                 },
             },
-            "schemas": with_problem(schemas),
+            "schemas": schemas,
             "responses": refused.components(),
             "examples": refused.examples(),
         },
@@ -105,23 +125,35 @@ fn tags(routes: &Routes) -> Vec<Value> {
         .collect()
 }
 
+/// The type of a kind of event: `CreditsTopUpSettledEvent`.
+fn event_name(kind: EventType) -> String {
+    let words = kind.as_str().split(['.', '_']);
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    words.map(capital).collect::<String>() + "Event"
+}
+
+fn event(kind: EventType) -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "timestamp", "data"],
+        "properties": {
+            "type": {"type": "string", "enum": [kind.as_str()]},
+            "timestamp": {"type": "string", "format": "date-time", "description": "When it happened."},
+            "data": {"type": "object", "additionalProperties": true, "required": ["company_id"], "properties": {"company_id": {"type": "string"}}},
+        },
+    })
+}
+
 /// What a company's webhooks are told, as `docs/webhooks.md` says it.
 fn webhooks() -> Map<String, Value> {
     let header = |name: &str, about: &str| json!({"name": name, "in": "header", "required": true, "description": about, "schema": {"type": "string"}});
     let told = |kind: EventType| {
         let name = kind.as_str();
-        let event = json!({
-            "type": "object",
-            "required": ["type", "timestamp", "data"],
-            "properties": {
-                "type": {"type": "string", "const": name},
-                "timestamp": {"type": "string", "format": "date-time", "description": "When it happened."},
-                "data": {"type": "object", "additionalProperties": true, "required": ["company_id"], "properties": {"company_id": {"type": "string"}}},
-            },
-        });
+        let body = json!({"$ref": format!("#/components/schemas/{}", event_name(kind))});
         let operation = json!({"post": {
             "operationId": format!("on_{}", name.replace('.', "_")),
             "summary": format!("`{name}` has happened"),
+            "description": "Sent to a company's webhooks that want such events, until they answer 2xx.",
             "tags": ["Webhooks"],
             "security": [],
             "parameters": [
@@ -129,7 +161,7 @@ fn webhooks() -> Map<String, Value> {
                 header("webhook-timestamp", "Epoch seconds, signed."),
                 header("webhook-signature", "One or two, as Standard Webhooks has them."),
             ],
-            "requestBody": {"required": true, "content": {JSON: {"schema": event}}},
+            "requestBody": {"required": true, "content": {JSON: {"schema": body}}},
             "responses": {"2XX": {"description": "Taken."}, "410": {"description": "Nobody is there any more: the webhook is disabled."}},
         }});
         (name.to_owned(), operation)
@@ -153,26 +185,36 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
                     "additionalProperties": true,
                     "description": "What the code calls for: `limit`, `retry_after`, `required_role`, …",
                     "properties": {
-                        "request_id": {"type": "string"},
-                        "errors": {"type": "array", "items": {
+                        "request_id": {"type": "string", "examples": [examples::id("req")]},
+                        "errors": {"type": "array", "description": "All that is wrong with the fields of a request.", "items": {
                             "type": "object",
-                            "properties": {"field": {"type": "string"}, "code": {"type": "string"}, "message": {"type": "string"}},
+                            "required": ["field", "code", "message"],
+                            "properties": {
+                                "field": {"type": "string", "examples": ["parameters[0].type"]},
+                                "code": {"type": "string", "description": "Stable, lower_snake.", "examples": ["required"]},
+                                "message": {"type": "string", "examples": ["is required"]},
+                            },
                         }},
                     },
                 },
             },
         }},
     });
+    let count = |least: i64| json!({"type": "integer", "minimum": least});
     let meta = json!({
         "type": "object",
         "required": ["total", "page", "per_page"],
-        "properties": {"total": {"type": "integer"}, "page": {"type": "integer"}, "per_page": {"type": "integer"}},
+        "properties": {"total": count(0), "page": count(1), "per_page": count(1)},
     });
     let slice = json!({
         "type": "object",
         "required": ["total", "limit", "offset"],
-        "properties": {"total": {"type": "integer"}, "limit": {"type": "integer"}, "offset": {"type": "integer"}},
+        "properties": {"total": count(0), "limit": count(1), "offset": count(0)},
     });
+    let events = EventType::ALL.into_iter();
+    schemas
+        .0
+        .extend(events.map(|kind| (event_name(kind), event(kind))));
     schemas.0.insert("SliceMeta".to_owned(), slice);
     schemas.0.insert("Problem".to_owned(), problem);
     schemas.0.insert("Meta".to_owned(), meta);
@@ -186,7 +228,6 @@ impl Refused {
     fn of(routes: &Routes) -> Refused {
         let sets = routes.described();
         let sets = sets.map(|(operation, description)| refused::of(operation, description));
-        let sets = sets.chain([refused::of_unrouted()]);
         Refused(sets.flat_map(by_status).collect())
     }
 
@@ -225,27 +266,39 @@ impl Refused {
     fn components(&self) -> Map<String, Value> {
         let mut all = Map::new();
         for set in &self.0 {
-            let codes: Vec<&str> = set.iter().map(|refusal| refusal.code).collect();
-            let quoted: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
-            let examples = codes.iter().map(|code| {
-                let reference = format!("#/components/examples/{code}");
-                ((*code).to_owned(), json!({"$ref": reference}))
-            });
-            let examples: Map<String, Value> = examples.collect();
-            let narrowed = json!({"properties": {"error": {
-                "properties": {"code": {"enum": codes}},
-                "additionalProperties": true,
-            }}});
-            let schema = json!({"allOf": [{"$ref": "#/components/schemas/Problem"}, narrowed]});
-            let response = json!({
-                "description": quoted.join(", "),
-                "headers": headers(),
-                "content": {"application/json": {"schema": schema, "examples": examples}},
-            });
-            all.insert(self.name(set), response);
+            let example = |refusal: &Refusal| {
+                let reference = format!("#/components/examples/{}", refusal.code);
+                (refusal.code.to_owned(), json!({"$ref": reference}))
+            };
+            let examples = set.iter().map(example).collect();
+            all.insert(self.name(set), response(set, examples));
         }
         all
     }
+}
+
+/// What no operation is asked for: nothing refers to it, so it is said in full.
+fn unrouted() -> Map<String, Value> {
+    let said = |set: Vec<Refusal>| {
+        let examples = set.iter().map(example).collect();
+        (set[0].status.to_string(), response(&set, examples))
+    };
+    by_status(refused::of_unrouted())
+        .into_iter()
+        .map(said)
+        .collect()
+}
+
+/// A refusal with one of these. It is one type for whoever generates a client: which codes there are is told beside it.
+fn response(set: &[Refusal], examples: Map<String, Value>) -> Value {
+    let codes: Vec<&str> = set.iter().map(|refusal| refusal.code).collect();
+    let quoted: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+    json!({
+        "description": quoted.join(", "),
+        "x-codes": codes,
+        "headers": headers(),
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}},
+    })
 }
 
 fn by_status(all: Vec<Refusal>) -> Vec<Vec<Refusal>> {
@@ -254,7 +307,7 @@ fn by_status(all: Vec<Refusal>) -> Vec<Vec<Refusal>> {
 }
 
 fn example(refusal: &Refusal) -> (String, Value) {
-    let details = json!({"request_id": "req_…"});
+    let details = json!({"request_id": examples::id("req")});
     let error = json!({"code": refusal.code, "message": refusal.message, "details": details});
     (refusal.code.to_owned(), json!({"value": {"error": error}}))
 }
@@ -286,9 +339,7 @@ fn describe(
     let Some(members) = described.as_object_mut() else {
         return described;
     };
-    if !operation.notes.is_empty() {
-        members.insert("description".to_owned(), operation.notes.into());
-    }
+    members.insert("description".to_owned(), about(operation).into());
     match operation.access {
         Access::Public => {
             members.insert("security".to_owned(), json!([]));
@@ -324,6 +375,41 @@ fn describe(
     described
 }
 
+/// What a reader of the specification would ask, and who may call it how often.
+fn about(operation: &Operation) -> String {
+    let mut sentences = Vec::new();
+    if !operation.notes.is_empty() {
+        sentences.push(operation.notes.to_owned());
+    }
+    sentences.push(match operation.access {
+        Access::Public => "Needs no key.".to_owned(),
+        Access::Data => {
+            "Needs the endpoint's own key, or an analytics key that may read.".to_owned()
+        }
+        Access::Key { role, permission } => {
+            let permission = permission.as_str();
+            match role {
+                Role::Analyst => {
+                    format!("Any role may call it, with the permission `{permission}`.")
+                }
+                role => format!(
+                    "Needs role {} ({}) or higher, and the permission `{permission}`.",
+                    role.level(),
+                    role.title()
+                ),
+            }
+        }
+    });
+    if let Some(hourly) = operation.hourly {
+        let each = match operation.access {
+            Access::Public => "address",
+            _ => "key",
+        };
+        sentences.push(format!("At most {hourly} calls an hour for each {each}."));
+    }
+    sentences.join(" ")
+}
+
 fn success(answered: &Answered) -> &'static str {
     match answered.content {
         Some(_) => "Success.",
@@ -340,6 +426,38 @@ fn headers() -> Value {
     })
 }
 
+/// What a path's parameter means; of one that is any text to its handler, also what it looks like.
+fn segment(name: &str, schema: Value) -> (String, Value) {
+    let is_any = schema.get("pattern").is_none();
+    let text = |pattern: &str, example: &str| json!({"type": "string", "pattern": pattern, "examples": [example]});
+    if let Some(of) = name.strip_suffix("_id") {
+        let about = format!("The id of the {}.", of.replace('_', " "));
+        let known = examples::of_id(of);
+        let schema = match (is_any, of) {
+            (true, "industry") => json!({"type": "integer", "minimum": 1, "examples": [1]}),
+            (true, _) => text(&examples::id_pattern(), known.as_deref().unwrap_or("1")),
+            (false, _) => schema,
+        };
+        return (about, schema);
+    }
+    const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+    match name {
+        "company_handle" => ("The company's handle.".to_owned(), text(LABEL, "acme")),
+        "asset_slug" => (
+            "The asset's slug.".to_owned(),
+            text(LABEL, "goals-per-match"),
+        ),
+        "endpoint_slug" => (
+            "The endpoint's slug.".to_owned(),
+            text(LABEL, "league-goals"),
+        ),
+        "category" => ("A category of the user's own.".to_owned(), schema),
+        "provider" => ("The payment provider.".to_owned(), schema),
+        "version" => ("A semantic version.".to_owned(), schema),
+        _ => (format!("The {name}."), schema),
+    }
+}
+
 fn parameters(operation: &Operation, description: &Description, path: &str) -> Vec<Value> {
     let names = path
         .split('/')
@@ -349,7 +467,8 @@ fn parameters(operation: &Operation, description: &Description, path: &str) -> V
         .enumerate()
         .map(|(place, name)| {
             let schema = schemas.get(place).cloned().unwrap_or_else(String::schema);
-            json!({"name": name, "in": "path", "required": true, "schema": schema})
+            let (about, schema) = segment(name, schema);
+            json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema})
         })
         .collect();
     parameters.extend(description.query.params.iter().map(query_parameter));
@@ -360,7 +479,7 @@ fn parameters(operation: &Operation, description: &Description, path: &str) -> V
     if operation.verb == crate::operation::Verb::Post || operation.billed {
         let mut key = json!({
             "name": "Idempotency-Key", "in": "header", "description": "Retrying with the same key gets the first answer.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "schema": {"type": "string", "pattern": "^[!-~]{1,255}$", "examples": ["7f8a2c1e-order-42"]},
         });
         if operation.key_required {
             key["required"] = true.into();

@@ -78,7 +78,8 @@ impl Segment for String {
 /// An id that exists begins with its kind; one that does not may be anything.
 fn id(prefix: &str) -> Value {
     let pattern = format!("^[a-zA-Z0-9_-]{{1,{ID_CHARS_MAX}}}$");
-    json!({"type": "string", "pattern": pattern, "examples": [format!("{prefix}_…")]})
+    let example = format!("{prefix}_0123456789abcdefghij");
+    json!({"type": "string", "pattern": pattern, "examples": [example]})
 }
 
 macro_rules! ids {

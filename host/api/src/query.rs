@@ -345,8 +345,8 @@ impl<const MIN: i64, const MAX: i64> Parameter for Integer<MIN, MAX> {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        match text.parse::<i64>() {
-            Ok(number) if (MIN..=MAX).contains(&number) => Ok(Integer(number)),
+        match crate::json::integer(text) {
+            Some(number) if (MIN..=MAX).contains(&number) => Ok(Integer(number)),
             _ => Err(format!("must be an integer from {MIN} to {MAX}")),
         }
     }
@@ -409,7 +409,8 @@ impl Parameter for Date {
 }
 
 fn date_or_instant() -> Value {
-    json!({"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]})
+    let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2}))?$";
+    json!({"type": "string", "pattern": pattern, "examples": ["2026-01-31", "2026-01-31T12:00:00Z"]})
 }
 
 /// Midnight UTC of a date.

@@ -26,6 +26,23 @@ pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     reference(&name)
 }
 
+/// What may be changed of a `T`: the same members, none of them required. `AssetIn` becomes `AssetPatch`.
+pub fn change<T: ToSchema>(schemas: &mut Schemas) -> Value {
+    let mut changed = serde_json::to_value(T::schema()).unwrap_or_default();
+    if let Some(members) = changed.as_object_mut() {
+        members.remove("required");
+        let about = "What to change. Members that are left out stay as they are.";
+        members.insert("description".to_owned(), about.into());
+    }
+    let mut nested = Vec::new();
+    T::schemas(&mut nested);
+    for (name, schema) in nested {
+        schemas.add(name, schema);
+    }
+    let name = T::name();
+    schemas.named(format!("{}Patch", name.trim_end_matches("In")), changed)
+}
+
 /// The envelope around a `T`, under a name of its own: generated clients have a type for it.
 pub fn enveloped<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let data = schema::<T>(schemas);

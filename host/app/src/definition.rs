@@ -10,6 +10,7 @@ use souk_domain::parameters::{Definition, PARAMETERS_MAX, Parameter, Raw};
 use souk_domain::sql::Order;
 
 use crate::forecast::{Frequency, HORIZON_MAX};
+use crate::wording::plain;
 
 pub const FIELDS_MAX: usize = 200;
 pub const FILTERS_MAX: usize = 20;
@@ -377,7 +378,10 @@ pub fn filters(json: &Json) -> Result<Vec<String>, Vec<FieldError>> {
 }
 
 fn member<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Vec<FieldError>> {
-    T::deserialize(json).map_err(|error| vec![FieldError::new(field, "invalid", error.to_string())])
+    let wrong = |error: serde_json::Error| {
+        vec![FieldError::new(field, "invalid", plain(&error.to_string()))]
+    };
+    T::deserialize(json).map_err(wrong)
 }
 
 fn check_column(field: &str, name: Option<&str>, errors: &mut FieldErrors) {

@@ -29,6 +29,7 @@ pub mod run;
 pub mod scan;
 pub mod settle;
 pub mod webhooks;
+pub mod wording;
 
 pub use app::{App, Clock, Parts};
 pub use background::Background;

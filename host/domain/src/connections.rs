@@ -183,6 +183,10 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
 pub fn check_without_engine(draft: &Draft) -> Vec<FieldError> {
     let mut errors = FieldErrors::default();
     check_name(draft, &mut errors);
+    if draft.credential_type.is_empty() {
+        let message = "credential_type is required: see GET /storage-engines";
+        errors.add("credential_type", "required", message);
+    }
     check_statement_timeout(draft, &mut errors);
     errors.into_vec()
 }

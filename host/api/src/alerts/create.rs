@@ -66,7 +66,7 @@ pub struct AlertIn {
     rearm_seconds: Option<i64>,
     /// At most 20. Default: those that subscribe.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     webhook_ids: Patch<Vec<String>>,
     /// Default 100. An alert that would spend more is in the state `error` until the next day.
     #[schema(minimum = 0, maximum = 1000000)]

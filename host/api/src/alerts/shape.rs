@@ -1,5 +1,6 @@
 //! Alerts and their events as clients see them, and what they say of one.
 
+use crate::words;
 use crate::{AnyObject, FieldError, Patch, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -22,17 +23,21 @@ pub struct ConditionIn {
     /// `change_pct_gt`: it differs from the answer before by more than `threshold` percent. `changed`: it differs at all. `no_data`: it is null, or
     /// there is no row. `anomaly`: it is further from the median of the alert's own last 100 answers than `threshold` (default 3.5) of their usual
     /// deviations, once there are 10.
+    #[schema(value_type = words::AlertOperator)]
     operator: String,
     threshold: Option<Value>,
     /// Of a prediction: `value` (default), `lower` or `upper` of its next point.
+    #[schema(value_type = Option<words::ForecastField>)]
     field: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = AlertCondition)]
 pub struct ConditionOut {
+    #[schema(value_type = words::AlertOperator)]
     operator: &'static str,
     threshold: Option<Value>,
+    #[schema(value_type = Option<words::ForecastField>)]
     field: Option<&'static str>,
 }
 
@@ -66,7 +71,7 @@ pub struct AlertOut {
     notify_by_mail: bool,
     /// By evaluations since midnight UTC.
     credits_spent_today: i64,
-    /// `unknown` (not evaluated yet), `ok`, `triggered`, `error` (could not be evaluated) or `paused` (not active)
+    #[schema(value_type = words::AlertState)]
     state: &'static str,
     /// Breaches in a row until now.
     breaches: i64,
@@ -136,9 +141,9 @@ pub const PAUSED: &str = "paused";
 pub struct AlertEventOut {
     #[schema(value_type = String)]
     id: AlertEventId,
-    /// `ok`, `triggered` or `error`
+    #[schema(value_type = words::AlertEventState)]
     state: &'static str,
-    /// The same, or `unknown`
+    #[schema(value_type = words::AlertEventState)]
     previous_state: &'static str,
     /// What the asset answered.
     value: Option<Value>,
@@ -149,8 +154,7 @@ pub struct AlertEventOut {
     execution_id: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     occurred_at: Timestamp,
-    /// How webhooks were told: `none` (nobody was to be told, or it is too long ago to be known), `pending`, `delivered`, `failed` or `partial`
-    /// (delivered to some, given up for others)
+    #[schema(value_type = words::AlertDelivery)]
     delivery_status: &'static str,
     /// How the user was told by mail: `none` (that was not wanted), `pending`, `sent` (the relay has taken it) or `failed`
     mail_status: &'static str,

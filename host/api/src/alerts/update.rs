@@ -54,7 +54,7 @@ pub struct AlertPatch {
     rearm_seconds: Option<i64>,
     /// At most 20. Empty or `null`: those that subscribe.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     webhook_ids: Patch<Vec<String>>,
     #[schema(minimum = 0, maximum = 1000000)]
     max_credits_per_day: Option<i64>,

@@ -1,6 +1,7 @@
 use crate::products::own;
 use crate::refusals::{INVALID_PARAMETER, INVALID_STATE, PRIVACY_THRESHOLD, VALIDATION_ERROR};
 use crate::runs::{Params, refusal};
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub const OPERATION: Operation = Operation::post("scan_asset_column", "/companie
 #[derive(Deserialize, ToSchema)]
 pub struct ScanIn {
     /// As the result calls it.
+    #[schema(min_length = 1, max_length = 128)]
     column: String,
     /// Rows to look at, at most 5000. Default 1000.
     #[schema(minimum = 1, maximum = 5000)]
@@ -39,7 +41,7 @@ pub struct ScanIn {
 #[schema(as = ColumnScan)]
 pub struct ScanOut {
     column: String,
-    /// `boolean`, `int64`, `float64`, `decimal`, `text`, `bytes`, `date`, `time`, `timestamp` or `json`
+    #[schema(value_type = words::ColumnType)]
     r#type: &'static str,
     /// The source's own name of the type.
     native_type: String,

@@ -7,6 +7,7 @@ pub mod execute;
 pub mod get;
 pub mod information_schema;
 pub mod list;
+mod parts;
 pub mod predicted_price;
 pub mod process;
 pub mod public_statistics;

@@ -1,6 +1,8 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::products::find;
 use crate::query::{choices, parameters};
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Query};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -61,7 +63,8 @@ parameters! {
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct TargetIn {
-    /// `revenue` (default) or `volume`
+    /// Default `revenue`.
+    #[schema(value_type = Option<words::PriceTarget>)]
     target: Option<String>,
 }
 
@@ -70,11 +73,11 @@ pub struct TargetIn {
 pub struct PredictedOut {
     #[schema(value_type = String)]
     asset_id: AssetId,
-    /// `revenue` or `volume`
+    #[schema(value_type = words::PriceTarget)]
     target: &'static str,
     /// `null`: nothing on sale is comparable.
     predicted_price_credits: Option<i64>,
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<Usd>)]
     predicted_price_usd: Option<Number>,
     low_credits: Option<i64>,
     high_credits: Option<i64>,
@@ -108,7 +111,7 @@ pub struct ComparableOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PriceFactor)]
 pub struct FactorOut {
-    /// `same_category`, `same_sport`, `shared_words` or `same_result_type`
+    #[schema(value_type = words::PriceFactorName)]
     name: &'static str,
     weight: f64,
 }

@@ -1,5 +1,7 @@
 //! An asset as clients write and read it.
 
+use super::parts::{AssetParameter, AssetPrediction, AssetPrivacy, AssetVisualization};
+use crate::money::Usd;
 use crate::money::usd;
 use crate::products::check::{
     Errors, LABEL_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX, connection, engine, slug, timeout,
@@ -23,53 +25,67 @@ use utoipa::ToSchema;
 /// Function names and paths of a seller's API.
 const FUNCTION_CHARS_MAX: usize = 1_000;
 
-/// An asset to create, or what to change of one.
+/// An asset to create. Exactly one of `sql_logic`, `function_id` and `path` says where its answer comes from.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct AssetIn {
     /// Must equal the path's when given.
     pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
-    /// Required on create.
+    #[schema(value_type = String, required = true)]
     pub connection_id: Option<String>,
-    /// Required on create: `CALCULATION`, `VISUALIZATION` or `PREDICTION`.
+    #[schema(value_type = words::AssetType, required = true)]
     pub asset_type: Option<String>,
-    /// Required on create.
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Option<String>,
     /// Unique in the company; made from the name when absent.
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     pub slug: Option<String>,
+    #[schema(max_length = 5000)]
     pub description: Option<String>,
+    #[schema(max_length = 100)]
     pub category: Option<String>,
+    #[schema(max_length = 100)]
     pub sport: Option<String>,
+    /// Of `GET /industries`.
+    #[schema(max_items = 50)]
     pub industry_ids: Option<Vec<i64>>,
+    /// Of `GET /asset-use-cases`.
+    #[schema(max_items = 50)]
     pub use_case_ids: Option<Vec<i64>>,
+    #[schema(max_items = 50)]
     pub tags: Option<Vec<String>>,
     /// One statement that begins with SELECT, WITH, VALUES or TABLE, with parameters as `:name`.
     pub sql_logic: Option<String>,
     /// A function of a seller's API.
+    #[schema(min_length = 1, max_length = 1000)]
     pub function_id: Option<String>,
-    /// A path of a seller's API, beginning with `/`.
+    /// A path of a seller's API.
+    #[schema(max_length = 1000, pattern = "^/([^/].*)?$")]
     pub path: Option<String>,
-    /// `[{name, type, required, default, enum, minimum, maximum}]`, type `integer`, `number`,
-    /// `string`, `boolean`, `date` or `timestamp`.
-    #[schema(value_type = Option<Vec<Object>>)]
+    /// What callers give.
+    #[schema(value_type = Option<Vec<AssetParameter>>, max_items = 50)]
     pub parameters: Option<Value>,
-    /// `number`, `string`, `chart` or `prediction`; follows from the asset type when absent.
+    /// Follows from the asset type when absent.
+    #[schema(value_type = Option<words::ResultType>)]
     pub result_type: Option<String>,
+    #[schema(max_length = 100)]
     pub unit: Option<String>,
-    /// `{mark, x, y, series, title}`
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetVisualization>)]
     pub visualization: Option<Value>,
-    /// `{time_column, value_column, frequency, horizon, level}`
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetPrediction>)]
     pub prediction: Option<Value>,
-    /// `{min_group_size, privacy_unit_column}`
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetPrivacy>)]
     pub privacy: Option<Value>,
     /// A column of the result with the age of the data.
+    #[schema(min_length = 1, max_length = 128)]
     pub freshness_column: Option<String>,
-    /// 100 to 60000; default 10000.
+    /// Default 10000.
+    #[schema(minimum = 100, maximum = 60000)]
     pub timeout_ms: Option<i64>,
     /// Default true.
     pub allow_ai_training: Option<bool>,
@@ -101,16 +117,16 @@ pub struct AssetOut {
     pub function_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<AssetParameter>)]
     pub parameters: Value,
     #[schema(value_type = words::ResultType)]
     pub result_type: &'static str,
     pub unit: Option<String>,
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetVisualization>)]
     pub visualization: Value,
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetPrediction>)]
     pub prediction: Value,
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AssetPrivacy>)]
     pub privacy: Value,
     pub freshness_column: Option<String>,
     pub timeout_ms: i64,
@@ -118,7 +134,7 @@ pub struct AssetOut {
     #[schema(value_type = words::ProductStatus)]
     pub status: &'static str,
     pub price_credits: Option<i64>,
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<Usd>)]
     pub price_usd: Option<Number>,
     /// What its owner saved of the source behind it; shown to the owner when the asset is read by itself.
     #[schema(value_type = Option<Object>)]

@@ -1,8 +1,10 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::period::{chosen, dates, last_date, last_days, ratio};
 use crate::products::find;
 use crate::query::{Date, choices, parameters};
 use crate::refusals::INVALID_PERIOD;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
@@ -49,7 +51,7 @@ parameters! {
 pub struct StatisticsOut {
     #[schema(value_type = String)]
     asset_id: AssetId,
-    /// `24h`, `7d`, `30d`, `90d` or `custom`
+    #[schema(value_type = words::StatisticsPeriod)]
     period: &'static str,
     /// The first date, `YYYY-MM-DD`.
     start_date: String,
@@ -68,7 +70,7 @@ pub struct StatisticsOut {
     /// What was charged less what was refunded in the period, in buyers' credits: below zero when older charges were refunded.
     credits_earned: i64,
     refunded_credits: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     seller_earnings_usd: Number,
     /// Of all runs; three decimals; `null` without a run.
     #[schema(value_type = Option<f64>)]

@@ -1,6 +1,7 @@
 //! Lines of the audit log as their readers see them: a company's own values, and of others only that they did something.
 
 use crate::AnyObject;
+use crate::words;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use souk_domain::actors::Actor;
@@ -22,6 +23,7 @@ pub struct EntryOut {
     actor: ActorOut,
     /// The operation's id in this document.
     operation: String,
+    #[schema(value_type = words::Method)]
     method: String,
     path: String,
     #[schema(value_type = String)]
@@ -30,7 +32,7 @@ pub struct EntryOut {
     /// `webhook`, `webhook_delivery`, `transaction`, `top_up`, `payout_method`, `payout` and others as they come.
     subject_type: String,
     subject_id: String,
-    /// `created`, `changed` or `deleted`
+    #[schema(value_type = words::AuditChange)]
     change: &'static str,
     /// The values before, of a change those that differ; secrets only as that they were there. `null` of what was created, and of what is
     /// another company's.
@@ -44,8 +46,8 @@ pub struct EntryOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditActor)]
 pub struct ActorOut {
-    /// `key`, `user` of somebody who was signed in, or `none` of an operation without a key (a payment provider's event, or signing in).
     #[serde(rename = "type")]
+    #[schema(value_type = words::ActorType)]
     kind: &'static str,
     /// The key's company; the platform's own when its staff acted.
     #[schema(value_type = Option<String>)]

@@ -1,5 +1,6 @@
 use crate::period::{Period, change_percent, ratio};
 use crate::query::{choices, parameters};
+use crate::words;
 use crate::{ApiState, Caller, List, Operation, Paging, Problem, Query, SortOrder};
 use axum::extract::State;
 use serde::Serialize;
@@ -42,6 +43,7 @@ parameters! {
 pub struct PerformanceOut {
     asset_id: String,
     name: String,
+    #[schema(value_type = words::ProductStatus)]
     status: String,
     /// That succeeded.
     executions: i64,

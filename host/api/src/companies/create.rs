@@ -30,6 +30,11 @@ pub struct CompanyIn {
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     name: Text<1, 255>,
     /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     handle: String,
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Option<Text<0, 1000>>,

@@ -1,5 +1,6 @@
 use crate::period::{Period, dates, last_date};
 use crate::query::parameters;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
@@ -25,7 +26,7 @@ parameters! {
 #[derive(Serialize, ToSchema)]
 #[schema(as = CustomerAnalytics)]
 pub struct CustomersOut {
-    /// `day`, `week`, `month` or `quarter`
+    #[schema(value_type = words::FiguresPeriod)]
     period: &'static str,
     /// The first date, `YYYY-MM-DD`.
     start: String,

@@ -1,3 +1,4 @@
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub const OPERATION: Operation = Operation::get("request_allocation", "/companie
 #[derive(Serialize, ToSchema)]
 #[schema(as = RequestAllocation)]
 pub struct AllocationOut {
-    /// `starter`, `growth` or `scale`
+    #[schema(value_type = words::Plan)]
     plan: &'static str,
     /// The month, `YYYY-MM`.
     period: String,

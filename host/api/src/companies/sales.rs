@@ -1,3 +1,4 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::period::{chosen, dates, last_date, last_days};
 use crate::query::{Date, choices, parameters};
@@ -77,10 +78,10 @@ pub struct Metrics {
     #[serde(skip_serializing_if = "Option::is_none")]
     revenue_credits: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<Usd>)]
     revenue_usd: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<Usd>)]
     seller_earnings_usd: Option<Number>,
     /// Of assets, that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]

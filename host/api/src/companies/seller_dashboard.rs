@@ -1,6 +1,8 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::period::{Period, change_percent, last_date};
 use crate::query::parameters;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
@@ -28,7 +30,7 @@ parameters! {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SellerDashboard)]
 pub struct DashboardOut {
-    /// `day`, `week`, `month` or `quarter`
+    #[schema(value_type = words::FiguresPeriod)]
     period: &'static str,
     /// The first date, `YYYY-MM-DD`.
     start: String,
@@ -46,11 +48,11 @@ pub struct DashboardOut {
 #[schema(as = SalesFigures)]
 pub struct Figures {
     revenue_credits: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     revenue_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     seller_earnings_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     platform_fee_usd: Number,
     refunded_credits: i64,
     /// Of assets, that succeeded.
@@ -97,7 +99,7 @@ pub struct Growth {
 #[schema(as = TopProduct)]
 pub struct TopProduct {
     product_id: String,
-    /// `asset` or `endpoint`
+    #[schema(value_type = words::ProductType)]
     product_type: &'static str,
     name: Option<String>,
     revenue_credits: i64,

@@ -1,5 +1,6 @@
 use super::shape::CompanyOut;
 use crate::refusals::COMPANY_NOT_FOUND;
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ pub const OPERATION: Operation = Operation::put("set_company_plan", "/admin/comp
 
 #[derive(Deserialize, ToSchema)]
 pub struct PlanIn {
-    /// `starter`, `growth` or `scale`
+    #[schema(value_type = words::Plan)]
     plan: String,
 }
 

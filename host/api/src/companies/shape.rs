@@ -1,5 +1,6 @@
 //! Companies and their users as clients see them.
 
+use crate::words;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, UserId};
 use souk_domain::time::Timestamp;
@@ -24,9 +25,9 @@ pub struct CompanyOut {
     pub contact_email: Option<String>,
     /// Below so many credits the company's balance is low, and `credits.low` is sent to its webhooks. 0: never.
     pub credits_low_threshold: i64,
-    /// `starter`, `growth` or `scale`: how many requests a month it may send.
+    #[schema(value_type = words::Plan)]
     pub plan: &'static str,
-    /// `active` or `suspended`
+    #[schema(value_type = words::CompanyStatus)]
     pub status: &'static str,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -69,12 +70,14 @@ pub struct UserOut {
     pub email_verified: bool,
     pub name: String,
     pub avatar_url: Option<String>,
+    #[schema(maximum = 5, minimum = 1)]
     pub role_id: u8,
     /// One of `GET /job-functions`.
     pub job_function_id: Option<i64>,
     /// By which the user signed in first; `null` before that.
     pub auth_provider: Option<String>,
     /// `active`, `invited` (has not come in yet) or `disabled` (may not come in, and nor may its keys)
+    #[schema(value_type = words::UserStatus)]
     pub status: &'static str,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_login_at: Option<Timestamp>,

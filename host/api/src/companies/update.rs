@@ -30,6 +30,11 @@ pub struct CompanyPatch {
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     name: Option<Text<1, 255>>,
     /// A DNS label: 1 to 63 characters of a-z, 0-9 and `-`.
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     handle: Option<String>,
     /// `null` clears it, here and below.
     #[serde(default)]
@@ -46,7 +51,7 @@ pub struct CompanyPatch {
     industry_id: Patch<i64>,
     /// ISO 3166-1, two letters: `DE`.
     #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 2, max_length = 2)]
+    #[schema(value_type = Option<String>, min_length = 2, max_length = 2, pattern = "^[A-Za-z]{2}$")]
     country: Patch<String>,
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 254)]

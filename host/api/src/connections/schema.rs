@@ -6,7 +6,10 @@ use axum::extract::State;
 use serde::Serialize;
 use souk_app::connections::catalog::{self, Catalog, CatalogFilter};
 use souk_domain::ids::{CompanyId, ConnectionId};
-use utoipa::ToSchema;
+use souk_domain::time::Timestamp;
+use std::borrow::Cow;
+use utoipa::openapi::{RefOr, schema::Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Names in one list: more is no filter.
 const NAMES_MAX: usize = 100;
@@ -27,14 +30,67 @@ pub const OPERATION: Operation = Operation::get(
     "/companies/{company_id}/connections/{connection_id}/schema",
 )
 .about("Connections", "Read the catalog of a connection's source")
-.notes("`{schemas: [{name, tables: [{name, type, row_estimate, fields: [{name, type, nullable, primary_key}]}]}], fetched_at}`")
+.notes("Read from the source at every call, never from a copy.")
 .runs_connector();
 
 /// The catalog as it was read.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(transparent)]
-#[schema(as = Catalog, value_type = Object)]
 pub struct CatalogOut(Catalog);
+
+impl PartialSchema for CatalogOut {
+    fn schema() -> RefOr<Schema> {
+        Shape::schema()
+    }
+}
+
+impl ToSchema for CatalogOut {
+    fn name() -> Cow<'static, str> {
+        Shape::name()
+    }
+
+    fn schemas(nested: &mut Vec<(String, RefOr<Schema>)>) {
+        Shape::schemas(nested);
+    }
+}
+
+/// The tables of a source.
+#[derive(ToSchema)]
+#[schema(as = Catalog)]
+#[allow(dead_code)]
+struct Shape {
+    schemas: Vec<CatalogSchema>,
+    #[schema(value_type = String, format = DateTime)]
+    fetched_at: Timestamp,
+}
+
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct CatalogSchema {
+    name: String,
+    tables: Vec<CatalogTable>,
+}
+
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct CatalogTable {
+    name: String,
+    /// `table`, `view` or what else the source calls it
+    r#type: String,
+    row_estimate: Option<i64>,
+    /// Absent with `include_fields=false`.
+    fields: Option<Vec<CatalogField>>,
+}
+
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct CatalogField {
+    name: String,
+    /// As the source calls it.
+    r#type: String,
+    nullable: bool,
+    primary_key: bool,
+}
 
 /// Reads tables and fields from the source itself, never from a copy.
 pub async fn get_connection_schema(

@@ -1,5 +1,6 @@
 //! A connection as clients write and read it.
 
+use crate::words;
 use crate::{FieldError, Patch};
 use serde::{Deserialize, Serialize};
 use souk_app::connections::Input;
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 /// Longest function name or path that is probed.
 const PROBE_CHARS_MAX: usize = 1_000;
 
-/// A connection to save, or what to change of one. Which members are needed depends on the engine:
+/// A connection to save. Which members are needed beside the required ones depends on the engine:
 /// see `connection_fields` of `GET /storage-engines`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ConnectionIn {
@@ -21,43 +22,46 @@ pub struct ConnectionIn {
     pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
-    /// Required on create; cannot be changed.
+    /// Cannot be changed.
+    #[schema(value_type = i64, required = true, minimum = 1)]
     pub engine_id: Option<i64>,
-    /// Required on create.
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Option<String>,
-    /// Required on create: `PASSWORD`, `API_KEY`, `SERVICE_ACCOUNT` or `NONE`, as the engine lists.
+    /// As the engine lists.
+    #[schema(value_type = words::CredentialType, required = true)]
     pub credential_type: Option<String>,
-    /// Required on create: a JSON object as text, `"{}"` for `NONE`. `host`, `port`, `database`,
-    /// `ssl_mode` and `base_url` are also read from it when they are absent here.
-    #[schema(write_only)]
+    /// A JSON object as text, `"{}"` for `NONE`. `host`, `port`, `database`, `ssl_mode` and `base_url` are also read from it when they are
+    /// absent here.
+    #[schema(value_type = String, required = true, max_length = 32768, write_only)]
     pub credentials: Option<String>,
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 253)]
     pub host: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<i64>)]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 65535)]
     pub port: Patch<i64>,
     /// SQL servers: the database. File engines: the name of one of the company's files.
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 255)]
     pub database: Patch<String>,
-    /// `disable`, `require` (default), `verify-ca` or `verify-full`.
+    /// Default `require`.
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<words::SslMode>)]
     pub ssl_mode: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 2048)]
     pub base_url: Patch<String>,
     /// PEM of the authorities to trust instead of the public ones (also accepted as `ssl_root_cert`).
     #[serde(alias = "ssl_root_cert")]
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 65536)]
     pub ca_pem: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<i64>)]
+    #[schema(value_type = Option<i64>, minimum = 1)]
     pub cloud_provider_id: Patch<i64>,
     pub verified_usage_ability: Option<bool>,
-    /// 100 to 60000; default 10000.
+    /// Default 10000.
+    #[schema(minimum = 100, maximum = 60000)]
     pub statement_timeout_ms: Option<i64>,
 }
 
@@ -100,18 +104,20 @@ pub struct ConnectionOut {
     /// The engine's slug.
     pub engine: String,
     pub name: String,
+    #[schema(value_type = words::CredentialType)]
     pub credential_type: String,
     pub has_credentials: bool,
     pub host: Option<String>,
     pub port: Option<i64>,
     pub database: Option<String>,
+    #[schema(value_type = Option<words::SslMode>)]
     pub ssl_mode: Option<String>,
     pub base_url: Option<String>,
     pub ca_pem: Option<String>,
     pub cloud_provider_id: Option<i64>,
     pub verified_usage_ability: bool,
     pub statement_timeout_ms: i64,
-    /// `unverified`, `active` or `failed`: what the last test of this version found.
+    #[schema(value_type = words::ConnectionStatus)]
     pub status: String,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_tested_at: Option<Timestamp>,
@@ -155,8 +161,10 @@ impl From<Connection> for ConnectionOut {
 /// Seller APIs: the function to call on both routings. Absent: one of an asset of the connection.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ProbeIn {
+    #[schema(min_length = 1, max_length = 1000)]
     pub function_id: Option<String>,
     /// Of direct routing; `/` and the function's name when absent.
+    #[schema(max_length = 1000, pattern = "^/[!-~]*$")]
     pub path: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub params: Option<serde_json::Map<String, serde_json::Value>>,

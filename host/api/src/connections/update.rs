@@ -1,7 +1,7 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ConnectionOut};
 use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
+use crate::{ApiState, Caller, Change, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connections::{self, check};
 use souk_domain::ids::{CompanyId, ConnectionId};
@@ -26,7 +26,7 @@ pub async fn update_connection(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
-    Body(body): Body<ConnectionIn>,
+    Change(body): Change<ConnectionIn>,
 ) -> Result<Data<ConnectionOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let (app, company) = (api.app(), caller.company());

@@ -31,6 +31,7 @@ pub const COMPANY: Operation = Operation::post(
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ActivateIn {
+    #[schema(min_length = 1, max_length = 255)]
     pub version: String,
 }
 

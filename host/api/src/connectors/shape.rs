@@ -1,5 +1,6 @@
 //! A version of a connector as clients read it.
 
+use crate::words;
 use serde::Serialize;
 use souk_app::connectors::{ConnectorInfo, Engines};
 use souk_domain::time::Timestamp;
@@ -11,15 +12,14 @@ pub struct ConnectorOut {
     pub version: String,
     /// SHA-256 of the component, hexadecimal.
     pub digest: String,
-    /// `platform` or `company`.
+    #[schema(value_type = words::ConnectorScope)]
     pub scope: &'static str,
     pub company_id: Option<String>,
     /// Of the engines that have an id; a new engine gets its id when its connector is activated.
     pub engine_ids: Vec<i64>,
     /// The engines' slugs.
     pub engines: Vec<String>,
-    /// `tcp`, `http` or `directory`.
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<words::ConnectorNeed>)]
     pub needs: serde_json::Value,
     pub wit_version: String,
     /// JSON Schema of the settings; null of a file that was rejected.
@@ -29,8 +29,7 @@ pub struct ConnectorOut {
     pub exports: Vec<String>,
     pub size_bytes: u64,
     pub compile_ms: u64,
-    /// `staged`, `active`, `draining`, `retired` or `rejected`.
-    #[schema(value_type = String)]
+    #[schema(value_type = words::ConnectorStatus)]
     pub status: serde_json::Value,
     pub error: Option<String>,
     #[schema(value_type = String, format = DateTime)]

@@ -1,3 +1,4 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
@@ -15,7 +16,7 @@ pub const OPERATION: Operation = Operation::get("get_credits", "/companies/{comp
 #[schema(as = Credits)]
 pub struct CreditsOut {
     balance_credits: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     balance_usd: Number,
     held_credits: i64,
     executions_30d: i64,

@@ -1,5 +1,6 @@
 use crate::idempotency::Once;
 use crate::refusals::COMPANY_NOT_FOUND;
+use crate::words;
 use crate::{ApiState, Body, Caller, Created, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -37,9 +38,9 @@ pub struct GrantOut {
     id: TransactionId,
     #[schema(value_type = String)]
     company_id: CompanyId,
-    /// `grant`
+    #[schema(value_type = words::TransactionType)]
     r#type: &'static str,
-    /// `posted`
+    #[schema(value_type = words::TransactionStatus)]
     status: &'static str,
     amount_credits: i64,
     balance_after_credits: Option<i64>,

@@ -1,4 +1,5 @@
 use crate::query::{Date, parameters};
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
@@ -50,6 +51,7 @@ pub struct DayOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReconciliationBooked)]
 pub struct BookedOut {
+    #[schema(value_type = words::BookedType)]
     r#type: String,
     transactions: i64,
     /// Signed, as buyers saw it.
@@ -59,6 +61,7 @@ pub struct BookedOut {
 
 #[derive(Serialize, ToSchema)]
 pub struct Mismatch {
+    #[schema(value_type = words::FindingKind)]
     kind: &'static str,
     /// The account, transaction, execution or hold.
     id: String,

@@ -1,5 +1,6 @@
 //! A line of a company's statement.
 
+use crate::words;
 use serde::Serialize;
 use souk_domain::time::Timestamp;
 use souk_store::statements::{Line, LineType};
@@ -9,9 +10,9 @@ use utoipa::ToSchema;
 #[schema(as = Transaction)]
 pub struct TransactionOut {
     pub id: String,
-    /// `top_up`, `grant`, `charge`, `refund`, `earning`, `payout` or `adjustment`
+    #[schema(value_type = words::TransactionType)]
     pub r#type: &'static str,
-    /// `posted`
+    #[schema(value_type = words::TransactionStatus)]
     pub status: &'static str,
     /// Signed: what it added to the company's credits. Of an earning, what the buyer paid; negative when it was refunded.
     pub amount_credits: i64,

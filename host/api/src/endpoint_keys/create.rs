@@ -1,10 +1,11 @@
 use crate::keys::shape::KeyOut;
-use crate::keys::{check_future, check_rate_limit};
+use crate::keys::{check_future, check_rate_limit, invalid};
 use crate::products::find;
 use crate::refusals::PATH_BODY_MISMATCH;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
@@ -27,6 +28,7 @@ pub struct EndpointKeyIn {
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
     /// Requests an hour, 1 to 1000000000. Default 1000.
+    #[schema(minimum = 1, maximum = 1000000000)]
     rate_limit: Option<i64>,
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Option<Text<0, 1000>>,
@@ -42,11 +44,12 @@ pub async fn create_endpoint_key(
 ) -> Result<CreatedOnce<KeyOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let now = caller.now();
+    let mut errors = FieldErrors::default();
     let expires_at = body
         .expires_at
-        .map(|at| check_future("expires_at", at, now))
-        .transpose()?;
-    let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT))?;
+        .map(|at| check_future("expires_at", at, now, &mut errors));
+    let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT), &mut errors);
+    errors.or(()).map_err(invalid)?;
 
     api.db()
         .write(async |write| {

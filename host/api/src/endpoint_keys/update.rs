@@ -1,10 +1,11 @@
 use super::find_key;
 use crate::keys::shape::KeyOut;
-use crate::keys::{check_future, check_rate_limit};
+use crate::keys::{check_future, check_rate_limit, invalid};
 use crate::products::find;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
@@ -26,6 +27,7 @@ pub struct EndpointKeyPatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Patch<Timestamp>,
+    #[schema(minimum = 1, maximum = 1000000000)]
     rate_limit: Option<i64>,
     /// `null` clears it.
     #[serde(default)]
@@ -41,7 +43,14 @@ pub async fn update_endpoint_key(
     Body(body): Body<EndpointKeyPatch>,
 ) -> Result<Data<KeyOut>, Problem> {
     let now = caller.now();
-    let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
+    let mut errors = FieldErrors::default();
+    let rate_limit = body
+        .rate_limit
+        .map(|limit| check_rate_limit(limit, &mut errors));
+    if let Patch::Value(at) = body.expires_at {
+        check_future("expires_at", at, now, &mut errors);
+    }
+    errors.or(()).map_err(invalid)?;
     api.db()
         .write(async |write| {
             find(write, caller.company(), &endpoint).await?;
@@ -49,7 +58,7 @@ pub async fn update_endpoint_key(
             match body.expires_at {
                 Patch::Absent => {}
                 Patch::Null => key.expires_at = None,
-                Patch::Value(at) => key.expires_at = Some(check_future("expires_at", at, now)?),
+                Patch::Value(at) => key.expires_at = Some(at),
             }
             match body.description {
                 Patch::Absent => {}

@@ -1,5 +1,6 @@
 use crate::data::url;
 use crate::products::find;
+use crate::words;
 use crate::{All, ApiState, Caller, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -15,8 +16,9 @@ pub const OPERATION: Operation = Operation::get(
 
 #[derive(Serialize, ToSchema)]
 pub struct AvailableEndpoint {
-    /// `data`, `preview`, `execute`, `test` or `url`.
+    #[schema(value_type = words::CallableRoute)]
     pub name: &'static str,
+    #[schema(value_type = words::Method)]
     pub method: &'static str,
     pub path: String,
     pub url: String,

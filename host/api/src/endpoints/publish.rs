@@ -25,6 +25,7 @@ pub const OPERATION: Operation = Operation::post("publish_endpoint", "/companies
 #[serde(default)]
 pub struct PublishEndpointIn {
     /// Sets the price, like `POST …/prices`.
+    #[schema(minimum = 0, maximum = 100000000000_i64)]
     pub price_credits: Option<i64>,
     pub allow_ai_training: Option<bool>,
 }

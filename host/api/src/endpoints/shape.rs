@@ -17,7 +17,9 @@ use souk_domain::sql;
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::{EndpointDetails, Row, Written};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A table or a view of the source.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
@@ -27,46 +29,89 @@ pub struct TableSource {
     pub table: String,
 }
 
-/// An endpoint to create, or what to change of one.
+/// A column to publish.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub struct EndpointField {
+    #[schema(min_length = 1, max_length = 128)]
+    name: String,
+    /// Under which name.
+    #[schema(min_length = 1, max_length = 128)]
+    alias: Option<String>,
+    description: Option<String>,
+}
+
+/// A column to sort by, with `-` before it if descending; or both said by name.
+pub struct EndpointOrder;
+
+impl PartialSchema for EndpointOrder {
+    fn schema() -> RefOr<Schema> {
+        let column = ObjectBuilder::new().schema_type(Type::String);
+        let order = OneOfBuilder::new().item(column.min_length(Some(1)));
+        order.item(Ref::from_schema_name(SortingOut::name())).into()
+    }
+}
+
+impl ToSchema for EndpointOrder {
+    fn schemas(nested: &mut Vec<(String, RefOr<Schema>)>) {
+        nested.push((SortingOut::name().into_owned(), SortingOut::schema()));
+        SortingOut::schemas(nested);
+    }
+}
+
+/// An endpoint to create. Exactly one of `source` and `sql_logic` says where its rows come from.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
 pub struct EndpointIn {
     /// Must equal the path's when given.
     pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
-    /// Required on create.
+    #[schema(value_type = String, required = true)]
     pub connection_id: Option<String>,
-    /// Required on create.
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Option<String>,
     /// Unique in the company; made from the name when absent.
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     pub slug: Option<String>,
+    #[schema(max_length = 5000)]
     pub description: Option<String>,
+    #[schema(max_length = 100)]
     pub category: Option<String>,
+    /// Of `GET /industries`.
+    #[schema(max_items = 50)]
     pub industry_ids: Option<Vec<i64>>,
+    /// Of `GET /asset-use-cases`.
+    #[schema(max_items = 50)]
     pub use_case_ids: Option<Vec<i64>>,
+    #[schema(max_items = 50)]
     pub tags: Option<Vec<String>>,
-    /// Exactly one of `source` and `sql_logic` is required on create.
     pub source: Option<TableSource>,
     /// One statement that begins with SELECT, WITH, VALUES or TABLE, without parameters.
     pub sql_logic: Option<String>,
-    /// Required on create: the published columns, `[{name, alias?, description?}]`.
-    #[schema(value_type = Option<Vec<Object>>)]
+    /// The published columns.
+    #[schema(value_type = Vec<EndpointField>, required = true, min_items = 1, max_items = 200)]
     pub fields: Option<Value>,
-    /// `[{field, direction}]`, `["field"]` or `["-field"]`, with a unique tail. On a table the primary
-    /// key when absent; with `sql_logic` required.
-    #[schema(value_type = Option<Vec<Object>>)]
+    /// With a unique tail. On a table the primary key when absent; with `sql_logic` required.
+    #[schema(value_type = Option<Vec<EndpointOrder>>, max_items = 10)]
     pub order_by: Option<Value>,
     /// Columns that a caller may ask to equal a value.
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     pub filters: Option<Value>,
     /// Default 100.
+    #[schema(minimum = 1, maximum = 10000)]
     pub default_limit: Option<i64>,
-    /// Default 1000, at most 10000.
+    /// Default 1000.
+    #[schema(minimum = 1, maximum = 10000)]
     pub max_limit: Option<i64>,
-    /// 100 to 60000; default 10000.
+    /// Default 10000.
+    #[schema(minimum = 100, maximum = 60000)]
     pub timeout_ms: Option<i64>,
     /// Sets the price, like `POST …/prices`.
+    #[schema(minimum = 0, maximum = 100000000000_i64)]
     pub price_credits: Option<i64>,
     /// Default true.
     pub allow_ai_training: Option<bool>,
@@ -87,7 +132,7 @@ pub struct FieldOut {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SortingOut {
     pub field: String,
-    /// `asc` or `desc`
+    #[schema(value_type = words::Direction)]
     pub direction: &'static str,
 }
 
@@ -118,7 +163,7 @@ pub struct EndpointOut {
     pub allow_ai_training: bool,
     #[schema(value_type = words::ProductStatus)]
     pub status: &'static str,
-    /// `v1`
+    #[schema(value_type = words::Version)]
     pub version: &'static str,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

@@ -1,5 +1,6 @@
 use crate::data::{path_url, url};
 use crate::products::find;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -20,9 +21,9 @@ pub struct EndpointUrl {
     pub path_url: String,
     pub slug: String,
     pub company_handle: String,
-    /// `GET`
+    #[schema(value_type = words::Method)]
     pub method: &'static str,
-    /// `v1`
+    #[schema(value_type = words::Version)]
     pub version: &'static str,
     pub example_curl: String,
 }

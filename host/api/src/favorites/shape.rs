@@ -1,5 +1,6 @@
 //! Favorites as clients see them, and what they say of one.
 
+use crate::words;
 use crate::{FieldError, Text};
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, FavoriteId, UserId};
@@ -20,7 +21,7 @@ pub struct FavoriteOut {
     company_id: CompanyId,
     #[schema(value_type = String)]
     user_id: UserId,
-    /// `asset` or `endpoint`
+    #[schema(value_type = words::ProductType)]
     product_type: &'static str,
     /// Of an asset.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
 use super::shape::KeyOut;
-use super::{check_future, check_rate_limit, refuse};
+use super::{check_future, check_rate_limit, invalid, refuse, wrong_grant};
 use crate::refusals::{PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::words;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::UserId;
 use souk_domain::keys::{KeySecret, KeyType};
 use souk_domain::limits::KEY_LIMIT_DEFAULT;
@@ -36,14 +38,15 @@ pub struct KeyIn {
     #[schema(value_type = Option<String>, format = DateTime)]
     expiration_date_utc: Option<Timestamp>,
     /// Requests an hour over all routes, 1 to 1000000000. Default 1000.
+    #[schema(minimum = 1, maximum = 1000000000)]
     rate_limit: Option<i64>,
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<words::Permission>>)]
     permissions: Option<Vec<Permission>>,
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Option<Text<0, 1000>>,
     #[schema(minimum = 1, maximum = 5)]
     role_id: Option<i64>,
-    /// `analytics`
+    #[schema(value_type = Option<words::AnalyticsKeyType>)]
     key_type: Option<String>,
     company_id: Option<String>,
 }
@@ -56,24 +59,30 @@ pub async fn create_key(
 ) -> Result<CreatedOnce<KeyOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let now = caller.now();
-    let expires_at = expiry(&body, now)?;
-    let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT))?;
+    let mut errors = FieldErrors::default();
+    let expires_at = expiry(&body, now, &mut errors);
+    let rate_limit = check_rate_limit(body.rate_limit.unwrap_or(KEY_LIMIT_DEFAULT), &mut errors);
+    let analytics = KeyType::Analytics.as_str();
     if body
         .key_type
         .as_deref()
-        .is_some_and(|kind| kind != KeyType::Analytics.as_str())
+        .is_some_and(|kind| kind != analytics)
     {
-        return Err(Problem::invalid(
-            "key_type",
-            "must be analytics; endpoint keys are made under their endpoint",
-        ));
+        let message = "must be analytics; endpoint keys are made under their endpoint";
+        errors.add("key_type", "invalid", message);
     }
     let grant = Grant::requested(
         caller.grant(),
         body.role_id,
         body.permissions.map(|list| list.into_iter().collect()),
-    )
-    .map_err(refuse)?;
+    );
+    if let Err(error) = &grant
+        && !error.is_escalation()
+    {
+        errors.push(wrong_grant(*error));
+    }
+    errors.or(()).map_err(invalid)?;
+    let grant = grant.map_err(refuse)?;
     check_staff(&caller, grant)?;
 
     let secret = KeySecret::generate(KeyType::Analytics);
@@ -102,15 +111,16 @@ pub async fn create_key(
         .await
 }
 
-fn expiry(body: &KeyIn, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+fn expiry(body: &KeyIn, now: Timestamp, errors: &mut FieldErrors) -> Option<Timestamp> {
     match (body.expires_at, body.expiration_date_utc) {
-        (Some(one), Some(other)) if one != other => Err(Problem::invalid(
-            "expiration_date_utc",
-            "differs from expires_at; send one of them",
-        )),
-        (Some(at), _) => check_future("expires_at", at, now).map(Some),
-        (None, Some(at)) => check_future("expiration_date_utc", at, now).map(Some),
-        (None, None) => Ok(None),
+        (Some(one), Some(other)) if one != other => {
+            let message = "differs from expires_at; send one of them";
+            errors.add("expiration_date_utc", "invalid", message);
+            None
+        }
+        (Some(at), _) => Some(check_future("expires_at", at, now, errors)),
+        (None, Some(at)) => Some(check_future("expiration_date_utc", at, now, errors)),
+        (None, None) => None,
     }
 }
 

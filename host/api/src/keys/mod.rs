@@ -11,8 +11,9 @@ pub mod shape;
 pub mod stats;
 pub mod update;
 
-use crate::refusals::{INSUFFICIENT_ROLE, ROLE_ESCALATION};
-use crate::{Caller, Problem, Routes};
+use crate::refusals::{INSUFFICIENT_ROLE, ROLE_ESCALATION, VALIDATION_ERROR};
+use crate::{Caller, FieldError, Problem, Routes};
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::KeyId;
 use souk_domain::keys::KeyType;
 use souk_domain::limits::KEY_LIMIT_MAX;
@@ -79,31 +80,38 @@ fn refuse(error: GrantError) -> Problem {
     if error.is_escalation() {
         return Problem::of(ROLE_ESCALATION, error.to_string());
     }
+    invalid(vec![wrong_grant(error)])
+}
+
+fn wrong_grant(error: GrantError) -> FieldError {
     let field = match error {
         GrantError::UnknownRole => "role_id",
         _ => "permissions",
     };
-    Problem::invalid(field, error.to_string())
+    FieldError::new(field, "invalid", error.to_string())
 }
 
-pub(crate) fn check_rate_limit(rate_limit: i64) -> Result<i64, Problem> {
-    match rate_limit {
-        1..=KEY_LIMIT_MAX => Ok(rate_limit),
-        _ => Err(Problem::invalid(
-            "rate_limit",
-            format!("must be 1 to {KEY_LIMIT_MAX} requests an hour"),
-        )),
+/// All that is wrong with the fields of a body.
+pub(crate) fn invalid(errors: Vec<FieldError>) -> Problem {
+    Problem::fields(VALIDATION_ERROR, errors)
+}
+
+pub(crate) fn check_rate_limit(rate_limit: i64, errors: &mut FieldErrors) -> i64 {
+    if !(1..=KEY_LIMIT_MAX).contains(&rate_limit) {
+        let message = format!("must be 1 to {KEY_LIMIT_MAX} requests an hour");
+        errors.add("rate_limit", "invalid", message);
     }
+    rate_limit
 }
 
 pub(crate) fn check_future(
     field: &str,
     at: Timestamp,
     now: Timestamp,
-) -> Result<Timestamp, Problem> {
-    if at > now {
-        Ok(at)
-    } else {
-        Err(Problem::invalid(field, "must lie in the future"))
+    errors: &mut FieldErrors,
+) -> Timestamp {
+    if at <= now {
+        errors.add(field, "invalid", "must lie in the future");
     }
+    at
 }

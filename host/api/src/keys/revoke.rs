@@ -1,4 +1,5 @@
 use super::{check_may_manage, find};
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, OptionalBody, Path, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -56,11 +57,13 @@ pub struct Revoked {
     id: KeyId,
     name: String,
     key: String,
+    #[schema(value_type = words::KeyStatus)]
     status: &'static str,
     #[schema(value_type = Option<String>, format = DateTime)]
     revoked_at: Option<Timestamp>,
     revoked_by: Option<String>,
     revocation_reason: Option<String>,
+    #[schema(value_type = Option<ReasonCode>)]
     reason_code: Option<String>,
 }
 

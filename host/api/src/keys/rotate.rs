@@ -32,6 +32,7 @@ const GRACE_SECONDS_MAX: u64 = 86_400;
 pub struct RotateIn {
     /// How long the old key goes on working, 0 to 86400. Default 0.
     #[serde(default)]
+    #[schema(minimum = 0, maximum = 86400)]
     grace_seconds: u64,
 }
 

@@ -1,5 +1,6 @@
 //! A key as clients see it: masked, except in the one answer that creates it.
 
+use crate::words;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId};
 use souk_domain::keys::KeySecret;
@@ -18,24 +19,25 @@ pub struct KeyOut {
     #[schema(value_type = String)]
     pub company_id: CompanyId,
     pub name: String,
-    /// `sk_****` or `ep_****` and the last four characters; in full in the answer that creates the key, and never again.
+    /// Masked: `sk_****` or `ep_****` and the last four characters; in full in the answer that creates the key, and never again.
     pub key: String,
-    /// `analytics` or `endpoint`
+    #[schema(value_type = words::KeyType)]
     pub key_type: &'static str,
     /// The one endpoint of an endpoint key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub endpoint_id: Option<EndpointId>,
-    /// Of an endpoint key: `seller` or `marketplace`.
+    /// Of an endpoint key: who made it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<words::KeySource>)]
     pub source: Option<&'static str>,
+    #[schema(maximum = 5, minimum = 1)]
     pub role_id: u8,
-    /// `active`, `expired` or `deactivated`
+    #[schema(value_type = words::KeyStatus)]
     pub status: &'static str,
     /// Requests an hour over all routes.
     pub rate_limit: i64,
-    /// `read`, `write`
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<words::Permission>)]
     pub permissions: Vec<&'static str>,
     pub description: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]

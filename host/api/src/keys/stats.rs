@@ -1,6 +1,7 @@
 use super::find;
 use crate::query::{choices, parameters};
 use crate::refusals::INVALID_PERIOD;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
@@ -47,7 +48,7 @@ const SPAN_DAYS_MAX: u32 = 366;
 pub struct KeyStats {
     #[schema(value_type = String)]
     api_key_id: KeyId,
-    /// `24h`, `7d`, `30d`, `90d` or `custom`
+    #[schema(value_type = words::StatisticsPeriod)]
     period: String,
     total_requests: i64,
     successful_requests: i64,

@@ -1,10 +1,12 @@
 use super::shape::KeyOut;
-use super::{check_future, check_may_manage, check_rate_limit, find, refuse};
+use super::{check_future, check_may_manage, check_rate_limit, find, invalid, refuse};
 use crate::refusals::{KEY_VALUE_IMMUTABLE, PATH_BODY_MISMATCH, ROLE_ESCALATION};
-use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
+use crate::words;
+use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::time::Timestamp;
@@ -28,8 +30,9 @@ pub struct KeyPatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Patch<Timestamp>,
+    #[schema(minimum = 1, maximum = 1000000000)]
     rate_limit: Option<i64>,
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<words::Permission>>)]
     permissions: Option<Vec<Permission>>,
     /// `null` clears it.
     #[serde(default)]
@@ -52,23 +55,31 @@ pub async fn update_key(
     Body(body): Body<KeyPatch>,
 ) -> Result<Data<KeyOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
-    for (field, value) in [
+    let immutable = [
         ("key", &body.key),
         ("role_id", &body.role_id),
         ("key_type", &body.key_type),
-    ] {
-        if value.is_some() {
-            let error =
-                FieldError::new(field, "immutable", "cannot be changed; create another key");
-            return Err(Problem::fields(KEY_VALUE_IMMUTABLE, vec![error]));
-        }
+    ];
+    let mut errors = FieldErrors::default();
+    for (field, _) in immutable.iter().filter(|(_, value)| value.is_some()) {
+        errors.add(*field, "immutable", "cannot be changed; create another key");
     }
-    let rate_limit = body.rate_limit.map(check_rate_limit).transpose()?;
+    errors
+        .or(())
+        .map_err(|errors| Problem::fields(KEY_VALUE_IMMUTABLE, errors))?;
+    let mut errors = FieldErrors::default();
+    let rate_limit = body
+        .rate_limit
+        .map(|limit| check_rate_limit(limit, &mut errors));
     let expires_at = match body.expires_at {
         Patch::Absent => None,
         Patch::Null => Some(None),
-        Patch::Value(at) => Some(Some(check_future("expires_at", at, caller.now())?)),
+        Patch::Value(at) => {
+            let now = caller.now();
+            Some(Some(check_future("expires_at", at, now, &mut errors)))
+        }
     };
+    errors.or(()).map_err(invalid)?;
 
     api.db()
         .write(async |write| {

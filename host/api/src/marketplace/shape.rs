@@ -1,7 +1,9 @@
 //! A product as buyers see it.
 
+use crate::money::Usd;
 use crate::money::usd;
 use crate::products::labels::Labels;
+use crate::words;
 use serde::Serialize;
 use serde_json::Number;
 use souk_app::definition::Field;
@@ -20,7 +22,7 @@ const AI_EXCLUDED: &str = "The seller excludes this product from the training of
 pub struct ProductOut {
     /// That of its asset or endpoint.
     id: String,
-    /// `asset` or `endpoint`
+    #[schema(value_type = words::ProductType)]
     product_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     asset_id: Option<String>,
@@ -35,14 +37,15 @@ pub struct ProductOut {
     industry_ids: Vec<i64>,
     use_case_ids: Vec<i64>,
     tags: Vec<String>,
-    /// `execution` or `request`
+    #[schema(value_type = words::BillingUnit)]
     billing_unit: &'static str,
     /// Null: not priced yet, so it cannot be called yet.
     price_credits: Option<i64>,
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<Usd>)]
     price_usd: Option<Number>,
-    /// Of an asset: `number`, `string`, `chart` or `prediction`.
+    /// Of an asset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<words::ResultType>)]
     result_type: Option<String>,
     /// Of an endpoint: the columns of its rows.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 use super::shape::PayoutOut;
 use crate::refusals::INVALID_STATE;
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ pub const OPERATION: Operation = Operation::patch("advance_payout", "/admin/payo
 
 #[derive(Deserialize, ToSchema)]
 pub struct AdvanceIn {
-    /// `processing`, `paid`, `failed` or `cancelled`
+    #[schema(value_type = words::PayoutStep)]
     status: String,
     /// By what to find the transfer again.
     #[schema(value_type = Option<String>, max_length = 200)]

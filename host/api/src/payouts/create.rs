@@ -1,5 +1,6 @@
 use super::shape::PayoutOut;
 use crate::idempotency::Once;
+use crate::money::PayoutUsd;
 use crate::money::{read_usd, usd};
 use crate::refusals::{PAYABLE_TOO_LOW, PAYOUT_METHOD_MISSING};
 use crate::{ApiState, Caller, Created, Operation, OptionalBody, Problem};
@@ -24,7 +25,7 @@ pub const OPERATION: Operation =
 
 #[derive(Default, Deserialize, ToSchema)]
 pub struct PayoutIn {
-    #[schema(value_type = Option<f64>, minimum = 10.0)]
+    #[schema(value_type = Option<PayoutUsd>)]
     amount_usd: Option<Number>,
 }
 

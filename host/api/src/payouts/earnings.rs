@@ -1,3 +1,4 @@
+use crate::money::Usd;
 use crate::money::usd;
 use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
@@ -20,16 +21,16 @@ pub struct EarningsOut {
     /// What buyers paid.
     gross_credits: i64,
     seller_share_percent: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     earned_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     pending_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     payable_usd: Number,
     /// Asked for, but not paid yet.
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     in_payout_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     paid_usd: Number,
 }
 

@@ -1,4 +1,5 @@
 use super::shape::MethodOut;
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub const OPERATION: Operation =
 
 #[derive(Deserialize, ToSchema)]
 pub struct MethodIn {
-    /// `bank_account`, `paypal` or `stripe_connect`
+    #[schema(value_type = words::PayoutMethodType)]
     r#type: String,
     #[schema(value_type = String, min_length = 1, max_length = 200)]
     account_holder: Text<1, 200>,

@@ -1,8 +1,10 @@
 //! Payouts and payout methods as they are shown: destinations by their last four characters, except to whoever makes the transfer.
 
 use crate::Paging;
+use crate::money::Usd;
 use crate::money::usd;
 use crate::query::{choices, parameters};
+use crate::words;
 use serde::Serialize;
 use serde_json::Number;
 use souk_domain::ids::{CompanyId, PayoutId};
@@ -31,7 +33,7 @@ parameters! {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PayoutMethod)]
 pub struct MethodOut {
-    /// `bank_account`, `paypal` or `stripe_connect`
+    #[schema(value_type = words::PayoutMethodType)]
     r#type: String,
     account_holder: String,
     /// Masked: `****` and the last four characters.
@@ -63,11 +65,12 @@ pub struct PayoutOut {
     pub id: PayoutId,
     #[schema(value_type = String)]
     pub company_id: CompanyId,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     pub amount_usd: Number,
-    /// `requested`, `processing`, `paid`, `failed` or `cancelled`; after the last two the money is payable again.
+    #[schema(value_type = words::PayoutStatus)]
     pub status: &'static str,
     /// The type of the payout method.
+    #[schema(value_type = words::PayoutMethodType)]
     pub destination_type: String,
     pub destination_last4: String,
     pub failure_reason: Option<String>,

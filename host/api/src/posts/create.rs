@@ -25,7 +25,11 @@ pub const OPERATION: Operation = Operation::post("create_post", "/companies/{com
 pub struct PostIn {
     #[schema(min_length = 1, max_length = 200)]
     title: String,
-    #[schema(min_length = 1, max_length = 63)]
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     slug: Option<String>,
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 1000)]
@@ -34,15 +38,15 @@ pub struct PostIn {
     body_markdown: String,
     /// `https://`
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, max_length = 2000, pattern = "^https://")]
     cover_image_url: Patch<String>,
     /// At most 20, of at most 50 characters.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     tags: Patch<Vec<String>>,
     /// At most 20: the company's own, or on sale.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     asset_ids: Patch<Vec<String>>,
     company_id: Option<String>,
     /// Default: the key's user.

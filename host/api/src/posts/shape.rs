@@ -1,5 +1,6 @@
 //! Posts as their company and their readers see them, and what may be said of one.
 
+use crate::words;
 use crate::{FieldError, Patch, Text};
 use serde::Serialize;
 use souk_domain::fields::FieldErrors;
@@ -35,7 +36,7 @@ pub struct PostOut {
     tags: Vec<String>,
     #[schema(value_type = Vec<String>)]
     asset_ids: Vec<AssetId>,
-    /// `draft` or `published`
+    #[schema(value_type = words::PostStatus)]
     status: &'static str,
     /// Readers, each counted once a day.
     view_count: i64,

@@ -21,7 +21,11 @@ pub const OPERATION: Operation =
 pub struct PostPatch {
     #[schema(min_length = 1, max_length = 200)]
     title: Option<String>,
-    #[schema(min_length = 1, max_length = 63)]
+    #[schema(
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+    )]
     slug: Option<String>,
     /// `null` clears it.
     #[serde(default)]
@@ -31,15 +35,15 @@ pub struct PostPatch {
     body_markdown: Option<String>,
     /// `null` clears it.
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, max_length = 2000, pattern = "^https://")]
     cover_image_url: Patch<String>,
     /// All of them; `null` clears them.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     tags: Patch<Vec<String>>,
     /// All of them; `null` clears them.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     asset_ids: Patch<Vec<String>>,
     company_id: Option<String>,
 }

@@ -1,5 +1,5 @@
 use super::product::Priced;
-use crate::money::{read_usd, usd};
+use crate::money::{PriceUsd, Usd, read_usd, usd};
 use crate::{ApiState, Body, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -23,21 +23,21 @@ pub const OPERATION: Operation = Operation::post(
 
 #[derive(Deserialize, ToSchema)]
 pub struct ConvertIn {
-    #[schema(value_type = f64)]
+    #[schema(value_type = PriceUsd)]
     price_usd: Number,
 }
 
 #[derive(Serialize, ToSchema)]
 pub struct Converted {
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     price_usd: Number,
     price_credits: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     credit_value_usd: Number,
     /// What the buyer pays: whole credits.
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     effective_price_usd: Number,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     seller_earnings_usd: Number,
 }
 

@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline::{self, Entry};
+use crate::money::PriceUsd;
 use crate::refusals::{PATH_BODY_MISMATCH, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
@@ -20,8 +21,9 @@ pub const OPERATION: Operation = Operation::post("create_price", "/companies/{co
 #[derive(Deserialize, ToSchema)]
 pub struct PriceIn {
     /// Either this or `price_credits`. At most two decimals.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<PriceUsd>)]
     price_usd: Option<Number>,
+    #[schema(minimum = 0, maximum = 100000000000_i64)]
     price_credits: Option<i64>,
     /// Default now.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -1,6 +1,7 @@
 //! A price as clients see it, and amounts as they are given.
 
 use crate::Problem;
+use crate::money::Usd;
 use crate::money::{read_usd, usd};
 use serde::Serialize;
 use serde_json::Number;
@@ -21,7 +22,7 @@ pub struct PriceOut {
     /// The endpoint, for prices of endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_id: Option<String>,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     pub price_usd: Number,
     /// What a call costs: `ceil(price_usd / 0.50)`.
     pub price_credits: i64,

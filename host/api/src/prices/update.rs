@@ -1,6 +1,7 @@
 use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline;
+use crate::money::PriceUsd;
 use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem};
 use axum::extract::State;
@@ -22,8 +23,9 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
 #[derive(Deserialize, ToSchema)]
 pub struct PricePatch {
     /// Either this or `price_credits`, or neither.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<PriceUsd>)]
     price_usd: Option<Number>,
+    #[schema(minimum = 0, maximum = 100000000000_i64)]
     price_credits: Option<i64>,
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_from: Option<Timestamp>,

@@ -27,7 +27,7 @@ pub struct PurchaseOut {
     #[schema(value_type = String, format = DateTime)]
     pub accepted_at: Timestamp,
     pub accepted_by: String,
-    /// `active`, `cancelled` or `suspended`
+    #[schema(value_type = words::PurchaseStatus)]
     pub status: &'static str,
     #[schema(value_type = Option<String>)]
     pub endpoint_key_id: Option<KeyId>,

@@ -3,7 +3,7 @@
 use crate::answer::AnyObject;
 use crate::words;
 use souk_domain::time::Timestamp;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -207,7 +207,7 @@ pub struct PreviewAnswer;
 impl PartialSchema for PreviewAnswer {
     fn schema() -> RefOr<Schema> {
         let of = |name| Ref::from_schema_name(name);
-        OneOfBuilder::new()
+        AnyOfBuilder::new()
             .item(of(AssetAnswer::name()))
             .item(of(PageAnswer::name()))
             .into()

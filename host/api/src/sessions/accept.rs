@@ -23,6 +23,7 @@ pub const OPERATION: Operation = Operation::post("accept_invitation", "/users/in
 
 #[derive(Deserialize, ToSchema)]
 pub struct AcceptIn {
+    #[schema(min_length = 1, max_length = 255)]
     token: String,
 }
 

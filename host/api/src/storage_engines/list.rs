@@ -1,3 +1,4 @@
+use crate::words;
 use crate::{ApiState, Caller, Operation, Problem, Whole};
 use axum::extract::State;
 use serde::Serialize;
@@ -17,6 +18,7 @@ pub struct EngineOut {
     pub slug: String,
     /// How SQL is written for it; `none` when it takes none.
     pub dialect: String,
+    #[schema(value_type = Vec<words::CredentialType>)]
     pub credential_types: Vec<String>,
     /// The members of a connection that this engine reads.
     pub connection_fields: Vec<ConnectionField>,

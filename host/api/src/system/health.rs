@@ -1,5 +1,6 @@
 //! Liveness and readiness, for supervisors and balancers.
 
+use crate::words;
 use crate::{Access, ApiState, Data, Operation, Problem};
 use axum::extract::State;
 use serde::Serialize;
@@ -20,7 +21,7 @@ const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Serialize, ToSchema)]
 pub struct Health {
-    /// `ok`
+    #[schema(value_type = words::HealthStatus)]
     pub status: &'static str,
     pub version: &'static str,
 }

@@ -12,6 +12,7 @@ pub fn routes() -> Routes {
         .add(health::HEALTHZ, health::healthz)
         .add(health::READYZ, health::readyz)
         .add(openapi::OPERATION, openapi::openapi)
+        .add(openapi::THREE_ZERO_OPERATION, openapi::openapi_3_0)
         .add(root::OPERATION, root::root)
         .add(docs::OPERATION, docs::docs)
         .add(docs::FILE_OPERATION, docs::docs_file)

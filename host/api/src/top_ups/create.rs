@@ -1,5 +1,6 @@
 use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
+use crate::money::TopUpUsd;
 use crate::money::read_usd;
 use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
@@ -29,7 +30,7 @@ pub const OPERATION: Operation =
 pub struct TopUpIn {
     #[schema(minimum = 1, maximum = 100000)]
     credits: Option<i64>,
-    #[schema(value_type = Option<f64>, minimum = 0.5, maximum = 50000.0)]
+    #[schema(value_type = Option<TopUpUsd>)]
     amount_usd: Option<Number>,
     /// The provider's word for a way to pay, such as `card`; by default the payer chooses.
     #[schema(value_type = Option<String>, max_length = 50)]

@@ -1,6 +1,8 @@
 //! A top-up as it is shown.
 
+use crate::money::Usd;
 use crate::money::usd;
+use crate::words;
 use serde::Serialize;
 use serde_json::Number;
 use souk_domain::ids::TopUpId;
@@ -14,9 +16,9 @@ pub struct TopUpOut {
     #[schema(value_type = String)]
     pub id: TopUpId,
     pub credits: i64,
-    #[schema(value_type = f64)]
+    #[schema(value_type = Usd)]
     pub amount_usd: Number,
-    /// `pending`, `settled` (the credits are in the balance) or `failed`
+    #[schema(value_type = words::TopUpStatus)]
     pub status: &'static str,
     /// Who collects the money: `manual`, `stripe`, or `instant` in the demo.
     pub provider: String,

@@ -35,6 +35,7 @@ pub struct UserIn {
     #[schema(minimum = 1, maximum = 5)]
     role_id: Option<i64>,
     /// One of `GET /job-functions`.
+    #[schema(minimum = 1)]
     job_function_id: Option<i64>,
     company_id: Option<String>,
 }

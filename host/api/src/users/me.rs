@@ -2,6 +2,7 @@ use crate::companies::shape::{CompanyOut, UserOut};
 use crate::cookies;
 use crate::refusals::COMPANY_NOT_FOUND;
 use crate::sessions::shape::CurrentSession;
+use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Problem};
 use axum::extract::State;
 use http::HeaderMap;
@@ -21,8 +22,7 @@ pub struct CurrentUser {
     company: CompanyOut,
     /// What this request may do, which for a key may be less than its user's role.
     role_id: u8,
-    /// `read`, `write`
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<words::Permission>)]
     permissions: Vec<&'static str>,
     /// The key that makes this request.
     #[schema(value_type = Option<String>)]

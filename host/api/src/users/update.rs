@@ -4,6 +4,7 @@ use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
 use crate::refusals::{
     INVALID_STATE, LAST_ADMINISTRATOR, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
 };
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -35,11 +36,11 @@ pub struct UserPatch {
     avatar_url: Patch<Text<1, 2000>>,
     /// One of `GET /job-functions`.
     #[serde(default)]
-    #[schema(value_type = Option<i64>)]
+    #[schema(value_type = Option<i64>, minimum = 1)]
     job_function_id: Patch<i64>,
     #[schema(minimum = 1, maximum = 5)]
     role_id: Option<i64>,
-    /// `active` or `disabled`
+    #[schema(value_type = Option<words::UserSwitch>)]
     status: Option<String>,
     company_id: Option<String>,
     user_id: Option<String>,

@@ -1,6 +1,7 @@
 use super::shape::WebhookOut;
 use super::{event_types, refuse};
 use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::words;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -21,9 +22,9 @@ pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{
 pub struct WebhookIn {
     #[schema(value_type = String, max_length = 2000)]
     url: String,
-    /// Any of `alert.triggered`, `alert.resolved`, `alert.error`, `credits.low`, `credits.top_up.settled`, `purchase.created`,
-    /// `endpoint_key.provisioned`, `api_key.revoked`, `payout.paid` and `payout.failed`. Left out or empty: all, also those of later versions.
+    /// Left out or empty: all, also those of later versions.
     #[serde(default)]
+    #[schema(value_type = Vec<words::EventType>)]
     event_types: Vec<String>,
     #[schema(value_type = Option<String>, max_length = 255)]
     description: Option<Text<0, 255>>,

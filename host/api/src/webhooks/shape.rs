@@ -1,5 +1,6 @@
 //! Webhooks and deliveries as clients see them: the secret only in the answer that makes it.
 
+use crate::words;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use souk_app::webhooks::Secret;
@@ -18,10 +19,11 @@ pub struct WebhookOut {
     pub company_id: CompanyId,
     pub url: String,
     /// Empty: all types.
+    #[schema(value_type = Vec<words::EventType>)]
     pub event_types: Vec<&'static str>,
     pub description: Option<String>,
     pub is_active: bool,
-    /// Why it is not active: `request`, `gone` (it answered 410) or `failing` (nothing could be delivered for 5 days).
+    #[schema(value_type = Option<words::DisabledReason>)]
     pub disabled_reason: Option<&'static str>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub disabled_at: Option<Timestamp>,
@@ -80,8 +82,9 @@ pub struct DeliveryOut {
     id: DeliveryId,
     #[schema(value_type = String)]
     webhook_id: WebhookId,
+    #[schema(value_type = words::EventType)]
     event_type: String,
-    /// `pending`, `delivered` or `failed`
+    #[schema(value_type = words::DeliveryStatus)]
     status: &'static str,
     /// The one in flight included.
     attempts: i64,

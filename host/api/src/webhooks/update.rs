@@ -1,6 +1,7 @@
 use super::shape::WebhookOut;
 use super::{event_types, find, refuse};
 use crate::refusals::{PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ pub struct WebhookPatch {
     url: Option<String>,
     /// Empty or `null`: all.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<words::EventType>>)]
     event_types: Patch<Vec<String>>,
     /// `null` clears it.
     #[serde(default)]

@@ -19,13 +19,14 @@ async fn everything_wrong_with_a_connection_is_named() {
             "engine_id",
             "credentials",
             "name",
+            "credential_type",
             "statement_timeout_ms"
         ]
     );
     let body = json!({"engine_id": 9999, "name": "x", "credentials": "[]"});
     let refused = world.post(&company.key, &path, body).await;
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(refused.fields(), ["engine_id", "credentials"]);
+    assert_eq!(refused.fields(), ["engine_id", "credentials", "credential_type"]);
 
     let body = json!({"function_id": "", "path": "relative", "name": ""});
     let path = company.path("/connections/test");
@@ -33,6 +34,6 @@ async fn everything_wrong_with_a_connection_is_named() {
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(
         refused.fields(),
-        ["function_id", "path", "engine_id", "credentials", "name"]
+        ["function_id", "path", "engine_id", "credentials", "name", "credential_type"]
     );
 }

@@ -476,3 +476,49 @@ async fn endpoint_keys_are_managed_with_role_3() {
     let path = acme.path(&format!("/api-keys/{}", rotated.text("/data/id")));
     world.delete(engineer, &path).await.expect(204);
 }
+
+/// A client is told of all its wrong fields at once, in words that name no type of the code.
+#[tokio::test]
+async fn every_wrong_field_of_a_key_is_named() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let wrong = json!({
+        "name": "x", "rate_limit": 0, "role_id": 9, "key_type": "endpoint", "expires_at": "2020-01-01T00:00:00Z",
+    });
+    let refused = world.post(&acme.key, &acme.path("/api-keys"), wrong).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(
+        refused.fields(),
+        ["expires_at", "rate_limit", "key_type", "role_id"]
+    );
+    let wrong = json!({"name": 1, "rate_limit": "x", "permissions": "read", "role_id": 1.5});
+    let refused = world.post(&acme.key, &acme.path("/api-keys"), wrong).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    let named: Vec<&str> = refused.fields();
+    assert_eq!(named.len(), 4, "{}", refused.body);
+    let text = refused.body.to_string();
+    for leak in ["expected", "invalid type", "i64", "struct", "sequence"] {
+        assert!(!text.contains(leak), "{leak}: {text}");
+    }
+    let immutable = json!({"key": "x", "role_id": 1});
+    let own = world.get(&acme.key, &acme.path("/api-keys/current")).await;
+    let path = acme.path(&format!("/api-keys/{}", own.expect(200).text("/data/id")));
+    let refused = world.patch(&acme.key, &path, immutable).await;
+    let refused = refused.expect_error(400, "KEY_VALUE_IMMUTABLE");
+    assert_eq!(refused.fields(), ["key", "role_id"]);
+}
+
+/// `1000.0` is the integer 1000 to JSON Schema, so it is to us.
+#[tokio::test]
+async fn a_whole_number_with_a_fraction_of_zeros_is_an_integer() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let body = json!({"name": "x", "rate_limit": 1000.0, "role_id": 2.0});
+    let made = world.post(&acme.key, &acme.path("/api-keys"), body).await;
+    let made = made.expect(201);
+    assert_eq!(made.at("/data/rate_limit"), &json!(1000));
+    let listed = world
+        .get(&acme.key, &acme.path("/api-keys?per_page=5.0"))
+        .await;
+    assert_eq!(listed.expect(200).at("/meta/per_page"), &json!(5));
+}

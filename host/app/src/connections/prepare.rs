@@ -96,7 +96,9 @@ impl Prepared {
             // What is missing may stand in the credentials that could not be read.
             let is_unread =
                 credentials.is_none() && (input.credentials.is_some() || before.is_none());
-            wrong.retain(|error| !(is_unread && error.code == "required"));
+            let may_stand_there =
+                |error: &FieldError| error.field != "credential_type" && error.code == "required";
+            wrong.retain(|error| !(is_unread && may_stand_there(error)));
             wrong
         }));
         let (Some(engine_id), Some(engine), Some(checked)) = (engine_id, engine, checked) else {
