@@ -26,7 +26,10 @@ async fn everything_wrong_with_a_connection_is_named() {
     let body = json!({"engine_id": 9999, "name": "x", "credentials": "[]"});
     let refused = world.post(&company.key, &path, body).await;
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(refused.fields(), ["engine_id", "credentials", "credential_type"]);
+    assert_eq!(
+        refused.fields(),
+        ["engine_id", "credentials", "credential_type"]
+    );
 
     let body = json!({"function_id": "", "path": "relative", "name": ""});
     let path = company.path("/connections/test");
@@ -34,6 +37,13 @@ async fn everything_wrong_with_a_connection_is_named() {
     let refused = refused.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(
         refused.fields(),
-        ["function_id", "path", "engine_id", "credentials", "name", "credential_type"]
+        [
+            "function_id",
+            "path",
+            "engine_id",
+            "credentials",
+            "name",
+            "credential_type"
+        ]
     );
 }
