@@ -40,8 +40,53 @@ impl Field {
 /// whose column does not exist is null; rows outside the result are left out.
 pub fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: Range<usize>) {
     out.push(b'[');
+    write_objects(out, output, fields, range, (b",", b""));
+    out.push(b']');
+}
+
+/// The same, one object a line.
+pub fn write_lines(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: Range<usize>) {
+    write_objects(out, output, fields, range, (b"", b"\n"));
+}
+
+/// `between` objects, and `after` each.
+fn write_objects(
+    out: &mut Vec<u8>,
+    output: &Output,
+    fields: &[Field],
+    range: Range<usize>,
+    (between, after): (&[u8], &[u8]),
+) {
+    let mut is_first = true;
+    walk(output, fields, range, |columns, row| {
+        if !std::mem::take(&mut is_first) {
+            out.extend_from_slice(between);
+        }
+        out.push(b'{');
+        for (position, (field, column)) in fields.iter().zip(columns).enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&field.key);
+            match column {
+                Some((chunk, kind)) if !chunk.is_null(row) => write_value(out, chunk, *kind, row),
+                _ => out.extend_from_slice(b"null"),
+            }
+        }
+        out.push(b'}');
+        out.extend_from_slice(after);
+    });
+}
+
+/// Calls `write` for each row of `range` with the columns of `fields` in its batch, as far as there are any, and its place there.
+#[inline]
+pub(crate) fn walk(
+    output: &Output,
+    fields: &[Field],
+    range: Range<usize>,
+    mut write: impl FnMut(&[Option<(&Chunk, ColumnKind)>], usize),
+) {
     let mut first = 0;
-    let mut separate = false;
     for batch in &output.batches {
         let rows = batch.rows as usize;
         let from = range.start.clamp(first, first + rows) - first;
@@ -57,27 +102,9 @@ pub fn write_rows(out: &mut Vec<u8>, output: &Output, fields: &[Field], range: R
             })
             .collect();
         for row in from..to {
-            if separate {
-                out.push(b',');
-            }
-            separate = true;
-            out.push(b'{');
-            for (position, (field, column)) in fields.iter().zip(&columns).enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                out.extend_from_slice(&field.key);
-                match column {
-                    Some((chunk, kind)) if !chunk.is_null(row) => {
-                        write_value(out, chunk, *kind, row)
-                    }
-                    _ => out.extend_from_slice(b"null"),
-                }
-            }
-            out.push(b'}');
+            write(&columns, row);
         }
     }
-    out.push(b']');
 }
 
 /// Appends one value.
@@ -117,11 +144,11 @@ fn write_value(out: &mut Vec<u8>, chunk: &Chunk, kind: ColumnKind, row: usize) {
     }
 }
 
-fn write_bool(out: &mut Vec<u8>, value: bool) {
+pub(crate) fn write_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-fn write_i64(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn write_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
@@ -217,12 +244,16 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
 
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
+    push_base64(out, bytes);
+    out.push(b'"');
+}
+
+pub(crate) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
     // It fits exactly.
     let written = STANDARD.encode_slice(bytes, &mut out[start..]).unwrap_or(0);
     out.truncate(start + written);
-    out.push(b'"');
 }
 
 fn write_date(out: &mut Vec<u8>, days: i32) {
@@ -239,16 +270,21 @@ fn write_time(out: &mut Vec<u8>, micros: i64) {
 
 /// RFC 3339 in UTC, microseconds always written.
 fn write_timestamp(out: &mut Vec<u8>, micros: i64) {
-    const DAY: i64 = 86_400_000_000;
     out.push(b'"');
+    push_timestamp(out, micros);
+    out.push(b'"');
+}
+
+pub(crate) fn push_timestamp(out: &mut Vec<u8>, micros: i64) {
+    const DAY: i64 = 86_400_000_000;
     push_date(out, micros.div_euclid(DAY));
     out.push(b'T');
     push_time(out, micros.rem_euclid(DAY));
-    out.extend_from_slice(b"Z\"");
+    out.push(b'Z');
 }
 
 /// `YYYY-MM-DD`; years before 0 with a sign, as ISO 8601 has them.
-fn push_date(out: &mut Vec<u8>, days: i64) {
+pub(crate) fn push_date(out: &mut Vec<u8>, days: i64) {
     let (year, month, day) = civil(days);
     if year < 0 {
         out.push(b'-');
@@ -263,7 +299,7 @@ fn push_date(out: &mut Vec<u8>, days: i64) {
 }
 
 /// `HH:MM:SS.ffffff`.
-fn push_time(out: &mut Vec<u8>, micros: i64) {
+pub(crate) fn push_time(out: &mut Vec<u8>, micros: i64) {
     let micros = micros as u64;
     let seconds = micros / 1_000_000;
     push_pair(out, seconds / 3600);

@@ -9,6 +9,7 @@ pub mod compile_child;
 mod connector;
 mod engine;
 mod fault;
+pub mod formats;
 mod inspect;
 pub mod json;
 mod lanes;
