@@ -6,6 +6,7 @@ use crate::limiter::{Limits, Quota};
 use crate::mounted::Mounted;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
+use crate::unread::Tally;
 use crate::uploads::Place;
 use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, RequestId, UserId};
@@ -64,6 +65,11 @@ impl Caller {
     /// The caller's own company, which is the one that pays.
     pub fn payer(&self) -> &CompanyId {
         &self.0.principal.company
+    }
+
+    /// What the clients of the caller's own company have not read yet, and what it has under way.
+    pub(crate) fn unread(&self) -> &Arc<Tally> {
+        &self.0.principal.unread
     }
 
     /// Who acts, for records.

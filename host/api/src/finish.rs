@@ -7,7 +7,7 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::settings::peer;
 use crate::state::ApiState;
-use crate::unread;
+use crate::unread::{self, Tally};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -212,8 +212,8 @@ impl Call {
         self.operation.as_ref().map(|mounted| mounted.operation.id)
     }
 
-    /// Writes a problem's body, and the headers of every answer.
-    pub fn finish(mut self, state: &ApiState, response: &mut Response) {
+    /// Writes a problem's body, and the headers of every answer. Answers what its bytes are counted in.
+    pub fn finish(mut self, state: &ApiState, response: &mut Response) -> Option<Arc<Tally>> {
         if response.status().is_client_error() || response.status().is_server_error() {
             self.render_problem(response);
         } else if self.is_signed() {
@@ -227,9 +227,9 @@ impl Call {
         };
         self.write_headers(quota, scope, response);
         self.count_use(state, response);
-        if let Some((principal, _)) = &self.caller {
-            unread::count(response, &principal.unread);
-        }
+        let (principal, _) = self.caller?;
+        unread::count(response, &principal.unread);
+        Some(principal.unread.clone())
     }
 
     /// Whether what was answered well came from somebody who signs what he sends.

@@ -21,6 +21,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, check_format};
 use souk_domain::roles::{Permission, Role};
 use souk_domain::sessions::{Token, TokenError};
+use souk_domain::time::Timestamp;
 use std::sync::Arc;
 
 /// The header that carries a key.
@@ -88,10 +89,7 @@ pub async fn pass(
         check_csrf(request.headers())?;
     }
     if principal.is_suspended {
-        return Err(Problem::of(
-            refusals::COMPANY_SUSPENDED,
-            "this company is suspended; ask the platform's staff",
-        ));
+        return Err(suspended());
     }
     let foreign = check_company(mounted, &principal, request.uri().path())?;
     check_grant(&principal, role, permission)?;
@@ -131,6 +129,34 @@ pub async fn pass(
     ));
     mounted.description.query.read(request)?;
     Ok(Passed { in_flight })
+}
+
+/// Whether who was let in would still be: for an answer that is given in parts over a long time.
+pub(crate) async fn still_passes(
+    state: &ApiState,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let gone = || Problem::invalid_key("this API key is not known here any more", None, None);
+    let key = headers.get(KEY_HEADER).and_then(|key| key.to_str().ok());
+    let principal = match (key, cookies::session(headers)) {
+        (Some(key), _) => state.principal(KeyDigest::of(key), now).await?,
+        (None, Some(Ok(token))) => state.session_principal(token.digest(), now).await?,
+        (None, _) => None,
+    };
+    let principal = principal.ok_or_else(gone)?;
+    match principal.refusal(now) {
+        Some(problem) => Err(problem),
+        None if principal.is_suspended => Err(suspended()),
+        None => Ok(()),
+    }
+}
+
+fn suspended() -> Problem {
+    Problem::of(
+        refusals::COMPANY_SUSPENDED,
+        "this company is suspended; ask the platform's staff",
+    )
 }
 
 /// A request that no operation takes still shows whose limits it counted against.

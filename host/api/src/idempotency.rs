@@ -237,7 +237,7 @@ fn too_large(answer: KeptAnswer) -> Problem {
     let execution = answer.execution.map(|execution| execution.to_string());
     Problem::of(
         refusals::IDEMPOTENCY_ANSWER_TOO_LARGE,
-        "the request with this Idempotency-Key was executed, once, and its answer was too large to be kept; send a new key to execute it anew",
+        "the request with this Idempotency-Key was executed, once, and its answer was not kept, being large or no JSON; send a new key to execute it anew",
     )
     .detail("execution_id", execution)
     .detail("location", answer.location)

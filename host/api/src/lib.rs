@@ -53,6 +53,7 @@ pub mod audit;
 pub mod body;
 pub mod caller;
 pub mod companies;
+mod compression;
 pub mod connections;
 pub mod connectors;
 mod cookies;
@@ -165,5 +166,5 @@ pub fn state(app: App, settings: Settings) -> ApiState {
 
 /// The service: every operation behind its gate.
 pub fn router(state: ApiState) -> axum::Router {
-    all().into_router(state)
+    all().into_router(state).layer(compression::layer())
 }

@@ -24,6 +24,10 @@ const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source an
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST and billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
 
+/// What further parameters are.
+const OPEN: &str = "What the product declares, by its own names. Of an endpoint: `field=value`, `field[gte]=`, `[gt]`, `[lte]`, `[lt]`, \
+`[in]=a,b` (`\\,` is a comma of a value), `[like]=prefix`, each also as `filters[field]` and `filters[field][gte]`.";
+
 /// What operations are grouped under, in the order in which a newcomer meets them.
 const TAGS: &[(&str, &str)] = &[
     ("Marketplace", "What is on sale."),
@@ -413,6 +417,7 @@ fn about(operation: &Operation) -> String {
 fn success(answered: &Answered) -> &'static str {
     match answered.content {
         Some(_) => "Success.",
+        None if answered.status == 304 => "The caller has it already. Costs nothing.",
         None => "Done.",
     }
 }
@@ -474,7 +479,7 @@ fn parameters(operation: &Operation, description: &Description, path: &str) -> V
     parameters.extend(description.query.params.iter().map(query_parameter));
     if description.query.open {
         let rest = json!({"type": "object", "additionalProperties": {"type": "string"}});
-        parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest}));
+        parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest, "description": OPEN}));
     }
     if operation.verb == crate::operation::Verb::Post || operation.billed {
         let mut key = json!({

@@ -75,6 +75,10 @@ impl Problem {
         self.0.status
     }
 
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     pub fn code(&self) -> &str {
         &self.0.code
     }

@@ -315,6 +315,20 @@ impl<T: Parameter> Parameter for Option<T> {
     }
 }
 
+/// A parameter that its handler judges beside what only it knows, so that whatever is wrong is told at once.
+#[derive(Clone)]
+pub struct Judged<T>(pub Result<T, String>);
+
+impl<T: Parameter> Parameter for Judged<T> {
+    fn schema() -> Value {
+        T::schema()
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Judged(T::read(text)))
+    }
+}
+
 impl Parameter for bool {
     fn schema() -> Value {
         json!({"type": "boolean"})

@@ -93,6 +93,9 @@ catalogue! {
     405 {
         METHOD_NOT_ALLOWED: "this route takes GET, POST",
     }
+    406 {
+        NOT_ACCEPTABLE: "rows come as application/json, text/csv, …; name one of them in Accept",
+    }
     409 {
         CONFLICT: "somebody else has changed this meanwhile; read it again",
         CONNECTION_LIMIT_REACHED: "a company has at most 100 connections",
@@ -100,7 +103,7 @@ catalogue! {
         CONNECTOR_UNHEALTHY: "the version is stored but could not be activated",
         EMAIL_TAKEN: "another user has the address ann@example.org",
         ENGINE_RESERVED: "the engine \"postgres\" is the platform's; choose a slug of your own",
-        IDEMPOTENCY_ANSWER_TOO_LARGE: "the request with this Idempotency-Key was executed, once, and its answer was too large to be kept; send a new key to execute it anew",
+        IDEMPOTENCY_ANSWER_TOO_LARGE: "the request with this Idempotency-Key was executed, once, and its answer was not kept, being large or no JSON; send a new key to execute it anew",
         IDEMPOTENCY_IN_PROGRESS: "a request with this Idempotency-Key is being executed; retry in a moment",
         INVALID_STATE: "its state does not allow this",
         LAST_ADMINISTRATOR: "nobody else could administer the company: give somebody else the role 4 first",

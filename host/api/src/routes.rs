@@ -4,6 +4,7 @@
 //! boxed future.
 //! What matches no route or no method gets the same envelope and headers from the same code.
 
+use crate::compression::Wish;
 use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
@@ -165,6 +166,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
 
     fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
         Box::pin(async move {
+            let wish = Wish::of(&request);
             let mut call = finish::Call::begin(&request, &state);
             let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
             let mut response = match passed {
@@ -182,7 +184,8 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                     })
                 }
             };
-            call.finish(&state, &mut response);
+            let tally = call.finish(&state, &mut response);
+            wish.grant(&mut response, tally.as_ref());
             response
         })
     }

@@ -33,6 +33,7 @@ pub struct Tally {
     bytes: AtomicU64,
     /// Of all its keys, that run a connector.
     calls: AtomicU32,
+    exports: AtomicU32,
     all: Arc<AtomicU64>,
 }
 
@@ -47,6 +48,7 @@ impl Unread {
             Arc::new(Tally {
                 bytes: AtomicU64::new(0),
                 calls: AtomicU32::new(0),
+                exports: AtomicU32::new(0),
                 all: self.all.clone(),
             })
         };
@@ -74,6 +76,36 @@ impl Tally {
 
     pub fn end_call(&self) {
         self.calls.fetch_sub(1, Relaxed);
+    }
+
+    /// Counts one more export under way, if there are fewer than `exports_max`. Dropping it ends it.
+    pub fn begin_export(self: &Arc<Tally>, exports_max: u32) -> Option<Exporting> {
+        let place = Exporting(self.clone());
+        let before = self.exports.fetch_add(1, Relaxed);
+        (before < exports_max).then_some(place)
+    }
+
+    /// Bytes that are counted until they are gone.
+    pub fn counted(self: &Arc<Tally>, bytes: Vec<u8>) -> Bytes {
+        let charge = Charge::new(self.clone(), bytes.len() as u64);
+        Bytes::from_owner(Charged {
+            bytes: bytes.into(),
+            _charge: charge,
+        })
+    }
+
+    /// Memory that an answer takes beside its bytes, until it is dropped.
+    pub(crate) fn take(self: &Arc<Tally>, bytes: u64) -> Charge {
+        Charge::new(self.clone(), bytes)
+    }
+}
+
+/// An export under way.
+pub struct Exporting(Arc<Tally>);
+
+impl Drop for Exporting {
+    fn drop(&mut self) {
+        self.0.exports.fetch_sub(1, Relaxed);
     }
 }
 
@@ -137,7 +169,7 @@ impl AsRef<[u8]> for Charged {
 }
 
 /// Bytes on a tally; dropping it takes them off.
-struct Charge {
+pub(crate) struct Charge {
     tally: Arc<Tally>,
     bytes: u64,
 }

@@ -29,6 +29,7 @@ macro_rules! words {
 }
 
 words! {
+    FilterOperator: ["eq", "gt", "gte", "lt", "lte", "in", "like"];
     /// Who did it: a key, a user who was signed in, or nobody of ours, such as a payment provider.
     ActorType: ["key", "user", "none"];
     /// How webhooks were told of it.

@@ -3,23 +3,22 @@
 //! The same functions read a client's body and the store's columns, so that nothing is saved that
 //! could not be executed.
 
+mod choices;
+
+pub use choices::{Filter, Sort, filters, sorts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::parameters::{Definition, PARAMETERS_MAX, Parameter, Raw};
-use souk_domain::sql::Order;
 
 use crate::forecast::{Frequency, HORIZON_MAX};
 use crate::wording::plain;
 
 pub const FIELDS_MAX: usize = 200;
-pub const FILTERS_MAX: usize = 20;
 pub const ORDER_MAX: usize = 10;
 /// Longest name of a column anywhere; PostgreSQL cuts at 63, others allow more.
 pub const COLUMN_CHARS_MAX: usize = 128;
 const TITLE_CHARS_MAX: usize = 200;
-/// Query parameters of the data route that no filter can be named after.
-const RESERVED_FILTERS: [&str; 2] = ["start", "limit"];
 
 /// Reads one JSON value, strictly by its type, for `parameters`.
 pub fn raw(value: &Json) -> Raw<'_> {
@@ -288,93 +287,73 @@ pub struct Sorting {
     pub field: String,
     #[serde(default)]
     pub descending: bool,
-}
-
-impl Sorting {
-    pub fn order(&self) -> Order<'_> {
-        Order {
-            field: &self.field,
-            descending: self.descending,
-        }
-    }
+    /// Whether it may be NULL, if the seller says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nullable: Option<bool>,
 }
 
 /// `[{"field", "direction"}]`, `["field"]` or `["-field"]`, as a client writes it.
 pub fn order_by(json: &Json) -> Result<Vec<Sorting>, Vec<FieldError>> {
+    sortings("order_by", json)
+}
+
+fn sortings(field: &str, json: &Json) -> Result<Vec<Sorting>, Vec<FieldError>> {
     let wrong = |field: String, message: &str| vec![FieldError::new(field, "invalid", message)];
     let items = json
         .as_array()
-        .ok_or_else(|| wrong("order_by".into(), "must be an array"))?;
+        .ok_or_else(|| wrong(field.into(), "must be an array"))?;
     if items.len() > ORDER_MAX {
-        return Err(wrong("order_by".into(), "names more than 10 columns"));
+        return Err(wrong(field.into(), "names more than 10 columns"));
     }
     let mut errors = FieldErrors::default();
     let mut sorting = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let at = format!("order_by[{index}]");
-        let read = match item {
-            Json::String(text) => match text.strip_prefix('-') {
-                Some(field) => Sorting {
-                    field: field.to_owned(),
-                    descending: true,
-                },
-                None => Sorting {
-                    field: text.clone(),
-                    descending: false,
-                },
-            },
-            Json::Object(members) => {
-                let field = members.get("field").and_then(Json::as_str);
-                let descending = match members.get("direction").and_then(Json::as_str) {
-                    Some("desc" | "DESC") => Some(true),
-                    Some("asc" | "ASC") => Some(false),
-                    Some(_) => None,
-                    None if members.contains_key("direction") => None,
-                    None => members.get("descending").map_or(Some(false), Json::as_bool),
-                };
-                match (field, descending) {
-                    (Some(field), Some(descending)) => Sorting {
-                        field: field.to_owned(),
-                        descending,
-                    },
-                    _ => {
-                        let message = "must have a field, and a direction asc or desc";
-                        errors.extend(wrong(at, message));
-                        continue;
-                    }
-                }
+        let at = format!("{field}[{index}]");
+        match sorted_by(item) {
+            Ok(read) => {
+                check_column(&at, Some(&read.field), &mut errors);
+                sorting.push(read);
             }
-            _ => {
-                errors.extend(wrong(at, "must be a column's name, or {field, direction}"));
-                continue;
-            }
-        };
-        check_column(&at, Some(&read.field), &mut errors);
-        sorting.push(read);
+            Err(message) => errors.extend(wrong(at, message)),
+        }
     }
     errors.or(sorting)
 }
 
-/// Columns that a caller may ask to equal a value.
-pub fn filters(json: &Json) -> Result<Vec<String>, Vec<FieldError>> {
-    let filters: Vec<String> = member("filters", json)?;
-    let mut errors = FieldErrors::default();
-    if filters.len() > FILTERS_MAX {
-        let message = format!("names more than {FILTERS_MAX} columns");
-        errors.add("filters", "too_many", message);
-    }
-    for (index, filter) in filters.iter().enumerate() {
-        let at = format!("filters[{index}]");
-        check_column(&at, Some(filter), &mut errors);
-        if RESERVED_FILTERS.contains(&filter.as_str()) {
-            let message = format!("\"{filter}\" is a parameter of the data route itself");
-            errors.add(&at, "reserved", message);
+fn sorted_by(item: &Json) -> Result<Sorting, &'static str> {
+    let members = match item {
+        Json::String(text) => {
+            let descending = text.starts_with('-');
+            return Ok(Sorting {
+                field: text.strip_prefix('-').unwrap_or(text).to_owned(),
+                descending,
+                nullable: None,
+            });
         }
-        if filters[..index].contains(filter) {
-            errors.add(at, "duplicate", "is named twice");
-        }
-    }
-    errors.or(filters)
+        Json::Object(members) => members,
+        _ => return Err("must be a column's name, or {field, direction}"),
+    };
+    let field = members.get("field").and_then(Json::as_str);
+    let descending = match members.get("direction").and_then(Json::as_str) {
+        Some("desc" | "DESC") => Some(true),
+        Some("asc" | "ASC") => Some(false),
+        Some(_) => None,
+        None if members.contains_key("direction") => None,
+        None => members.get("descending").map_or(Some(false), Json::as_bool),
+    };
+    let (Some(field), Some(descending)) = (field, descending) else {
+        return Err("must have a field, and a direction asc or desc");
+    };
+    let nullable = match members.get("nullable") {
+        None | Some(Json::Null) => None,
+        Some(Json::Bool(nullable)) => Some(*nullable),
+        Some(_) => return Err("nullable must be true or false"),
+    };
+    Ok(Sorting {
+        field: field.to_owned(),
+        descending,
+        nullable,
+    })
 }
 
 fn member<T: serde::de::DeserializeOwned>(field: &str, json: &Json) -> Result<T, Vec<FieldError>> {

@@ -3,11 +3,11 @@
 
 use souk_domain::fields::FieldError;
 use souk_domain::ids::ExecutionId;
-use souk_domain::pages::PageError;
 pub use souk_sandbox::Fault;
 use souk_sandbox::{Blame, FaultKind};
 use souk_store::StoreError;
 use souk_store::purchases::PurchaseStatus;
+use std::time::Duration;
 
 /// What stood in the way, and in whose. Nothing was charged.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +32,6 @@ pub enum Cause {
     NotFound,
     #[error("{} parameters are not valid", .0.len())]
     Parameters(Vec<FieldError>),
-    #[error(transparent)]
-    Page(#[from] PageError),
     /// The buyer's purchase is not active any more.
     #[error("the purchase of this product is {}", .status.as_str())]
     NotEntitled { status: PurchaseStatus },
@@ -55,15 +53,18 @@ pub enum Cause {
     NoPreview,
     #[error("the seller of this product is suspended; nothing was run and nothing charged")]
     SellerSuspended,
-    /// `filters` or `order_by` name columns that the source's result does not have.
+    /// `filters`, `order_by` or `sorts` name columns that the source's result does not have.
     #[error("{}", missing_columns(.0))]
     NoSuchColumns(Vec<(&'static str, String)>),
     /// Too few stand behind the result.
     #[error("the result stands for fewer than {min_group_size} units and is withheld")]
     Private { min_group_size: u32 },
-    /// While it was tested for its publication.
-    #[error("the product was changed while it was tested; try again")]
+    /// While it was tested for its publication, or exported.
+    #[error("the product was changed meanwhile; try again")]
     Changed,
+    /// An export that its client takes too slowly.
+    #[error("an export ends after {} s; go on from its last page", .0.as_secs())]
+    TooLong(Duration),
     #[error(transparent)]
     Fault(#[from] Fault),
     #[error("no connector for engine \"{0}\" is active")]
@@ -144,6 +145,7 @@ impl Cause {
         match self {
             Cause::Fault(fault) => Class::of(fault),
             Cause::Private { .. } => Class::Private,
+            Cause::TooLong(_) => Class::Timeout,
             Cause::NoConnector(_) => Class::Host,
             Cause::Internal(_) | Cause::Store(_) => Class::Internal,
             _ => Class::Request,

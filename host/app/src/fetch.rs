@@ -3,23 +3,24 @@
 //! One row more than the page is asked for, so that `has_more` is knowledge. Only published fields
 //! are selected, and only published fields are written.
 
+mod asked;
+mod cursor;
+pub mod export;
 mod learn;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use souk_domain::fields::FieldErrors;
-use souk_domain::pages::{Page, Paged};
-use souk_domain::parameters::{self, Kind, Raw};
-use souk_domain::sql::Window;
-use souk_sandbox::{ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, Value, json};
+use souk_domain::pages::Paged;
+pub use souk_sandbox::formats::Format;
+use souk_sandbox::{Fault, FaultKind, Limits, Output, Query, Request, formats, json};
 
 use crate::App;
 use crate::connections::source::source;
-use crate::execute::value;
 use crate::failure::{Cause, Failure, abandoned};
-use crate::products::{EndpointSnapshot, Learned, kind_of};
+use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
+pub use asked::{Asked, Choice};
 pub use learn::learn;
 
 /// A page as JSON stays well below what a client can parse at once.
@@ -27,162 +28,141 @@ const PAGE_BYTES_MAX: u64 = 16 << 20;
 /// Rows that every preview of an endpoint shows.
 pub const PREVIEW_ROWS: u32 = 3;
 
-/// What is fetched.
-pub struct Wanted<'a> {
-    pub page: Page,
-    /// `column=value` pairs of the query string.
-    pub filters: &'a [(String, String)],
+/// How a page is answered.
+pub struct Manner<'a> {
+    pub format: Format,
+    /// What stands before the rows.
+    pub head: &'static [u8],
+    /// Whether the caller has the rows with this validator already: then they do not leave, and cost nothing.
+    pub has: &'a (dyn Fn(&Told) -> bool + Sync),
 }
 
-/// Fetches one page. The answer is `head`, the rows as a JSON array, and what `finish` writes behind them.
-pub async fn fetch(
+/// What is known of a page when its rows have come.
+pub struct Told {
+    /// Rows before it, and how many were asked for.
+    pub start: u64,
+    pub limit: u32,
+    pub paged: Paged,
+    /// How to go on, if there is more.
+    pub next: Option<Next>,
+    /// Equal for equal rows in the same format.
+    pub digest: u64,
+}
+
+/// Where the next page begins.
+#[derive(Clone, Debug)]
+pub struct Next {
+    pub cursor: String,
+    /// It is found by the last row's place in the order; else by counting the rows before it.
+    pub by_key: bool,
+}
+
+/// What came of asking for a page.
+pub enum Fetched<T> {
+    /// A body, and what was made beside it.
+    Page(Vec<u8>, T),
+    /// The caller has it already.
+    Unchanged(T),
+}
+
+/// Fetches one page: what stands before the rows, the rows, and what `finish` writes behind them.
+pub async fn fetch<T>(
     app: &App,
     endpoint: &Arc<EndpointSnapshot>,
-    wanted: &Wanted<'_>,
+    choice: &Choice,
     payer: &Payer<'_>,
-    head: &'static [u8],
-    finish: impl FnOnce(&mut Vec<u8>, Paged, &About<'_>),
-) -> Result<Vec<u8>, Failure> {
+    manner: &Manner<'_>,
+    finish: impl FnOnce(&mut Vec<u8>, &Told, &About<'_>) -> T,
+) -> Result<Fetched<T>, Failure> {
     let sold = endpoint.sold();
     let owner = sold.is_owner(payer.company);
     let refuse = |cause: Cause| Failure::before(owner, cause);
-    let used = filters_used(endpoint, wanted.filters).map_err(refuse)?;
-    let late;
-    let learned = match needs_learning(endpoint, !used.is_empty()) {
-        false => endpoint.learned(),
-        true => {
-            late = learn(app, endpoint, Instant::now() + endpoint.timeout)
-                .await
-                .map_err(refuse)?;
-            Some(endpoint.keep_learned(late))
-        }
-    };
-    let values = filter_values(learned, &used).map_err(refuse)?;
+    let (asked, learned) = asked::ask(app, endpoint, choice).await.map_err(refuse)?;
 
-    let page = wanted.page;
     let mut run = Run::begin(app, sold, payer, Purpose::Result).await?;
-    let places: Vec<usize> = used.iter().map(|(place, _)| *place).collect();
-    let output = rows(
-        app,
-        endpoint,
-        &places,
-        values,
-        page,
-        learned,
-        run.deadline(),
-    )
-    .await
-    .map_err(|cause| run.fail(cause))?;
+    run.keeps_answer = manner.format == Format::Json;
+    let (statement, output) = rows(app, endpoint, &asked, learned, run.deadline())
+        .await
+        .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
-    let paged = page.paged(output.rows);
-    let (rows, bytes) = (paged.returned as usize, output.bytes);
+    let told = told(app, endpoint, &asked, learned, &statement, &output)
+        .map_err(|cause| run.fail(cause))?;
+    let (rows, bytes) = (told.paged.returned as usize, output.bytes);
+    let mut made = None;
+    if rows > 0 && (manner.has)(&told) {
+        let run = run.found_unchanged();
+        let render = |about: &About<'_>| {
+            let mut nothing = Vec::new();
+            made = Some(finish(&mut nothing, &told, about));
+            Vec::new()
+        };
+        run.finish(elapsed, 0, 0, render).await?;
+        return made.map(Fetched::Unchanged).ok_or_else(|| refuse(unmade()));
+    }
     if rows == 0 {
         run = run.found_nothing();
     }
-    let mut written = begin_page(app, endpoint, output, rows, head)
+    let mut written = begin_page(app, endpoint, &statement, output, rows, manner)
         .await
         .map_err(|cause| run.fail(cause))?;
     let render = |about: &About<'_>| {
-        finish(&mut written, paged, about);
+        made = Some(finish(&mut written, &told, about));
         written
     };
-    run.finish(elapsed, rows, bytes, render).await
+    let body = run.finish(elapsed, rows, bytes, render).await?;
+    let made = made.ok_or_else(|| refuse(unmade()))?;
+    Ok(Fetched::Page(body, made))
 }
 
-fn needs_learning(endpoint: &EndpointSnapshot, filtered: bool) -> bool {
-    endpoint.learned().is_none() && (filtered || endpoint.plan.order_by.is_empty())
+fn unmade() -> Cause {
+    Cause::Internal("a page was answered without its end".to_owned())
 }
 
-/// The place of a filter that is used, and its name and text.
-type Used<'a> = (usize, &'a (String, String));
-
-/// Which filters are used, in the endpoint's own order, with their texts.
-fn filters_used<'a>(
+/// What a page says of itself and of what comes behind it.
+fn told(
+    app: &App,
     endpoint: &EndpointSnapshot,
-    given: &'a [(String, String)],
-) -> Result<Vec<Used<'a>>, Cause> {
-    let mut errors = FieldErrors::default();
-    let mut used = Vec::with_capacity(given.len());
-    for pair in given {
-        match endpoint
-            .plan
-            .filters
-            .iter()
-            .position(|filter| *filter == pair.0)
-        {
-            Some(place) => used.push((place, pair)),
-            None => {
-                let message = match endpoint.plan.filters.is_empty() {
-                    true => "is not a parameter: this endpoint takes start and limit".to_owned(),
-                    false => format!(
-                        "is not a parameter: this endpoint takes start, limit and {}",
-                        endpoint.plan.filters.join(", ")
-                    ),
-                };
-                errors.add(&pair.0, "unknown", message);
-            }
-        }
-    }
-    used.sort_by_key(|(place, _)| *place);
-    errors.or(used).map_err(Cause::Parameters)
-}
-
-/// The filters' values, read by the types of their columns.
-fn filter_values(
+    asked: &Asked,
     learned: Option<&Learned>,
-    used: &[(usize, &(String, String))],
-) -> Result<Vec<Value>, Cause> {
-    let mut errors = FieldErrors::default();
-    let mut values = Vec::with_capacity(used.len() + 2);
-    for (_, (name, text)) in used {
-        let kind = learned
-            .and_then(|learned| learned.kind(name))
-            .and_then(kind_of)
-            .unwrap_or(ColumnKind::Text);
-        match filter_value(kind, text) {
-            Ok(value) => values.push(value),
-            Err(message) => errors.add(name, "invalid_type", message),
+    statement: &PageStatement,
+    output: &Output,
+) -> Result<Told, Cause> {
+    let page = asked.page;
+    let paged = page.paged(output.rows);
+    let returned = paged.returned as usize;
+    let next = match paged.has_more {
+        false => None,
+        true => {
+            let place = cursor::behind(output, &statement.keys, &asked.from, returned);
+            let goes_on_with = asked.goes_on_with(endpoint, learned);
+            Some(Next {
+                cursor: cursor::seal(app, endpoint, &goes_on_with, &place)?,
+                by_key: place.after.is_some(),
+            })
         }
-    }
-    errors.or(values).map_err(Cause::Parameters)
+    };
+    Ok(Told {
+        start: page.start,
+        limit: page.limit,
+        paged,
+        next,
+        digest: formats::digest(output, &statement.published, returned),
+    })
 }
 
-fn filter_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
-    let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
-    match kind {
-        ColumnKind::Boolean => read(Kind::Boolean),
-        ColumnKind::Int64 => read(Kind::Integer),
-        ColumnKind::Float64 => read(Kind::Number),
-        // Checked as a number, sent digit for digit.
-        ColumnKind::Decimal => read(Kind::Number).map(|_| Value::Decimal(text.to_owned())),
-        ColumnKind::Date => read(Kind::Date),
-        ColumnKind::Timestamp => read(Kind::Timestamp),
-        ColumnKind::Text | ColumnKind::Time => read(Kind::String),
-        ColumnKind::Bytes | ColumnKind::Json => {
-            Err("this column cannot be compared with a value".to_owned())
-        }
-    }
-}
-
-/// Step three, and the check that the answer has the published columns and no others.
+/// Step three, and the check that the answer has the columns that were asked for and no others.
 async fn rows(
     app: &App,
     endpoint: &EndpointSnapshot,
-    places: &[usize],
-    mut values: Vec<Value>,
-    page: Page,
+    asked: &Asked,
     learned: Option<&Learned>,
     deadline: Instant,
-) -> Result<Output, Cause> {
-    if endpoint.order(learned).is_empty() {
+) -> Result<(Arc<PageStatement>, Output), Cause> {
+    if endpoint.order(learned, None).is_empty() {
         return Err(Cause::NoOrder);
     }
-    let (text, window) = endpoint.text(places, learned, page);
-    if window == Window::Bound {
-        values.push(Value::Int64(i64::from(page.fetch())));
-        values.push(Value::Int64(page.start as i64));
-    }
-    let limits = Limits::new(page.fetch(), PAGE_BYTES_MAX);
+    let statement = endpoint.statement(asked.shape.clone(), learned);
+    let limits = Limits::new(asked.page.fetch(), PAGE_BYTES_MAX);
     let source = source(
         app,
         &endpoint.row.company_id,
@@ -190,8 +170,8 @@ async fn rows(
     )
     .await?;
     let request = Request::Query(Query {
-        text,
-        parameters: values,
+        text: statement.text.clone(),
+        parameters: asked.bound(&statement.slots),
         limits,
     });
     let output = app
@@ -199,8 +179,8 @@ async fn rows(
         .run(&source, request, deadline)
         .await
         .map_err(|fault| too_large(fault, limits))?;
-    check_columns(endpoint, &output)?;
-    Ok(output)
+    check_columns(&statement, &output)?;
+    Ok((statement, output))
 }
 
 fn too_large(fault: Fault, limits: Limits) -> Cause {
@@ -213,13 +193,13 @@ fn too_large(fault: Fault, limits: Limits) -> Cause {
     }
 }
 
-fn check_columns(endpoint: &EndpointSnapshot, output: &Output) -> Result<(), Cause> {
-    let same = output.columns.len() == endpoint.plan.fields.len()
+fn check_columns(statement: &PageStatement, output: &Output) -> Result<(), Cause> {
+    let same = output.columns.len() == statement.columns.len()
         && output
             .columns
             .iter()
-            .zip(&endpoint.plan.fields)
-            .all(|(column, field)| column.name == field.name);
+            .zip(&statement.columns)
+            .all(|(column, name)| column.name == *name);
     // An empty result may come without its columns.
     if same || (output.rows == 0 && output.columns.is_empty()) {
         return Ok(());
@@ -247,24 +227,16 @@ pub async fn test(
     let started = Instant::now();
     let deadline = started + endpoint.timeout;
     let learned = learn(app, endpoint, deadline).await.map_err(refuse)?;
-    let page = Page { start: 0, limit };
-    let output = rows(
-        app,
-        endpoint,
-        &[],
-        Vec::new(),
-        page,
-        Some(&learned),
-        deadline,
-    )
-    .await
-    .map_err(refuse)?;
-    let paged = page.paged(output.rows);
+    let asked = Asked::first(limit, Some(&learned));
+    let (statement, output) = rows(app, endpoint, &asked, Some(&learned), deadline)
+        .await
+        .map_err(refuse)?;
+    let paged = asked.page.paged(output.rows);
     let mut rows = Vec::new();
     json::write_rows(
         &mut rows,
         &output,
-        &endpoint.plan.published,
+        &statement.published,
         0..paged.returned as usize,
     );
     Ok(Tested {
@@ -283,27 +255,39 @@ const TAIL_BYTES: usize = 2_048;
 /// The answer up to the end of the rows, with room for the rest.
 async fn begin_page(
     app: &App,
-    endpoint: &Arc<EndpointSnapshot>,
+    endpoint: &EndpointSnapshot,
+    statement: &Arc<PageStatement>,
     output: Output,
     rows: usize,
-    head: &'static [u8],
+    manner: &Manner<'_>,
 ) -> Result<Vec<u8>, Cause> {
-    if output.bytes <= INLINE_BYTES_MAX {
-        return Ok(write_page(endpoint, &output, rows, head));
+    let (format, head) = (manner.format, manner.head);
+    // What Parquet compresses takes longer than to write it.
+    if output.bytes <= INLINE_BYTES_MAX && format != Format::Parquet {
+        return write_page(statement, output, rows, format, head);
     }
-    let (company, written) = (endpoint.row.company_id.as_str(), endpoint.clone());
+    let (company, statement) = (endpoint.row.company_id.as_str(), statement.clone());
     app.sandbox
-        .compute(company, move || write_page(&written, &output, rows, head))
+        .compute(company, move || {
+            write_page(&statement, output, rows, format, head)
+        })
         .await
-        .ok_or_else(abandoned)
+        .ok_or_else(abandoned)?
 }
 
-fn write_page(endpoint: &EndpointSnapshot, output: &Output, rows: usize, head: &[u8]) -> Vec<u8> {
+fn write_page(
+    statement: &PageStatement,
+    output: Output,
+    rows: usize,
+    format: Format,
+    head: &[u8],
+) -> Result<Vec<u8>, Cause> {
     // Grown to its size at once: copying a page of a hundred kilobytes over and over costs more than
     // writing it.
-    let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * endpoint.plan.row_bytes;
+    let size = TAIL_BYTES + output.bytes * 3 / 2 + rows * statement.row_bytes;
     let mut out = Vec::with_capacity(size.min(PAGE_BYTES_MAX as usize));
     out.extend_from_slice(head);
-    json::write_rows(&mut out, output, &endpoint.plan.published, 0..rows);
-    out
+    formats::write(format, &mut out, output, &statement.published, rows)
+        .map_err(|unfit| Cause::bad_answer(unfit.to_string()))?;
+    Ok(out)
 }

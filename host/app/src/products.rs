@@ -23,7 +23,7 @@ use crate::connectors::{self, SERVING, serving_ids};
 use crate::failure::Cause;
 use crate::run::Sold;
 pub use asset::{Action, AssetPlan};
-pub(crate) use endpoint::kind_of;
+pub(crate) use endpoint::{Chosen, PageStatement, Shape, kind_of};
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
 
 pub type AssetSnapshot = Snapshot<AssetId>;

@@ -85,6 +85,8 @@ pub(crate) struct Run<'a> {
     pub purpose: Purpose,
     pub execution: ExecutionId,
     pub started: Instant,
+    /// Its answer is a text that a retry can be given.
+    pub keeps_answer: bool,
     charge: Charge,
 }
 
@@ -119,6 +121,7 @@ impl<'a> Run<'a> {
                 purpose,
                 execution,
                 started,
+                keeps_answer: true,
                 charge,
             }),
             Err(cause) => Err(Failure::before(sold.is_owner(payer.company), cause)),
@@ -132,6 +135,12 @@ impl<'a> Run<'a> {
     /// A page beyond the last row costs nothing: a hold is let go of.
     pub fn found_nothing(mut self) -> Run<'a> {
         self.charge = self.charge.for_empty_page();
+        self
+    }
+
+    /// A page that its caller has already costs nothing.
+    pub fn found_unchanged(mut self) -> Run<'a> {
+        self.charge = self.charge.for_unchanged_page();
         self
     }
 
@@ -172,7 +181,8 @@ impl<'a> Run<'a> {
         let mut record = self.record(self.charge.billing(), Outcome::Succeeded, elapsed);
         record.purchase = settled.purchase;
         (record.rows, record.bytes) = (rows as i64, bytes as i64);
-        settle::book(self.app, self.charge, payer, record, &body)
+        let kept = self.keeps_answer.then_some(body.as_slice());
+        settle::book(self.app, self.charge, payer, record, kept)
             .await
             .map_err(|cause| failure(&self.sold, payer, &self.execution, cause))?;
         Ok(body)

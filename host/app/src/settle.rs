@@ -107,6 +107,15 @@ impl Charge {
 
     /// A page beyond the last row costs nothing: a hold is let go of.
     pub fn for_empty_page(self) -> Charge {
+        self.for_nothing(Billing::Empty)
+    }
+
+    /// Nor does one that its caller has already.
+    pub fn for_unchanged_page(self) -> Charge {
+        self.for_nothing(Billing::NotModified)
+    }
+
+    fn for_nothing(self, billing: Billing) -> Charge {
         match self {
             Charge::Free {
                 billing: Billing::Owner,
@@ -118,13 +127,13 @@ impl Charge {
                 balance,
                 ..
             } => Charge::Free {
-                billing: Billing::Empty,
+                billing,
                 price,
                 purchase,
                 balance,
             },
             Charge::Held { hold, price, .. } => Charge::Free {
-                billing: Billing::Empty,
+                billing,
                 price: Some(price),
                 purchase: None,
                 balance: Some(hold.available() + hold.amount().get()),
@@ -272,13 +281,13 @@ pub(crate) async fn purchase(
     }
 }
 
-/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets.
+/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `body`, if that can be kept.
 pub(crate) async fn book(
     app: &App,
     charge: Charge,
     payer: &Payer<'_>,
     run: Run,
-    body: &[u8],
+    body: Option<&[u8]>,
 ) -> Result<(), Cause> {
     let Charge::Held { hold, .. } = charge else {
         if let Some(ticket) = payer.ticket {
@@ -300,7 +309,10 @@ async fn charge_for(
 ) -> Result<(), Cause> {
     let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
         ticket: ticket.clone(),
-        answer: KeptAnswer::of(200, None, body, Some(&run.id)),
+        answer: match body {
+            Some(body) => KeptAnswer::of(200, None, body, Some(&run.id)),
+            None => KeptAnswer::of_run(200, &run.id),
+        },
         expires_at: payer.now.after(ANSWER_KEPT),
     });
     match app.teller.post(hold, Receipt { run, idempotency }).await {

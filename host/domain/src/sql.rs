@@ -10,6 +10,7 @@
 //! `SELECT setval(…)` is theirs to refuse. Of any other engine this is not known, and a statement for it must
 //! not have a word that writes.
 
+mod filters;
 mod lexer;
 mod page;
 mod words;
@@ -17,8 +18,12 @@ mod words;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+pub use filters::{Condition, Operator, prefix_pattern};
 use lexer::{Kind, Token};
-pub use page::{Order, RowSource, Window, columns, page, sample};
+pub use page::{
+    After, Order, RowSource, Rows, Selected, Slot, Statement, Window, columns, key_name, page,
+    sample,
+};
 
 /// A statement longer than this is no calculation but a data load.
 pub const SQL_BYTES_MAX: usize = 64 * 1024;

@@ -56,6 +56,8 @@ pub enum Billing {
     Test,
     /// A page beyond the last row.
     Empty,
+    /// A page whose rows the caller has already, as the source said.
+    NotModified,
     /// The active price is zero.
     FreeProduct,
     /// It failed, so it costs nothing.
@@ -70,6 +72,7 @@ impl Billing {
             Self::Preview => "preview",
             Self::Test => "test",
             Self::Empty => "empty",
+            Self::NotModified => "not_modified",
             Self::FreeProduct => "free",
             Self::Failed => "failed",
         }

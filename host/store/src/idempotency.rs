@@ -46,7 +46,7 @@ pub struct Ticket {
 pub struct KeptAnswer {
     pub status: i64,
     pub location: Option<String>,
-    /// `None`: it was larger than [`ANSWER_BYTES_MAX`].
+    /// `None`: it was larger than [`ANSWER_BYTES_MAX`], or no text.
     pub body: Option<String>,
     /// The run that made an answer that is not kept.
     pub execution: Option<ExecutionId>,
@@ -66,6 +66,16 @@ impl KeptAnswer {
             location,
             body: is_kept.then(|| String::from_utf8_lossy(body).into_owned()),
             execution: execution.filter(|_| !is_kept).cloned(),
+        }
+    }
+
+    /// An answer of which only its run is known later.
+    pub fn of_run(status: u16, execution: &ExecutionId) -> KeptAnswer {
+        KeptAnswer {
+            status: i64::from(status),
+            location: None,
+            body: None,
+            execution: Some(execution.clone()),
         }
     }
 

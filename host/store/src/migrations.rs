@@ -93,6 +93,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (27, "alerts", include_str!("../migrations/0027_alerts.sql")),
     (28, "search", include_str!("../migrations/0028_search.sql")),
     (29, "posts", include_str!("../migrations/0029_posts.sql")),
+    (30, "sorts", include_str!("../migrations/0030_sorts.sql")),
     (
         32,
         "alert mails",

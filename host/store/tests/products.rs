@@ -258,7 +258,7 @@ async fn products_of_yesterdays_store_are_moved() {
         DROP TABLE products;
         DROP TABLE asset_details;
         DROP TABLE endpoint_details;
-        DELETE FROM schema_migrations WHERE version = 16;";
+        DELETE FROM schema_migrations WHERE version IN (16, 30);";
     const WRITTEN: &str = r#"
         INSERT INTO assets (id, company_id, user_id, connection_id, asset_type, name, slug, description, category, sport, labels,
             source_kind, source, parameters, result_type, unit, visualization, prediction, privacy, freshness_column, timeout_ms,
@@ -352,6 +352,7 @@ async fn products_of_yesterdays_store_are_moved() {
             fields: r#"[{"name":"a"}]"#.into(),
             order_by: r#"["a"]"#.into(),
             filters: r#"["b"]"#.into(),
+            sorts: "[]".into(),
             default_limit: 7,
             max_limit: 77,
         };

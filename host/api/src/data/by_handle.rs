@@ -1,9 +1,7 @@
 use super::{Rows, path_url, serve};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
-use crate::runs::shape::PageAnswer;
-use crate::{
-    Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
-};
+use crate::runs::page::RanPage;
+use crate::{Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, RawBody};
 use axum::extract::State;
 
 pub const OPERATION: Operation = Operation::get(
@@ -31,7 +29,7 @@ pub async fn fetch_data_by_handle(
     Path((handle, slug)): Path<(String, String)>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<PageAnswer>, Problem> {
+) -> Result<RanPage, Problem> {
     let link = path_url(api.settings(), &handle, &slug);
     serve(api, caller, Some(handle), slug, link, query, raw).await
 }

@@ -1,16 +1,17 @@
 use super::{Rows, handle_of_host, serve, url};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
-use crate::runs::shape::PageAnswer;
-use crate::{
-    Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody,
-};
+use crate::runs::page::RanPage;
+use crate::{Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, RawBody};
 use axum::extract::State;
 
 pub const OPERATION: Operation = Operation::get("fetch_data", "/endpoints/v1/{endpoint_slug}")
     .about("Data", "Fetch a page of an endpoint")
     .notes(
         "With an endpoint key (billed per request), or the seller's own analytics key at no charge. The seller is named by the subdomain of \
-         `Host`, or else by the key. Filters are `column=value`. An empty page is free. Takes an `Idempotency-Key`.",
+         `Host`, or else by the key. Follow `next_url`: any page costs the source what the first does. `Accept` chooses JSON, NDJSON, CSV, an \
+         Arrow IPC stream or Parquet; without the envelope of JSON its members are headers (`Link`, `X-Pagination-…`, `X-Billing-…`). An \
+         empty page is free, and so is 304 for an `If-None-Match` with the `ETag` of rows that did not change: the source was asked, the \
+         caller has them. Takes an `Idempotency-Key`; answers that are no JSON are not kept for it.",
     )
     .access(Access::Data)
     .billed()
@@ -24,7 +25,7 @@ pub async fn fetch_data(
     Path(slug): Path<String>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<PageAnswer>, Problem> {
+) -> Result<RanPage, Problem> {
     let handle = handle_of_host(api.settings(), &raw.parts);
     let link = match &handle {
         Some(handle) => url(api.settings(), handle, &slug),

@@ -3,22 +3,25 @@
 //! A seller is named by the subdomain of `Host` (or of what a trusted proxy forwards for it, and by
 //! nothing else that a client can send), by the path, or by the key itself: an endpoint key names its endpoint, an analytics key its company.
 
+pub mod accept;
 pub mod by_handle;
 pub mod by_slug;
 
 use crate::principal::Scope;
-use crate::query::parameters;
+use crate::query::{Judged, parameters};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_SCOPE_MISMATCH};
-use crate::runs::shape::PageAnswer;
+use crate::runs::page::RanPage;
 use crate::runs::{self, refusal};
 use crate::settings::peer;
-use crate::{ApiState, Caller, Integer, Nothing, Open, Problem, Ran, RawBody, Routes, Settings};
+use crate::{ApiState, Caller, Integer, Nothing, Open, Problem, RawBody, Routes, Settings, Text};
 use http::request::Parts;
 use souk_app::failure::Cause;
+use souk_app::fetch::Choice;
 use souk_app::products::{self, EndpointSnapshot};
 use souk_app::run;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::EndpointId;
-use souk_domain::pages::{LIMIT_MAX, Page, START_MAX};
+use souk_domain::pages::{LIMIT_MAX, START_MAX};
 use std::sync::Arc;
 
 pub fn routes() -> Routes {
@@ -29,44 +32,84 @@ pub fn routes() -> Routes {
 
 parameters! {
     pub struct Rows {
-        /// Rows to skip. Default 0.
-        start: Option<Integer<0, { START_MAX as i64 }>>,
+        /// Rows to skip, for small offsets: the source reads what it skips. Default 0.
+        start: Option<Judged<Integer<0, { START_MAX as i64 }>>>,
         /// Rows to return, at most the endpoint's max_limit. Default its default_limit.
-        limit: Option<Integer<1, { LIMIT_MAX as i64 }>>,
+        limit: Option<Judged<Integer<1, { LIMIT_MAX as i64 }>>>,
+        /// The name of one of the endpoint's `sorts`. Default its own order.
+        sort: Option<Judged<Text<0, 63>>>,
+        /// Names of published fields with commas between them, in the order in which they are wanted. Default all.
+        fields: Option<Judged<Text<0, 8_192>>>,
+        /// Where a former page ended, as its next_url says, with the same filters and sort. Any page costs the source what the first does.
+        cursor: Option<Judged<Text<0, 8_192>>>,
+        /// All pages from here on as one stream (NDJSON if `Accept` says nothing else), each of `limit` rows (default max_limit) and charged
+        /// as one request before it leaves. Default false.
+        export: Option<Judged<bool>>,
+        /// With an export as NDJSON: behind each page a line `{"$checkpoint": {cursor, rows, pages, credits_used, complete}}`. Default false.
+        checkpoints: Option<Judged<bool>>,
     }
 }
 
-/// The page and the filters of a request.
+/// What is asked for, as the query says it.
+#[derive(Default)]
 pub struct Request {
-    pub page: Page,
-    pub filters: Vec<(String, String)>,
-}
-
-pub fn wanted(endpoint: &EndpointSnapshot, query: Open<Rows>) -> Result<Request, Problem> {
-    let written = &endpoint.row.written.details;
-    let bound = |limit: i64| u32::try_from(limit).unwrap_or(u32::MAX);
-    let Open { known, rest } = query;
-    let start = known
-        .start
-        .and_then(|start| u64::try_from(start.get()).ok())
-        .unwrap_or(0);
-    let limit = bound(known.limit.map_or(written.default_limit, Integer::get));
-    let page = Page::new(start, limit, bound(written.max_limit)).map_err(|error| {
-        refusal("endpoint", endpoint.row.id.as_str())(Cause::from(error).into())
-    })?;
-    Ok(Request {
-        page,
-        filters: rest,
-    })
+    pub choice: Choice,
+    pub is_export: bool,
+    pub has_checkpoints: bool,
 }
 
 impl Request {
-    /// The same request for another page.
-    pub fn link(&self, base: &str, start: u64) -> String {
+    pub fn read(query: Open<Rows>) -> Request {
+        let mut wrong = FieldErrors::default();
+        let Open { known, rest } = query;
+        fn judge<T>(wrong: &mut FieldErrors, name: &str, given: Option<Judged<T>>) -> Option<T> {
+            match given?.0 {
+                Ok(value) => Some(value),
+                Err(message) => {
+                    wrong.add(name, "invalid", message);
+                    None
+                }
+            }
+        }
+        let start = judge(&mut wrong, "start", known.start);
+        let limit = judge(&mut wrong, "limit", known.limit);
+        let sort = judge(&mut wrong, "sort", known.sort);
+        let fields = judge(&mut wrong, "fields", known.fields);
+        let cursor = judge(&mut wrong, "cursor", known.cursor);
+        let is_export = judge(&mut wrong, "export", known.export) == Some(true);
+        let has_checkpoints = judge(&mut wrong, "checkpoints", known.checkpoints) == Some(true);
+        if has_checkpoints && !is_export {
+            let message = "only an export has checkpoints: send export=true as well";
+            wrong.add("checkpoints", "conflict", message);
+        }
+        let choice = Choice {
+            start: start.and_then(|start| u64::try_from(start.get()).ok()),
+            limit: limit.and_then(|limit| u32::try_from(limit.get()).ok()),
+            sort: sort.map(Text::into_string),
+            fields: fields.map(Text::into_string),
+            cursor: cursor.map(Text::into_string),
+            filters: rest,
+            wrong: wrong.into_vec(),
+        };
+        Request {
+            choice,
+            is_export,
+            has_checkpoints,
+        }
+    }
+
+    /// The same request for the page that begins at `cursor`.
+    pub fn link(&self, base: &str, cursor: &str, limit: u32) -> String {
         let mut query = form_urlencoded::Serializer::for_suffix(format!("{base}?"), base.len() + 1);
-        query.append_pair("start", &start.to_string());
-        query.append_pair("limit", &self.page.limit.to_string());
-        query.extend_pairs(&self.filters);
+        query.append_pair("cursor", cursor);
+        query.append_pair("limit", &limit.to_string());
+        let own = [("sort", &self.choice.sort), ("fields", &self.choice.fields)];
+        for (name, value) in own {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        query.extend_pairs(&self.choice.filters);
         query.finish()
     }
 }
@@ -80,7 +123,7 @@ async fn serve(
     link: String,
     query: Open<Rows>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<PageAnswer>, Problem> {
+) -> Result<RanPage, Problem> {
     let handle = handle.as_deref();
     let endpoint = match caller.scope() {
         Scope::Endpoint(id) => of_endpoint_key(&api, &caller, id, handle, &slug).await?,
@@ -89,7 +132,7 @@ async fn serve(
     run::admit(api.app(), &endpoint.sold(), caller.payer())
         .await
         .map_err(|error| refusal("endpoint", endpoint.row.id.as_str())(error.into()))?;
-    let wanted = wanted(&endpoint, query)?;
+    let wanted = Request::read(query);
     runs::page(&api, &caller, &raw, endpoint, caller.payer(), wanted, link).await
 }
 
@@ -285,16 +328,23 @@ mod tests {
         );
     }
 
-    /// The next page keeps limit and filters.
+    /// The next page keeps limit, order, fields and filters.
     #[test]
     fn a_link_keeps_the_request() {
-        let request = Request {
-            page: Page { start: 0, limit: 2 },
+        let choice = Choice {
+            start: Some(7),
+            sort: Some("newest".into()),
+            fields: Some("id,team".into()),
             filters: vec![("team".into(), "A & B".into())],
+            ..Choice::default()
         };
         assert_eq!(
-            request.link("http://h/e", 2),
-            "http://h/e?start=2&limit=2&team=A+%26+B"
+            Request {
+                choice,
+                ..Request::default()
+            }
+            .link("http://h/e", "x-_1", 2),
+            "http://h/e?cursor=x-_1&limit=2&sort=newest&fields=id%2Cteam&team=A+%26+B"
         );
     }
 }

@@ -58,7 +58,7 @@ pub async fn list_available_endpoints(
             &endpoint.written.slug,
         ),
         auth: "endpoint key, or the seller's analytics key at no charge",
-        description: "A page of rows, by start and limit.",
+        description: "A page of rows; next_url leads to the next one.",
         credits_per_request: price.map_or(0, |price| price.credits.get()),
     };
     let preview = format!("/marketplace/products/{id}/preview");

@@ -1,14 +1,14 @@
-use crate::data::{Rows, wanted};
+use crate::data::{Request, Rows};
 use crate::products::own;
 use crate::runs;
-use crate::runs::shape::PageAnswer;
-use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody};
+use crate::runs::page::RanPage;
+use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, RawBody};
 use axum::extract::State;
 use souk_domain::ids::{CompanyId, EndpointId};
 
 pub const OPERATION: Operation = Operation::get("execute_endpoint", "/companies/{company_id}/endpoints/{endpoint_id}/execute")
     .about("Endpoints", "Fetch a page of an own endpoint")
-    .notes("Free, and also before it is published. The body is that of the data route; filters are `column=value`.")
+    .notes("Free, and also before it is published. Parameters, formats and body are those of the data route.")
     .billed()
     .runs_connector();
 
@@ -19,9 +19,9 @@ pub async fn execute_endpoint(
     Path((company, id)): Path<(CompanyId, EndpointId)>,
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
-) -> Result<Ran<PageAnswer>, Problem> {
+) -> Result<RanPage, Problem> {
     let endpoint = own(&api, &caller, &id).await?;
-    let wanted = wanted(&endpoint, query)?;
+    let wanted = Request::read(query);
     let link = format!(
         "{}/companies/{company}/endpoints/{id}/execute",
         api.settings().base_url

@@ -9,11 +9,11 @@ use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use souk_app::definition::{self, Field, Sorting};
+use souk_app::definition::{self, Field, Filter, Sorting};
 use souk_app::products::Learned;
 use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
-use souk_domain::sql;
+use souk_domain::sql::{self, Operator};
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::{EndpointDetails, Row, Written};
@@ -59,6 +59,16 @@ impl ToSchema for EndpointOrder {
     }
 }
 
+/// An order that callers may ask for.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub struct EndpointSort {
+    #[schema(min_length = 1, max_length = 63, pattern = "^[A-Za-z0-9_-]+$")]
+    name: String,
+    #[schema(min_items = 1, max_items = 10)]
+    order_by: Vec<EndpointOrder>,
+}
+
 /// An endpoint to create. Exactly one of `source` and `sql_logic` says where its rows come from.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct EndpointIn {
@@ -95,12 +105,16 @@ pub struct EndpointIn {
     /// The published columns.
     #[schema(value_type = Vec<EndpointField>, required = true, min_items = 1, max_items = 200)]
     pub fields: Option<Value>,
-    /// With a unique tail. On a table the primary key when absent; with `sql_logic` required.
+    /// With a unique tail. On a table the primary key when absent; with `sql_logic` required. `nullable: false` vouches that there is a
+    /// value in every row, which makes pages of a statement faster; a row without one would be left out.
     #[schema(value_type = Option<Vec<EndpointOrder>>, max_items = 10)]
     pub order_by: Option<Value>,
-    /// Columns that a caller may ask to equal a value.
-    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    /// Columns that a caller may compare; `like` finds texts by how they begin.
+    #[schema(value_type = Option<Vec<FilterOut>>, max_items = 20)]
     pub filters: Option<Value>,
+    /// Orders that a caller may ask for by `sort`, each with `order_by` behind it as its unique tail.
+    #[schema(value_type = Option<Vec<EndpointSort>>, max_items = 10)]
+    pub sorts: Option<Value>,
     /// Default 100.
     #[schema(minimum = 1, maximum = 10000)]
     pub default_limit: Option<i64>,
@@ -134,6 +148,29 @@ pub struct SortingOut {
     pub field: String,
     #[schema(value_type = words::Direction)]
     pub direction: &'static str,
+    /// Whether it may be NULL, if the seller says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub nullable: Option<bool>,
+}
+
+/// A column that a caller may compare: its name where only `=` is allowed, else with its operators.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum FilterOut {
+    Equality(String),
+    Operators {
+        field: String,
+        #[schema(value_type = Vec<words::FilterOperator>)]
+        operators: Vec<&'static str>,
+    },
+}
+
+/// An order that callers may ask for.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SortOut {
+    pub name: String,
+    pub order_by: Vec<SortingOut>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -155,7 +192,8 @@ pub struct EndpointOut {
     pub sql_logic: Option<String>,
     pub fields: Vec<FieldOut>,
     pub order_by: Vec<SortingOut>,
-    pub filters: Vec<String>,
+    pub filters: Vec<FilterOut>,
+    pub sorts: Vec<SortOut>,
     pub default_limit: i64,
     pub max_limit: i64,
     pub timeout_ms: i64,
@@ -188,6 +226,7 @@ impl Offered for EndpointId {
         "fields",
         "order_by",
         "filters",
+        "sorts",
         "default_limit",
         "max_limit",
         "timeout_ms",
@@ -224,6 +263,8 @@ impl Offered for EndpointId {
             .and_then(|text| serde_json::from_str(text).ok());
         let fields: Vec<Field> = serde_json::from_str(&details.fields).unwrap_or_default();
         let sorting: Vec<Sorting> = serde_json::from_str(&details.order_by).unwrap_or_default();
+        let filters: Value = serde_json::from_str(&details.filters).unwrap_or_default();
+        let sorts: Value = serde_json::from_str(&details.sorts).unwrap_or_default();
         let kind = |name: &str| {
             learned
                 .as_ref()
@@ -258,14 +299,20 @@ impl Offered for EndpointId {
                     description: field.description,
                 })
                 .collect(),
-            order_by: sorting
+            order_by: sorting.into_iter().map(sorting_out).collect(),
+            filters: definition::filters(&filters)
+                .unwrap_or_default()
                 .into_iter()
-                .map(|sorting| SortingOut {
-                    field: sorting.field,
-                    direction: if sorting.descending { "desc" } else { "asc" },
+                .map(filter_out)
+                .collect(),
+            sorts: definition::sorts(&sorts)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|sort| SortOut {
+                    name: sort.name,
+                    order_by: sort.order_by.into_iter().map(sorting_out).collect(),
                 })
                 .collect(),
-            filters: serde_json::from_str(&details.filters).unwrap_or_default(),
             default_limit: details.default_limit,
             max_limit: details.max_limit,
             timeout_ms: written.timeout_ms,
@@ -277,6 +324,24 @@ impl Offered for EndpointId {
             updated_at: row.updated_at,
             published_at: row.published_at,
         }
+    }
+}
+
+fn sorting_out(sorting: Sorting) -> SortingOut {
+    SortingOut {
+        field: sorting.field,
+        direction: if sorting.descending { "desc" } else { "asc" },
+        nullable: sorting.nullable,
+    }
+}
+
+fn filter_out(filter: Filter) -> FilterOut {
+    match filter.operators.as_slice() {
+        [Operator::Eq] => FilterOut::Equality(filter.field),
+        operators => FilterOut::Operators {
+            operators: operators.iter().map(|operator| operator.word()).collect(),
+            field: filter.field,
+        },
     }
 }
 
@@ -306,6 +371,7 @@ impl EndpointIn {
         let filters = errors.take(definition::filters(
             &self.filters.unwrap_or_else(|| json!([])),
         ));
+        let sorts = errors.take(definition::sorts(&self.sorts.unwrap_or_else(|| json!([]))));
         let max_limit = limit(
             &mut errors,
             "max_limit",
@@ -382,6 +448,7 @@ impl EndpointIn {
             fields: json(serde_json::to_string(&fields))?,
             order_by: json(serde_json::to_string(&order_by))?,
             filters: json(serde_json::to_string(&filters))?,
+            sorts: json(serde_json::to_string(&sorts))?,
             default_limit,
             max_limit,
         };

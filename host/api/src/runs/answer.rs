@@ -4,10 +4,10 @@
 use serde::Serialize;
 use souk_app::execute::Sample;
 use souk_app::failure::Cause;
+use souk_app::fetch::{Next, Told};
 use souk_app::products::{AssetSnapshot, EndpointSnapshot};
 use souk_app::release::{Forecast, Insight, Released};
 use souk_app::run::{About, Payer, Purpose};
-use souk_domain::pages::{Page, Paged};
 use souk_domain::time::Timestamp;
 use souk_store::executions::Billing;
 
@@ -148,21 +148,23 @@ pub const PAGE_HEAD: &[u8] = b"{\"data\":{\"response\":{\"data\":";
 pub fn page(
     out: &mut Vec<u8>,
     endpoint: &EndpointSnapshot,
-    page: Page,
-    paged: Paged,
-    next_url: Option<String>,
+    told: &Told,
+    next_url: Option<&str>,
     about: &About<'_>,
 ) {
     let settled = about.settled;
     head_of_service(out, endpoint, about.payer);
 
     begin(out, "pagination");
-    member(out, "start", page.start);
-    member(out, "limit", page.limit);
-    member(out, "returned", paged.returned);
-    member(out, "has_more", paged.has_more);
-    member(out, "next_start", paged.next_start);
+    member(out, "start", told.start);
+    member(out, "limit", told.limit);
+    member(out, "returned", told.paged.returned);
+    member(out, "has_more", told.paged.has_more);
+    member(out, "next_start", told.paged.next_start);
+    let next = told.next.as_ref();
+    member(out, "next_cursor", next.map(|next| &next.cursor));
     member(out, "next_url", next_url);
+    member(out, "paging", next.map(paging));
     member(out, "total", ());
     out.push(b'}');
 
@@ -223,13 +225,21 @@ fn tail_of_service(
     out.extend_from_slice(b"}}}}");
 }
 
-fn price(endpoint: &EndpointSnapshot) -> i64 {
+/// How the next page is found.
+pub fn paging(next: &Next) -> &'static str {
+    match next.by_key {
+        true => "keyset",
+        false => "offset",
+    }
+}
+
+pub fn price(endpoint: &EndpointSnapshot) -> i64 {
     let price = endpoint.priced.price.as_ref();
     price.map_or(0, |price| price.credits.get())
 }
 
 /// Why a run cost nothing.
-fn reason(billing: Billing) -> Option<&'static str> {
+pub fn reason(billing: Billing) -> Option<&'static str> {
     match billing {
         Billing::Charged => None,
         Billing::Empty => Some("empty_page"),

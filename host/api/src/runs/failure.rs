@@ -8,7 +8,6 @@ use crate::refusals::{
     SHUTTING_DOWN, SOURCE_ERROR,
 };
 use souk_app::failure::{Cause, Class, Failure, Fault};
-use souk_domain::pages::PageError;
 use souk_domain::products::ProductStatus;
 
 /// The source's own words are cut here: its owner needs the beginning.
@@ -111,8 +110,6 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
     match cause {
         Cause::NotFound => Problem::not_found(resource, id),
         Cause::Parameters(errors) => Problem::fields(INVALID_PARAMETER, errors),
-        Cause::Page(error @ PageError::Start) => Problem::parameter("start", error.to_string()),
-        Cause::Page(error @ PageError::Limit(_)) => Problem::parameter("limit", error.to_string()),
         Cause::NotEntitled { status } => Problem::of(
             NOT_ENTITLED,
             format!(
@@ -138,6 +135,7 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
             Problem::of(refusal, cause.to_string()).detail("min_group_size", min_group_size)
         }
         cause @ Cause::Changed => Problem::of(CONFLICT, cause.to_string()),
+        cause @ Cause::TooLong(_) => Problem::of(refusal, cause.to_string()),
         Cause::NoConnector(engine) => {
             let message = format!(
                 "the connector for {engine} is not available on this service at the moment"

@@ -2,26 +2,25 @@
 //! failure is told.
 
 pub mod answer;
+mod export;
 mod failure;
+pub mod page;
 pub mod shape;
 
 use crate::answer::AnyObject;
-use crate::data::Request;
 use crate::idempotency::{self, Attempt, Keyed, Once};
 use crate::{ApiState, Caller, Prepared, Problem, Ran, RawBody};
 pub use failure::{refusal, unpublished};
+pub use page::page;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use shape::{AssetAnswer, PageAnswer};
+use shape::AssetAnswer;
 use souk_app::definition::raw;
 use souk_app::failure::{Cause, Failure};
-use souk_app::fetch::{self, Wanted};
-use souk_app::products::{AssetSnapshot, EndpointSnapshot};
+use souk_app::products::AssetSnapshot;
 use souk_app::release::Released;
 use souk_app::run::{About, Payer, Purpose};
 use souk_app::{execute, run};
-use souk_domain::ids::CompanyId;
-use souk_domain::pages::Paged;
 use souk_domain::parameters::Raw;
 use souk_store::idempotency::Ticket;
 use std::sync::Arc;
@@ -99,7 +98,7 @@ pub async fn asset<T>(
     params: Params,
 ) -> Result<Ran<AssetAnswer>, Problem> {
     let (id, timeout) = (asset.row.id.clone(), asset.timeout);
-    once(api, caller, raw, id.as_str(), timeout, |ticket| {
+    let attempt = once(api, caller, raw, id.as_str(), timeout, |ticket| {
         let (api, caller, id) = (api.clone(), caller.clone(), id.clone());
         async move {
             let told = refusal("asset", id.as_str());
@@ -111,8 +110,11 @@ pub async fn asset<T>(
                 .await
                 .map_err(told)
         }
+    });
+    Ok(match attempt.await? {
+        Attempt::Now(body) => Ran::Now(Prepared::new(body)),
+        Attempt::Before(response) => Ran::Before(response),
     })
-    .await
 }
 
 /// What a run of an asset answers.
@@ -128,66 +130,23 @@ pub async fn answer_of(
     execute::execute(api.app(), asset, &given, payer, purpose, wording, render).await
 }
 
-/// Fetches a page of an endpoint for `company`, which pays unless it owns it.
-pub async fn page<T>(
-    api: &ApiState,
-    caller: &Caller,
-    raw: &RawBody<T>,
-    endpoint: Arc<EndpointSnapshot>,
-    company: &CompanyId,
-    wanted: Request,
-    link: String,
-) -> Result<Ran<PageAnswer>, Problem> {
-    let (id, timeout) = (endpoint.row.id.clone(), endpoint.timeout);
-    once(api, caller, raw, id.as_str(), timeout, |ticket| {
-        let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
-        async move {
-            let payer = Payer {
-                company: &company,
-                ..payer(&caller, ticket.as_ref())
-            };
-            let page = Wanted {
-                page: wanted.page,
-                filters: &wanted.filters,
-            };
-            let finish = |out: &mut Vec<u8>, paged: Paged, about: &About<'_>| {
-                let next_url = paged.next_start.map(|start| wanted.link(&link, start));
-                answer::page(out, &endpoint, wanted.page, paged, next_url, about);
-            };
-            fetch::fetch(
-                api.app(),
-                &endpoint,
-                &page,
-                &payer,
-                answer::PAGE_HEAD,
-                finish,
-            )
-            .await
-            .map_err(refusal("endpoint", endpoint.row.id.as_str()))
-        }
-    })
-    .await
-}
-
 /// Runs a billed request for `product` that ends within `timeout`, at most once per `Idempotency-Key`.
-async fn once<T, A, F>(
+async fn once<T, R, F>(
     api: &ApiState,
     caller: &Caller,
     raw: &RawBody<T>,
     product: &str,
     timeout: Duration,
     run: impl FnOnce(Option<Ticket>) -> F,
-) -> Result<Ran<A>, Problem>
+) -> Result<Attempt<R>, Problem>
 where
-    F: Future<Output = Result<Vec<u8>, Problem>> + Send + 'static,
+    R: Send + 'static,
+    F: Future<Output = Result<R, Problem>> + Send + 'static,
 {
     let lapses_at = caller.now().after(timeout + CLAIM_GRACE);
     let keyed = Keyed::read(&raw.parts, &raw.bytes, Some(product), lapses_at)?;
     let run = |once: Once| run(once.ticket().cloned());
-    Ok(match idempotency::once(api, caller, keyed, run).await? {
-        Attempt::Now(body) => Ran::Now(Prepared::new(body)),
-        Attempt::Before(response) => Ran::Before(response),
-    })
+    idempotency::once(api, caller, keyed, run).await
 }
 
 /// A product that this caller may not know of is one that does not exist.

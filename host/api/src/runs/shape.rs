@@ -165,10 +165,21 @@ pub struct Pagination {
     pub has_more: bool,
     /// Null on the last page.
     pub next_start: Option<i64>,
-    /// The next page, with the filters of this one; null on the last.
+    /// Where the next page begins, for `cursor`: sealed, and good for the filters and the order of this page; null on the last.
+    pub next_cursor: Option<String>,
+    /// The next page, with limit, sort, fields and filters of this one; null on the last.
     pub next_url: Option<String>,
+    /// How the next page is found: by the place of this one's last row, or, where the source cannot compare that, by counting.
+    pub paging: Option<Paging>,
     /// Not counted: always null.
     pub total: Option<i64>,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum Paging {
+    Keyset,
+    Offset,
 }
 
 #[derive(ToSchema)]

@@ -398,6 +398,7 @@ impl World {
             fields: "[]".into(),
             order_by: "[]".into(),
             filters: "[]".into(),
+            sorts: "[]".into(),
             default_limit: 100,
             max_limit: 1000,
         };

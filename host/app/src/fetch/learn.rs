@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use souk_sandbox::{
-    Blame, Cell, Fault, Limits, Output, Query, Request, SchemaFilter, Source, Value,
-};
+use souk_sandbox::{Blame, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
 
 use super::PAGE_BYTES_MAX;
 use crate::App;
@@ -17,7 +15,7 @@ use crate::products::{EndpointSnapshot, Learned, LearnedColumn};
 /// A table with more columns than this is not sold by the row.
 const CATALOG_ROWS_MAX: u32 = 2_000;
 
-/// Asks the source for the types of the columns and, where nothing else orders the rows, for the key.
+/// Asks the source for the types of the columns and, of a table, for its key and for what may be NULL.
 pub async fn learn(
     app: &App,
     endpoint: &EndpointSnapshot,
@@ -30,10 +28,8 @@ pub async fn learn(
     )
     .await?;
     let mut learned = Learned::default();
-    if let (true, Some(table)) = (
-        endpoint.plan.order_by.is_empty(),
-        &endpoint.row.written.details.source_table,
-    ) {
+    let mut catalog = Output::default();
+    if let Some(table) = &endpoint.row.written.details.source_table {
         let filter = SchemaFilter {
             schemas: endpoint
                 .row
@@ -47,20 +43,26 @@ pub async fn learn(
             include_fields: true,
             limits: Limits::new(CATALOG_ROWS_MAX, PAGE_BYTES_MAX),
         };
-        let catalog = app
+        let is_ordered = !endpoint.plan.order_by.is_empty();
+        let asked = app
             .sandbox
             .run(&source, Request::Schema(filter), deadline)
-            .await?;
+            .await;
+        catalog = match asked {
+            Ok(catalog) => catalog,
+            // Pages work without knowing more.
+            Err(_) if is_ordered => Output::default(),
+            Err(fault) => return Err(fault.into()),
+        };
         learned.key = primary_key(&catalog);
-        if learned.key.is_empty() {
+        if learned.key.is_empty() && !is_ordered {
             return Err(Cause::NoOrder);
         }
     }
     let limits = Limits::new(1, PAGE_BYTES_MAX);
-    let parameters = vec![Value::Int64(1), Value::Int64(0)];
     let request = Request::Query(Query {
         text: endpoint.probe().into(),
-        parameters,
+        parameters: Vec::new(),
         limits,
     });
     let output = match app.sandbox.run(&source, request, deadline).await {
@@ -77,6 +79,7 @@ pub async fn learn(
         },
         kind: column.kind.as_str().to_owned(),
         native: column.native.clone(),
+        nullable: nullable(&catalog, &column.name),
     };
     learned.columns = output.columns.iter().enumerate().map(learn).collect();
     // An empty result may come without its columns.
@@ -120,15 +123,27 @@ async fn unknown_names(
 
 /// The fields of the first table in a catalog that are its key.
 fn primary_key(catalog: &Output) -> Vec<String> {
-    let column = |name| catalog.column(name).unwrap_or(usize::MAX);
-    let (schema, field, key) = (column("schema"), column("field"), column("primary_key"));
-    let first = match catalog.cell(0, schema) {
-        Cell::Text(text) => text.to_owned(),
-        _ => String::new(),
-    };
-    (0..catalog.rows)
-        .filter(|row| catalog.cell(*row, schema).as_str().unwrap_or_default() == first)
+    let (field, key) = (place(catalog, "field"), place(catalog, "primary_key"));
+    first_table(catalog)
         .filter(|row| catalog.cell(*row, key).as_bool() == Some(true))
         .filter_map(|row| catalog.cell(row, field).as_str().map(str::to_owned))
         .collect()
+}
+
+/// Whether a field of the first table in a catalog may be NULL, as far as it says.
+fn nullable(catalog: &Output, name: &str) -> Option<bool> {
+    let (field, nullable) = (place(catalog, "field"), place(catalog, "nullable"));
+    let row = first_table(catalog).find(|row| catalog.cell(*row, field).as_str() == Some(name));
+    catalog.cell(row?, nullable).as_bool()
+}
+
+fn place(catalog: &Output, column: &str) -> usize {
+    catalog.column(column).unwrap_or(usize::MAX)
+}
+
+/// The rows of a catalog that are of its first table.
+fn first_table(catalog: &Output) -> impl Iterator<Item = usize> {
+    let schema = place(catalog, "schema");
+    let is_of_it = move |row: &usize| catalog.cell(*row, schema) == catalog.cell(0, schema);
+    (0..catalog.rows).filter(is_of_it)
 }

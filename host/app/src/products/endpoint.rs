@@ -6,16 +6,17 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::EndpointId;
-use souk_domain::pages::Page;
-use souk_domain::sql::{self, Dialect, Order, RowSource, Window};
+use souk_domain::sql::{
+    self, After, Condition, Dialect, Operator, Order, RowSource, Rows, Selected, Slot, Window,
+};
 use souk_sandbox::{ColumnKind, json};
 use souk_store::products::{EndpointDetails, Row};
 
 use super::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
-use crate::definition::{self, Field, Sorting};
+use crate::definition::{self, Field, Filter, Sort, Sorting};
 use crate::failure::Cause;
 
-/// Texts of one endpoint's page query, one for each set of filters and length of a first page that
+/// Statements of one endpoint's pages, one for each set of filters, order, fields and length that
 /// callers use. Beyond them lengths are bound; beyond twice as many, all are made anew.
 const TEXTS_MAX: usize = 64;
 
@@ -24,7 +25,7 @@ const TEXTS_MAX: usize = 64;
 pub struct Learned {
     /// Published columns, filters and what sorts, by their own names.
     pub columns: Vec<LearnedColumn>,
-    /// The primary key, when the rows are sorted by it.
+    /// The primary key of a table: what its rows are sorted by where nothing else is said, and what tells them apart in any order.
     #[serde(default)]
     pub key: Vec<String>,
 }
@@ -35,30 +36,70 @@ pub struct LearnedColumn {
     #[serde(rename = "type")]
     pub kind: String,
     pub native: String,
+    /// Whether the table lets it be NULL, where its catalog says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nullable: Option<bool>,
 }
 
 impl Learned {
     pub fn kind(&self, column: &str) -> Option<&str> {
-        self.columns
-            .iter()
-            .find(|known| known.name == column)
-            .map(|known| known.kind.as_str())
+        self.column(column).map(|known| known.kind.as_str())
+    }
+
+    fn column(&self, name: &str) -> Option<&LearnedColumn> {
+        self.columns.iter().find(|known| known.name == name)
     }
 }
 
 pub struct EndpointPlan {
     pub fields: Vec<Field>,
-    pub filters: Vec<String>,
+    pub filters: Vec<Filter>,
     pub order_by: Vec<Sorting>,
+    /// Orders that callers may ask for.
+    pub sorts: Vec<Sort>,
     /// As stored, or as asked of the source when it was first needed.
     learned: OnceLock<Learned>,
-    dialect: Dialect,
+    pub(crate) dialect: Dialect,
     statement: Option<String>,
-    /// By the filters that are used, one bit each.
-    texts: Mutex<HashMap<(u32, bool, Window), Arc<str>>>,
-    pub(crate) published: Vec<json::Field>,
+    statements: Mutex<HashMap<Shape, Arc<PageStatement>>>,
+}
+
+/// What the statement of a page depends on, its values aside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    /// Places of the fields that are wanted. `None`: all.
+    pub fields: Option<Box<[usize]>>,
+    /// In one order, whatever order they were asked in.
+    pub conditions: Box<[Chosen]>,
+    /// The place of the order that is asked for.
+    pub sort: Option<usize>,
+    pub after: Option<After>,
+    pub is_learned: bool,
+    pub window: Window,
+}
+
+/// A filter that is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Chosen {
+    /// Its place.
+    pub filter: usize,
+    pub operator: Operator,
+    /// How many values are bound.
+    pub values: usize,
+}
+
+/// A statement that reads pages, and what its answer has.
+pub(crate) struct PageStatement {
+    pub text: Arc<str>,
+    pub slots: Vec<Slot>,
+    /// What every column of the answer is called.
+    pub columns: Vec<String>,
+    /// What of it leaves.
+    pub published: Vec<json::Field>,
+    /// Where the answer has the columns of the order, if the next page can begin after a row.
+    pub keys: Vec<usize>,
     /// What names and punctuation add to a row.
-    pub(crate) row_bytes: usize,
+    pub row_bytes: usize,
 }
 
 impl Sells for EndpointId {
@@ -90,25 +131,16 @@ impl Sells for EndpointId {
         {
             let _ = learned.set(stored);
         }
-        let published = fields
-            .iter()
-            .enumerate()
-            .map(|(index, field)| json::Field::new(index, field.published()))
-            .collect();
-        let row_bytes = fields
-            .iter()
-            .map(|field| field.published().len() + 10)
-            .sum();
+        let sorts = definition::sorts(&read(&details.sorts)?).map_err(|_| unreadable("sorts"))?;
         Ok(EndpointPlan {
             fields,
             filters,
             order_by,
+            sorts,
             learned,
             dialect,
             statement,
-            texts: Mutex::default(),
-            published,
-            row_bytes,
+            statements: Mutex::default(),
         })
     }
 
@@ -117,9 +149,10 @@ impl Sells for EndpointId {
     }
 
     fn shows_the_same(before: &EndpointDetails, after: &EndpointDetails) -> bool {
-        // Filters and limits change what can be asked for, not what the first rows are.
+        // Filters, further orders and limits change what can be asked for, not what the first rows are.
         let asked = EndpointDetails {
             filters: after.filters.clone(),
+            sorts: after.sorts.clone(),
             default_limit: after.default_limit,
             max_limit: after.max_limit,
             ..before.clone()
@@ -152,93 +185,172 @@ impl EndpointSnapshot {
         }
     }
 
-    /// What rows are sorted by: as the seller says, else by the primary key. Empty: not known yet.
-    pub fn order<'a>(&'a self, learned: Option<&'a Learned>) -> Vec<Order<'a>> {
-        if !self.plan.order_by.is_empty() {
-            return self.plan.order_by.iter().map(Sorting::order).collect();
-        }
+    /// What rows are sorted by: by what is asked for, then as the seller says, then by the primary key. Empty: not known yet.
+    pub(crate) fn order<'a>(
+        &'a self,
+        learned: Option<&'a Learned>,
+        sort: Option<usize>,
+    ) -> Vec<Order<'a>> {
+        let is_nullable = |field: &str| {
+            let column = learned.and_then(|learned| learned.column(field));
+            column.and_then(|column| column.nullable).unwrap_or(true)
+        };
+        let by = |sorting: &'a Sorting| Order {
+            field: &sorting.field,
+            descending: sorting.descending,
+            nullable: sorting
+                .nullable
+                .unwrap_or_else(|| is_nullable(&sorting.field)),
+        };
+        let sort = sort.and_then(|place| self.plan.sorts.get(place));
+        let asked = sort.map_or(&[][..], |sort| sort.order_by.as_slice());
+        let mut order: Vec<Order<'_>> = asked.iter().map(by).collect();
+        let own = self.plan.order_by.iter().map(by);
         let key = learned.map_or(&[][..], |learned| &learned.key);
-        key.iter()
-            .map(|field| Order {
-                field,
-                descending: false,
-            })
-            .collect()
+        let key = key.iter().map(|field| Order {
+            field,
+            descending: false,
+            nullable: is_nullable(field),
+        });
+        // The tail that tells all rows apart.
+        for tail in own.chain(key) {
+            if order.iter().all(|before| before.field != tail.field) {
+                order.push(tail);
+            }
+        }
+        order
     }
 
-    /// The statement for a page with these filters (indices into `filters`, ascending). A first page
-    /// has its length written into the statement, as long as few lengths are asked for.
-    pub fn text(
+    /// The statement for a page of this shape. Its length is written into it, as long as few lengths are asked for.
+    pub(crate) fn statement(
         &self,
-        used: &[usize],
+        mut shape: Shape,
         learned: Option<&Learned>,
-        page: Page,
-    ) -> (Arc<str>, Window) {
-        let bits = used.iter().fold(0u32, |bits, index| bits | 1 << index);
-        let first = match page.start {
-            0 => Window::First(page.fetch()),
-            _ => Window::Bound,
-        };
-        let mut texts = self.plan.texts.lock();
-        let window = match texts.contains_key(&(bits, learned.is_some(), first)) {
-            false if texts.len() >= TEXTS_MAX => Window::Bound,
-            _ => first,
-        };
-        if texts.len() >= 2 * TEXTS_MAX {
-            texts.clear();
+    ) -> Arc<PageStatement> {
+        let mut statements = self.plan.statements.lock();
+        if statements.len() >= TEXTS_MAX && !statements.contains_key(&shape) {
+            shape.window = Window::Bound;
         }
-        let text = texts
-            .entry((bits, learned.is_some(), window))
-            .or_insert_with(|| {
-                let fields: Vec<&str> = self
-                    .plan
-                    .fields
-                    .iter()
-                    .map(|field| field.name.as_str())
-                    .collect();
-                let filters: Vec<&str> = used
-                    .iter()
-                    .map(|index| self.plan.filters[*index].as_str())
-                    .collect();
-                let order = self.order(learned);
-                sql::page(
-                    self.plan.dialect,
-                    &self.source(),
-                    &fields,
-                    &filters,
-                    &order,
-                    window,
-                )
-                .into()
+        if let Some(known) = statements.get(&shape) {
+            return known.clone();
+        }
+        if statements.len() >= 2 * TEXTS_MAX {
+            statements.clear();
+        }
+        let written = Arc::new(self.write(&shape, learned));
+        statements.insert(shape, written.clone());
+        written
+    }
+
+    fn write(&self, shape: &Shape, learned: Option<&Learned>) -> PageStatement {
+        let plan = &self.plan;
+        let wanted: Vec<&Field> = match &shape.fields {
+            None => plan.fields.iter().collect(),
+            Some(places) => places
+                .iter()
+                .filter_map(|place| plan.fields.get(*place))
+                .collect(),
+        };
+        let filters = shape.conditions.iter();
+        let conditions: Vec<Condition<'_>> = filters
+            .filter_map(|chosen| {
+                Some(Condition {
+                    column: &plan.filters.get(chosen.filter)?.field,
+                    operator: chosen.operator,
+                    values: chosen.values,
+                })
+            })
+            .collect();
+        let order = self.order(learned, shape.sort);
+        let mut columns: Vec<Selected<'_>> = wanted
+            .iter()
+            .map(|field| Selected::Field(&field.name))
+            .collect();
+        let mut keys = Vec::new();
+        for order in order.iter().filter(|_| plan.dialect.pages_by_key()) {
+            let as_text = self.is_kept_as_text(learned, order.field);
+            let is_it = |column: &Selected<'_>| matches!(column, Selected::Field(name) if *name == order.field);
+            match columns.iter().position(is_it) {
+                Some(place) if !as_text => keys.push(place),
+                _ => {
+                    keys.push(columns.len());
+                    columns.push(Selected::Key {
+                        field: order.field,
+                        as_text,
+                    });
+                }
+            }
+        }
+        let rows = Rows {
+            columns: &columns,
+            conditions: &conditions,
+            order_by: &order,
+            after: shape.after.as_ref(),
+            window: shape.window,
+        };
+        let statement = sql::page(plan.dialect, &self.source(), &rows);
+        let published = wanted.iter().enumerate();
+        let published = published.map(|(index, field)| json::Field::new(index, field.published()));
+        let names = columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| match column {
+                Selected::Field(name) => (*name).to_owned(),
+                Selected::Key { .. } => sql::key_name(place),
             });
-        (text.clone(), window)
+        PageStatement {
+            text: statement.text.into(),
+            slots: statement.slots,
+            columns: names.collect(),
+            published: published.collect(),
+            keys,
+            row_bytes: wanted
+                .iter()
+                .map(|field| field.published().len() + 10)
+                .sum(),
+        }
+    }
+
+    /// Dates and times of a SQLite file are texts, which sort as they are written and not as what they mean.
+    fn is_kept_as_text(&self, learned: Option<&Learned>, column: &str) -> bool {
+        let kind = learned.and_then(|learned| kind_of(learned.kind(column)?));
+        self.plan.dialect == Dialect::Sqlite
+            && matches!(
+                kind,
+                Some(ColumnKind::Date | ColumnKind::Time | ColumnKind::Timestamp)
+            )
     }
 
     /// The columns that pages need: published ones, then filters, then those that sort, each once.
     pub fn needed(&self) -> Vec<&str> {
         let fields = self.plan.fields.iter().map(|field| field.name.as_str());
-        let filters = self.plan.filters.iter().map(String::as_str);
-        let order = self
-            .plan
-            .order_by
-            .iter()
-            .map(|sorting| sorting.field.as_str());
+        let filters = self.plan.filters.iter().map(|filter| filter.field.as_str());
+        let order = self.sortings().map(|(_, sorting)| sorting.field.as_str());
         let mut seen = HashSet::new();
         let columns = fields.chain(filters).chain(order);
         columns.filter(|column| seen.insert(*column)).collect()
     }
 
+    /// Whatever rows are ever sorted by, with the member that it stands in.
+    fn sortings(&self) -> impl Iterator<Item = (&'static str, &Sorting)> {
+        let own = self.plan.order_by.iter();
+        let sorts = self.plan.sorts.iter().flat_map(|sort| &sort.order_by);
+        own.map(|sorting| ("order_by", sorting))
+            .chain(sorts.map(|sorting| ("sorts", sorting)))
+    }
+
     /// Reads one row of the columns that pages need, to learn their types.
     pub fn probe(&self) -> String {
         let needed = self.needed();
-        sql::page(
-            self.plan.dialect,
-            &self.source(),
-            &needed,
-            &[],
-            &[],
-            Window::Bound,
-        )
+        let columns: Vec<Selected<'_>> = needed.into_iter().map(Selected::Field).collect();
+        let rows = Rows {
+            columns: &columns,
+            conditions: &[],
+            order_by: &[],
+            after: None,
+            window: Window::First(1),
+        };
+        sql::page(self.plan.dialect, &self.source(), &rows).text
     }
 
     /// Reads no row of all columns of the source, to learn their names.
@@ -248,12 +360,10 @@ impl EndpointSnapshot {
 
     /// The names in `filters` and `order_by` that the source does not have, each with the member it stands in.
     pub fn missing(&self, has: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
-        let filters = self.plan.filters.iter().map(|name| ("filters", name));
-        let order = self
-            .plan
-            .order_by
-            .iter()
-            .map(|sorting| ("order_by", &sorting.field));
+        let filters = self.plan.filters.iter();
+        let filters = filters.map(|filter| ("filters", &filter.field));
+        let order = self.sortings();
+        let order = order.map(|(member, sorting)| (member, &sorting.field));
         filters
             .chain(order)
             .filter(|(_, name)| !has(name))

@@ -307,6 +307,7 @@ pub const TABLES: &[Table] = &[
                 ("fields", Json),
                 ("order_by", Json),
                 ("filters", Json),
+                ("sorts", Json),
                 ("default_limit", AsIs),
                 ("max_limit", AsIs),
             ],

@@ -72,6 +72,7 @@ details! {
         fields: String,
         order_by: String,
         filters: String,
+        sorts: String,
         default_limit: i64,
         max_limit: i64,
     }

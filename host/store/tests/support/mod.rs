@@ -424,6 +424,7 @@ pub fn endpoint(name: &str, slug: &str) -> Written<EndpointDetails> {
         fields: "[]".into(),
         order_by: "[]".into(),
         filters: "[]".into(),
+        sorts: "[]".into(),
         default_limit: 100,
         max_limit: 1_000,
     };

@@ -1,0 +1,240 @@
+//! Answers made smaller for clients that ask for it (`Accept-Encoding`: zstd, br, gzip).
+//!
+//! Only answers to reading that are worth it, and only for clients with a key: a page that a browser's cookie opened could have a stranger's
+//! text beside its secrets, and their common length would tell of them. What Parquet has compressed is left alone. A worker compresses for
+//! two milliseconds at a stretch, then others have their turn. Start reading at [`layer`] and [`Wish`].
+
+use crate::unread::{Charge, Tally};
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
+use http_body::{Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+
+/// A smaller answer fits into one packet as it is.
+const BYTES_MIN: u64 = 1_024;
+/// What is compressed between two looks at the clock: less than a millisecond even as gzip.
+const STEP_BYTES: usize = 16 << 10;
+/// Workers may be held for some milliseconds at most, and other answers are compressed beside this one.
+const STRETCH: Duration = Duration::from_millis(2);
+/// What a compressor takes at its fastest: windows, tables and what it has not handed out.
+const COMPRESSOR_BYTES: u64 = 1 << 20;
+
+/// What is compressed well, by how its content type begins.
+const KINDS: [&str; 5] = [
+    "application/json",
+    "application/x-ndjson",
+    "text/",
+    "application/vnd.apache.arrow.stream",
+    "application/javascript",
+];
+
+/// In an answer's extensions: it may be compressed.
+#[derive(Clone, Copy)]
+struct Worthwhile;
+
+/// Around all routes. Fast rather than small: the workers' time is everybody's.
+pub fn layer()
+-> CompressionLayer<impl Fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool + Clone> {
+    CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        .compress_when(
+            |_: StatusCode, _: Version, _: &HeaderMap, extensions: &Extensions| {
+                extensions.get::<Worthwhile>().is_some()
+            },
+        )
+}
+
+/// Whether a request may be answered compressed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Wish(bool);
+
+impl Wish {
+    pub fn of<B>(request: &Request<B>) -> Wish {
+        let headers = request.headers();
+        let asks = headers.contains_key(header::ACCEPT_ENCODING);
+        Wish(asks && request.method() == Method::GET && !headers.contains_key(header::COOKIE))
+    }
+
+    /// Lets an answer be compressed, if it is worth it.
+    pub fn grant(self, response: &mut Response, tally: Option<&Arc<Tally>>) {
+        if !self.0 || !is_worthwhile(response) {
+            return;
+        }
+        let headers = response.headers_mut();
+        // The bytes will be others than those that it was made of.
+        let weak = headers.get(header::ETAG).and_then(|tag| {
+            let tag = tag.to_str().ok()?;
+            let is_strong = tag.starts_with('"');
+            is_strong.then(|| HeaderValue::try_from(format!("W/{tag}")).ok())?
+        });
+        if let Some(weak) = weak {
+            headers.insert(header::ETAG, weak);
+        }
+        response.extensions_mut().insert(Worthwhile);
+        let body = std::mem::take(response.body_mut());
+        *response.body_mut() = Body::new(Stepped {
+            body,
+            left: Bytes::new(),
+            since: None,
+            _charge: tally.map(|tally| tally.take(COMPRESSOR_BYTES)),
+        });
+    }
+}
+
+fn is_worthwhile(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let size = http_body::Body::size_hint(response.body());
+    response.status() == StatusCode::OK
+        && KINDS.iter().any(|begin| kind.starts_with(begin))
+        && size.upper().is_none_or(|upper| upper >= BYTES_MIN)
+}
+
+/// A body in steps, with a pause for others after each stretch of them.
+struct Stepped {
+    body: Body,
+    left: Bytes,
+    /// When this stretch began.
+    since: Option<Instant>,
+    _charge: Option<Charge>,
+}
+
+impl http_body::Body for Stepped {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() > STRETCH {
+            self.since = None;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        while self.left.is_empty() {
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Pending => {
+                    self.since = None;
+                    return Poll::Pending;
+                }
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.left = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                Poll::Ready(end) => return Poll::Ready(end),
+            }
+        }
+        let step = self.left.len().min(STEP_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(step)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = self.body.size_hint();
+        let left = self.left.len() as u64;
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + left);
+        }
+        hint.set_lower(hint.lower() + left);
+        hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body::Body as _;
+    use http_body_util::BodyExt;
+
+    fn stepped(bytes: usize) -> Stepped {
+        Stepped {
+            body: Body::from(vec![b'x'; bytes]),
+            left: Bytes::new(),
+            since: None,
+            _charge: None,
+        }
+    }
+
+    /// A large body comes whole, in steps, and tells its size until then.
+    #[tokio::test]
+    async fn a_body_comes_in_steps() {
+        let mut body = stepped(STEP_BYTES * 2 + 1);
+        assert_eq!(body.size_hint().exact(), Some(STEP_BYTES as u64 * 2 + 1));
+        let mut sizes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            sizes.push(frame.unwrap().into_data().unwrap().len());
+        }
+        assert_eq!(sizes, [STEP_BYTES, STEP_BYTES, 1]);
+    }
+
+    /// After a stretch others have their turn.
+    #[tokio::test]
+    async fn a_stretch_ends() {
+        let mut body = stepped(STEP_BYTES * 2);
+        body.frame().await;
+        body.since = Instant::now().checked_sub(STRETCH * 2);
+        let polled = std::future::poll_fn(|context| {
+            Poll::Ready(Pin::new(&mut body).poll_frame(context).is_pending())
+        });
+        assert!(polled.await);
+        assert_eq!(
+            body.frame()
+                .await
+                .unwrap()
+                .unwrap()
+                .into_data()
+                .unwrap()
+                .len(),
+            STEP_BYTES
+        );
+    }
+
+    /// Neither what is small, nor what failed, nor what is compressed already, nor what a cookie opened.
+    #[test]
+    fn only_what_is_worth_it() {
+        let request = |method: Method, headers: &[(&'static str, &'static str)]| {
+            let mut request = Request::builder().method(method);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            Wish::of(&request.body(()).unwrap())
+        };
+        let asks = ("accept-encoding", "gzip");
+        assert!(request(Method::GET, &[asks]) == Wish(true));
+        assert!(request(Method::GET, &[]) == Wish(false));
+        assert!(request(Method::POST, &[asks]) == Wish(false));
+        assert!(request(Method::GET, &[asks, ("cookie", "a=b")]) == Wish(false));
+        let granted = |status: u16, kind: &'static str, bytes: usize| {
+            let mut response = Response::new(Body::from(vec![b'x'; bytes]));
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            headers.insert(header::ETAG, HeaderValue::from_static("\"a\""));
+            Wish(true).grant(&mut response, None);
+            let is_granted = response.extensions().get::<Worthwhile>().is_some();
+            let tag = response.headers()[header::ETAG]
+                .to_str()
+                .unwrap()
+                .to_owned();
+            assert_eq!(tag.starts_with("W/"), is_granted);
+            is_granted
+        };
+        assert!(granted(200, "application/json", 1_024));
+        assert!(granted(200, "text/csv; charset=utf-8", 5_000));
+        assert!(!granted(200, "application/json", 1_023));
+        assert!(!granted(404, "application/json", 5_000));
+        assert!(!granted(200, "application/vnd.apache.parquet", 5_000));
+    }
+}

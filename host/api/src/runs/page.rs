@@ -1,0 +1,272 @@
+//! A page of an endpoint as it is answered: in the format that was asked for, with what the envelope of JSON says in headers.
+
+use super::answer;
+use super::export::export;
+use super::shape::PageAnswer;
+use super::{once, payer, refusal};
+use crate::data::{Request, accept};
+use crate::describe::{Describe, Description, JSON};
+use crate::idempotency::Attempt;
+use crate::refusals::{CONFLICT, NOT_ACCEPTABLE};
+use crate::schemas::{Schemas, schema};
+use crate::{ApiState, Caller, Problem, RawBody};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use souk_app::fetch::{self, Fetched, Format, Manner, Told};
+use souk_app::products::EndpointSnapshot;
+use souk_app::run::{About, Payer};
+use souk_domain::ids::CompanyId;
+use souk_domain::time::Timestamp;
+use souk_store::executions::Billing;
+use std::sync::Arc;
+
+/// A page, or what a request with the same `Idempotency-Key` was answered.
+pub enum RanPage {
+    Now {
+        format: Format,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    },
+    /// The caller has its rows already.
+    Unchanged(HeaderMap),
+    Before(Response),
+    /// All pages.
+    Export(Response),
+}
+
+/// Fetches a page of an endpoint for `company`, which pays unless it owns it.
+pub async fn page<T>(
+    api: &ApiState,
+    caller: &Caller,
+    raw: &RawBody<T>,
+    endpoint: Arc<EndpointSnapshot>,
+    company: &CompanyId,
+    wanted: Request,
+    link: String,
+) -> Result<RanPage, Problem> {
+    if wanted.is_export {
+        return export(api, caller, raw, endpoint, company, wanted)
+            .await
+            .map(RanPage::Export);
+    }
+    let format = accept::of_page(&raw.parts.headers)?;
+    let known = Validators::of(&raw.parts.headers);
+    let timeout = endpoint.timeout;
+    // The same request for another format is another request.
+    let product = match format {
+        Format::Json => endpoint.row.id.to_string(),
+        other => format!("{} {}", endpoint.row.id, accept::content_type(other)),
+    };
+    let attempt = once(api, caller, raw, &product, timeout, |ticket| {
+        let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
+        async move {
+            let payer = Payer {
+                company: &company,
+                ..payer(&caller, ticket.as_ref())
+            };
+            let has = |told: &Told| known.has(&validator(format, told));
+            let manner = Manner {
+                format,
+                head: match format {
+                    Format::Json => answer::PAGE_HEAD,
+                    _ => b"",
+                },
+                has: &has,
+            };
+            let finish = |out: &mut Vec<u8>, told: &Told, about: &About<'_>| {
+                let next = told.next.as_ref();
+                let next_url = next.map(|next| wanted.link(&link, &next.cursor, told.limit));
+                if format == Format::Json && !out.is_empty() {
+                    answer::page(out, &endpoint, told, next_url.as_deref(), about);
+                }
+                headers(format, &endpoint, told, next_url.as_deref(), about)
+            };
+            fetch::fetch(
+                api.app(),
+                &endpoint,
+                &wanted.choice,
+                &payer,
+                &manner,
+                finish,
+            )
+            .await
+            .map_err(refusal("endpoint", endpoint.row.id.as_str()))
+        }
+    });
+    Ok(match attempt.await? {
+        Attempt::Now(Fetched::Page(body, headers)) => RanPage::Now {
+            format,
+            headers,
+            body,
+        },
+        Attempt::Now(Fetched::Unchanged(headers)) => RanPage::Unchanged(headers),
+        Attempt::Before(response) => RanPage::Before(response),
+    })
+}
+
+/// What `If-None-Match` names.
+struct Validators(Vec<String>);
+
+impl Validators {
+    fn of(headers: &HeaderMap) -> Validators {
+        let values = headers.get_all(header::IF_NONE_MATCH).iter();
+        let texts = values.filter_map(|value| value.to_str().ok());
+        let each = texts.flat_map(|text| text.split(','));
+        Validators(each.map(|tag| opaque(tag).to_owned()).collect())
+    }
+
+    /// By weak comparison, as RFC 9110 has it for this header.
+    fn has(&self, validator: &str) -> bool {
+        let wanted = opaque(validator);
+        self.0.iter().any(|known| known == wanted || known == "*")
+    }
+}
+
+fn opaque(tag: &str) -> &str {
+    let tag = tag.trim();
+    tag.strip_prefix("W/").unwrap_or(tag)
+}
+
+/// Of the rows in this format. JSON has an envelope that changes each time, so that its validator is a weak one.
+fn validator(format: Format, told: &Told) -> String {
+    let (weak, word) = match format {
+        Format::Json => ("W/", "j"),
+        Format::JsonLines => ("", "n"),
+        Format::Csv => ("", "c"),
+        Format::Arrow => ("", "a"),
+        Format::Parquet => ("", "p"),
+    };
+    let more = if told.paged.has_more { "m" } else { "" };
+    format!("{weak}\"{word}{:016x}{more}\"", told.digest)
+}
+
+/// What is told beside the rows.
+fn headers(
+    format: Format,
+    endpoint: &EndpointSnapshot,
+    told: &Told,
+    next_url: Option<&str>,
+    about: &About<'_>,
+) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let mut put = |name: HeaderName, value: String| {
+        // Numbers, words, ids and addresses that we wrote.
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    };
+    put(header::VARY, "accept".to_owned());
+    put(header::ETAG, validator(format, told));
+    if let Some(next_url) = next_url {
+        put(header::LINK, format!("<{next_url}>; rel=\"next\""));
+    }
+    if format == Format::Json {
+        return headers;
+    }
+    let mut say = |name: &'static str, value: Value| {
+        let text = match value {
+            Value::Null => return,
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        put(HeaderName::from_static(name), text);
+    };
+    let (paged, settled) = (told.paged, about.settled);
+    let next = told.next.as_ref();
+    let freshness = Timestamp::from_micros(about.payer.now.micros());
+    for (name, value) in [
+        ("x-endpoint-id", json!(endpoint.row.id.as_str())),
+        ("x-pagination-start", json!(told.start)),
+        ("x-pagination-limit", json!(told.limit)),
+        ("x-pagination-returned", json!(paged.returned)),
+        ("x-pagination-has-more", json!(paged.has_more)),
+        ("x-pagination-next-start", json!(paged.next_start)),
+        (
+            "x-pagination-next-cursor",
+            json!(next.map(|next| &next.cursor)),
+        ),
+        ("x-pagination-paging", json!(next.map(answer::paging))),
+        (
+            "x-billing-billable",
+            json!(settled.billing == Billing::Charged),
+        ),
+        ("x-billing-credits-used", json!(settled.credits)),
+        ("x-billing-price-credits", json!(answer::price(endpoint))),
+        ("x-billing-balance-credits", json!(settled.balance)),
+        (
+            "x-billing-transaction-id",
+            json!(settled.transaction.as_ref().map(|id| id.as_str())),
+        ),
+        ("x-billing-reason", json!(answer::reason(settled.billing))),
+        ("x-execution-time-ms", json!(about.elapsed_ms)),
+        ("x-data-freshness", json!(freshness.to_string())),
+        (
+            "x-ai-training-allowed",
+            json!(endpoint.row.written.allow_ai_training),
+        ),
+        ("x-redistribution-allowed", json!(false)),
+    ] {
+        say(name, value);
+    }
+    headers
+}
+
+impl Describe for RanPage {
+    fn describe(into: &mut Description) {
+        let text = |_: &mut Schemas| json!({"type": "string"});
+        let bytes = |_: &mut Schemas| json!({"type": "string", "contentEncoding": "binary"});
+        into.answer(200, Some((JSON, schema::<PageAnswer>)));
+        into.answer(200, Some(("application/x-ndjson", text)));
+        into.answer(200, Some(("text/csv", text)));
+        into.answer(200, Some((accept::content_type(Format::Arrow), bytes)));
+        into.answer(200, Some((accept::content_type(Format::Parquet), bytes)));
+        into.answer(304, None);
+        into.refuse(&[NOT_ACCEPTABLE, CONFLICT]);
+    }
+}
+
+impl IntoResponse for RanPage {
+    fn into_response(self) -> Response {
+        match self {
+            RanPage::Now {
+                format,
+                headers,
+                body,
+            } => {
+                let mut response = Response::new(Body::from(body));
+                *response.headers_mut() = headers;
+                let kind = HeaderValue::from_static(accept::content_type(format));
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                response
+            }
+            RanPage::Unchanged(headers) => {
+                let mut response = StatusCode::NOT_MODIFIED.into_response();
+                response.headers_mut().extend(headers);
+                response
+            }
+            RanPage::Before(response) | RanPage::Export(response) => response,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A validator is known by its opaque part, whatever its strength, in a list as alone; `*` knows all.
+    #[test]
+    fn validators_compare_weakly() {
+        let known = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static(text));
+            Validators::of(&headers)
+        };
+        for text in ["\"j1\"", "W/\"j1\"", "\"x\", W/\"j1\"", "*"] {
+            assert!(known(text).has("W/\"j1\""), "{text}");
+        }
+        assert!(!known("\"j2\"").has("W/\"j1\""));
+        assert!(!Validators::of(&HeaderMap::new()).has("\"j1\""));
+    }
+}

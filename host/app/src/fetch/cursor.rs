@@ -1,0 +1,248 @@
+//! Where a page ended, so that the next one begins there: sealed, because the columns of the order need not be published.
+//!
+//! It is sealed under the master key, which all hosts of a store have, for its endpoint. It leads on only with the filters and the order
+//! that it was told for. A place is told by the values of the order's columns in the last row, so that rows which come or go before it
+//! change nothing. Where the row behind it has the same values, the order does not tell them apart, and an offset among those that tie
+//! is told beside; where a value cannot be compared exactly, the place is an offset alone.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use souk_sandbox::{Cell, ColumnKind, Output, Value};
+use souk_store::sealing::Owner;
+
+use crate::App;
+use crate::failure::Cause;
+use crate::products::EndpointSnapshot;
+
+/// Longer keys would make addresses that proxies refuse: such a place is an offset.
+const KEY_BYTES_MAX: usize = 2_048;
+/// What a client may send as a cursor: the longest that is told, with room.
+const CURSOR_BYTES_MAX: usize = 8_192;
+const VERSION: u8 = 1;
+
+/// A place between two rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Position {
+    /// Rows before it, as far as anybody counted.
+    pub start: u64,
+    /// The row before it by the columns of the order, and how many rows that tie with it come before the place.
+    pub after: Option<(Vec<Value>, u32)>,
+}
+
+impl Position {
+    pub fn of_start(start: u64) -> Position {
+        Position { start, after: None }
+    }
+
+    /// Rows that the source has to leave out.
+    pub fn offset(&self) -> u64 {
+        match &self.after {
+            None => self.start,
+            Some((_, ties)) => u64::from(*ties),
+        }
+    }
+}
+
+/// What is sealed.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    v: u8,
+    /// What it goes on with.
+    w: String,
+    s: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    k: Option<Vec<Key>>,
+    #[serde(default)]
+    t: u32,
+}
+
+/// A value of a key. Floats by their bits: JSON has no NaN.
+#[derive(Serialize, Deserialize)]
+enum Key {
+    N,
+    B(bool),
+    I(i64),
+    F(u64),
+    M(String),
+    T(String),
+    X(Vec<u8>),
+    D(i32),
+    S(i64),
+}
+
+/// The place behind the first `returned` rows, of more that there are. `keys`: where the order's columns are.
+pub fn behind(output: &Output, keys: &[usize], from: &Position, returned: usize) -> Position {
+    let start = from.start + returned as u64;
+    let after = || {
+        if keys.is_empty() || returned == 0 {
+            return None;
+        }
+        let last = key(output, keys, returned - 1)?;
+        if key(output, keys, returned)? != last {
+            return Some((last, 0));
+        }
+        let ties = (0..returned)
+            .rev()
+            .take_while(|row| key(output, keys, *row).as_ref() == Some(&last))
+            .count();
+        let before = match &from.after {
+            Some((keys, before)) if ties == returned && *keys == last => *before,
+            _ => 0,
+        };
+        Some((last, before.checked_add(u32::try_from(ties).ok()?)?))
+    };
+    Position {
+        start,
+        after: after(),
+    }
+}
+
+/// The values of a row in these columns, if the source compares them as they are written here.
+fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
+    let mut bytes = 0;
+    let values = keys.iter().map(|column| {
+        let kind = output.columns.get(*column)?.kind;
+        let value = match output.cell(row, *column) {
+            Cell::Null if kind != ColumnKind::Json => Value::Null,
+            Cell::Boolean(value) => Value::Boolean(value),
+            Cell::Int64(value) => Value::Int64(value),
+            // Which does not equal itself, and is told apart from nothing by a comparison.
+            Cell::Float64(value) if value.is_nan() => return None,
+            Cell::Float64(value) => Value::Float64(value),
+            Cell::Decimal(text) => Value::Decimal(text.to_owned()),
+            Cell::Text(text) => Value::Text(text.to_owned()),
+            Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            Cell::Date(days) => Value::Date(days),
+            Cell::Timestamp(micros) => Value::Timestamp(micros),
+            Cell::Time(_) => {
+                let mut text = Vec::new();
+                souk_sandbox::json::write_cell(&mut text, &output.cell(row, *column));
+                Value::Text(String::from_utf8(text).ok()?.trim_matches('"').to_owned())
+            }
+            Cell::Null | Cell::Json(_) => return None,
+        };
+        bytes += match &value {
+            Value::Decimal(text) | Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => 4 * bytes.len(),
+            _ => 8,
+        };
+        Some(value)
+    });
+    let values = values.collect::<Option<Vec<Value>>>()?;
+    (bytes <= KEY_BYTES_MAX).then_some(values)
+}
+
+/// What a client is told of a place.
+pub fn seal(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    goes_on_with: &str,
+    position: &Position,
+) -> Result<String, Cause> {
+    let failed = |error: String| Cause::Internal(format!("a cursor cannot be sealed: {error}"));
+    let (keys, ties) = match &position.after {
+        Some((keys, ties)) => (Some(keys.iter().map(Key::of).collect()), *ties),
+        None => (None, 0),
+    };
+    let sealed = Sealed {
+        v: VERSION,
+        w: goes_on_with.to_owned(),
+        s: position.start,
+        k: keys,
+        t: ties,
+    };
+    let plain = serde_json::to_vec(&sealed).map_err(|error| failed(error.to_string()))?;
+    let subject = subject(endpoint);
+    let sealed = app.sealer.seal(owner(endpoint, &subject), &plain);
+    let sealed = sealed.map_err(|error| failed(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(sealed))
+}
+
+/// The place that a client was told, if it goes on with the same.
+pub fn open(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    goes_on_with: &str,
+    cursor: &str,
+) -> Result<Position, &'static str> {
+    let sealed = unseal(app, endpoint, cursor)?;
+    if sealed.w != goes_on_with {
+        return Err("was told for other filters or another order: begin again without it");
+    }
+    Ok(sealed.position())
+}
+
+/// The place that a client was told, whatever it goes on with.
+pub fn open_any(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    cursor: &str,
+) -> Result<Position, &'static str> {
+    Ok(unseal(app, endpoint, cursor)?.position())
+}
+
+fn unseal(app: &App, endpoint: &EndpointSnapshot, cursor: &str) -> Result<Sealed, &'static str> {
+    let read = || {
+        if cursor.len() > CURSOR_BYTES_MAX {
+            return None;
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+        let subject = subject(endpoint);
+        let plain = app.sealer.unseal(owner(endpoint, &subject), &sealed).ok()?;
+        let sealed: Sealed = serde_json::from_slice(&plain).ok()?;
+        (sealed.v == VERSION).then_some(sealed)
+    };
+    read().ok_or("is no cursor of this endpoint: follow next_url as it is")
+}
+
+fn subject(endpoint: &EndpointSnapshot) -> String {
+    format!("cursor of {}", endpoint.row.id)
+}
+
+fn owner<'a>(endpoint: &'a EndpointSnapshot, subject: &'a str) -> Owner<'a> {
+    Owner {
+        company: endpoint.row.company_id.as_str(),
+        subject,
+    }
+}
+
+impl Sealed {
+    fn position(self) -> Position {
+        let keys = |keys: Vec<Key>| keys.into_iter().map(Key::value).collect();
+        Position {
+            start: self.s,
+            after: self.k.map(|all| (keys(all), self.t)),
+        }
+    }
+}
+
+impl Key {
+    fn of(value: &Value) -> Key {
+        match value {
+            Value::Null => Key::N,
+            Value::Boolean(value) => Key::B(*value),
+            Value::Int64(value) => Key::I(*value),
+            Value::Float64(value) => Key::F(value.to_bits()),
+            Value::Decimal(text) => Key::M(text.clone()),
+            Value::Text(text) | Value::Json(text) => Key::T(text.clone()),
+            Value::Bytes(bytes) => Key::X(bytes.clone()),
+            Value::Date(days) => Key::D(*days),
+            Value::Timestamp(micros) => Key::S(*micros),
+        }
+    }
+
+    fn value(self) -> Value {
+        match self {
+            Key::N => Value::Null,
+            Key::B(value) => Value::Boolean(value),
+            Key::I(value) => Value::Int64(value),
+            Key::F(bits) => Value::Float64(f64::from_bits(bits)),
+            Key::M(text) => Value::Decimal(text),
+            Key::T(text) => Value::Text(text),
+            Key::X(bytes) => Value::Bytes(bytes),
+            Key::D(days) => Value::Date(days),
+            Key::S(micros) => Value::Timestamp(micros),
+        }
+    }
+}
