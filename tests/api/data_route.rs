@@ -84,7 +84,7 @@ async fn the_host_names_the_seller() {
     };
     let (proxy, anybody) = ([127, 0, 0, 2], [127, 0, 0, 1]);
     let (acme, other) = ("acme.data.example.com", "other.data.example.com");
-    let next = format!("{published}?start=2&limit=2");
+    let next = format!("{published}?cursor=");
     for (from, headers) in [
         (anybody, &[("host", acme)][..]),
         (anybody, &[("host", acme), ("x-forwarded-host", other)]),
@@ -92,8 +92,11 @@ async fn the_host_names_the_seller() {
         (proxy, &[("host", "souk"), ("x-forwarded-host", acme)]),
     ] {
         let page = fetch(from, headers).await.expect(200);
-        let link = page.at("/data/service/pagination/next_url");
-        assert_eq!(link, &json!(next), "{headers:?}");
+        let link = page.text("/data/service/pagination/next_url");
+        assert!(
+            link.starts_with(&next) && link.ends_with("&limit=2"),
+            "{link} {headers:?}"
+        );
     }
     for (from, headers) in [
         (anybody, &[("host", other)][..]),
