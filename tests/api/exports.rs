@@ -181,6 +181,36 @@ async fn a_client_that_stops_reading_pays_no_more() {
     assert_eq!(sold.buyer.credits().await.0, before);
 }
 
+/// A client that takes a page more slowly than the next one's credits are held for gets that one all the same, and pays for it once.
+#[tokio::test]
+async fn a_slow_client_gets_what_it_pays_for() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("slow")).await;
+    let wide = "CREATE TABLE matches (id bigint PRIMARY KEY, pad text NOT NULL);
+        INSERT INTO matches SELECT i, repeat('x', 10000) FROM generate_series(1, 3000) AS i;";
+    let connection = seller
+        .postgres(cluster, &cluster.database(wide).await)
+        .await;
+    let definition = json!({"source": {"table": "matches"}, "fields": [{"name": "id"}, {"name": "pad"}], "max_limit": 1000, "timeout_ms": 5000});
+    let sold = Sold::new(&seller, &connection, definition, 1, 10).await;
+    let request = sold
+        .feed
+        .request(Method::GET, &format!("{}?export=true", sold.path));
+    let mut response = request.send().await.expect("a head");
+    let mut bytes = response
+        .chunk()
+        .await
+        .expect("a chunk")
+        .map_or(0, |chunk| chunk.len());
+    // The endpoint's deadline, and ten seconds.
+    tokio::time::sleep(Duration::from_secs(16)).await;
+    while let Some(chunk) = response.chunk().await.expect("the rest") {
+        bytes += chunk.len();
+    }
+    assert!(bytes > 30_000_000, "{bytes}");
+    assert_eq!(sold.buyer.credits().await, (7, 0));
+}
+
 /// A company has four exports under way at most; one that ends makes room. A key that is revoked ends its export.
 #[tokio::test]
 async fn exports_are_bounded_and_end_with_their_key() {

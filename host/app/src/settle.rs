@@ -305,7 +305,7 @@ async fn charge_for(
     hold: Hold,
     payer: &Payer<'_>,
     run: Run,
-    body: &[u8],
+    body: Option<&[u8]>,
 ) -> Result<(), Cause> {
     let idempotency = payer.ticket.map(|ticket| IdempotencyEntry {
         ticket: ticket.clone(),

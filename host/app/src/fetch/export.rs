@@ -154,6 +154,18 @@ async fn pages(
         if outlet.wanted.recv().await.is_none() {
             return Ok(());
         }
+        // Whoever takes the page before slowly outlasts what was held for this one.
+        let late = Payer {
+            now: app.clock.now(),
+            ..payer.clone()
+        };
+        if run.deadline() <= Instant::now() {
+            drop(run);
+            run = Run::begin(app, now.sold(), &late, Purpose::Result).await?;
+            if returned == 0 {
+                run = run.found_nothing();
+            }
+        }
         let render = |about: &About<'_>| {
             credits += about.settled.credits;
             bytes
