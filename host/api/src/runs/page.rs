@@ -47,7 +47,8 @@ pub async fn page<T>(
     link: String,
 ) -> Result<RanPage, Problem> {
     if wanted.is_export {
-        return export(api, caller, raw, endpoint, company, wanted)
+        // Boxed: a page need not have room for this.
+        return Box::pin(export(api, caller, raw, endpoint, company, wanted))
             .await
             .map(RanPage::Export);
     }

@@ -78,7 +78,7 @@ pub async fn ask<'a>(
     let late;
     let learned = match endpoint.learned() {
         None if errors.is_empty() && needs_learning(endpoint, &used) => {
-            late = learn(app, endpoint, Instant::now() + endpoint.timeout).await?;
+            late = Box::pin(learn(app, endpoint, Instant::now() + endpoint.timeout)).await?;
             Some(endpoint.keep_learned(late))
         }
         known => known,
