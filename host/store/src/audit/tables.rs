@@ -480,6 +480,7 @@ pub const TABLES: &[Table] = &[
             ("rearm_seconds", AsIs),
             ("webhook_ids", Json),
             ("max_credits_per_day", AsIs),
+            ("notify_by_mail", Flag),
             ("is_active", Flag),
             ("created_at", Not),
             ("updated_at", Not),
