@@ -327,12 +327,13 @@ async fn a_million_rows() {
         addresses.push(page.text("/data/service/pagination/next_url"));
     }
     let mut times = vec![Vec::new(); addresses.len()];
-    for round in 0..400 {
+    // A key has 1,000 requests an hour.
+    for round in 0..220 {
         for (place, address) in addresses.iter().enumerate() {
             let begun = Instant::now();
             let page = Raw::get(&seller.client, address, &[]).await;
             assert_eq!(page.status, 200);
-            if round >= 50 {
+            if round >= 20 {
                 times[place].push(begun.elapsed().as_secs_f64() * 1e6);
             }
         }
