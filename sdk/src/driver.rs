@@ -1,4 +1,4 @@
-//! Turns an async [`Connector`] into a [`Machine`]: a single-threaded executor that is polled in each call.
+//! Turns an async [`Connector`] or [`Publisher`](crate::Publisher) into a [`Machine`]: a single-threaded executor that is polled in each call.
 //!
 //! Every call polls what is under way until nothing moves; what waits then waits for the host's next input.
 
@@ -16,14 +16,54 @@ use std::task::{Context, Poll, Wake, Waker};
 
 type Local<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// A session of an async connector.
-pub struct Driver<C> {
+/// What a driver drives: something that is opened and serves requests `R`.
+#[allow(
+    async_fn_in_trait,
+    reason = "a component has one thread: futures need not be Send"
+)]
+pub trait Serve<R>: Sized + 'static {
+    fn describe() -> Descriptor;
+    async fn open(settings: Settings, io: Io) -> Result<Self, Error>;
+    fn limits(request: &R) -> &Limits;
+    async fn serve(&self, request: R, rows: &mut Rows) -> Result<(), Error>;
+}
+
+impl<C: Connector> Serve<Request> for C {
+    fn describe() -> Descriptor {
+        <C as Connector>::describe()
+    }
+
+    async fn open(settings: Settings, io: Io) -> Result<C, Error> {
+        <C as Connector>::open(settings, io).await
+    }
+
+    fn limits(request: &Request) -> &Limits {
+        match request {
+            Request::Query(query) => &query.limits,
+            Request::Schema(filter) => &filter.limits,
+            Request::Call(call) => &call.limits,
+            Request::Ping(limits) => limits,
+        }
+    }
+
+    async fn serve(&self, request: Request, rows: &mut Rows) -> Result<(), Error> {
+        match request {
+            Request::Query(query) => self.query(query, rows).await,
+            Request::Schema(filter) => self.schema(filter, rows).await,
+            Request::Call(call) => self.call(call, rows).await,
+            Request::Ping(limits) => self.ping(limits, rows).await,
+        }
+    }
+}
+
+/// A session of an async connector or publisher.
+pub struct Driver<C, R = Request> {
     shared: Rc<Shared>,
     settings: Option<Settings>,
     opening: Option<Local<Result<C, Error>>>,
     session: Option<Rc<C>>,
     running: Vec<(u32, Local<()>)>,
-    queue: VecDeque<(u32, Request)>,
+    queue: VecDeque<(u32, R)>,
     /// How many requests run at once: 1, or all with the ability `pipelining`.
     running_max: usize,
     need: Need,
@@ -31,7 +71,7 @@ pub struct Driver<C> {
     waker: Waker,
 }
 
-impl<C: Connector> Machine for Driver<C> {
+impl<C: Serve<R>, R: 'static> Machine<R> for Driver<C, R> {
     fn describe() -> Descriptor {
         C::describe()
     }
@@ -73,7 +113,7 @@ impl<C: Connector> Machine for Driver<C> {
         self.run(step)
     }
 
-    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+    fn submit(&mut self, id: u32, request: R, step: &mut Step) -> Result<(), Error> {
         self.queue.push_back((id, request));
         self.run(step)
     }
@@ -106,7 +146,7 @@ impl<C: Connector> Machine for Driver<C> {
     }
 }
 
-impl<C: Connector> Driver<C> {
+impl<C: Serve<R>, R: 'static> Driver<C, R> {
     /// Polls until nothing moves. The futures write into the shared step, which is this call's for as long.
     fn run(&mut self, step: &mut Step) -> Result<(), Error> {
         self.shared.step.replace(std::mem::take(step));
@@ -147,7 +187,7 @@ impl<C: Connector> Driver<C> {
             let Some((id, request)) = self.queue.pop_front() else {
                 break;
             };
-            let rows = Rows::new(self.shared.clone(), id, *limits(&request));
+            let rows = Rows::new(self.shared.clone(), id, *C::limits(&request));
             self.running
                 .push((id, Box::pin(serve(session.clone(), request, rows))));
         }
@@ -157,23 +197,9 @@ impl<C: Connector> Driver<C> {
     }
 }
 
-async fn serve<C: Connector>(session: Rc<C>, request: Request, mut rows: Rows) {
-    let result = match request {
-        Request::Query(query) => session.query(query, &mut rows).await,
-        Request::Schema(filter) => session.schema(filter, &mut rows).await,
-        Request::Call(call) => session.call(call, &mut rows).await,
-        Request::Ping(limits) => session.ping(limits, &mut rows).await,
-    };
+async fn serve<C: Serve<R>, R>(session: Rc<C>, request: R, mut rows: Rows) {
+    let result = session.serve(request, &mut rows).await;
     rows.conclude(result);
-}
-
-fn limits(request: &Request) -> &Limits {
-    match request {
-        Request::Query(query) => &query.limits,
-        Request::Schema(filter) => &filter.limits,
-        Request::Call(call) => &call.limits,
-        Request::Ping(limits) => limits,
-    }
 }
 
 /// Set when a future asks to be polled again before the host calls.

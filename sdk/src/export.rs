@@ -1,6 +1,7 @@
 //! Turns a [`Machine`] into the component's exports.
 
 use crate::bindings::exports::souk::connector::connector::{Guest, GuestSession, Session};
+use crate::bindings::publisher::exports::souk::publisher::publications;
 use crate::bindings::souk::connector::types::{Input, Request, Settings, Step as Answer};
 use crate::{Descriptor, Error, Machine, Step};
 use std::cell::RefCell;
@@ -23,6 +24,18 @@ macro_rules! export_machine {
         const _: () = {
             type SoukComponent = $crate::Component<$machine>;
     $crate::bindings::export_bindings!(SoukComponent with_types_in $crate::bindings);
+        };
+    };
+}
+
+/// Exports an async [`Publisher`](crate::Publisher) as this crate's component. Natively it expands to nothing.
+#[macro_export]
+macro_rules! export_publisher {
+    ($publisher:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            type SoukComponent = $crate::Component<$crate::PublisherDriver<$publisher>>;
+            $crate::bindings::publisher::export_publisher_bindings!(SoukComponent with_types_in $crate::bindings::publisher);
         };
     };
 }
@@ -63,7 +76,38 @@ impl<M: Machine> GuestSession for Held<M> {
     }
 }
 
-impl<M: Machine> Held<M> {
+impl<M: Machine<publications::Request>> publications::Guest for Component<M> {
+    type Session = Held<M>;
+
+    fn describe() -> Descriptor {
+        M::describe()
+    }
+}
+
+impl<M: Machine<publications::Request>> publications::GuestSession for Held<M> {
+    fn open(settings: Settings) -> Result<publications::Session, Error> {
+        let held = Held(RefCell::new(M::open(settings)?));
+        Ok(publications::Session::new(held))
+    }
+
+    fn start(&self) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.start(step))
+    }
+
+    fn submit(&self, id: u32, request: publications::Request) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.submit(id, request, step))
+    }
+
+    fn receive(&self, input: Input) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.receive(input, step))
+    }
+
+    fn cancel(&self, id: u32) -> Result<Answer, Error> {
+        self.step(|machine, step| machine.cancel(id, step))
+    }
+}
+
+impl<M> Held<M> {
     #[inline]
     fn step(
         &self,

@@ -4,6 +4,8 @@
 //! that: implement [`Connector`] in ordinary async Rust and [`export!`] it. A protocol crate that is sans-IO
 //! already implements [`Machine`] instead and is spared the executor ([`export_machine!`]).
 //!
+//! A component that puts posts on a platform implements [`Publisher`] and is exported with [`export_publisher!`].
+//!
 //! Start reading at [`Connector`], then [`Io`] (what you may reach), [`Rows`] (what you answer) and
 //! [`Error`] (whose fault it is).
 //!
@@ -26,6 +28,7 @@ mod export;
 pub mod http;
 mod io;
 mod machine;
+pub mod publisher;
 mod rows;
 mod settings;
 mod tcp;
@@ -38,6 +41,7 @@ pub use export::Component;
 pub use http::Http;
 pub use io::Io;
 pub use machine::{Machine, Step};
+pub use publisher::{Published, Publisher, PublisherDriver};
 pub use rows::Rows;
 pub use tcp::Tcp;
 

@@ -6,14 +6,14 @@ use crate::{
 };
 
 /// One session at the source. An error returned by `start`, `submit`, `receive` or `cancel` ends the session;
-/// an error of one request is `Step::failed`.
-pub trait Machine: Sized + 'static {
+/// an error of one request is `Step::failed`. `R` is what it is asked: a connector's requests, or a publisher's.
+pub trait Machine<R = Request>: Sized + 'static {
     /// Pure; called once when the connector is loaded.
     fn describe() -> Descriptor;
     fn open(settings: Settings) -> Result<Self, Error>;
     /// The wire stands (tcp), or there is nothing to wait for (http, directory).
     fn start(&mut self, step: &mut Step) -> Result<(), Error>;
-    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error>;
+    fn submit(&mut self, id: u32, request: R, step: &mut Step) -> Result<(), Error>;
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error>;
     /// The request still ends with `done` or `failed`.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error>;

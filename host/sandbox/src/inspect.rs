@@ -1,11 +1,11 @@
 //! Reads a component's imports and exports before anything of it is compiled or run, and says in
-//! plain words why it cannot be a connector here.
+//! plain words why it cannot be a connector or a publisher here.
 
 use wasmparser::{Parser, Payload};
 
-use crate::{connector::LoadError, v1};
+use crate::{connector::LoadError, v1::World};
 
-/// The versions of `souk:connector` that this host serves.
+/// The versions of `souk:connector` and `souk:publisher` that this host serves.
 const SERVED_MAJOR: u64 = 1;
 const SERVED_MINOR_MAX: u64 = 0;
 const SERVED: &str = "1.0";
@@ -15,6 +15,7 @@ const SERVED: &str = "1.0";
 pub(crate) struct Inspection {
     pub imports: Vec<String>,
     pub exports: Vec<String>,
+    pub world: World,
     /// The exported interface with its version: `souk:connector/connector@1.0.0`.
     pub interface: String,
     pub wit_version: String,
@@ -61,37 +62,41 @@ pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
     }
     let (imports, exports) = names(wasm)
         .map_err(|error| LoadError::Invalid(format!("this component is damaged: {error}")))?;
-    let interface = exports
-        .iter()
-        .find(|name| name.split('@').next() == Some(v1::INTERFACE));
-    let Some(interface) = interface.cloned() else {
+    let found = World::ALL.into_iter().find_map(|world| {
+        let is_it = |name: &&String| name.split('@').next() == Some(world.interface());
+        Some((world, exports.iter().find(is_it)?.clone()))
+    });
+    let Some((world, interface)) = found else {
         let exports = if exports.is_empty() {
             "nothing".to_owned()
         } else {
             exports.join(", ")
         };
         return invalid(format!(
-            "this component is for another world: it exports {exports}, a connector exports {}",
-            v1::INTERFACE
+            "this component is for another world: it exports {exports}, a connector exports {}, a publisher {}",
+            World::Connector.interface(),
+            World::Publisher.interface()
         ));
     };
     let wit_version = interface
         .split_once('@')
         .map_or("0", |(_, version)| version)
         .to_owned();
-    check_version(&wit_version)?;
+    let package = interface.split('/').next().unwrap_or_default();
+    check_version(package, &wit_version)?;
     for import in &imports {
         check_import(import)?;
     }
     Ok(Inspection {
         imports,
         exports,
+        world,
         interface,
         wit_version,
     })
 }
 
-fn check_version(version: &str) -> Result<(), LoadError> {
+fn check_version(package: &str, version: &str) -> Result<(), LoadError> {
     let mut parts = version.split('.').map(|part| part.parse::<u64>().ok());
     let (major, minor) = (parts.next().flatten(), parts.next().flatten());
     if major == Some(SERVED_MAJOR)
@@ -104,7 +109,7 @@ fn check_version(version: &str) -> Result<(), LoadError> {
         _ => version.to_owned(),
     };
     Err(LoadError::Invalid(format!(
-        "built for souk:connector {built}, this host serves {SERVED}: rebuild with sdk {SERVED} or upgrade the host"
+        "built for {package} {built}, this host serves {SERVED}: rebuild with sdk {SERVED} or upgrade the host"
     )))
 }
 
@@ -159,16 +164,18 @@ fn names(wasm: &[u8]) -> wasmparser::Result<(Vec<String>, Vec<String>)> {
 mod tests {
     use super::*;
 
+    const CONNECTOR: &str = "souk:connector";
+
     /// A version outside the served range is refused with what to do about it.
     #[test]
     fn versions_are_served_or_explained() {
-        assert!(check_version("1.0.0").is_ok());
-        assert!(check_version("1.0.7").is_ok());
+        assert!(check_version(CONNECTOR, "1.0.0").is_ok());
+        assert!(check_version(CONNECTOR, "1.0.7").is_ok());
         for odd in ["2.0.0", "1.1.0", "0.9.0", "0", "x"] {
-            assert!(check_version(odd).is_err(), "{odd}");
+            assert!(check_version(CONNECTOR, odd).is_err(), "{odd}");
         }
         assert_eq!(
-            check_version("2.0.0").unwrap_err().to_string(),
+            check_version(CONNECTOR, "2.0.0").unwrap_err().to_string(),
             "built for souk:connector 2.0, this host serves 1.0: rebuild with sdk 1.0 or upgrade the host"
         );
     }

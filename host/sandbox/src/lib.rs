@@ -1,4 +1,4 @@
-//! The sandbox: runs connectors, which are WebAssembly components, and owns every wire they speak
+//! The sandbox: runs connectors and publishers, which are WebAssembly components, and owns every wire they speak
 //! over (`souk_outbound` makes it). It knows nothing of assets, prices, stores or status codes;
 //! nothing else in the product knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
 
@@ -36,7 +36,9 @@ pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCo
 pub use fault::{Blame, Fault, FaultKind};
 pub use metrics::Metrics;
 pub use options::{Compiler, Options, SandboxLimits};
-pub use request::{Call, Limits, Query, Request, Route, SchemaFilter, Value};
+pub use request::{
+    Call, Check, Limits, Post, Publication, Query, Request, Route, SchemaFilter, Value, Visibility,
+};
 pub use sandbox::Sandbox;
-pub use source::{Grant, PoolLimits, Source};
+pub use source::{Grant, PoolLimits, Source, platform, platform_of};
 pub use tenants::Quota;

@@ -17,7 +17,8 @@ use crate::{
     loaded::{Connector, Parts},
     options::Options,
     shared::Shared,
-    v1::{self, Budget, Descriptor, GuestNeed, MemoryGrant},
+    source::platform,
+    v1::{self, Budget, Descriptor, GuestNeed, MemoryGrant, World},
 };
 
 /// `describe` is a constant in all but name.
@@ -56,7 +57,8 @@ pub(crate) fn prepare(
     let inspection = inspect(wasm)?;
     let digest = digest(wasm);
     let (component, compile_ms) = component(engine, cache, options, wasm, &digest, scope)?;
-    let exports = v1::Exports::find(&component, &inspection.interface).ok_or_else(|| {
+    let found = v1::Exports::find(&component, inspection.world, &inspection.interface);
+    let exports = found.ok_or_else(|| {
         LoadError::Invalid(format!(
             "{} lacks functions of the contract",
             inspection.interface
@@ -79,7 +81,10 @@ pub(crate) async fn finish(
     prepared: Prepared,
     scope: Scope,
 ) -> Result<Arc<Connector>, LoadError> {
-    let descriptor = describe(shared, &scope, &prepared.wire, &prepared.exports).await?;
+    let mut descriptor = describe(shared, &scope, &prepared.wire, &prepared.exports).await?;
+    if prepared.inspection.world == World::Publisher {
+        as_publisher(&mut descriptor)?;
+    }
     let need = match descriptor.need {
         GuestNeed::Tcp => Need::Tcp,
         GuestNeed::Http => Need::Http,
@@ -109,6 +114,18 @@ pub(crate) async fn finish(
         directory,
         exports: prepared.exports,
     }))
+}
+
+/// A publisher speaks HTTP, and its platforms are no engines: connections cannot name them.
+fn as_publisher(descriptor: &mut Descriptor) -> Result<(), LoadError> {
+    if descriptor.need != GuestNeed::Http {
+        let reason = "a publisher needs http: there is no other way to a platform";
+        return Err(LoadError::Invalid(reason.to_owned()));
+    }
+    for engine in &mut descriptor.engines {
+        engine.slug = platform(&engine.slug);
+    }
+    Ok(())
 }
 
 fn unlinked(error: wasmtime::Error) -> LoadError {

@@ -1,22 +1,102 @@
-//! What a connector is asked to do. These types are laid out as the contract's version 1.0
-//! (`wit/v1`), so that a request reaches the guest without a copy on the host's side; a later major
+//! What a connector or a publisher is asked to do. What these types hold is laid out as the contracts' versions 1.0
+//! (`wit/v1`, `wit/publisher-v1`), so that a request reaches the guest without a copy on the host's side; a later major
 //! version converts at its own edge.
 
 use std::sync::Arc;
 
 use wasmtime::component::{ComponentType, Lower};
 
-#[derive(ComponentType, Lower, Clone, Debug)]
-#[component(variant)]
+#[derive(Clone, Debug)]
 pub enum Request {
-    #[component(name = "query")]
     Query(Query),
-    #[component(name = "schema")]
     Schema(SchemaFilter),
-    #[component(name = "call")]
     Call(Call),
-    #[component(name = "ping")]
     Ping(Limits),
+    /// Of a publisher.
+    Publish(Box<Publication>),
+    /// Of a publisher.
+    Check(Check),
+}
+
+/// A request as a connector gets it.
+#[derive(ComponentType, Lower, Clone, Copy)]
+#[component(variant)]
+pub(crate) enum ConnectorRequest<'a> {
+    #[component(name = "query")]
+    Query(&'a Query),
+    #[component(name = "schema")]
+    Schema(&'a SchemaFilter),
+    #[component(name = "call")]
+    Call(&'a Call),
+    #[component(name = "ping")]
+    Ping(&'a Limits),
+}
+
+/// A request as a publisher gets it.
+#[derive(ComponentType, Lower, Clone, Copy)]
+#[component(variant)]
+pub(crate) enum PublisherRequest<'a> {
+    #[component(name = "publish")]
+    Publish(&'a Publication),
+    #[component(name = "check")]
+    Check(&'a Check),
+}
+
+/// Who sees a post at its platform.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(enum)]
+#[repr(u8)]
+pub enum Visibility {
+    #[component(name = "draft")]
+    Draft,
+    #[component(name = "published")]
+    Published,
+}
+
+#[derive(ComponentType, Lower, Clone, Debug)]
+#[component(record)]
+pub struct Post {
+    pub id: String,
+    pub title: String,
+    pub slug: String,
+    pub summary: String,
+    pub markdown: String,
+    pub html: String,
+    pub tags: Vec<String>,
+    #[component(name = "cover-image-url")]
+    pub cover_image_url: Option<String>,
+    pub visibility: Visibility,
+    /// Microseconds since the epoch.
+    #[component(name = "published-at")]
+    pub published_at: Option<i64>,
+    #[component(name = "updated-at")]
+    pub updated_at: i64,
+}
+
+/// A post that is to be at its platform: one row comes back, `remote_id` text, `url` text.
+#[derive(ComponentType, Lower, Clone, Debug)]
+#[component(record)]
+pub struct Publication {
+    /// The same for every attempt at the same publication.
+    #[component(name = "request-id")]
+    pub request_id: String,
+    pub attempt: u32,
+    #[component(name = "remote-id")]
+    pub remote_id: Option<String>,
+    pub post: Post,
+    /// Microseconds since the epoch: a guest has no clock.
+    pub now: i64,
+    pub limits: Limits,
+}
+
+/// Whether address and credentials work: one row comes back, `account` text.
+#[derive(ComponentType, Lower, Clone, Debug)]
+#[component(record)]
+pub struct Check {
+    #[component(name = "request-id")]
+    pub request_id: String,
+    pub now: i64,
+    pub limits: Limits,
 }
 
 /// One statement that reads.
@@ -127,6 +207,8 @@ impl Request {
             Request::Schema(filter) => &filter.limits,
             Request::Call(call) => &call.limits,
             Request::Ping(limits) => limits,
+            Request::Publish(publication) => &publication.limits,
+            Request::Check(check) => &check.limits,
         }
     }
 
@@ -136,11 +218,34 @@ impl Request {
             Request::Schema(filter) => &mut filter.limits,
             Request::Call(call) => &mut call.limits,
             Request::Ping(limits) => limits,
+            Request::Publish(publication) => &mut publication.limits,
+            Request::Check(check) => &mut check.limits,
         }
     }
 
-    /// Whether a second attempt can do no harm at the source. A call may have reached the seller.
+    /// Whether a second attempt can do no harm at the source. A call may have reached the seller, a post its platform.
     pub(crate) fn is_repeatable(&self) -> bool {
-        !matches!(self, Request::Call(_))
+        !matches!(self, Request::Call(_) | Request::Publish(_))
+    }
+
+    /// `None`: no connector is asked that.
+    #[inline]
+    pub(crate) fn of_connector(&self) -> Option<ConnectorRequest<'_>> {
+        match self {
+            Request::Query(query) => Some(ConnectorRequest::Query(query)),
+            Request::Schema(filter) => Some(ConnectorRequest::Schema(filter)),
+            Request::Call(call) => Some(ConnectorRequest::Call(call)),
+            Request::Ping(limits) => Some(ConnectorRequest::Ping(limits)),
+            Request::Publish(_) | Request::Check(_) => None,
+        }
+    }
+
+    /// `None`: no publisher is asked that.
+    pub(crate) fn of_publisher(&self) -> Option<PublisherRequest<'_>> {
+        match self {
+            Request::Publish(publication) => Some(PublisherRequest::Publish(publication)),
+            Request::Check(check) => Some(PublisherRequest::Check(check)),
+            _ => None,
+        }
     }
 }

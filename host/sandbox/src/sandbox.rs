@@ -28,9 +28,10 @@ use crate::{
     request::Request,
     session,
     shared::Shared,
-    source::Source,
+    source::{Source, platform_of},
     tenants::Tenants,
-    v1, watch,
+    v1::{self, World},
+    watch,
 };
 
 /// How often idle sessions and stale queues are looked at.
@@ -291,12 +292,13 @@ impl Sandbox {
             .engine_info(slug)
     }
 
-    /// All engines that `company` can use, by slug.
+    /// All engines that `company` can use, by slug. The platforms of publishers are none.
     pub fn engines(&self, company: &str) -> Vec<EngineInfo> {
         self.shared
             .registry
             .engines(company)
             .iter()
+            .filter(|(slug, _)| platform_of(slug).is_none())
             .filter_map(|(slug, connector)| connector.engine_info(slug))
             .collect()
     }
@@ -476,8 +478,12 @@ impl Sandbox {
 /// What a connector does not say it can do is not asked of it.
 #[inline]
 fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
+    let is_publisher = connector.exports.world() == World::Publisher;
     let ability = match request {
-        Request::Query(_) | Request::Ping(_) => return Ok(()),
+        Request::Query(_) | Request::Ping(_) if !is_publisher => return Ok(()),
+        Request::Publish(_) | Request::Check(_) if is_publisher => return Ok(()),
+        Request::Query(_) | Request::Ping(_) => "queries",
+        Request::Publish(_) | Request::Check(_) => "publishing",
         Request::Schema(_) => "schema",
         Request::Call(_) => "functions",
     };

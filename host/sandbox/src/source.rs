@@ -1,4 +1,4 @@
-//! What a request runs against: one data connection of one company, and the one thing its connector
+//! What a request runs against: one data connection of one company, or one integration, and the one thing its connector or publisher
 //! is granted. Knows nothing of stores or secrets at rest: the caller has unsealed them already.
 
 use std::{fmt, path::PathBuf};
@@ -13,7 +13,7 @@ pub struct Source {
     pub connection: String,
     /// Grows with every change. Sessions of an older revision take no new requests.
     pub revision: u64,
-    /// The engine's slug: `postgres`.
+    /// The engine's slug: `postgres`; of an integration [`platform`].
     pub engine: String,
     /// A JSON object after the connector's schema, secrets included.
     pub settings_json: String,
@@ -30,6 +30,19 @@ impl fmt::Debug for Source {
             .field("engine", &self.engine)
             .finish_non_exhaustive()
     }
+}
+
+/// Before a platform's slug where an engine's stands: none is named so, since a slug has no colon.
+const PLATFORM: &str = "publisher:";
+
+/// What stands as the `engine` of a [`Source`] that is an integration at this platform of a publisher.
+pub fn platform(slug: &str) -> String {
+    format!("{PLATFORM}{slug}")
+}
+
+/// The platform's slug, if it is one and no engine.
+pub fn platform_of(engine: &str) -> Option<&str> {
+    engine.strip_prefix(PLATFORM)
 }
 
 /// The one thing that a connector may reach.

@@ -35,8 +35,8 @@ impl Pace {
                 self.any.load(Ordering::Relaxed) && self.slow.lock().contains(&hash(&query.text))
             }
             // A catalog is large, a call is somebody else's program.
-            Request::Schema(_) | Request::Call(_) => true,
-            Request::Ping(_) => false,
+            Request::Schema(_) | Request::Call(_) | Request::Publish(_) => true,
+            Request::Ping(_) | Request::Check(_) => false,
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     fault::{Blame, Fault, FaultKind},
     pool::{Pool, Target, shutting_down},
+    source::platform_of,
     v1::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
         HttpFailure, Received, Settings, WireGuest, WireState,
@@ -250,8 +251,9 @@ async fn call<T: GuestState>(
 }
 
 fn settings(pool: &Pool) -> Settings<'_> {
+    let engine = &pool.source.engine;
     Settings {
-        engine: &pool.source.engine,
+        engine: platform_of(engine).unwrap_or(engine),
         json: &pool.source.settings_json,
     }
 }

@@ -1,5 +1,6 @@
-//! Version 1.0 of the contract (`wit/v1`): how a guest is instantiated and called. Knows nothing of
-//! wires or pools: it turns a call into a step or into the reason why the guest is lost.
+//! Version 1.0 of the contracts (`wit/v1`, `wit/publisher-v1`): how a guest is instantiated and called. Knows nothing of
+//! wires or pools: it turns a call into a step or into the reason why the guest is lost. The two contracts differ in what
+//! `submit` takes ([`World`]), and in nothing else.
 
 mod check;
 mod linker;
@@ -24,11 +25,27 @@ pub(crate) use types::*;
 
 use crate::{
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
-    request::Request,
+    request::{ConnectorRequest, PublisherRequest, Request},
 };
 
-/// The interface that every connector exports, without its version.
-pub(crate) const INTERFACE: &str = "souk:connector/connector";
+/// Which contract a guest keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum World {
+    Connector,
+    Publisher,
+}
+
+impl World {
+    pub const ALL: [World; 2] = [World::Connector, World::Publisher];
+
+    /// The interface that its guests export, without its version.
+    pub fn interface(self) -> &'static str {
+        match self {
+            World::Connector => "souk:connector/connector",
+            World::Publisher => "souk:publisher/publications",
+        }
+    }
+}
 
 /// Handles between host and guest: one session, one borrow of it.
 const HANDLES_MAX: usize = 64;
@@ -36,6 +53,7 @@ const HANDLES_MAX: usize = 64;
 /// Where the functions of the interface are in one component.
 #[derive(Clone)]
 pub(crate) struct Exports {
+    world: World,
     describe: ComponentExportIndex,
     open: ComponentExportIndex,
     start: ComponentExportIndex,
@@ -47,13 +65,14 @@ pub(crate) struct Exports {
 type StepResult = (Result<Step, GuestError>,);
 type Open<'a> = TypedFunc<(Settings<'a>,), (Result<ResourceAny, GuestError>,)>;
 type Start = TypedFunc<(ResourceAny,), StepResult>;
-type Submit<'a> = TypedFunc<(ResourceAny, u32, &'a Request), StepResult>;
+type Submit<'a> = TypedFunc<(ResourceAny, u32, ConnectorRequest<'a>), StepResult>;
+type SubmitToPublisher<'a> = TypedFunc<(ResourceAny, u32, PublisherRequest<'a>), StepResult>;
 type Receive<'a> = TypedFunc<(ResourceAny, Input<'a>), StepResult>;
 type Cancel = TypedFunc<(ResourceAny, u32), StepResult>;
 
 impl Exports {
     /// `interface` is the exported name with its version. `None`: a function is missing.
-    pub fn find(component: &Component, interface: &str) -> Option<Exports> {
+    pub fn find(component: &Component, world: World, interface: &str) -> Option<Exports> {
         let (_, instance) = component.get_export(None, interface)?;
         let function = |name: &str| {
             component
@@ -61,6 +80,7 @@ impl Exports {
                 .map(|(_, index)| index)
         };
         Some(Exports {
+            world,
             describe: function("describe")?,
             open: function("[static]session.open")?,
             start: function("[method]session.start")?,
@@ -68,6 +88,10 @@ impl Exports {
             receive: function("[method]session.receive")?,
             cancel: function("[method]session.cancel")?,
         })
+    }
+
+    pub fn world(&self) -> World {
+        self.world
     }
 
     /// The functions in one instance. Their types are checked against the contract here, each time,
@@ -85,12 +109,21 @@ impl Exports {
                 )?
                 .func(),
             start: instance.get_typed_func(&mut store, self.start)?,
-            submit: *instance
-                .get_typed_func::<(ResourceAny, u32, &'static Request), StepResult>(
-                    &mut store,
-                    &self.submit,
-                )?
-                .func(),
+            world: self.world,
+            submit: match self.world {
+                World::Connector => *instance
+                    .get_typed_func::<(ResourceAny, u32, ConnectorRequest<'static>), StepResult>(
+                        &mut store,
+                        &self.submit,
+                    )?
+                    .func(),
+                World::Publisher => *instance
+                    .get_typed_func::<(ResourceAny, u32, PublisherRequest<'static>), StepResult>(
+                        &mut store,
+                        &self.submit,
+                    )?
+                    .func(),
+            },
             receive: *instance
                 .get_typed_func::<(ResourceAny, Input<'static>), StepResult>(
                     &mut store,
@@ -103,11 +136,33 @@ impl Exports {
 }
 
 struct Functions {
+    world: World,
     open: Func,
     start: Start,
     submit: Func,
     receive: Func,
     cancel: Cancel,
+}
+
+/// A request as the guest of one world takes it.
+enum Asked<'a> {
+    Connector(ConnectorRequest<'a>),
+    Publisher(PublisherRequest<'a>),
+    /// A request of the other world. `Sandbox` refuses those before they reach a session.
+    Nobody,
+}
+
+const NOT_ASKED: &str = "a guest of this world is not asked that";
+
+impl Functions {
+    #[inline]
+    fn asked<'a>(&self, request: &'a Request) -> Asked<'a> {
+        match self.world {
+            World::Connector => request.of_connector().map(Asked::Connector),
+            World::Publisher => request.of_publisher().map(Asked::Publisher),
+        }
+        .unwrap_or(Asked::Nobody)
+    }
 }
 
 // The same types as in `resolve`, with another lifetime: nothing is left to check.
@@ -121,6 +176,11 @@ impl Functions {
     #[inline]
     fn submit<'a>(&self) -> Submit<'a> {
         // SAFETY: `resolve` has checked the type of this function.
+        unsafe { TypedFunc::new_unchecked(self.submit) }
+    }
+
+    fn submit_to_publisher<'a>(&self) -> SubmitToPublisher<'a> {
+        // SAFETY: `resolve` has checked the type of this function, of a publisher: who calls it has looked.
         unsafe { TypedFunc::new_unchecked(self.submit) }
     }
 
@@ -304,10 +364,17 @@ impl<T: GuestState> Guest<T> {
         let (store, session) = (&mut self.store, self.session);
         let result = match &call {
             Call::Start => self.functions.start.call_async(store, (session,)).await,
-            Call::Submit(id, request) => {
-                let submit = self.functions.submit();
-                submit.call_async(store, (session, *id, request)).await
-            }
+            Call::Submit(id, request) => match self.functions.asked(request) {
+                Asked::Connector(request) => {
+                    let submit = self.functions.submit();
+                    submit.call_async(store, (session, *id, request)).await
+                }
+                Asked::Publisher(request) => {
+                    let submit = self.functions.submit_to_publisher();
+                    submit.call_async(store, (session, *id, request)).await
+                }
+                Asked::Nobody => Err(wasmtime::Error::msg(NOT_ASKED)),
+            },
             Call::Receive(received) => {
                 let receive = self.functions.receive();
                 receive.call_async(store, (session, received.input())).await
@@ -355,8 +422,17 @@ impl WireGuest {
     #[inline]
     pub fn submit(&mut self, id: u32, request: &Request) -> Result<CheckedStep, CallError> {
         self.inline();
-        let submit = self.functions.submit();
-        let result = submit.call(&mut self.store, (self.session, id, request));
+        let result = match self.functions.asked(request) {
+            Asked::Connector(request) => {
+                let submit = self.functions.submit();
+                submit.call(&mut self.store, (self.session, id, request))
+            }
+            Asked::Publisher(request) => {
+                let submit = self.functions.submit_to_publisher();
+                submit.call(&mut self.store, (self.session, id, request))
+            }
+            Asked::Nobody => Err(wasmtime::Error::msg(NOT_ASKED)),
+        };
         self.finish(result)
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct GuestError {
     pub retry_after_ms: Option<u64>,
 }
 
-#[derive(ComponentType, Lift, Clone, Copy, Debug)]
+#[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq)]
 #[component(enum)]
 #[repr(u8)]
 #[allow(dead_code, reason = "made by lifting only")]
