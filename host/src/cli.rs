@@ -505,6 +505,15 @@ pub struct Options {
     )]
     pub company_evaluations: Option<u32>,
 
+    /// Attempts to publish one company's posts in flight at once [default: 4].
+    #[arg(
+        long,
+        env = "SOUK_COMPANY_PUBLICATIONS",
+        value_name = "N",
+        help_heading = "Bounds"
+    )]
+    pub company_publications: Option<u32>,
+
     /// Serve Prometheus metrics at /metrics on this address, without a key [default: not at all].
     #[arg(
         long,
@@ -616,6 +625,7 @@ impl Options {
             company_deliveries: self.company_deliveries.or(next.company_deliveries),
             company_alerts: self.company_alerts.or(next.company_alerts),
             company_evaluations: self.company_evaluations.or(next.company_evaluations),
+            company_publications: self.company_publications.or(next.company_publications),
             metrics_listen: self.metrics_listen.or(next.metrics_listen),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
@@ -677,7 +687,7 @@ mod tests {
             company_files_mib = 12
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
             smtp_url = 'smtps://r'\n mail_from = 'a@b'
-            company_alerts = 1\n company_evaluations = 2
+            company_alerts = 1\n company_evaluations = 2\n company_publications = 3
         ";
         let options: Options = toml::from_str(file).unwrap();
         assert_eq!(options.workers, Some(1));

@@ -46,6 +46,7 @@ pub struct Host {
     webhooks: Background,
     mails: Background,
     alerts: Background,
+    publications: Background,
     signals: Signals,
     settings: Settings,
 }
@@ -96,6 +97,9 @@ impl Host {
             .await
             .context("alerts cannot be evaluated")?;
         let mails = souk_app::alerts::mails::start(&app);
+        let publications = souk_app::publications::start(&app)
+            .await
+            .context("posts cannot be published")?;
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
@@ -171,6 +175,7 @@ impl Host {
             webhooks,
             mails,
             alerts,
+            publications,
             signals,
             settings,
         })
@@ -182,24 +187,25 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.api, [self.alerts, self.mails, self.webhooks], self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, [self.alerts, self.publications, self.mails, self.webhooks], self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
     }
 }
 
-/// From the outside in: clients, evaluations of alerts, connectors' sessions, mails, deliveries to webhooks, the store; the threads last, since what
+/// From the outside in: clients, evaluations of alerts, publications, connectors' sessions, mails, deliveries to webhooks, the store; the threads last, since what
 /// they opened is closed through them.
 async fn stop(
     server: Server,
     api: &ApiState,
-    [alerts, mails, webhooks]: [Background; 3],
+    [alerts, publications, mails, webhooks]: [Background; 4],
     drain: Duration,
 ) {
     let app = api.app();
     let deadline = Instant::now() + drain;
     alerts.stop();
+    publications.stop();
     let cut = server.drain(drain).await;
     if cut > 0 {
         tracing::warn!(
@@ -219,6 +225,7 @@ async fn stop(
         tracing::warn!("some clients were not told that their requests were cut");
     }
     alerts.shut_down(until).await;
+    publications.shut_down(until).await;
     mails.shut_down(deadline).await;
     webhooks.shut_down(deadline).await;
     // Records of free runs are written behind the answers; the last of them are still on their way.

@@ -313,6 +313,11 @@ impl Settings {
                 options.company_evaluations,
                 CompanyBounds::EVALUATIONS,
             )?,
+            publications: of_company(
+                "--company-publications",
+                options.company_publications,
+                CompanyBounds::PUBLICATIONS,
+            )?,
         };
 
         Ok(Settings {

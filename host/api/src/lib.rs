@@ -68,6 +68,7 @@ pub mod files;
 mod finish;
 mod gate;
 pub mod idempotency;
+pub mod integrations;
 mod json;
 pub mod keys;
 pub mod limiter;
@@ -86,6 +87,7 @@ pub mod prices;
 pub mod principal;
 pub mod problem;
 mod products;
+pub mod publications;
 pub mod purchases;
 pub mod query;
 mod reading;
@@ -150,6 +152,8 @@ pub fn all() -> Routes {
         .merge(favorites::routes())
         .merge(files::routes())
         .merge(posts::routes())
+        .merge(integrations::routes())
+        .merge(publications::routes())
         .merge(storage_engines::routes())
         .merge(reference::routes())
         .merge(assets::routes())

@@ -61,6 +61,10 @@ const TAGS: &[(&str, &str)] = &[
         "Posts",
         "What a company writes about its data, and where it is published.",
     ),
+    (
+        "Integrations",
+        "Blogs, chats and receivers where posts are published besides.",
+    ),
     ("Audit log", "Who changed what."),
     ("Reference data", "Lists to choose from."),
     (

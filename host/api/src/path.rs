@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
     AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX,
-    KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
+    IntegrationId, KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId,
+    WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -101,6 +102,7 @@ ids!(
     DeliveryId: DELIVERY_NOT_FOUND,
     EndpointId: ENDPOINT_NOT_FOUND,
     FavoriteId: FAVORITE_NOT_FOUND,
+    IntegrationId: INTEGRATION_NOT_FOUND,
     KeyId: API_KEY_NOT_FOUND,
     PayoutId: PAYOUT_NOT_FOUND,
     PostId: POST_NOT_FOUND,

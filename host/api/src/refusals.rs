@@ -74,6 +74,7 @@ catalogue! {
         FAVORITE_NOT_FOUND: "there is no favorite \"fav_…\" that this key can see",
         FILE_NOT_FOUND: "there is no file \"goals.db\" that this key can see",
         INDUSTRY_NOT_FOUND: "there is no industry \"999\" that this key can see",
+        INTEGRATION_NOT_FOUND: "there is no integration \"int_…\" that this key can see",
         INVITATION_NOT_FOUND: "this invitation is not known here, was accepted, or has expired; ask for another one",
         PAYMENT_PROVIDER_NOT_FOUND: "there is no payment provider \"…\" that this key can see",
         PAYOUT_METHOD_NOT_FOUND: "there is no payout method \"cmp_…\" that this key can see",

@@ -2,7 +2,7 @@
 //!
 //! A list that the domain or the store keeps is theirs; the others stand here, and the tests hold every answer against them.
 
-use souk_domain::{alerts, connections, products, webhooks};
+use souk_domain::{alerts, connections, products, publications, webhooks};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -75,6 +75,8 @@ words! {
     ForecastField: ["value", "lower", "upper"];
     Frequency: ["minute", "hour", "day", "week", "month", "quarter", "year"];
     HealthStatus: ["ok"];
+    /// What the last test of it as it is now found.
+    IntegrationStatus: ["untested", "active", "failed"];
     KeySource: ["seller", "marketplace"];
     KeyStatus: ["active", "expired", "deactivated"];
     KeyType: ["analytics", "endpoint"];
@@ -92,6 +94,9 @@ words! {
     PriceTarget: ["revenue", "volume"];
     ProductStatus: products::ProductStatus::WORDS;
     ProductType: products::ProductType::WORDS;
+    /// What became of a post at an integration: `retrying` when an attempt failed and another one follows, `failed` when the platform refuses it
+    /// (ask anew when what is wrong is mended), `given_up` when it was tried eight times or the integration was deleted.
+    PublicationStatus: publications::State::ALL.map(publications::State::as_str);
     PurchaseStatus: ["active", "cancelled", "suspended"];
     ResultType: products::ResultType::WORDS;
     SslMode: connections::SslMode::ALL.map(connections::SslMode::as_str);

@@ -18,6 +18,8 @@ pub struct CompanyBounds {
     pub alerts: u32,
     /// Evaluations of its alerts at once, on each host.
     pub evaluations: u32,
+    /// Attempts to publish its posts at once, on each host.
+    pub publications: u32,
 }
 
 impl CompanyBounds {
@@ -35,6 +37,8 @@ impl CompanyBounds {
     pub const ALERTS: u32 = 1_000;
     /// A sixteenth of what a host evaluates at once: a thousand alerts each minute when a run takes less than a second.
     pub const EVALUATIONS: u32 = 16;
+    /// An eighth of what a host publishes at once: it takes eight companies whose platforms hang to be in the way of others.
+    pub const PUBLICATIONS: u32 = 4;
 
     pub fn connector_bytes(&self) -> i64 {
         i64::from(self.connector_mib) << 20
@@ -51,6 +55,7 @@ impl Default for CompanyBounds {
             deliveries: CompanyBounds::DELIVERIES,
             alerts: CompanyBounds::ALERTS,
             evaluations: CompanyBounds::EVALUATIONS,
+            publications: CompanyBounds::PUBLICATIONS,
         }
     }
 }

@@ -22,7 +22,7 @@ use souk_store::{Change, Db, StoreError, Topic};
 use tokio::sync::Notify;
 
 pub use engines::{Engines, engines};
-pub(crate) use engines::{SERVING, serving, serving_ids};
+pub(crate) use engines::{SERVING, scope_of_engine, serving, serving_ids};
 pub use souk_sandbox::{ConnectorInfo, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
 

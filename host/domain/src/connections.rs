@@ -436,7 +436,7 @@ fn check_ca(draft: &Draft, errors: &mut FieldErrors) -> Option<String> {
 }
 
 /// `http` and `https`, a host, no credentials, query or fragment. Returned without its last slash.
-fn check_base_url(text: &str) -> Result<String, String> {
+pub fn check_base_url(text: &str) -> Result<String, String> {
     if text.len() > BASE_URL_CHARS_MAX {
         return Err(format!(
             "base_url must have at most {BASE_URL_CHARS_MAX} characters"

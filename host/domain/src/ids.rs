@@ -185,6 +185,10 @@ id!(/// A product that a user marked.
     FavoriteId, "fav");
 id!(/// What a company has written to be read.
     PostId, "pst");
+id!(/// Where a company's posts are published besides.
+    IntegrationId, "int");
+id!(/// A post at an integration.
+    PublicationId, "pub");
 id!(/// A company's webhook.
     WebhookId, "whk");
 timed_id!(/// One business event of the ledger.

@@ -99,6 +99,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "alert mails",
         include_str!("../migrations/0032_alert_mails.sql"),
     ),
+    (
+        33,
+        "publications",
+        include_str!("../migrations/0033_publications.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -180,6 +180,7 @@ pub async fn delete(
         .bind(id.as_str())
         .execute(&mut **write)
         .await?;
+    crate::publications::delete_of(write, id).await?;
     Ok(true)
 }
 
@@ -301,6 +302,8 @@ pub struct Summary {
     pub published: i64,
     pub views: i64,
     pub last_published_at: Option<Timestamp>,
+    /// Posts at integrations, each counted once at each.
+    pub publications: i64,
 }
 
 pub async fn summary(db: &mut AnyConnection, company: &CompanyId) -> Result<Summary, StoreError> {
@@ -308,7 +311,8 @@ pub async fn summary(db: &mut AnyConnection, company: &CompanyId) -> Result<Summ
         "SELECT COUNT(*) AS total,
                 CAST(COALESCE(SUM(CASE WHEN status = 'published' THEN 1 ELSE 0 END), 0) AS BIGINT) AS published,
                 CAST(COALESCE(SUM(view_count), 0) AS BIGINT) AS views,
-                MAX(published_at) AS last_published_at
+                MAX(published_at) AS last_published_at,
+                (SELECT COUNT(*) FROM publications WHERE company_id = $1 AND published_at IS NOT NULL) AS publications
          FROM posts
          WHERE company_id = $1",
     )
@@ -320,6 +324,7 @@ pub async fn summary(db: &mut AnyConnection, company: &CompanyId) -> Result<Summ
         published: row.number("published")?,
         views: row.number("views")?,
         last_published_at: row.time_opt("last_published_at")?,
+        publications: row.number("publications")?,
     })
 }
 

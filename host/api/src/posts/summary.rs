@@ -19,6 +19,8 @@ pub struct SummaryOut {
     total_views: i64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_published_at: Option<Timestamp>,
+    /// Posts at integrations, each counted once at each.
+    publications: i64,
 }
 
 /// Counts a company's posts and their readers.
@@ -34,5 +36,6 @@ pub async fn post_summary(
         published: found.published,
         total_views: found.views,
         last_published_at: found.last_published_at,
+        publications: found.publications,
     }))
 }

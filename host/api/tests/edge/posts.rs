@@ -116,7 +116,7 @@ async fn a_post_lives() {
     let summary = world.get(key, &format!("{path}/summary")).await.expect(200);
     assert_eq!(
         summary.at("/data"),
-        &json!({"total": 2, "draft": 2, "published": 0, "total_views": 0, "last_published_at": null})
+        &json!({"total": 2, "draft": 2, "published": 0, "total_views": 0, "last_published_at": null, "publications": 0})
     );
     let company = world.get(key, &acme.path("/summary")).await.expect(200);
     assert_eq!(company.at("/data/posts"), 2);

@@ -62,6 +62,21 @@ pub(crate) fn serving(
     }
 }
 
+/// Whose connector or publisher would serve `slug` for a company if something were saved for it now, and what it says about itself.
+pub(crate) fn scope_of_engine(
+    app: &App,
+    company: &CompanyId,
+    slug: &str,
+) -> Option<(String, EngineInfo)> {
+    match app.sandbox.engine(NOBODY, slug) {
+        Some(info) => Some((PLATFORM.to_owned(), info)),
+        None => {
+            let info = app.sandbox.engine(company.as_str(), slug)?;
+            Some((company.to_string(), info))
+        }
+    }
+}
+
 /// Under which topics and ids the connectors are announced that may serve a company: its own, and the platform's.
 pub(crate) const SERVING: [Topic; 2] = [Topic::Connector, Topic::Connector];
 
@@ -86,7 +101,8 @@ pub(super) async fn claim(
         if app.sandbox.engine(NOBODY, slug).is_some()
             || reference::is_platforms(&mut db, slug).await?
         {
-            return Err(ConnectorError::EngineReserved(slug.clone()));
+            let named = souk_sandbox::platform_of(slug).unwrap_or(slug);
+            return Err(ConnectorError::EngineReserved(named.to_owned()));
         }
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use souk_domain::ids::ConnectionId;
 use souk_sandbox::{
-    Blame, ConnectorInfo, EngineInfo, Fault, FaultKind, Grant, Limits, Need, PoolLimits, Request,
-    Scope, Source,
+    Blame, Check, ConnectorInfo, EngineInfo, Fault, FaultKind, Grant, Limits, Need, PoolLimits,
+    Request, Scope, Source,
 };
 use souk_store::connections::{self, Connection};
 
@@ -134,7 +134,15 @@ async fn ping(
     source: Source,
 ) -> Result<(), Fault> {
     let which = (scope, candidate.name.as_str(), version);
-    let request = Request::Ping(Limits::new(PING.0, PING.1));
+    let limits = Limits::new(PING.0, PING.1);
+    let request = match souk_sandbox::platform_of(&source.engine) {
+        None => Request::Ping(limits),
+        Some(_) => Request::Check(Check {
+            request_id: source.connection.clone(),
+            now: app.clock.now().micros(),
+            limits,
+        }),
+    };
     let deadline = Instant::now() + TRY_MAX;
     app.sandbox
         .probe(which, &Arc::new(source), request, deadline)

@@ -17,6 +17,7 @@ use souk_outbound::{EgressPolicy, ErrorKind, check_address};
 use souk_store::StoreError;
 use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
+use url::Url;
 
 use crate::App;
 
@@ -101,11 +102,17 @@ pub async fn rotate_secret(
 /// Checks an address as far as that can be done before something is sent there; it is judged again whenever it is dialled. Returns it as it
 /// is kept.
 pub async fn check(app: &App, text: &str) -> Result<String, WebhookError> {
-    judge(&app.egress, text).await
+    judged(&app.egress, text).await
 }
 
-async fn judge(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError> {
+async fn judged(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError> {
     let url = check_url(text)?;
+    judge(egress, &url).await.map_err(WebhookError::Unsafe)?;
+    Ok(url.into())
+}
+
+/// Whether something of a company's may be sent there, as far as that can be told before. Says why not.
+pub(crate) async fn judge(egress: &EgressPolicy, url: &Url) -> Result<(), String> {
     let is_protected = url.scheme() == "https";
     let policy = match is_protected {
         true => egress.clone(),
@@ -114,15 +121,13 @@ async fn judge(egress: &EgressPolicy, text: &str) -> Result<String, WebhookError
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(443);
     match check_address(&policy, host, port, LOOKUP_MAX).await {
-        Ok(()) => Ok(url.into()),
-        Err(error) if is_protected && error.kind == ErrorKind::EgressRefused => {
-            Err(WebhookError::Unsafe(error.message))
-        }
+        Ok(()) => Ok(()),
+        Err(error) if is_protected && error.kind == ErrorKind::EgressRefused => Err(error.message),
         // A name that is not known yet, or whose server is down, may be there when there is something to say.
-        Err(_) if is_protected => Ok(url.into()),
-        Err(_) => Err(WebhookError::Unsafe(
+        Err(_) if is_protected => Ok(()),
+        Err(_) => Err(
             "must be an https:// address; http:// is for addresses that the operator has named (--allow-network)".to_owned(),
-        )),
+        ),
     }
 }
 
@@ -174,7 +179,7 @@ mod tests {
             (&named, "http://1.1.1.1/x", false),
             (&named, "http://10.0.0.1/x", false),
         ] {
-            let checked = judge(egress, url).await;
+            let checked = judged(egress, url).await;
             assert_eq!(checked.is_ok(), allowed, "{url}: {checked:?}");
         }
     }

@@ -1,0 +1,33 @@
+use super::refusal;
+use super::shape::{IntegrationIn, IntegrationOut};
+use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
+use axum::extract::State;
+use souk_app::integrations;
+use souk_domain::ids::{CompanyId, IntegrationId};
+use souk_domain::roles::{Permission, Role};
+
+pub const OPERATION: Operation = Operation::patch(
+    "update_integration",
+    "/companies/{company_id}/postgen_integrations/{integration_id}",
+)
+.about("Integrations", "Change an integration")
+.notes(
+    "Absent members keep their value. Another `config.base_url` needs the `credentials` again: stored ones are never sent to a server that \
+     they were not given for. What waits to be published goes where it leads now.",
+)
+.needs(Role::DataEngineer, Permission::Write)
+.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
+
+/// Changes an integration.
+pub async fn update_integration(
+    State(api): State<ApiState>,
+    caller: Caller,
+    Path((_, id)): Path<(CompanyId, IntegrationId)>,
+    Body(body): Body<IntegrationIn>,
+) -> Result<Data<IntegrationOut>, Problem> {
+    caller.agree_company(body.company_id.as_deref())?;
+    let (app, company) = (api.app(), caller.company());
+    let changed = integrations::change(app, company, &id, &body.into_input()).await;
+    Ok(Data(changed.map_err(refusal(id.as_str()))?.into()))
+}

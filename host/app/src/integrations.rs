@@ -1,0 +1,267 @@
+//! Integrations: where a company's posts are published besides.
+//!
+//! - here: create, change, delete, and what a publisher gets of one;
+//! - [`prepare`]: what may be saved;
+//! - [`check`]: does it work, and if not, why, in words for its owner.
+//!
+//! Credentials are text only between the request and the seal, and between the seal and the sandbox. What a platform asks for is said by its
+//! publisher, which is a component like a connector: one of the platform's, or one that the company has uploaded.
+
+pub mod check;
+mod prepare;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::ids::{CompanyId, IntegrationId, UserId};
+use souk_domain::integrations::Texts;
+use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_store::integrations::{self, Integration, TestStatus};
+use souk_store::sealing::{Owner, SealError};
+use souk_store::{StoreError, Write};
+
+use crate::App;
+use crate::connectors;
+pub use prepare::Input;
+use prepare::Prepared;
+
+/// Sessions at one platform: publications of one integration go one after the other, beside a test.
+const LIMITS: PoolLimits = PoolLimits {
+    sessions_max: 2,
+    queue_max: 16,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum IntegrationError {
+    #[error("there is no such integration")]
+    NotFound,
+    #[error("the integration breaks {} rules", .0.len())]
+    Invalid(Vec<FieldError>),
+    /// The address is none that this host sends to.
+    #[error("{0}")]
+    UnsafeAddress(String),
+    #[error("the company has as many integrations as it may have")]
+    TooMany,
+    #[error("the integration was changed at the same time; read it again and repeat the change")]
+    Lost,
+    /// Its publisher is not there at the moment.
+    #[error("no publisher for \"{0}\" is active")]
+    NoPublisher(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<SealError> for IntegrationError {
+    fn from(error: SealError) -> IntegrationError {
+        StoreError::from(error).into()
+    }
+}
+
+/// Saves a new integration; nothing is dialled. `of_caller`: the user whose key is used.
+pub async fn create(
+    app: &App,
+    company: &CompanyId,
+    of_caller: Option<&UserId>,
+    input: &Input,
+) -> Result<Integration, IntegrationError> {
+    let id = IntegrationId::generate();
+    let mut errors = FieldErrors::default();
+    let user = prepare::user(app, company, input, of_caller, &mut errors).await?;
+    let draft = Prepared::new(app, company, input, None, errors).await?;
+    let (credentials, now) = (
+        draft.checked.credentials.unwrap_or_default(),
+        app.clock.now(),
+    );
+    let integration = Integration {
+        credentials: seal(app, company, &id, &credentials)?,
+        id,
+        company_id: company.clone(),
+        user_id: user.ok_or(IntegrationError::NotFound)?,
+        platform: draft.platform,
+        scope: draft.scope,
+        name: draft.checked.name,
+        base_url: draft.checked.base_url,
+        config: draft.checked.config,
+        revision: 1,
+        status: TestStatus::Untested,
+        last_tested_at: None,
+        last_error: None,
+        created_at: now,
+        updated_at: now,
+    };
+    app.db
+        .write(
+            async |write| match integrations::insert(write, &integration).await? {
+                true => Ok(integration),
+                false => Err(IntegrationError::TooMany),
+            },
+        )
+        .await
+}
+
+/// Changes an integration.
+pub async fn change(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+    input: &Input,
+) -> Result<Integration, IntegrationError> {
+    let before = get(app, company, id).await?;
+    let draft = Prepared::new(app, company, input, Some(&before), FieldErrors::default()).await?;
+    let credentials = match &draft.checked.credentials {
+        Some(credentials) => seal(app, company, id, credentials)?,
+        None => before.credentials.clone(),
+    };
+    let renamed_only = draft.checked.credentials.is_none()
+        && draft.checked.base_url == before.base_url
+        && draft.checked.config == before.config;
+    let after = Integration {
+        name: draft.checked.name,
+        base_url: draft.checked.base_url,
+        config: draft.checked.config,
+        credentials,
+        ..before
+    };
+    let now = app.clock.now();
+    let after = app
+        .db
+        .write(async |write| {
+            let done = match renamed_only {
+                true => integrations::rename(write, company, id, &after.name, now).await?,
+                false => integrations::update(write, &after, now).await?,
+            };
+            match done {
+                true => find(write, company, id).await,
+                false => Err(IntegrationError::Lost),
+            }
+        })
+        .await?;
+    if !renamed_only {
+        app.sandbox.forget(company.as_str(), id.as_str());
+    }
+    Ok(after)
+}
+
+/// Deletes an integration with its credentials; what waits for it is given up.
+pub async fn delete(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+) -> Result<(), IntegrationError> {
+    let now = app.clock.now();
+    app.db
+        .write(
+            async |write| match integrations::delete(write, company, id, now).await? {
+                true => Ok(()),
+                false => Err(IntegrationError::NotFound),
+            },
+        )
+        .await?;
+    app.sandbox.forget(company.as_str(), id.as_str());
+    Ok(())
+}
+
+pub async fn get(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+) -> Result<Integration, IntegrationError> {
+    let found = integrations::get(&mut *app.db.read().await?, company, id).await?;
+    found.ok_or(IntegrationError::NotFound)
+}
+
+async fn find(
+    write: &mut Write,
+    company: &CompanyId,
+    id: &IntegrationId,
+) -> Result<Integration, IntegrationError> {
+    let found = integrations::get(write, company, id).await?;
+    found.ok_or(IntegrationError::NotFound)
+}
+
+/// An integration as the sandbox wants it, and the credentials that nobody else may see.
+pub(crate) async fn source(
+    app: &App,
+    integration: &Integration,
+) -> Result<(Arc<Source>, Texts), IntegrationError> {
+    let credentials = unseal(app, integration)?;
+    let base_url = &integration.base_url;
+    // A name may lead elsewhere than when it was saved, and what is not encrypted stays with whom the operator has named.
+    if base_url.starts_with("http:") {
+        prepare::check_address(app, base_url).await?;
+    }
+    let revision = u64::try_from(integration.revision).unwrap_or_default();
+    let id = integration.id.to_string();
+    let (config, engine) = (&integration.config, engine(app, integration)?);
+    let source = built(
+        (&integration.company_id, id, revision),
+        engine,
+        base_url,
+        config,
+        &credentials,
+    );
+    Ok((Arc::new(source), credentials))
+}
+
+fn built(
+    (company, id, revision): (&CompanyId, String, u64),
+    engine: String,
+    base_url: &str,
+    config: &Texts,
+    credentials: &Texts,
+) -> Source {
+    let settings: Map<String, Value> = config
+        .iter()
+        .chain(credentials)
+        .map(|(name, text)| (name.clone(), Value::from(text.as_str())))
+        .collect();
+    Source {
+        company: company.to_string(),
+        connection: id,
+        revision,
+        engine,
+        settings_json: Value::Object(settings).to_string(),
+        grant: Grant::Http {
+            base_url: base_url.to_owned(),
+            attach: Vec::new(),
+            ca_pem: None,
+        },
+        limits: LIMITS,
+    }
+}
+
+/// What serves the platform now. One of the platform's publishers is never replaced by a company's own, nor the other way round: what was
+/// saved for one of them must not reach the other's code.
+fn engine(app: &App, integration: &Integration) -> Result<String, IntegrationError> {
+    let (company, scope) = (&integration.company_id, &integration.scope);
+    let slug = souk_sandbox::platform(&integration.platform);
+    match connectors::serving(app, company, scope, &slug) {
+        Some(serving) => Ok(serving.slug),
+        None => Err(IntegrationError::NoPublisher(integration.platform.clone())),
+    }
+}
+
+/// What sealed credentials are bound to: they open for this company and integration only.
+fn owner<'a>(company: &'a CompanyId, id: &'a IntegrationId) -> Owner<'a> {
+    Owner {
+        company: company.as_str(),
+        subject: id.as_str(),
+    }
+}
+
+fn seal(
+    app: &App,
+    company: &CompanyId,
+    id: &IntegrationId,
+    credentials: &Texts,
+) -> Result<Vec<u8>, SealError> {
+    let text = serde_json::json!(credentials).to_string();
+    app.sealer.seal(owner(company, id), text.as_bytes())
+}
+
+fn unseal(app: &App, integration: &Integration) -> Result<Texts, SealError> {
+    let owner = owner(&integration.company_id, &integration.id);
+    let plain = app.sealer.unseal(owner, &integration.credentials)?;
+    serde_json::from_slice(&plain).map_err(|_| SealError::Damaged)
+}
