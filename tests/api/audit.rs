@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use souk_tests::audited::BY_HOSTS;
-use souk_tests::{Answer, Client, Company, PgCluster, TestHost, guests};
+use souk_tests::platforms::WEBHOOK_SECRET;
+use souk_tests::{Answer, Client, Company, PgCluster, Platform, TestHost, guests};
 
 use crate::LEAGUE;
 
@@ -120,12 +121,37 @@ async fn every_change_leaves_a_line() {
     auditor.delete(&second).await;
     auditor.connector(&auditor.platform, "/connectors").await;
     host_alone(&auditor).await;
+    integrations(&auditor).await;
 
     let mut seen = auditor.seen.into_inner();
     // Of the edge's test.
     seen.remove("create_price");
     let expected: BTreeSet<String> = BY_HOSTS.iter().map(|id| id.to_string()).collect();
     assert_eq!(seen, expected);
+}
+
+/// From creation to deletion, with what is published there.
+async fn integrations(auditor: &Auditor) {
+    let platform = Platform::webhook().await;
+    let new = json!({"platform": "webhook", "name": "hook", "config": {"base_url": platform.base_url()},
+                     "credentials": {"secret": WEBHOOK_SECRET}});
+    let made = auditor.post("/postgen_integrations", new).await;
+    let id = made.text("/data/id");
+    let one = format!("/postgen_integrations/{id}");
+    auditor.patch(&one, json!({"name": "renamed"})).await;
+    let tested = json!({"integration_id": id});
+    auditor
+        .post("/postgen_integrations/test", tested.clone())
+        .await;
+    let company = &auditor.company;
+    let body = json!({"title": "Goals", "body_markdown": "Many."});
+    let post = company.client.post(&company.path("/posts"), body).await;
+    let post = format!("/posts/{}", post.expect(201).text("/data/id"));
+    auditor.post(&format!("{post}/publications"), tested).await;
+    auditor
+        .post(&format!("{post}/publish/{id}"), json!({}))
+        .await;
+    auditor.delete(&one).await;
 }
 
 /// A company's own connector must not have an engine that the platform has: a host of its own would do as well.

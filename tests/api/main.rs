@@ -26,6 +26,7 @@ mod operators;
 mod pages;
 mod paid_faults;
 mod previews;
+mod publishing;
 mod scans;
 mod seller_functions;
 mod seller_tls;

@@ -25,6 +25,12 @@ pub const BY_HOSTS: &[&str] = &[
     "activate_company_connector",
     "rollback_company_connector",
     "delete_company_connector_version",
+    "create_integration",
+    "update_integration",
+    "test_integration",
+    "delete_integration",
+    "create_publication",
+    "publish_post_to",
 ];
 
 /// By the edge's test of payments, which has a payment provider.

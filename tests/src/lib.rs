@@ -9,6 +9,7 @@ pub mod client;
 pub mod contract;
 pub mod guests;
 pub mod host;
+pub mod platforms;
 pub mod postgres;
 pub mod process;
 pub mod receiver;
@@ -20,6 +21,7 @@ pub mod world;
 
 pub use client::{Answer, Client};
 pub use host::TestHost;
+pub use platforms::{Instead, Platform, Raw, RawServer};
 pub use postgres::PgCluster;
 pub use receiver::{Receiver, Reply};
 pub use world::{Company, Seller};
