@@ -21,7 +21,7 @@ pub use three_zero::three_zero;
 
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
 (rows); buyers call them with credits. Every answer carries `X-Request-Id` and the three `X-RateLimit-*` headers; every refusal is \
-`{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST and billed GET takes an `Idempotency-Key`. Unknown members of a body are \
+`{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST that changes something and every billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
 
 /// What further parameters are.
@@ -485,7 +485,8 @@ fn parameters(operation: &Operation, description: &Description, path: &str) -> V
         let rest = json!({"type": "object", "additionalProperties": {"type": "string"}});
         parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest, "description": OPEN}));
     }
-    if operation.verb == crate::operation::Verb::Post || operation.billed {
+    let has_key = operation.access != Access::Public;
+    if has_key && operation.keeps_answers() || operation.billed {
         let mut key = json!({
             "name": "Idempotency-Key", "in": "header", "description": "Retrying with the same key gets the first answer.",
             "schema": {"type": "string", "pattern": "^[!-~]{1,255}$", "examples": ["7f8a2c1e-order-42"]},

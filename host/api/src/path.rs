@@ -72,7 +72,7 @@ impl Segment for CompanyId {
 
 impl Segment for String {
     fn schema() -> Value {
-        json!({"type": "string", "minLength": 1, "maxLength": ID_CHARS_MAX})
+        json!({"type": "string", "minLength": 1})
     }
 }
 

@@ -26,11 +26,15 @@ pub fn schema<T: ToSchema>(schemas: &mut Schemas) -> Value {
     reference(&name)
 }
 
-/// What may be changed of a `T`: the same members, none of them required. `AssetIn` becomes `AssetPatch`.
+/// What may be changed of a `T`: the same members but for its user, none of them required. `AssetIn` becomes `AssetPatch`.
 pub fn change<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let mut changed = serde_json::to_value(T::schema()).unwrap_or_default();
     if let Some(members) = changed.as_object_mut() {
         members.remove("required");
+        // Whose a thing is stays as it is: a change does not look at it.
+        if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("user_id");
+        }
         let about = "What to change. Members that are left out stay as they are.";
         members.insert("description".to_owned(), about.into());
     }

@@ -274,18 +274,19 @@ impl AssetIn {
         let slug = slug(&mut errors, self.slug, &name, "asset");
         let parameters_json = self.parameters.unwrap_or_else(|| json!([]));
         let parameters = errors.take(definition::parameters(&parameters_json));
+        // What is of no use is checked too: whoever sends it means something by it.
+        if let Some(json) = &self.visualization {
+            errors.take(definition::visualization(json));
+        }
+        if let Some(json) = &self.prediction {
+            errors.take(definition::prediction(json));
+        }
         let visualization = self
             .visualization
             .filter(|_| result_type == Some(ResultType::Chart));
         let prediction = self
             .prediction
             .filter(|_| result_type == Some(ResultType::Prediction));
-        if let Some(json) = &visualization {
-            errors.take(definition::visualization(json));
-        }
-        if let Some(json) = &prediction {
-            errors.take(definition::prediction(json));
-        }
         if let Some(json) = &self.privacy {
             errors.take(definition::privacy(json).map(Some));
         }

@@ -41,10 +41,10 @@ pub struct CompanyPatch {
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Patch<Text<0, 1000>>,
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = "^https?://[^ ]+$")]
     website: Patch<Text<1, 2000>>,
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = "^https?://[^ ]+$")]
     logo_url: Patch<Text<1, 2000>>,
     #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1)]
@@ -54,7 +54,7 @@ pub struct CompanyPatch {
     #[schema(value_type = Option<String>, min_length = 2, max_length = 2, pattern = "^[A-Za-z]{2}$")]
     country: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 254)]
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 254)]
     contact_email: Patch<Text<3, EMAIL_CHARS_MAX>>,
     /// Whole credits, 100 unless chosen; 0: a balance is never low. `null` goes back to 100.
     #[serde(default)]

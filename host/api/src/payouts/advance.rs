@@ -24,10 +24,10 @@ pub struct AdvanceIn {
     #[schema(value_type = words::PayoutStep)]
     status: String,
     /// By what to find the transfer again.
-    #[schema(value_type = Option<String>, max_length = 200)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
     reference: Option<Text<1, 200>>,
     /// Shown to the seller.
-    #[schema(value_type = Option<String>, max_length = 500)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 500)]
     failure_reason: Option<Text<1, 500>>,
 }
 

@@ -48,15 +48,15 @@ const fn sign_in_at(id: &'static str, path: &'static str) -> Operation {
 #[derive(Deserialize, ToSchema)]
 pub struct SignInIn {
     /// Instead of the code.
-    #[schema(value_type = Option<String>, max_length = 16384)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 16384)]
     id_token: Option<Text<1, 16_384>>,
-    #[schema(value_type = Option<String>, max_length = 2048)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2048)]
     code: Option<Text<1, 2_048>>,
     /// Of the code.
     #[schema(value_type = Option<String>, min_length = 43, max_length = 128)]
     code_verifier: Option<Text<43, 128>>,
     /// Of the code.
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
     redirect_uri: Option<Text<1, 2_000>>,
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     nonce: Text<1, 255>,

@@ -32,7 +32,7 @@ pub struct UserPatch {
     name: Option<Text<1, 255>>,
     /// `null` clears it, here and below.
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 2000)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = "^https?://[^ ]+$")]
     avatar_url: Patch<Text<1, 2000>>,
     /// One of `GET /job-functions`.
     #[serde(default)]

@@ -301,3 +301,19 @@ async fn system_routes_are_open() {
         "no-store"
     );
 }
+
+/// What an asset has no use for is checked all the same: a chart's settings of a calculation, say.
+#[tokio::test]
+async fn parts_that_are_not_used_are_checked_too() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let body = json!({
+        "name": "x", "asset_type": "CALCULATION", "connection_id": "con_unknown", "sql_logic": "SELECT 1",
+        "visualization": 1, "prediction": [],
+    });
+    let refused = world.post(&acme.key, &acme.path("/assets"), body).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    for part in ["visualization", "prediction", "connection_id"] {
+        assert!(refused.fields().contains(&part), "{}", refused.body);
+    }
+}
