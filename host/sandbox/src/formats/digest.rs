@@ -1,16 +1,70 @@
 //! What rows are, in a number: equal rows have equal ones, in however many batches they came.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::Hasher;
 
 use crate::columns::{ColumnData, Output};
 use crate::json::Field;
 
+/// A word at a time, by a multiplication whose halves are folded: every page has a digest, and the standard library's hasher took a quarter of the time of one
+/// with 1,000 rows. Against chance, not against whoever makes rows that collide: they are his own.
+struct Folded(u64);
+
+impl Folded {
+    /// Odd, and without a pattern: of pi.
+    const FACTOR: u64 = 0x243f_6a88_85a3_08d3;
+
+    fn fold(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * u128::from(Self::FACTOR);
+        // The rotation keeps a word of zeros from being forgotten.
+        self.0 = (product as u64 ^ (product >> 64) as u64).rotate_left(23) ^ Self::FACTOR;
+    }
+}
+
+impl Hasher for Folded {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.fold(u64::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.fold(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.fold(u64::from(value));
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.fold(u64::from(value.cast_unsigned()));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.fold(value);
+    }
+
+    fn write_i64(&mut self, value: i64) {
+        self.fold(value.cast_unsigned());
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.fold(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Of the first `rows` rows of a result as far as `fields` show them. Different rows have different digests but for one pair in 2^64.
 /// Another release may reckon otherwise.
 pub fn digest(output: &Output, fields: &[Field], rows: usize) -> u64 {
-    let mut hash = DefaultHasher::new();
+    let mut hash = Folded(Folded::FACTOR);
     hash.write_usize(rows);
     for field in fields {
+        hash.write_usize(field.name.len());
         hash.write(field.name.as_bytes());
         let Some(column) = output.columns.get(field.index) else {
             hash.write_u8(u8::MAX);
