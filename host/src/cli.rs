@@ -686,7 +686,7 @@ mod tests {
             connections_per_address_max = 8\n company_unread_mib = 9\n uploads_mib = 10\n company_uploads_mib = 11
             company_files_mib = 12
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
-            smtp_url = 'smtps://r'\n mail_from = 'a@b'
+            redis_url = 'redis://r'\n smtp_url = 'smtps://r'\n mail_from = 'a@b'
             company_alerts = 1\n company_evaluations = 2\n company_publications = 3
         ";
         let options: Options = toml::from_str(file).unwrap();
