@@ -108,6 +108,7 @@ const SPECIAL: &[(&str, &str, &str)] = &[
     ("Company", "description", "Football data since 1998."),
     ("Connection", "name", "League results"),
     ("EndpointField", "name", "team"),
+    ("EndpointSort", "name", "newest"),
     ("EndpointKey", "name", "Website"),
     ("EndpointKey", "description", "For the website."),
     ("Endpoint", "name", "League goals"),
