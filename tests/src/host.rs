@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 use crate::process::{signal, spawn_tied};
+use crate::warm;
 
 /// The first start of a debug host compiles the connectors' machine code.
 const READY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -147,6 +148,7 @@ impl TestHost {
     async fn run(&mut self) {
         let ready_file = self.data_dir.join("ready.json");
         let _ = std::fs::remove_file(&ready_file);
+        warm::lend(&self.data_dir);
         let log = File::options()
             .create(true)
             .append(true)
@@ -182,6 +184,7 @@ impl TestHost {
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
+        warm::keep(&self.data_dir);
         self.process = Some(process);
         self.base_url = self.ready["base_url"]
             .as_str()

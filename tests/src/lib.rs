@@ -17,6 +17,7 @@ pub mod redis;
 pub mod seller_api;
 mod sweep;
 pub mod tls;
+mod warm;
 pub mod world;
 
 pub use client::{Answer, Client};
