@@ -3,13 +3,19 @@
 //! A sealed value is `version (1) | key id (4) | nonce (12) | ciphertext and tag`. The associated data holds version, company and
 //! connection, so a sealed value that is copied to another row does not open. The key id (the first bytes of the master key's SHA-256)
 //! says which master key is needed, so that several can be given while old values are sealed anew.
+//!
+//! What is handed out by the thousand and kept nowhere, such as the place where a page ended, is a *token*: `version (1) | key id (4) |
+//! ciphertext and tag`, AES-256-GCM-SIV under a key that is derived from the master key. Random nonces of 96 bits would begin to repeat after
+//! some days of pages, and a repeated one gives GCM's key away; a token has none, and shows only whether two are the same.
 
 use crate::error::StoreError;
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
+use aes_gcm_siv::Aes256GcmSiv;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use hmac::{Hmac, Mac};
 use rand::TryRng;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -20,6 +26,10 @@ const VERSION: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 12;
 const HEAD_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
+const TOKEN_VERSION: u8 = 2;
+const TOKEN_HEAD_BYTES: usize = 1 + KEY_ID_BYTES;
+/// What the key of tokens is derived with.
+const TOKENS: &[u8] = b"souk tokens 1";
 const MASTER_KEY_BYTES: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +63,31 @@ pub struct Owner<'a> {
 /// Seals with its first key, opens with any.
 #[derive(Clone)]
 pub struct Sealer {
-    keys: Vec<([u8; KEY_ID_BYTES], Aes256Gcm)>,
+    keys: Vec<MasterKey>,
+}
+
+#[derive(Clone)]
+struct MasterKey {
+    id: [u8; KEY_ID_BYTES],
+    cipher: Aes256Gcm,
+    tokens: Aes256GcmSiv,
+}
+
+impl MasterKey {
+    fn of(bytes: [u8; MASTER_KEY_BYTES]) -> Result<MasterKey, SealError> {
+        let digest = Sha256::digest(bytes);
+        let mut id = [0; KEY_ID_BYTES];
+        id.copy_from_slice(&digest[..KEY_ID_BYTES]);
+        let derive = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&bytes);
+        let mut derive = derive.map_err(|_| SealError::MasterKey)?;
+        derive.update(TOKENS);
+        let tokens = Aes256GcmSiv::new_from_slice(&derive.finalize().into_bytes());
+        Ok(MasterKey {
+            id,
+            cipher: Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&bytes)),
+            tokens: tokens.map_err(|_| SealError::MasterKey)?,
+        })
+    }
 }
 
 impl std::fmt::Debug for Sealer {
@@ -67,11 +101,7 @@ impl Sealer {
     pub fn new(current: &str, former: &[&str]) -> Result<Self, SealError> {
         let mut keys = Vec::with_capacity(1 + former.len());
         for text in std::iter::once(&current).chain(former) {
-            let bytes = parse_master_key(text)?;
-            let digest = Sha256::digest(bytes);
-            let mut id = [0; KEY_ID_BYTES];
-            id.copy_from_slice(&digest[..KEY_ID_BYTES]);
-            keys.push((id, Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&bytes))));
+            keys.push(MasterKey::of(parse_master_key(text)?)?);
         }
         Ok(Self { keys })
     }
@@ -99,19 +129,20 @@ impl Sealer {
     }
 
     pub fn seal(&self, owner: Owner<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
-        let (id, cipher) = self.keys.first().ok_or(SealError::MasterKey)?;
+        let key = self.keys.first().ok_or(SealError::MasterKey)?;
         let mut nonce = [0; NONCE_BYTES];
         fill_random(&mut nonce)?;
         let payload = Payload {
             msg: plain,
             aad: &associated(owner),
         };
-        let sealed = cipher
+        let sealed = key
+            .cipher
             .encrypt(Nonce::from_slice(&nonce), payload)
             .map_err(|_| SealError::Damaged)?;
         let mut out = Vec::with_capacity(HEAD_BYTES + sealed.len());
         out.push(VERSION);
-        out.extend_from_slice(id);
+        out.extend_from_slice(&key.id);
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);
         Ok(out)
@@ -123,18 +154,55 @@ impl Sealer {
         }
         let (id, rest) = sealed[1..].split_at(KEY_ID_BYTES);
         let (nonce, ciphertext) = rest.split_at(NONCE_BYTES);
-        let (_, cipher) = self
-            .keys
-            .iter()
-            .find(|(known, _)| known == id)
-            .ok_or(SealError::UnknownKey)?;
         let payload = Payload {
             msg: ciphertext,
             aad: &associated(owner),
         };
-        cipher
+        self.key(id)?
+            .cipher
             .decrypt(Nonce::from_slice(nonce), payload)
             .map_err(|_| SealError::Damaged)
+    }
+
+    /// A token: the same for the same owner and text.
+    pub fn seal_token(&self, owner: Owner<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        let key = self.keys.first().ok_or(SealError::MasterKey)?;
+        let payload = Payload {
+            msg: plain,
+            aad: &associated(owner),
+        };
+        let sealed = key
+            .tokens
+            .encrypt(&aes_gcm_siv::Nonce::default(), payload)
+            .map_err(|_| SealError::Damaged)?;
+        let mut out = Vec::with_capacity(TOKEN_HEAD_BYTES + sealed.len());
+        out.push(TOKEN_VERSION);
+        out.extend_from_slice(&key.id);
+        out.extend_from_slice(&sealed);
+        Ok(out)
+    }
+
+    /// What [`Sealer::seal_token`] sealed for this owner.
+    pub fn unseal_token(&self, owner: Owner<'_>, token: &[u8]) -> Result<Vec<u8>, SealError> {
+        let (head, ciphertext) = token
+            .split_at_checked(TOKEN_HEAD_BYTES)
+            .ok_or(SealError::Damaged)?;
+        if head[0] != TOKEN_VERSION {
+            return Err(SealError::Damaged);
+        }
+        let payload = Payload {
+            msg: ciphertext,
+            aad: &associated(owner),
+        };
+        self.key(&head[1..])?
+            .tokens
+            .decrypt(&aes_gcm_siv::Nonce::default(), payload)
+            .map_err(|_| SealError::Damaged)
+    }
+
+    fn key(&self, id: &[u8]) -> Result<&MasterKey, SealError> {
+        let mut keys = self.keys.iter();
+        keys.find(|key| key.id == id).ok_or(SealError::UnknownKey)
     }
 }
 
@@ -220,6 +288,30 @@ mod tests {
             damaged[at] ^= 1;
             assert!(sealer.unseal(OWNER, &damaged).is_err(), "byte {at}");
         }
+    }
+
+    /// A token opens for its own row only, any changed byte is noticed, and it is no other sealed value.
+    #[test]
+    fn tokens_are_bound_to_their_row() {
+        let sealer = Sealer::new(&key(1), &[]).unwrap();
+        let token = sealer.seal_token(OWNER, b"place").unwrap();
+        assert_eq!(sealer.unseal_token(OWNER, &token).unwrap(), b"place");
+        assert_eq!(sealer.seal_token(OWNER, b"place").unwrap(), token);
+        let other = sealer.seal_token(OWNER, b"plane").unwrap();
+        assert_ne!(token[TOKEN_HEAD_BYTES], other[TOKEN_HEAD_BYTES]);
+        for (company, subject) in [("com_b", "con_1"), ("com_a", "con_2"), ("com_ac", "on_1")] {
+            let owner = Owner { company, subject };
+            assert!(sealer.unseal_token(owner, &token).is_err());
+        }
+        for at in 0..token.len() {
+            let mut damaged = token.clone();
+            damaged[at] ^= 1;
+            assert!(sealer.unseal_token(OWNER, &damaged).is_err(), "byte {at}");
+            assert!(sealer.unseal_token(OWNER, &token[..at]).is_err());
+        }
+        assert!(sealer.unseal(OWNER, &token).is_err());
+        let rotated = Sealer::new(&key(2), &[&key(1)]).unwrap();
+        assert_eq!(rotated.unseal_token(OWNER, &token).unwrap(), b"place");
     }
 
     /// After a rotation the former key still opens.

@@ -1,6 +1,6 @@
 //! Where a page ended, so that the next one begins there: sealed, because the columns of the order need not be published.
 //!
-//! It is sealed under the master key, which all hosts of a store have, for its endpoint. It leads on only with the filters and the order
+//! It is a token of the master key's, which all hosts of a store have, for its endpoint. It leads on only with the filters and the order
 //! that it was told for. A place is told by the values of the order's columns in the last row, so that rows which come or go before it
 //! change nothing. Where the row behind it has the same values, the order does not tell them apart, and an offset among those that tie
 //! is told beside; where a value cannot be compared exactly, the place is an offset alone.
@@ -154,7 +154,7 @@ pub fn seal(
     };
     let plain = serde_json::to_vec(&sealed).map_err(|error| failed(error.to_string()))?;
     let subject = subject(endpoint);
-    let sealed = app.sealer.seal(owner(endpoint, &subject), &plain);
+    let sealed = app.sealer.seal_token(owner(endpoint, &subject), &plain);
     let sealed = sealed.map_err(|error| failed(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
@@ -189,7 +189,7 @@ fn unseal(app: &App, endpoint: &EndpointSnapshot, cursor: &str) -> Result<Sealed
         }
         let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let subject = subject(endpoint);
-        let plain = app.sealer.unseal(owner(endpoint, &subject), &sealed).ok()?;
+        let plain = app.sealer.unseal_token(owner(endpoint, &subject), &sealed).ok()?;
         let sealed: Sealed = serde_json::from_slice(&plain).ok()?;
         (sealed.v == VERSION).then_some(sealed)
     };
