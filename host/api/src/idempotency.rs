@@ -46,6 +46,11 @@ pub struct Keyed {
 }
 
 impl Keyed {
+    /// Whether a request carries a key, of whatever form.
+    pub fn is_asked(headers: &HeaderMap) -> bool {
+        headers.contains_key(HEADER)
+    }
+
     /// `product`: what the request runs, where its path alone does not say. Its claim holds without an answer until `lapses_at`.
     pub fn read(
         parts: &Parts,

@@ -182,9 +182,11 @@ impl<'a> Run<'a> {
         record.purchase = settled.purchase;
         (record.rows, record.bytes) = (rows as i64, bytes as i64);
         let kept = self.keeps_answer.then_some(body.as_slice());
-        settle::book(self.app, self.charge, payer, record, kept)
-            .await
-            .map_err(|cause| failure(&self.sold, payer, &self.execution, cause))?;
+        if let Some(booking) = settle::book(self.app, self.charge, payer, record, kept) {
+            booking
+                .await
+                .map_err(|cause| failure(sold, payer, &self.execution, cause))?;
+        }
         Ok(body)
     }
 

@@ -4,6 +4,7 @@
 //! make a seller work for nothing, and posted durably before the first byte of the answer leaves.
 //! Runs that cost nothing are recorded without waiting.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -281,24 +282,32 @@ pub(crate) async fn purchase(
     }
 }
 
-/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `body`, if that can be kept.
-pub(crate) async fn book(
-    app: &App,
+/// Books a run that succeeded, durably if it costs anything, with the answer that a retry gets: `body`, if that can be kept. `None`: it is booked.
+///
+/// What waits is boxed: an owner's run need not have room for it.
+pub(crate) fn book<'a>(
+    app: &'a App,
     charge: Charge,
-    payer: &Payer<'_>,
+    payer: &'a Payer<'_>,
     run: Run,
-    body: Option<&[u8]>,
-) -> Result<(), Cause> {
-    let Charge::Held { hold, .. } = charge else {
-        if let Some(ticket) = payer.ticket {
-            Box::pin(give_up(app, ticket)).await?;
+    body: Option<&'a [u8]>,
+) -> Option<Booking<'a>> {
+    match (charge, payer.ticket) {
+        (Charge::Held { hold, .. }, _) => Some(Box::pin(charge_for(app, hold, payer, run, body))),
+        (Charge::Free { .. }, Some(ticket)) => Some(Box::pin(async move {
+            give_up(app, ticket).await?;
+            app.teller.record(run);
+            Ok(())
+        })),
+        (Charge::Free { .. }, None) => {
+            app.teller.record(run);
+            None
         }
-        app.teller.record(run);
-        return Ok(());
-    };
-    // Boxed: an owner's run need not have room for this.
-    Box::pin(charge_for(app, hold, payer, run, body)).await
+    }
 }
+
+/// A run that waits for the store.
+pub(crate) type Booking<'a> = Pin<Box<dyn Future<Output = Result<(), Cause>> + Send + 'a>>;
 
 async fn charge_for(
     app: &App,

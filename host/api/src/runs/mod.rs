@@ -143,10 +143,14 @@ where
     R: Send + 'static,
     F: Future<Output = Result<R, Problem>> + Send + 'static,
 {
+    // Nearly all requests are this one: what a key needs is boxed, because a future is copied as a whole from call to call.
+    if !Keyed::is_asked(&raw.parts.headers) {
+        return run(None).await.map(Attempt::Now);
+    }
     let lapses_at = caller.now().after(timeout + CLAIM_GRACE);
     let keyed = Keyed::read(&raw.parts, &raw.bytes, Some(product), lapses_at)?;
     let run = |once: Once| run(once.ticket().cloned());
-    idempotency::once(api, caller, keyed, run).await
+    Box::pin(idempotency::once(api, caller, keyed, run)).await
 }
 
 /// A product that this caller may not know of is one that does not exist.

@@ -20,6 +20,7 @@ use souk_app::run::{About, Payer};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use souk_store::executions::Billing;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A page, or what a request with the same `Idempotency-Key` was answered.
@@ -56,9 +57,10 @@ pub async fn page<T>(
     let known = Validators::of(&raw.parts.headers);
     let timeout = endpoint.timeout;
     // The same request for another format is another request.
+    let id = endpoint.row.id.clone();
     let product = match format {
-        Format::Json => endpoint.row.id.to_string(),
-        other => format!("{} {}", endpoint.row.id, accept::content_type(other)),
+        Format::Json => Cow::from(id.as_str()),
+        other => format!("{id} {}", accept::content_type(other)).into(),
     };
     let attempt = once(api, caller, raw, &product, timeout, |ticket| {
         let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
@@ -67,7 +69,7 @@ pub async fn page<T>(
                 company: &company,
                 ..payer(&caller, ticket.as_ref())
             };
-            let has = |told: &Told| known.has(&validator(format, told));
+            let has = |told: &Told| !known.0.is_empty() && known.has(&validator(format, told));
             let manner = Manner {
                 format,
                 head: match format {
@@ -152,13 +154,13 @@ fn headers(
     about: &About<'_>,
 ) -> HeaderMap {
     let mut headers = HeaderMap::new();
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
     let mut put = |name: HeaderName, value: String| {
         // Numbers, words, ids and addresses that we wrote.
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }
     };
-    put(header::VARY, "accept".to_owned());
     put(header::ETAG, validator(format, told));
     if let Some(next_url) = next_url {
         put(header::LINK, format!("<{next_url}>; rel=\"next\""));
