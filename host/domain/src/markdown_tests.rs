@@ -62,22 +62,13 @@ fn what_runs_stays_text() {
             "<script>alert(1)</script>",
             "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n",
         ),
-        (
-            "[x](javascript:alert(1))",
-            "<p>x</p>\n",
-        ),
-        (
-            "![x](data:image/svg+xml;base64,AA)",
-            "<p>x</p>\n",
-        ),
+        ("[x](javascript:alert(1))", "<p>x</p>\n"),
+        ("![x](data:image/svg+xml;base64,AA)", "<p>x</p>\n"),
         (
             "[x](https://a.org/\"onmouseover=\"a)",
             "<p><a href=\"https://a.org/%22onmouseover=%22a\">x</a></p>\n",
         ),
-        (
-            "<javascript:alert(1)>",
-            "<p>javascript:alert(1)</p>\n",
-        ),
+        ("<javascript:alert(1)>", "<p>javascript:alert(1)</p>\n"),
         (
             "<!-- [x](https://a.org) -->",
             "<p>&lt;!-- [x](https://a.org) --&gt;</p>\n",

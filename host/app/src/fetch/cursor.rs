@@ -189,7 +189,10 @@ fn unseal(app: &App, endpoint: &EndpointSnapshot, cursor: &str) -> Result<Sealed
         }
         let sealed = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let subject = subject(endpoint);
-        let plain = app.sealer.unseal_token(owner(endpoint, &subject), &sealed).ok()?;
+        let plain = app
+            .sealer
+            .unseal_token(owner(endpoint, &subject), &sealed)
+            .ok()?;
         let sealed: Sealed = serde_json::from_slice(&plain).ok()?;
         (sealed.v == VERSION).then_some(sealed)
     };
