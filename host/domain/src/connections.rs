@@ -3,7 +3,7 @@
 //! Refuses to know: how anything is stored or sealed, whether an address may be dialled (the
 //! egress policy of `souk-outbound`), which engines are installed. Start at [`check`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fields::{FieldError, FieldErrors};
 
@@ -103,6 +103,16 @@ pub struct Engine {
     pub slug: String,
     pub need: Need,
     pub credential_types: Vec<String>,
+    /// The members of settings and credentials that its connector reads. `None`: whatever there is.
+    pub members: Option<BTreeSet<String>>,
+}
+
+impl Engine {
+    fn reads(&self, member: &str) -> bool {
+        self.members
+            .as_ref()
+            .is_none_or(|members| members.contains(member))
+    }
 }
 
 /// A connection as a client describes it, before anything is checked.
@@ -160,7 +170,7 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
         );
         errors.add("credential_type", "unsupported", message);
     } else if let Some(credentials) = &draft.credentials {
-        check_credentials(&draft.credential_type, credentials, &mut errors);
+        check_credentials(engine, &draft.credential_type, credentials, &mut errors);
     }
     let statement_timeout_ms = check_statement_timeout(draft, &mut errors);
     let target = match engine.need {
@@ -242,6 +252,7 @@ pub fn default_port(slug: &str) -> Option<u16> {
 }
 
 fn check_credentials(
+    engine: &Engine,
     credential_type: &str,
     credentials: &BTreeMap<String, String>,
     errors: &mut FieldErrors,
@@ -252,7 +263,7 @@ fn check_credentials(
         "SERVICE_ACCOUNT" => &["client_email", "private_key"],
         _ => &[],
     };
-    for member in required {
+    for member in required.iter().filter(|member| engine.reads(member)) {
         if credentials.get(*member).is_none_or(|text| text.is_empty()) {
             let message = format!(
                 "credentials of type {credential_type} need a member \"{member}\" that is a non-empty string"
@@ -384,6 +395,10 @@ fn check_file(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
 
 fn check_database(draft: &Draft, engine: &Engine, errors: &mut FieldErrors) -> Option<String> {
     let database = draft.database.as_deref().unwrap_or_default();
+    // An engine that has no databases, such as a cache.
+    if database.is_empty() && !engine.reads("database") {
+        return Some(String::new());
+    }
     if database.is_empty() {
         errors.add(
             "database",

@@ -5,6 +5,7 @@ fn postgres() -> Engine {
         slug: "postgres".into(),
         need: Need::Tcp,
         credential_types: vec!["PASSWORD".into()],
+        members: None,
     }
 }
 
@@ -13,6 +14,7 @@ fn seller_api() -> Engine {
         slug: "seller-api".into(),
         need: Need::Http,
         credential_types: vec!["API_KEY".into()],
+        members: None,
     }
 }
 
@@ -150,4 +152,28 @@ fn file_names_are_one_plain_segment() {
     ] {
         assert!(!is_file_name(name), "{name}");
     }
+}
+
+/// What an engine's connector does not read need not be given: a cache without users and databases is connected by its password.
+#[test]
+fn what_nobody_reads_is_not_required() {
+    let cache = |members: &[&str]| Engine {
+        slug: "cache".into(),
+        need: Need::Tcp,
+        credential_types: vec!["PASSWORD".into()],
+        members: Some(members.iter().map(|member| (*member).to_owned()).collect()),
+    };
+    let draft = Draft {
+        name: "cache".into(),
+        credential_type: "PASSWORD".into(),
+        host: Some("cache.example.com".into()),
+        port: Some(6379),
+        credentials: Some([("password".to_owned(), "p".to_owned())].into()),
+        ..Draft::default()
+    };
+    let checked = check(&cache(&["password", "ssl_mode"]), &draft).unwrap();
+    assert!(matches!(checked.target, Target::Tcp { database, .. } if database.is_empty()));
+    let errors = check(&cache(&["username", "password", "database"]), &draft).unwrap_err();
+    let fields: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
+    assert_eq!(fields, ["credentials", "database"]);
 }

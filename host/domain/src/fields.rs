@@ -56,6 +56,11 @@ impl FieldErrors {
         read.map_err(|errors| self.extend(errors)).ok()
     }
 
+    /// Where something is wrong so far.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|error| error.field.as_str())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -42,6 +42,8 @@ pub enum Dialect {
     BigQuery,
     MsSql,
     Generic,
+    /// No SQL: a text of the engine's own, which nobody here reads, wraps or pages.
+    Opaque,
 }
 
 impl Dialect {
@@ -55,6 +57,7 @@ impl Dialect {
             "clickhouse" => Some(Dialect::ClickHouse),
             "bigquery" => Some(Dialect::BigQuery),
             "mssql" => Some(Dialect::MsSql),
+            "opaque" => Some(Dialect::Opaque),
             _ => Some(Dialect::Generic),
         }
     }
@@ -67,7 +70,7 @@ impl Dialect {
                 format!("`{}`", name.replace('\\', "\\\\").replace('`', "\\`"))
             }
             Dialect::MsSql => format!("[{}]", name.replace(']', "]]")),
-            Dialect::Postgres | Dialect::Sqlite | Dialect::Generic => {
+            Dialect::Postgres | Dialect::Sqlite | Dialect::Generic | Dialect::Opaque => {
                 format!("\"{}\"", name.replace('"', "\"\""))
             }
         }
@@ -83,9 +86,11 @@ impl Dialect {
             Dialect::Postgres => format!("${number}"),
             Dialect::Sqlite => format!("?{number}"),
             Dialect::MsSql => format!("@P{number}"),
-            Dialect::MySql | Dialect::ClickHouse | Dialect::BigQuery | Dialect::Generic => {
-                "?".to_owned()
-            }
+            Dialect::MySql
+            | Dialect::ClickHouse
+            | Dialect::BigQuery
+            | Dialect::Generic
+            | Dialect::Opaque => "?".to_owned(),
         }
     }
 
@@ -138,15 +143,24 @@ pub struct Prepared {
 
 /// Whether a seller may save this statement, with these parameters. The answer is what is executed.
 pub fn check(dialect: Dialect, sql: &str, parameters: &[&str]) -> Result<Prepared, SqlError> {
-    let prepared = prepare(dialect, sql)?;
-    check_names(&prepared.bindings, parameters)?;
+    let mut prepared = prepare(dialect, sql)?;
+    match dialect {
+        // What stands in the text is the connector's business: it is given every value, in the order in which they are declared.
+        Dialect::Opaque => {
+            prepared.bindings = parameters.iter().map(|name| (*name).to_owned()).collect()
+        }
+        _ => check_names(&prepared.bindings, parameters)?,
+    }
     Ok(prepared)
 }
 
-/// The one statement of `sql`, with the engine's placeholders.
+/// The one statement of `sql`, with the engine's placeholders. A text of the engine's own stays as it is.
 pub fn prepare(dialect: Dialect, sql: &str) -> Result<Prepared, SqlError> {
     if sql.len() > SQL_BYTES_MAX {
         return Err(SqlError::TooLong(sql.len()));
+    }
+    if dialect == Dialect::Opaque {
+        return opaque(sql);
     }
     let tokens = lexer::tokens(dialect, sql)?;
     let statement = one_statement(&tokens)?;
@@ -156,6 +170,20 @@ pub fn prepare(dialect: Dialect, sql: &str) -> Result<Prepared, SqlError> {
         words::refuse_writes(dialect, sql, statement)?;
     }
     rewrite(dialect, sql, statement)
+}
+
+/// Whether it only reads is promised by the connector, and held by its wire; here it is only looked at whether it is a text at all.
+fn opaque(text: &str) -> Result<Prepared, SqlError> {
+    if text.trim().is_empty() {
+        return Err(SqlError::Syntax("it is empty".to_owned()));
+    }
+    if text.contains('\0') {
+        return Err(SqlError::Syntax("it has a NUL in it".to_owned()));
+    }
+    Ok(Prepared {
+        text: text.to_owned(),
+        bindings: Vec::new(),
+    })
 }
 
 /// Every name that is used is declared, every name that is declared is used.

@@ -479,3 +479,22 @@ fn rows_without_a_value_are_found() {
     let at_end = behind(Dialect::Postgres, &[a], &[true], true);
     assert_eq!(at_end, "WHERE a IS NULL AND 1 = 1 ORDER BY a []");
 }
+
+/// A text of the engine's own stays as it is, whatever is in it; its values are those of all parameters, in the order of declaration.
+#[test]
+fn an_opaque_text_is_nobodys_business() {
+    for text in [
+        "GET goals",
+        "/scores?a=:b;--",
+        "{ a(b: $c) { d } }",
+        "DELETE ) (",
+    ] {
+        let checked = check(Dialect::Opaque, text, &["b", "a"]).unwrap();
+        assert_eq!(checked.text, text);
+        assert_eq!(checked.bindings, ["b", "a"]);
+    }
+    for refused in ["", " \n", "a\0b", &"x".repeat(SQL_BYTES_MAX + 1)] {
+        assert!(check(Dialect::Opaque, refused, &[]).is_err(), "{refused:?}");
+    }
+    assert_eq!(Dialect::of("opaque"), Some(Dialect::Opaque));
+}

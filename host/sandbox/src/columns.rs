@@ -236,6 +236,24 @@ impl Output {
         })
     }
 
+    /// Leaves the first `rows` rows out. What stays of the batch in which the first row is that stays is copied.
+    pub fn skip(&mut self, rows: usize) {
+        let mut left = rows.min(self.rows);
+        let mut batches = std::mem::take(&mut self.batches);
+        batches.retain_mut(|batch| {
+            let gone = left.min(batch.rows as usize);
+            left -= gone;
+            if gone > 0 && gone < batch.rows as usize {
+                for chunk in &mut batch.chunks {
+                    chunk.skip(gone, batch.rows as usize);
+                }
+            }
+            batch.rows -= gone as u32;
+            batch.rows > 0
+        });
+        *self = Output::new(self.columns.clone(), batches, self.bytes);
+    }
+
     /// Keeps the first `rows` rows. Cheap: nothing is copied, whole batches are dropped.
     pub fn truncate(&mut self, rows: usize) {
         let mut first = 0;
@@ -251,6 +269,34 @@ impl Output {
 }
 
 impl Chunk {
+    /// Leaves out the first of `all` values.
+    fn skip(&mut self, gone: usize, all: usize) {
+        let bits_behind = |bits: &[u8]| {
+            let mut behind = vec![0; (all - gone).div_ceil(8)];
+            for row in (gone..all).filter(|row| bit(bits, *row)) {
+                let place = row - gone;
+                behind[place >> 3] |= 1 << (place & 7);
+            }
+            behind
+        };
+        self.validity = self.validity.as_deref().map(bits_behind);
+        match &mut self.data {
+            ColumnData::Bits(bits) => *bits = bits_behind(bits),
+            ColumnData::I32s(values) => drop(values.drain(..gone)),
+            ColumnData::I64s(values) => drop(values.drain(..gone)),
+            ColumnData::F64s(values) => drop(values.drain(..gone)),
+            ColumnData::VarLen(values) => {
+                let start = values.offsets[gone];
+                values.bytes.drain(..start as usize);
+                values.offsets.drain(..gone);
+                values
+                    .offsets
+                    .iter_mut()
+                    .for_each(|offset| *offset -= start);
+            }
+        }
+    }
+
     pub fn is_null(&self, row: usize) -> bool {
         self.validity.as_ref().is_some_and(|bits| !bit(bits, row))
     }
@@ -290,4 +336,79 @@ impl VarLen {
 #[inline]
 pub(crate) fn bit(bits: &[u8], row: usize) -> bool {
     bits[row >> 3] & (1 << (row & 7)) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows that are left out are gone from every layout, and those that stay are what they were, over batches too.
+    #[test]
+    fn rows_are_left_out() {
+        let column = |name: &str, kind| Column {
+            name: name.into(),
+            kind,
+            nullable: true,
+            native: String::new(),
+        };
+        let chunk = |data| Chunk {
+            validity: None,
+            data,
+        };
+        let batch = |first: i64, rows: usize| {
+            let numbers = || first..first + rows as i64;
+            let bits = |holds: fn(i64) -> bool| {
+                let mut bits = vec![0u8; rows.div_ceil(8)];
+                for (place, _) in numbers().enumerate().filter(|(_, number)| holds(*number)) {
+                    bits[place >> 3] |= 1 << (place & 7);
+                }
+                bits
+            };
+            let (mut offsets, mut bytes) = (vec![0], Vec::new());
+            for number in numbers() {
+                bytes.extend_from_slice(number.to_string().as_bytes());
+                offsets.push(bytes.len() as i32);
+            }
+            Batch {
+                rows: rows as u32,
+                chunks: vec![
+                    chunk(ColumnData::Bits(bits(|number| number % 3 == 0))),
+                    Chunk {
+                        validity: Some(bits(|number| number % 5 != 0)),
+                        data: ColumnData::I64s(numbers().collect()),
+                    },
+                    chunk(ColumnData::VarLen(VarLen { offsets, bytes })),
+                    chunk(ColumnData::I32s(
+                        numbers().map(|number| number as i32).collect(),
+                    )),
+                    chunk(ColumnData::F64s(
+                        numbers().map(|number| number as f64).collect(),
+                    )),
+                ],
+            }
+        };
+        let columns: Arc<[Column]> = vec![
+            column("b", ColumnKind::Boolean),
+            column("n", ColumnKind::Int64),
+            column("t", ColumnKind::Text),
+            column("d", ColumnKind::Date),
+            column("f", ColumnKind::Float64),
+        ]
+        .into();
+        let whole = Output::new(columns, vec![batch(0, 11), batch(11, 20)], 0);
+        for gone in [0, 1, 8, 10, 11, 12, 19, 30, 31, 100] {
+            let mut rest = whole.clone();
+            rest.skip(gone);
+            assert_eq!(rest.rows, 31usize.saturating_sub(gone), "{gone}");
+            for row in 0..rest.rows {
+                for column in 0..5 {
+                    assert_eq!(
+                        rest.cell(row, column),
+                        whole.cell(row + gone, column),
+                        "{gone} {row} {column}"
+                    );
+                }
+            }
+        }
+    }
 }

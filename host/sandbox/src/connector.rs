@@ -46,6 +46,8 @@ pub struct ConnectorInfo {
     /// JSON Schema of the settings, as the connector wrote it.
     pub settings_schema: String,
     pub imports: Vec<String>,
+    /// What its author may not have meant.
+    pub warnings: Vec<String>,
     pub exports: Vec<String>,
     pub size_bytes: u64,
     pub compile_ms: u64,

@@ -19,11 +19,13 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 const SPARE_INSTANCES: u32 = 16;
 /// Function table entries of one component; the largest bundled connector has about 4,000.
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
-/// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports.
-/// The pool has room for as many in every session, so that none can take another's.
-pub(crate) const INSTANCES_MAX: usize = 16;
-pub(crate) const TABLES_MAX: usize = 8;
-pub(crate) const MEMORIES_MAX: usize = 1;
+/// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports. Rust has 4 or so, Python's
+/// interpreter with its libraries 38. The pool has room for as many in every session, so that none can take another's: of address space, and
+/// some hundred bytes.
+pub(crate) const INSTANCES_MAX: usize = 48;
+pub(crate) const TABLES_MAX: usize = 16;
+/// JavaScript's engines have 3. All of them together are held to a session's memory.
+pub(crate) const MEMORIES_MAX: usize = 4;
 /// Below this many sessions a host is not worth starting.
 const SESSIONS_MIN: u32 = 16;
 

@@ -39,8 +39,10 @@ pub enum FaultKind {
     Timeout,
     /// More rows, bytes or columns than allowed.
     LimitExceeded,
-    /// Too many requests wait already, here or at the source.
+    /// Too many requests wait already, here.
     Busy,
+    /// The source asks for patience.
+    RateLimited,
     Trapped,
     ContractBroken,
     OutOfMemory,
@@ -69,6 +71,7 @@ impl FaultKind {
             FaultKind::Timeout => "timeout",
             FaultKind::LimitExceeded => "limit_exceeded",
             FaultKind::Busy => "busy",
+            FaultKind::RateLimited => "rate_limited",
             FaultKind::Trapped => "trapped",
             FaultKind::ContractBroken => "contract_broken",
             FaultKind::OutOfMemory => "out_of_memory",
@@ -136,9 +139,28 @@ impl Fault {
         self
     }
 
+    /// `code`, where it is what it should be: a short word that stays the same, and nothing that was made up for this call.
+    pub fn stable_code(&self) -> Option<&str> {
+        const CODE_BYTES_MAX: usize = 64;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let is_word =
+            (1..=CODE_BYTES_MAX).contains(&self.code.len()) && self.code.bytes().all(plain);
+        is_word.then_some(&self.code)
+    }
+
     pub fn detail(mut self, detail: impl Into<String>) -> Fault {
         self.detail = Some(clip(detail.into()));
         self
+    }
+
+    /// In one line: what happened, and the first of what was said about it.
+    pub(crate) fn told(&self) -> String {
+        let detail = self.detail.as_deref().unwrap_or_default();
+        let first = detail.lines().find(|line| !line.trim().is_empty());
+        match first {
+            Some(first) => format!("{} ({}): {}", self.message, self.code, first.trim()),
+            None => format!("{} ({})", self.message, self.code),
+        }
     }
 
     /// The result is larger than the request allows, and the connector did not stop by itself.

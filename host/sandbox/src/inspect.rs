@@ -1,9 +1,13 @@
 //! Reads a component's imports and exports before anything of it is compiled or run, and says in
 //! plain words why it cannot be a connector or a publisher here.
 
-use wasmparser::{Parser, Payload};
+use wasmparser::{Instance, Parser, Payload};
 
-use crate::{connector::LoadError, v1::World};
+use crate::{
+    connector::LoadError,
+    engine::{INSTANCES_MAX, MEMORIES_MAX, TABLES_MAX},
+    v1::World,
+};
 
 /// The versions of `souk:connector` and `souk:publisher` that this host serves.
 const SERVED_MAJOR: u64 = 1;
@@ -19,11 +23,14 @@ pub(crate) struct Inspection {
     /// The exported interface with its version: `souk:connector/connector@1.0.0`.
     pub interface: String,
     pub wit_version: String,
+    /// What its author may not have meant.
+    pub warnings: Vec<String>,
 }
 
-/// Interfaces that a language's runtime leaves in a binary. Those that a grant covers are linked,
-/// the others trap when they are called.
-const TOLERATED: &[&str] = &[
+/// What a language's runtime leaves in a binary. What a grant covers of it is linked, the rest traps when it is called.
+const TOLERATED: &str = "wasi:";
+/// Packages of which a grant covers something.
+const GRANTED: &[&str] = &[
     "wasi:cli",
     "wasi:io",
     "wasi:clocks",
@@ -60,7 +67,11 @@ pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
     if !Parser::is_component(wasm) {
         return invalid("this file is not a WebAssembly component".into());
     }
-    let (imports, exports) = names(wasm)
+    let Names {
+        imports,
+        exports,
+        counts,
+    } = names(wasm)
         .map_err(|error| LoadError::Invalid(format!("this component is damaged: {error}")))?;
     let found = World::ALL.into_iter().find_map(|world| {
         let is_it = |name: &&String| name.split('@').next() == Some(world.interface());
@@ -87,12 +98,18 @@ pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
     for import in &imports {
         check_import(import)?;
     }
+    counts.check()?;
+    let warnings = imports
+        .iter()
+        .filter_map(|import| refused(import))
+        .collect();
     Ok(Inspection {
         imports,
         exports,
         world,
         interface,
         wit_version,
+        warnings,
     })
 }
 
@@ -125,39 +142,93 @@ fn check_import(import: &str) -> Result<(), LoadError> {
     if package == "souk:connector" && import.starts_with("souk:connector/types") {
         return Ok(());
     }
-    if TOLERATED.contains(&package) {
+    if package.starts_with(TOLERATED) {
         return Ok(());
+    }
+    Err(LoadError::Invalid(format!(
+        "this component imports {import}: it wants something that this host does not have"
+    )))
+}
+
+/// What is told about an import that nothing grants.
+fn refused(import: &str) -> Option<String> {
+    let package = import.split(['/', '@']).next().unwrap_or(import);
+    if !package.starts_with(TOLERATED) || GRANTED.contains(&package) {
+        return None;
     }
     let wants = REFUSED
         .iter()
         .find(|(name, _)| *name == package)
         .map_or("something that this host does not have", |(_, wants)| wants);
-    Err(LoadError::Invalid(format!(
-        "this component imports {import}: it wants {wants}. No grant covers that"
-    )))
+    Some(format!(
+        "it imports {import}: that wants {wants}. No grant covers it, and a call traps"
+    ))
 }
 
-/// The names of the outermost component's imports and exports.
-fn names(wasm: &[u8]) -> wasmparser::Result<(Vec<String>, Vec<String>)> {
-    let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0usize);
+/// What a component is made of, as far as the pool has a bound for it.
+#[derive(Default)]
+struct Counts {
+    instances: usize,
+    memories: usize,
+    tables: usize,
+}
+
+impl Counts {
+    fn check(&self) -> Result<(), LoadError> {
+        for (what, count, max) in [
+            ("core module instances", self.instances, INSTANCES_MAX),
+            ("memories", self.memories, MEMORIES_MAX),
+            ("tables", self.tables, TABLES_MAX),
+        ] {
+            if count > max {
+                return Err(LoadError::Invalid(format!(
+                    "this component has {count} {what}, and may have {max}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Names {
+    imports: Vec<String>,
+    exports: Vec<String>,
+    counts: Counts,
+}
+
+/// The names of the outermost component's imports and exports, and how much there is in it. (A component inside it that is instantiated twice
+/// counts once; the pool counts again when it is compiled.)
+fn names(wasm: &[u8]) -> wasmparser::Result<Names> {
+    let mut names = Names::default();
+    let mut depth = 0usize;
     for payload in Parser::new(0).parse_all(wasm) {
         match payload? {
             Payload::Version { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    imports.push(import?.name.name.to_owned());
+                    names.imports.push(import?.name.name.to_owned());
                 }
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    exports.push(export?.name.name.to_owned());
+                    names.exports.push(export?.name.name.to_owned());
                 }
             }
+            Payload::InstanceSection(section) => {
+                for instance in section {
+                    if matches!(instance?, Instance::Instantiate { .. }) {
+                        names.counts.instances += 1;
+                    }
+                }
+            }
+            Payload::MemorySection(section) => names.counts.memories += section.count() as usize,
+            Payload::TableSection(section) => names.counts.tables += section.count() as usize,
             _ => {}
         }
     }
-    Ok((imports, exports))
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -190,15 +261,38 @@ mod tests {
         ] {
             assert!(check_import(fine).is_ok(), "{fine}");
         }
-        let error = check_import("wasi:sockets/tcp@0.2.0")
-            .unwrap_err()
-            .to_string();
+        assert!(check_import("wasi:sockets/tcp@0.2.0").is_ok());
+        let told = refused("wasi:sockets/tcp@0.2.0").unwrap();
         assert!(
-            error.contains("wasi:sockets/tcp@0.2.0") && error.contains("network"),
-            "{error}"
+            told.contains("wasi:sockets/tcp@0.2.0") && told.contains("network"),
+            "{told}"
         );
+        assert_eq!(refused("wasi:io/poll@0.2.0"), None);
+        assert_eq!(refused("souk:connector/types@1.0.0"), None);
         assert!(check_import("my:own/thing@1.0.0").is_err());
-        assert!(check_import("wasi:clicker/thing").is_err());
+        assert!(check_import("wasicker:thing/x").is_err());
+    }
+
+    /// What the pool has no room for is told with its numbers, before anything is compiled.
+    #[test]
+    fn what_is_too_large_is_counted() {
+        assert!(Counts::default().check().is_ok());
+        let counts = Counts {
+            instances: INSTANCES_MAX + 1,
+            ..Counts::default()
+        };
+        assert_eq!(
+            counts.check().unwrap_err().to_string(),
+            format!(
+                "this component has {} core module instances, and may have {INSTANCES_MAX}",
+                INSTANCES_MAX + 1
+            )
+        );
+        let counts = Counts {
+            memories: MEMORIES_MAX + 1,
+            ..Counts::default()
+        };
+        assert!(counts.check().unwrap_err().to_string().contains("memories"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod engine;
 mod fault;
 pub mod formats;
 mod inspect;
+mod journal;
 pub mod json;
 mod lanes;
 mod load;
@@ -34,6 +35,7 @@ mod wire;
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
 pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status};
 pub use fault::{Blame, Fault, FaultKind};
+pub use journal::{LogFilter, LogLine, Stream};
 pub use metrics::Metrics;
 pub use options::{Compiler, Options, SandboxLimits};
 pub use request::{

@@ -96,7 +96,15 @@ pub(crate) async fn finish(
         }
         _ => None,
     };
+    let mut warnings = prepared.inspection.warnings;
+    warnings.extend(
+        descriptor
+            .abilities
+            .iter()
+            .filter_map(|ability| unknown_ability(ability)),
+    );
     Ok(Connector::new(Parts {
+        warnings,
         name: descriptor.name,
         version: descriptor.version,
         digest: prepared.digest,
@@ -259,6 +267,40 @@ fn check(descriptor: &Descriptor) -> Result<(), LoadError> {
     }
 }
 
+/// What the host asks of a connector only if it says that it can.
+const ABILITIES: [&str; 4] = ["schema", "pipelining", "cancel", "functions"];
+
+/// What is told about an ability that this host does not know: open words are no error, and a misspelt one would have no effect.
+fn unknown_ability(ability: &str) -> Option<String> {
+    if ABILITIES.contains(&ability) {
+        return None;
+    }
+    let shown: String = ability.chars().take(NAME_BYTES_MAX).collect();
+    let near = ABILITIES
+        .iter()
+        .find(|known| distance(known, &shown) <= 2)
+        .map(|known| format!(": did it mean \"{known}\"?"));
+    Some(format!(
+        "its ability \"{shown}\" is not known here, and has no effect{}",
+        near.unwrap_or_default()
+    ))
+}
+
+/// How many letters have to be put in, taken out or replaced.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (place, against) in other.iter().enumerate() {
+            let same = diagonal + usize::from(letter != *against);
+            diagonal = row[place + 1];
+            row[place + 1] = same.min(row[place] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn is_name(name: &str) -> bool {
     name.len() <= NAME_BYTES_MAX
         && name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -298,6 +340,17 @@ fn is_version(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A misspelt ability is told with what it may have been meant to be.
+    #[test]
+    fn abilities_are_known_or_told() {
+        assert_eq!(unknown_ability("pipelining"), None);
+        let told = unknown_ability("pipelinig").unwrap();
+        assert!(told.ends_with("did it mean \"pipelining\"?"), "{told}");
+        assert!(!unknown_ability("teleport").unwrap().contains("mean"));
+        assert_eq!(distance("cancel", "cansel"), 1);
+        assert_eq!(distance("", "abc"), 3);
+    }
 
     #[test]
     fn names_and_versions_are_checked() {

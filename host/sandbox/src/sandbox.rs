@@ -18,6 +18,7 @@ use crate::{
     connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope},
     engine,
     fault::{Blame, Fault, FaultKind},
+    journal::{LogFilter, LogLine},
     lanes::{Lane, Lanes},
     load,
     loaded::Connector,
@@ -101,6 +102,7 @@ impl Sandbox {
             registry: Registry::default(),
             host: tenants.of(""),
             tenants,
+            journals: Arc::default(),
             lanes: Lanes::start(lanes, runtime.clone()).map_err(|error| internal(&error))?,
             outer_lanes: Lanes::start(outer_lanes, runtime.clone())
                 .map_err(|error| internal(&error))?,
@@ -437,6 +439,11 @@ impl Sandbox {
         let answer = tokio::time::timeout_at(deadline.into(), Waiting(ticket)).await;
         pool.retire();
         answer.unwrap_or_else(|_| Err(timed_out()))
+    }
+
+    /// What guests have printed, and how they broke, as `filter` asks: oldest first. Of this host, since it started.
+    pub fn log_lines(&self, filter: &LogFilter<'_>) -> Vec<LogLine> {
+        self.shared.journals.lines(filter)
     }
 
     /// Drops the sessions of a data connection: it was deleted or its credentials changed. Requests

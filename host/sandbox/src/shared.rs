@@ -10,6 +10,7 @@ use wasmtime::Engine;
 use crate::{
     cache::Cache,
     connector::Scope,
+    journal::Journals,
     lanes::Lanes,
     options::Options,
     registry::Registry,
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub cache: Cache,
     pub registry: Registry,
     pub tenants: Tenants,
+    /// What guests have said.
+    pub journals: Arc<Journals>,
     /// What the guests of all companies use together.
     pub host: Arc<Tenant>,
     /// Where guests compute that take long, and what else does.

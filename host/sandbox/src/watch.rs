@@ -48,6 +48,7 @@ impl Watch {
         self.seen.retain(|path, _| {
             let stays = files.iter().any(|(file, ..)| file == path);
             if !stays {
+                tracing::info!(file = %path.display(), "connector file removed: what it brought stays until the host starts again");
                 sandbox.note_rejected(&name_of(path), None);
             }
             stays
@@ -119,6 +120,7 @@ fn rejected(path: &Path, size: u64, error: &LoadError) -> ConnectorInfo {
         wit_version: String::new(),
         settings_schema: String::new(),
         imports: Vec::new(),
+        warnings: Vec::new(),
         exports: Vec::new(),
         size_bytes: size,
         compile_ms: 0,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use souk_sandbox::{
-    Blame, FaultKind, Limits, LoadError, PoolLimits, Query, Request, Sandbox, Scope, Source, Status,
+    Blame, FaultKind, Limits, LoadError, LogFilter, LogLine, PoolLimits, Query, Request, Sandbox,
+    Scope, Source, Status, Stream, Value,
 };
 use souk_tests::guests;
 
@@ -100,6 +101,74 @@ async fn a_bad_connector_is_blamed_and_replaced() {
             "{engine}"
         );
     }
+}
+
+/// What a guest prints before it breaks is the beginning of what its owner is told, and stays in the log with its label; a secret of its
+/// settings does not.
+#[tokio::test]
+async fn a_panic_is_heard() {
+    let sandbox = with_guest(guests::MOODY).await;
+    let source = source_with("moody", r#"{"token":"hush-hush"}"#, PoolLimits::default());
+    let ask = |mood: &str| {
+        let request = query_with("select mood", vec![Value::Text(mood.into())]);
+        sandbox.run(&source, request, within(20))
+    };
+    let fault = ask("panics").await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Trapped);
+    let detail = fault.detail.unwrap();
+    let lines: Vec<&str> = detail.lines().take(4).collect();
+    assert_eq!(
+        lines[..2],
+        ["about to panic", "the token is [secret]"],
+        "{detail}"
+    );
+    assert!(
+        detail.contains("moody/guest.rs") && detail.contains("x = 42"),
+        "{detail}"
+    );
+    assert!(detail.contains("unreachable"), "{detail}");
+    ask("prints").await.unwrap();
+    ask("prints_much").await.unwrap();
+    let fault = ask("reads_the_clock").await.unwrap_err();
+    assert!(
+        fault
+            .message
+            .contains("called wasi:clocks/monotonic-clock@0.2"),
+        "{fault:?}"
+    );
+    assert_eq!(fault.code, "not_granted");
+
+    let filter = LogFilter {
+        company: Some("com_1"),
+        scope: Some(&Scope::Platform),
+        connector: "moody",
+        connection: Some("con_1"),
+        after: None,
+        lines_max: 1_000,
+    };
+    let lines = sandbox.log_lines(&filter);
+    let has = |stream: Stream, text: &str| {
+        let said = |line: &LogLine| line.stream == stream && line.text.contains(text);
+        assert!(lines.iter().any(said), "{stream:?} {text}: {lines:?}");
+    };
+    has(Stream::Stdout, "about to panic");
+    has(Stream::Stderr, "the token is [secret]");
+    has(Stream::Stderr, "x = 42");
+    has(Stream::Fault, "the connector crashed (trapped)");
+    has(Stream::Stdout, "a line for its author");
+    has(Stream::Stdout, "line 100 of many");
+    has(Stream::Fault, "more bytes were printed in this call");
+    has(Stream::Fault, "which it was not granted");
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.text.contains("line 900 of many"))
+    );
+    let other = LogFilter {
+        company: Some("com_2"),
+        ..filter
+    };
+    assert!(sandbox.log_lines(&other).is_empty());
 }
 
 const MALFORMED: [&str; 8] = [
@@ -302,7 +371,6 @@ async fn what_is_no_connector_is_refused_with_its_reason() {
         (guests::NOT_A_COMPONENT, "not a WebAssembly component"),
         (guests::CORE_MODULE, "core WebAssembly module"),
         (guests::WRONG_WORLD, "for another world"),
-        (guests::IMPORTS_SOCKETS, "wasi:sockets"),
         (
             guests::FUTURE_VERSION,
             "this host serves 1.0: rebuild with sdk 1.0 or upgrade the host",
@@ -316,6 +384,33 @@ async fn what_is_no_connector_is_refused_with_its_reason() {
         assert!(error.contains(reason), "{error}");
     }
     assert!(sandbox.connectors().is_empty());
+}
+
+/// A component may import what nothing grants, since it reaches nothing by it: its author is warned, and a call traps with its name.
+#[tokio::test]
+async fn what_is_not_granted_traps() {
+    let sandbox = with_guest(guests::IMPORTS_SOCKETS).await;
+    let warnings = &sandbox.connectors()[0].warnings;
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.contains("wasi:sockets/tcp@0.2")),
+        "{warnings:?}"
+    );
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let source = source("imports-sockets");
+    let address = listener.local_addr().unwrap().to_string();
+    let fault = run(&sandbox, &source, &address).await.unwrap_err();
+    assert_eq!(
+        (fault.blame, fault.code.as_str()),
+        (Blame::Connector, "not_granted")
+    );
+    assert!(fault.message.contains("wasi:sockets/"), "{fault}");
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
 }
 
 /// A new version takes over, the old one drains; rollback goes back; an active version stays.

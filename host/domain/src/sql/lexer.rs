@@ -303,7 +303,9 @@ impl Lexer<'_> {
                 }
                 Ok((Kind::Foreign, self.word_end(start + 1)))
             }
-            Dialect::Sqlite | Dialect::Generic => Ok((Kind::Foreign, self.word_end(start + 1))),
+            Dialect::Sqlite | Dialect::Generic | Dialect::Opaque => {
+                Ok((Kind::Foreign, self.word_end(start + 1)))
+            }
             Dialect::MySql => Ok((Kind::Word, self.word_end(start + 1))),
             Dialect::BigQuery | Dialect::MsSql => Ok((Kind::Sign, start + 1)),
         }

@@ -42,6 +42,7 @@ pub(crate) use ticket::{Answer, Ticket, Waiting};
 use crate::{
     connector::{Need, Scope},
     fault::{Blame, Fault, FaultKind},
+    journal::Speaker,
     lanes::Lanes,
     loaded::Connector,
     shared::Shared,
@@ -97,6 +98,8 @@ pub(crate) struct Pool {
     pub pressure: Pressure,
     pub breaker: Breaker,
     reliability: Reliability,
+    /// What its guests say is labelled so.
+    pub speaker: Arc<Speaker>,
     /// When a fault was last logged, in microseconds of the pool's clock, and how many were not since.
     logged_us: AtomicU64,
     unlogged: AtomicU64,
@@ -131,7 +134,16 @@ impl Pool {
     ) -> Arc<Pool> {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
         let reliability = Reliability::new(matches!(connector.scope, Scope::Platform));
+        let (scope, name) = (&connector.scope, &connector.name);
+        let speaker = Speaker::new(
+            &pools.shared.journals,
+            &source.company,
+            (scope, name, &connector.version),
+        );
+        let settings = (&source.settings_json, &connector.settings_schema);
+        let speaker = speaker.on(&source.connection, settings.0, settings.1);
         let pool = Arc::new(Pool {
+            speaker: Arc::new(speaker),
             tenant: pools.shared.tenants.of(&source.company),
             shared: pools.shared.clone(),
             pools: pools.clone(),

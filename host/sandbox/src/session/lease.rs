@@ -10,6 +10,7 @@ use super::in_flight::{InFlight, Submitted};
 use crate::{
     columns::Output,
     fault::{Blame, Fault, FaultKind},
+    journal::Stream,
     pool::{Answer, Handle, Job, Permit, Pool, shutting_down},
 };
 
@@ -197,6 +198,7 @@ impl Lease {
                     .traps
                     .fetch_add(1, Ordering::Relaxed);
                 let detail = fault.detail.as_deref().unwrap_or_default();
+                self.pool.speaker.say(Stream::Fault, &fault.told());
                 if let Some(unlogged) = self.pool.logs(Instant::now()) {
                     tracing::warn!(
                         connector,

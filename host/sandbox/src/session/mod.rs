@@ -17,6 +17,7 @@ use lease::Lease;
 
 use crate::{
     fault::{Blame, Fault, FaultKind},
+    journal::Stream,
     pool::{Handle, Permit, Pool, shutting_down},
 };
 
@@ -102,6 +103,7 @@ fn log_failure(pool: &Pool, fault: &Fault) {
             .stats
             .traps
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        pool.speaker.say(Stream::Fault, &fault.told());
         if let Some(unlogged) = pool.logs(Instant::now()) {
             tracing::warn!(
                 connector,

@@ -17,7 +17,7 @@ use crate::{
     source::platform_of,
     v1::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
-        HttpFailure, Received, Settings, WireGuest, WireState,
+        HttpFailure, Printer, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -169,7 +169,9 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
     }
     no_devices(path)?;
     let budget = budget(pool);
-    let state = DirectoryState::new(budget.memory.clone(), Some(path)).map_err(|error| {
+    let printer = Printer::new(Some(pool.speaker.clone()));
+    let state = DirectoryState::new(budget.memory.clone(), printer, Some(path));
+    let state = state.map_err(|error| {
         Fault::new(
             Blame::Host,
             FaultKind::Internal,
@@ -231,7 +233,8 @@ async fn guest(pool: &Arc<Pool>) -> Result<Box<WireGuest>, Fault> {
     let owned = pool.clone();
     let opened = pool.lanes().call(&pool.tenant, false, async move {
         let budget = budget(&owned);
-        let state = WireState::new(budget.memory.clone());
+        let printer = Printer::new(Some(owned.speaker.clone()));
+        let state = WireState::new(budget.memory.clone(), printer);
         let connector = &owned.connector;
         let (pre, exports) = (&connector.wire, &connector.exports);
         WireGuest::open(pre, exports, state, budget, settings(&owned)).await

@@ -1,10 +1,13 @@
-//! What a component is given: for wires nothing but randomness, for directories the part of WASI
-//! that reads files. Everything else that a language's runtime left in the binary traps when called.
+//! What a component is given: for wires nothing but randomness and a place to print to, for directories the part of WASI
+//! that reads files. Everything else that a language's runtime left in the binary traps when called, and the trap names it.
 
 use rand::Rng;
 use wasmtime::{
     Engine, Result, StoreContextMut,
-    component::{Component, InstancePre, Linker},
+    component::{
+        Component, ComponentType, InstancePre, Linker, LinkerInstance, Lower, Resource,
+        ResourceType, WasmList, types::ComponentItem,
+    },
 };
 use wasmtime_wasi::{
     cli::{WasiCli, WasiCliView},
@@ -13,7 +16,8 @@ use wasmtime_wasi::{
     random::{WasiRandom, WasiRandomView},
 };
 
-use super::state::{DirectoryState, WireState};
+use super::state::{DirectoryState, GuestState, WireState};
+use crate::journal::{CALL_BYTES, Stream};
 
 /// Random bytes that one call may ask for: no protocol needs more at once.
 const RANDOM_BYTES_MAX: u64 = 64 << 10;
@@ -49,14 +53,134 @@ pub(crate) fn wire(engine: &Engine, component: &Component) -> Result<InstancePre
                 "initial-cwd",
                 |_: StoreContextMut<'_, WireState>, (): ()| Ok((None::<String>,)),
             )?;
+        } else {
+            standard_streams(&mut linker, name)?;
         }
     }
     linker.define_unknown_imports_as_traps(component)?;
     linker.instantiate_pre(component)
 }
 
+/// The one resource that a wire's guest has handles to: an output stream is its number, a pollable is always ready. (What is not
+/// linked is stubbed with the same type, so that one resource has one type wherever it is named.)
+type Handle = Resource<()>;
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+enum StreamError {
+    #[component(name = "last-operation-failed")]
+    #[allow(dead_code, reason = "printing does not fail")]
+    LastOperationFailed(Handle),
+    #[component(name = "closed")]
+    #[allow(dead_code, reason = "the streams are never closed")]
+    Closed,
+}
+
+type Written = (std::result::Result<(), StreamError>,);
+type Context<'a> = StoreContextMut<'a, WireState>;
+
+/// Links what printing takes of the interface `name`, if it is one of those.
+fn standard_streams(linker: &mut Linker<WireState>, name: &str) -> Result<()> {
+    let Some((interface, version)) = name.split_once('@') else {
+        return Ok(());
+    };
+    // Later versions print through streams of another kind, which nothing grants.
+    if !version.starts_with("0.2.") {
+        return Ok(());
+    }
+    let opened = |number: u32| move |_: Context<'_>, (): ()| Ok((Handle::new_own(number),));
+    let no_terminal = |_: Context<'_>, (): ()| Ok((None::<Handle>,));
+    match interface {
+        "wasi:cli/stdout" => linker
+            .instance(name)?
+            .func_wrap("get-stdout", opened(STDOUT)),
+        "wasi:cli/stderr" => linker
+            .instance(name)?
+            .func_wrap("get-stderr", opened(STDERR)),
+        "wasi:cli/terminal-stdin" => {
+            let mut terminal = linker.instance(name)?;
+            terminal.func_wrap("get-terminal-stdin", no_terminal)
+        }
+        "wasi:cli/terminal-stdout" => {
+            let mut terminal = linker.instance(name)?;
+            terminal.func_wrap("get-terminal-stdout", no_terminal)
+        }
+        "wasi:cli/terminal-stderr" => {
+            let mut terminal = linker.instance(name)?;
+            terminal.func_wrap("get-terminal-stderr", no_terminal)
+        }
+        "wasi:cli/exit" => linker.instance(name)?.func_wrap(
+            "exit",
+            |_: Context<'_>, _: (std::result::Result<(), ()>,)| -> Result<()> {
+                wasmtime::bail!("{ENDED_ITSELF}")
+            },
+        ),
+        "wasi:io/poll" => pollables(&mut linker.instance(name)?),
+        "wasi:io/streams" => output_streams(&mut linker.instance(name)?),
+        _ => Ok(()),
+    }
+}
+
+/// What a guest that exits is stopped with.
+pub(crate) const ENDED_ITSELF: &str = "the guest called exit";
+
+fn pollables(io: &mut LinkerInstance<'_, WireState>) -> Result<()> {
+    io.func_wrap("[method]pollable.ready", |_: Context<'_>, _: (Handle,)| {
+        Ok((true,))
+    })?;
+    io.func_wrap("[method]pollable.block", |_: Context<'_>, _: (Handle,)| {
+        Ok(())
+    })?;
+    io.func_wrap("poll", |_: Context<'_>, (handles,): (WasmList<Handle>,)| {
+        Ok(((0..handles.len() as u32).collect::<Vec<u32>>(),))
+    })
+}
+
+fn output_streams(io: &mut LinkerInstance<'_, WireState>) -> Result<()> {
+    io.func_wrap(
+        "[method]output-stream.check-write",
+        |_: Context<'_>, _: (Handle,)| Ok((Ok::<u64, StreamError>(CALL_BYTES as u64),)),
+    )?;
+    for write in [
+        "[method]output-stream.write",
+        "[method]output-stream.blocking-write-and-flush",
+    ] {
+        io.func_wrap(write, print)?;
+    }
+    for flush in [
+        "[method]output-stream.flush",
+        "[method]output-stream.blocking-flush",
+    ] {
+        io.func_wrap(flush, |_: Context<'_>, _: (Handle,)| -> Result<Written> {
+            Ok((Ok(()),))
+        })?;
+    }
+    io.func_wrap(
+        "[method]output-stream.subscribe",
+        |_: Context<'_>, (stream,): (Handle,)| Ok((Handle::new_own(stream.rep()),)),
+    )
+}
+
+fn print(store: Context<'_>, (handle, contents): (Handle, WasmList<u8>)) -> Result<Written> {
+    let stream = match handle.rep() {
+        STDOUT => Stream::Stdout,
+        _ => Stream::Stderr,
+    };
+    let printer = store.data().printer().clone();
+    printer.print(stream, contents.as_le_slice(&store));
+    Ok((Ok(()),))
+}
+
+/// The function that a guest has called without having been granted it, as the text of its trap names it.
+pub(crate) fn not_granted(trap: &str) -> Option<&str> {
+    let (_, after) = trap.split_once("unknown import: `")?;
+    after.split_once('`').map(|(import, _)| import)
+}
+
 /// Links a component that reads one directory. Asynchronous: its guest runs on a fiber, so that a
-/// long computation yields. No network, and standard streams that lead nowhere.
+/// long computation yields. No network.
 pub(crate) fn directory(
     engine: &Engine,
     component: &Component,
@@ -77,9 +201,78 @@ pub(crate) fn directory(
     cli::terminal_stdin::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_stdout::add_to_linker::<T, WasiCli>(l, T::cli)?;
     cli::terminal_stderr::add_to_linker::<T, WasiCli>(l, T::cli)?;
-    // No traps for the rest: they are defined under exact names and would hide what is linked here
-    // under another patch version. All that `inspect` tolerates is linked.
+    // Traps for the rest, by interface: one that is linked here under another patch version must not be hidden by them.
+    let (mut rest, mut resources) = (Vec::new(), Vec::new());
+    for (name, item) in component.component_type().imports(engine) {
+        let ComponentItem::ComponentInstance(interface) = item.ty else {
+            continue;
+        };
+        let exports: Vec<(String, ComponentItem)> = interface
+            .exports(engine)
+            .map(|(name, item)| (name.to_owned(), item.ty))
+            .collect();
+        match LINKED.contains(&name.split('@').next().unwrap_or(name)) {
+            true => resources.extend(exports.into_iter().filter_map(|(_, item)| match item {
+                ComponentItem::Resource(resource) => Some(resource),
+                _ => None,
+            })),
+            false => rest.push((name.to_owned(), exports)),
+        }
+    }
+    for (name, exports) in rest.iter().filter(|(name, _)| name.starts_with("wasi:")) {
+        refuse(&mut linker, name, exports, &resources)?;
+    }
     linker.instantiate_pre(component)
+}
+
+/// The interfaces that a directory's guest is given.
+const LINKED: &[&str] = &[
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:clocks/wall-clock",
+    "wasi:clocks/monotonic-clock",
+    "wasi:random/random",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:filesystem/types",
+    "wasi:filesystem/preopens",
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/stderr",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:cli/terminal-stderr",
+];
+
+/// Defines every function of an interface that nothing grants as a trap that names it, and its resources, but for those that it took from a
+/// linked one, as ones that nobody has.
+fn refuse<T: 'static>(
+    linker: &mut Linker<T>,
+    name: &str,
+    exports: &[(String, ComponentItem)],
+    linked: &[ResourceType],
+) -> Result<()> {
+    let mut instance = linker.instance(name)?;
+    for (export, item) in exports {
+        match item {
+            ComponentItem::ComponentFunc(_) => {
+                let function = format!("{name}#{export}");
+                instance.func_new(export, move |_, _, _, _| {
+                    wasmtime::bail!("unknown import: `{function}` has not been defined")
+                })?;
+            }
+            ComponentItem::Resource(resource) if !linked.contains(resource) => {
+                instance.resource(export, ResourceType::host::<()>(), |_, _| Ok(()))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn random_bytes(_: StoreContextMut<'_, WireState>, (count,): (u64,)) -> Result<(Vec<u8>,)> {

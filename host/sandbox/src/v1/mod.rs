@@ -4,6 +4,7 @@
 
 mod check;
 mod linker;
+mod printer;
 mod state;
 mod turns;
 mod types;
@@ -18,6 +19,7 @@ use wasmtime::{
 use check::Checker;
 pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
+pub(crate) use printer::Printer;
 pub(crate) use state::{
     DirectoryState, GuestState, MemoryAccount, MemoryGrant, MemoryRefused, WireState,
 };
@@ -222,7 +224,8 @@ pub(crate) async fn describe(
     exports: &Exports,
     budget: &Budget,
 ) -> Result<Descriptor, Fault> {
-    let mut store = store(pre.engine(), WireState::new(budget.memory.clone()), budget);
+    let state = WireState::new(budget.memory.clone(), Printer::default());
+    let mut store = store(pre.engine(), state, budget);
     store.data_mut().turns().in_turns(budget.call);
     let instance = pre
         .instantiate_async(&mut store)
@@ -247,7 +250,8 @@ pub(crate) async fn probe_directory(
     exports: &Exports,
     budget: &Budget,
 ) -> Result<(), Fault> {
-    let state = DirectoryState::new(budget.memory.clone(), None).map_err(|error| {
+    let state = DirectoryState::new(budget.memory.clone(), Printer::default(), None);
+    let state = state.map_err(|error| {
         Fault::new(Blame::Host, FaultKind::Internal, "cannot prepare a sandbox")
             .detail(format!("{error:#}"))
     })?;
@@ -339,6 +343,7 @@ impl<T: GuestState> Guest<T> {
             .call_async(&mut store, (settings,))
             .await
             .map_err(|error| lost(&mut store, error))?;
+        store.data().printer().hear();
         let session = session.map_err(CallError::Ended)?;
         Ok(Box::new(Guest {
             checker: Checker::new(budget.columns_max),
@@ -392,6 +397,11 @@ impl<T: GuestState> Guest<T> {
 
     #[inline]
     fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<CheckedStep, CallError> {
+        let printer = self.store.data().printer();
+        // Of a call that failed, `fault` hears it.
+        if result.is_ok() && !printer.is_silent() {
+            printer.hear();
+        }
         match result {
             Ok((Ok(step),)) => Ok(self.checker.check(step)),
             Ok((Err(error),)) => Err(CallError::Ended(error)),
@@ -470,11 +480,13 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
 
 const BUDGET_EXCEEDED: &str = "call_budget_exceeded";
 const LIFT_EXCEEDED: &str = "call_bytes_exceeded";
+const NOT_GRANTED: &str = "not_granted";
 
 /// Names what broke a guest. Always the connector's fault, but where memory was refused that it may have had.
 fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
+    let said = store.data().printer().hear();
     let refused = store.data_mut().limits().refused;
-    let detail = format!("{error:#}");
+    let whole = format!("{error:#}");
     let busy = |what: &str| {
         let mut fault = Fault::new(Blame::Host, FaultKind::Busy, what).code(MEMORY_EXHAUSTED);
         fault.retry_after_ms = Some(1_000);
@@ -503,23 +515,19 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
             FaultKind::Trapped,
             "the connector crashed",
         ),
-        None if detail.contains("fuel allocated for hostcalls") => Fault::new(
+        None if whole.contains("fuel allocated for hostcalls") => Fault::new(
             Blame::Connector,
             FaultKind::ContractBroken,
             "the connector returned more than one call may return",
         )
         .code(LIFT_EXCEEDED),
-        // A guest that panics in a language runtime reaches an import that is not there.
-        None if detail.contains("matching implementation was not found in the linker")
-            || detail.contains("unknown import") =>
-        {
-            Fault::new(
-                Blame::Connector,
-                FaultKind::Trapped,
-                "the connector called something that it was not granted",
-            )
-        }
-        None if detail.contains("wasm trap") => Fault::new(
+        None if let Some(import) = linker::not_granted(&whole) => Fault::new(
+            Blame::Connector,
+            FaultKind::Trapped,
+            format!("the connector called {import}, which it was not granted"),
+        )
+        .code(NOT_GRANTED),
+        None if whole.contains(linker::ENDED_ITSELF) || whole.contains("wasm trap") => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,
             "the connector crashed",
@@ -530,6 +538,18 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
             "the connector broke its contract",
         ),
     };
+    // First what a person can act on: a panic's own words, then what happened, then where.
+    let happened = error.root_cause().to_string();
+    let place = error.to_string();
+    let mut detail = said.unwrap_or_default();
+    for more in [&happened, &place] {
+        if !detail.contains(more.as_str()) {
+            if !detail.is_empty() && !detail.ends_with('\n') {
+                detail.push('\n');
+            }
+            detail.push_str(more);
+        }
+    }
     fault.detail(detail)
 }
 
@@ -551,7 +571,7 @@ pub(crate) fn reported(error: GuestError) -> Fault {
         ErrorClass::InvalidRequest => (Blame::Caller, FaultKind::InvalidRequest),
         ErrorClass::NotFound => (Blame::Source, FaultKind::NotFound),
         ErrorClass::Unsupported => (Blame::Caller, FaultKind::Unsupported),
-        ErrorClass::RateLimited => (Blame::Source, FaultKind::Busy),
+        ErrorClass::RateLimited => (Blame::Source, FaultKind::RateLimited),
         ErrorClass::Unavailable => (Blame::Source, FaultKind::Unreachable),
         ErrorClass::Timeout => (Blame::Source, FaultKind::Timeout),
         ErrorClass::LimitExceeded => (Blame::Source, FaultKind::LimitExceeded),

@@ -5,9 +5,10 @@ use std::{path::Path, sync::Arc};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::turns::Turns;
+use super::{printer::Printer, turns::Turns};
 use crate::{
     engine::{INSTANCES_MAX, MEMORIES_MAX, TABLE_ELEMENTS, TABLES_MAX},
+    journal::Stream,
     tenants::Tenant,
 };
 
@@ -129,18 +130,21 @@ impl ResourceLimiter for GuestLimits {
 pub(crate) trait GuestState: Send + 'static {
     fn limits(&mut self) -> &mut GuestLimits;
     fn turns(&mut self) -> &mut Turns;
+    fn printer(&self) -> &Printer;
 }
 
 pub(crate) struct WireState {
     limits: GuestLimits,
     turns: Turns,
+    printer: Printer,
 }
 
 impl WireState {
-    pub fn new(memory: MemoryGrant) -> WireState {
+    pub fn new(memory: MemoryGrant, printer: Printer) -> WireState {
         WireState {
             limits: GuestLimits::new(memory),
             turns: Turns::default(),
+            printer,
         }
     }
 }
@@ -154,19 +158,31 @@ impl GuestState for WireState {
     fn turns(&mut self) -> &mut Turns {
         &mut self.turns
     }
+
+    #[inline]
+    fn printer(&self) -> &Printer {
+        &self.printer
+    }
 }
 
 pub(crate) struct DirectoryState {
     limits: GuestLimits,
     turns: Turns,
+    printer: Printer,
     wasi: WasiCtx,
     table: ResourceTable,
 }
 
 impl DirectoryState {
     /// `directory` becomes `/data`, read-only; without one (a health check) there is no file at all.
-    pub fn new(memory: MemoryGrant, directory: Option<&Path>) -> wasmtime::Result<DirectoryState> {
+    pub fn new(
+        memory: MemoryGrant,
+        printer: Printer,
+        directory: Option<&Path>,
+    ) -> wasmtime::Result<DirectoryState> {
         let mut builder = WasiCtxBuilder::new();
+        builder.stdout(printer.stream(Stream::Stdout));
+        builder.stderr(printer.stream(Stream::Stderr));
         // Reads are of local files, mostly cached: a thread hop for each costs more than it saves.
         builder.allow_blocking_current_thread(true);
         if let Some(directory) = directory {
@@ -177,6 +193,7 @@ impl DirectoryState {
         Ok(DirectoryState {
             limits: GuestLimits::new(memory),
             turns: Turns::default(),
+            printer,
             wasi: builder.build(),
             table,
         })
@@ -190,6 +207,10 @@ impl GuestState for DirectoryState {
 
     fn turns(&mut self) -> &mut Turns {
         &mut self.turns
+    }
+
+    fn printer(&self) -> &Printer {
+        &self.printer
     }
 }
 
