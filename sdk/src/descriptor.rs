@@ -16,7 +16,8 @@ impl Descriptor {
         }
     }
 
-    /// Serves this engine too. `dialect` is the SQL that it speaks (`postgres`, `sqlite`, `generic`; `none` for no SQL),
+    /// Serves this engine too. `dialect` is the SQL that it speaks (`postgres`, `sqlite`, `generic`), `opaque` for a text of the
+    /// engine's own (a path, a command, GraphQL) that the host hands on as it is, `none` for functions only;
     /// `credential_types` which credentials a connection may have (`NONE`, `API_KEY`, `PASSWORD`).
     pub fn engine(
         mut self,

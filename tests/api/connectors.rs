@@ -234,11 +234,10 @@ async fn a_file_in_the_directory_speaks_its_dialect() {
 async fn a_bad_component_is_refused_with_its_reason() {
     let host = own_host().await;
     let platform = host.platform();
-    let cases: [(&[u8], &str); 5] = [
+    let cases: [(&[u8], &str); 4] = [
         (guests::NOT_A_COMPONENT, "not a WebAssembly component"),
         (guests::CORE_MODULE, "component"),
         (guests::WRONG_WORLD, "another world"),
-        (guests::IMPORTS_SOCKETS, "wasi:sockets"),
         (guests::FUTURE_VERSION, "2.0"),
     ];
     for (wasm, word) in cases {

@@ -27,6 +27,7 @@ mod pages;
 mod paid_faults;
 mod previews;
 mod publishing;
+mod readme;
 mod scans;
 mod seller_functions;
 mod seller_tls;

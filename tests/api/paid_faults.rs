@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use souk_tests::breaking_api::{BreakingApi, Breaks};
 use souk_tests::seller_api::{API_KEY, AS, SellerApi};
-use souk_tests::{Answer, Company, PgCluster, guests};
+use souk_tests::{Answer, Client, Company, PgCluster, guests};
 
 use crate::{LEAGUE, host, unique};
 
@@ -99,6 +99,140 @@ async fn a_connectors_fault_costs_the_buyer_nothing() {
         assert_eq!(refusal.at("/error/details/reason"), reason, "{wish}");
         sale.assert_works(json!({})).await;
     }
+}
+
+/// A panic is told to the seller in its own words, in the answer of its own call, in the list of failed runs and in the connector's log;
+/// the buyer, whose run it was, learns the request id that leads there and nothing of it.
+#[tokio::test]
+async fn a_sellers_connector_is_heard() {
+    let sale = Sale::moody().await;
+    let (seller, other) = (&sale.seller, host().await.company(&unique("deaf")).await);
+    let refusal = sale.buy(json!({"wish": "panics"})).await;
+    let refusal = sale.assert_free(refusal, 502, "CONNECTOR_FAULT", "connector");
+    let refusal = refusal.await;
+    assert!(
+        !refusal.body.to_string().contains("x = 42"),
+        "{}",
+        refusal.body
+    );
+    assert_eq!(refusal.at("/error/details/fault_code"), "trapped");
+    let request = refusal.text("/error/details/request_id");
+
+    let own = seller.execute(&sale.asset, json!({"wish": "panics"})).await;
+    let own = own.expect_error(502, "CONNECTOR_FAULT");
+    let said = own.text("/error/details/source_message");
+    assert!(
+        said.contains("x = 42") && said.contains("guest.rs"),
+        "{said}"
+    );
+
+    let path = seller.path("/connectors/moody/logs");
+    let log = seller.client.get(&path).await.expect(200);
+    let lines = log
+        .at("/data/lines")
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let panic = lines
+        .iter()
+        .find(|line| line["text"] == "x = 42")
+        .unwrap_or_else(|| panic!("{}", log.body));
+    assert_eq!(
+        (&panic["stream"], &panic["version"], &panic["company_id"]),
+        (&json!("stderr"), &json!("1.0.0"), &json!(seller.id))
+    );
+    assert!(
+        panic["connection_id"]
+            .as_str()
+            .is_some_and(|id| id.starts_with("con_"))
+    );
+    let next = log.at("/data/next").as_u64().unwrap_or_default();
+    sale.assert_works(json!({"wish": "prints"})).await;
+    let after = seller.client.get(&format!("{path}?after={next}")).await;
+    let after = after.expect(200);
+    assert_eq!(after.at("/data/lines/0/text"), "a line for its author");
+    assert_eq!(after.at("/data/lines/1"), &Value::Null);
+    for (client, path) in [
+        (&other.client, other.path("/connectors/moody/logs")),
+        (&other.client, "/connectors/moody/logs".to_owned()),
+    ] {
+        let status = client.get(&path).await.status;
+        assert!([403, 404].contains(&status), "{status}");
+    }
+
+    let failed = seller.path(&format!("/failed-executions?request_id={request}"));
+    let failed = eventually(&seller.client, &failed).await;
+    for (member, expected) in [
+        ("class", json!("connector")),
+        ("blame", json!("connector")),
+        ("reason", json!("trapped")),
+        ("product_id", json!(sale.asset)),
+        ("company_id", json!(sale.buyer.id)),
+        (
+            "execution_id",
+            refusal.at("/error/details/execution_id").clone(),
+        ),
+    ] {
+        assert_eq!(failed[member], expected, "{member}: {failed}");
+    }
+    assert!(
+        failed["source_message"]
+            .as_str()
+            .is_some_and(|text| text.contains("x = 42"))
+    );
+    let buyers = sale.buyer.path("/failed-executions");
+    let buyers = sale.buyer.client.get(&buyers).await.expect(200);
+    assert_eq!(buyers.at("/meta/total"), 0);
+}
+
+/// The first of a list that is written behind the requests' backs.
+async fn eventually(client: &Client, path: &str) -> Value {
+    for _ in 0..100 {
+        let listed = client.get(path).await.expect(200);
+        if listed.at("/meta/total") != 0 {
+            return listed.at("/data/0").clone();
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("nothing at {path}");
+}
+
+/// A source that asks for patience, or is away for a while, says so to the buyer: with a status of its own, when to come again, and the
+/// connector's word for it.
+#[tokio::test]
+async fn a_source_that_asks_for_patience_is_heard() {
+    let sale = Sale::moody().await;
+    for (wish, status, code, reason, word) in [
+        (
+            "is_rate_limited",
+            429,
+            "SOURCE_RATE_LIMITED",
+            "rate_limited",
+            "too_fast",
+        ),
+        (
+            "is_down",
+            503,
+            "SOURCE_UNAVAILABLE",
+            "unreachable",
+            "under_repair",
+        ),
+    ] {
+        let refusal = sale.buy(json!({"wish": wish})).await;
+        let refusal = sale.assert_free(refusal, status, code, "source").await;
+        assert_eq!(refusal.header("retry-after"), "7");
+        let details = refusal.at("/error/details");
+        assert_eq!(
+            (
+                &details["retry_after"],
+                &details["reason"],
+                &details["fault_code"]
+            ),
+            (&json!(7), &json!(reason), &json!(word)),
+            "{details}"
+        );
+    }
+    sale.assert_works(json!({})).await;
 }
 
 /// A connector that never answers costs its caller the deadline and nothing else.

@@ -133,6 +133,7 @@ catalogue! {
         CONCURRENCY_LIMIT_EXCEEDED: "too many calls are in flight; try again shortly",
         IDEMPOTENCY_LIMIT_EXCEEDED: "the answers kept for your company's Idempotency-Keys take all the room they may",
         RATE_LIMIT_EXCEEDED: "the limit of 1000 requests an hour is used up; try again in 1200 s",
+        SOURCE_RATE_LIMITED: "the seller's source asks for patience; try again in 7 s",
         TOO_MANY_CONNECTIONS: "this address has too many connections open; use those, or close some",
         TOO_MANY_UNREAD_ANSWERS: "2097152 bytes of answers wait for this company's clients to read them, more than 1048576; read them, or close those connections",
         TOO_MANY_UPLOADS: "other uploads of this company are under way; send this one when one of them has ended",
@@ -157,6 +158,7 @@ catalogue! {
         SERVICE_UNAVAILABLE: "the store is not available; try again",
         SIGN_IN_NOT_CONFIGURED: "this host has no identity provider: people come in by invitation",
         SHUTTING_DOWN: "this host is stopping; try again",
+        SOURCE_UNAVAILABLE: "the seller's source is away, and says for how long",
     }
     504 {
         EXECUTION_TIMEOUT: "the source did not answer in time",

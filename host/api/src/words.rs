@@ -29,6 +29,10 @@ macro_rules! words {
 }
 
 words! {
+    /// Whose fault it was.
+    Blamed: ["connector", "source", "caller", "host"];
+    /// What a failed run was answered with: each has its code.
+    FailureClass: souk_app::failure::Class::ALL.map(souk_app::failure::Class::as_str);
     FilterOperator: ["eq", "gt", "gte", "lt", "lte", "in", "like"];
     /// Who did it: a key, a user who was signed in, or nobody of ours, such as a payment provider.
     ActorType: ["key", "user", "none"];
@@ -80,6 +84,8 @@ words! {
     KeySource: ["seller", "marketplace"];
     KeyStatus: ["active", "expired", "deactivated"];
     KeyType: ["analytics", "endpoint"];
+    /// `fault`: the host says how the connector broke.
+    LogStream: ["stdout", "stderr", "fault"];
     Method: ["GET", "POST", "PUT", "PATCH", "DELETE"];
     ParameterType: ["integer", "number", "string", "boolean", "date", "timestamp"];
     PayoutMethodType: ["bank_account", "paypal", "stripe_connect"];

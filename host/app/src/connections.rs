@@ -2,6 +2,7 @@
 //!
 //! - here: create, change, delete;
 //! - [`prepare`]: what may be saved;
+//! - [`schema`]: what a connector's schema says of its settings;
 //! - [`source`]: a stored connection as the sandbox wants it;
 //! - [`check`]: does it work, and if not, why, in words for its owner;
 //! - [`routings`]: do both routings of a seller API answer alike;
@@ -14,6 +15,7 @@ pub mod check;
 mod differences;
 mod prepare;
 pub mod routings;
+pub(crate) mod schema;
 pub mod source;
 
 use souk_domain::connections::{Checked, Target};

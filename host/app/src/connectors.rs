@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 pub use engines::{Engines, engines};
 pub(crate) use engines::{SERVING, scope_of_engine, serving, serving_ids};
-pub use souk_sandbox::{ConnectorInfo, Scope};
+pub use souk_sandbox::{ConnectorInfo, LogFilter, LogLine, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
 
 use crate::App;
@@ -428,6 +428,11 @@ pub async fn visible(
         }
     }
     Ok(seen)
+}
+
+/// What connectors have said on this host.
+pub fn log_lines(app: &App, filter: &LogFilter<'_>) -> Vec<LogLine> {
+    app.sandbox.log_lines(filter)
 }
 
 fn versions(app: &App, scope: &Scope) -> HashSet<(String, String)> {

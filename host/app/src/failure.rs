@@ -6,6 +6,7 @@ use souk_domain::ids::ExecutionId;
 pub use souk_sandbox::Fault;
 use souk_sandbox::{Blame, FaultKind};
 use souk_store::StoreError;
+use souk_store::failures::Reason;
 use souk_store::purchases::PurchaseStatus;
 use std::time::Duration;
 
@@ -89,6 +90,10 @@ pub enum Class {
     Source,
     /// A seller's API, or what it answered.
     SellerApi,
+    /// The source, or a seller's API, asks for patience.
+    SourceLimited,
+    /// The source, or a seller's API, is away, and says for how long.
+    SourceAway,
     Connector,
     /// The connector fails again and again, and is left alone for a while.
     Paused,
@@ -103,6 +108,23 @@ pub enum Class {
 }
 
 impl Class {
+    pub const ALL: [Class; 14] = [
+        Class::Request,
+        Class::Parameter,
+        Class::Private,
+        Class::Source,
+        Class::SellerApi,
+        Class::SourceLimited,
+        Class::SourceAway,
+        Class::Connector,
+        Class::Paused,
+        Class::Timeout,
+        Class::Busy,
+        Class::ShuttingDown,
+        Class::Host,
+        Class::Internal,
+    ];
+
     /// Stable, lower_snake.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,6 +133,8 @@ impl Class {
             Class::Private => "private",
             Class::Source => "source",
             Class::SellerApi => "seller_api",
+            Class::SourceLimited => "source_limited",
+            Class::SourceAway => "source_away",
             Class::Connector => "connector",
             Class::Paused => "paused",
             Class::Timeout => "timeout",
@@ -128,6 +152,10 @@ impl Class {
             (FaultKind::ShuttingDown, _) => Class::ShuttingDown,
             (FaultKind::Paused, _) => Class::Paused,
             (FaultKind::InvalidRequest, Blame::Caller) => Class::Parameter,
+            (FaultKind::RateLimited, Blame::Source) => Class::SourceLimited,
+            (FaultKind::Unreachable, Blame::Source) if fault.retry_after_ms.is_some() => {
+                Class::SourceAway
+            }
             (_, Blame::Connector) => Class::Connector,
             (_, Blame::Host) => Class::Host,
             (_, Blame::Source | Blame::Caller) => Class::Source,
@@ -149,6 +177,32 @@ impl Cause {
             Cause::NoConnector(_) => Class::Host,
             Cause::Internal(_) | Cause::Store(_) => Class::Internal,
             _ => Class::Request,
+        }
+    }
+
+    /// What the seller is told of it afterwards. Trouble of this host is the operator's: its words are in the log.
+    pub(crate) fn reason(&self) -> Reason {
+        match self {
+            Cause::Fault(fault) => Reason {
+                reason: Some(fault.kind.as_str()),
+                code: fault.stable_code().map(str::to_owned),
+                source_code: fault.source_code.clone(),
+                message: fault.message.clone(),
+                detail: match fault.blame {
+                    Blame::Host => None,
+                    _ => fault.detail.clone(),
+                },
+            },
+            cause => Reason {
+                reason: None,
+                code: None,
+                source_code: None,
+                message: match cause {
+                    Cause::Internal(_) | Cause::Store(_) => "this host failed".to_owned(),
+                    cause => cause.to_string(),
+                },
+                detail: None,
+            },
         }
     }
 

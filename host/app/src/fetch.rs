@@ -7,6 +7,7 @@ mod asked;
 mod cursor;
 pub mod export;
 mod learn;
+mod whole;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -158,6 +159,9 @@ async fn rows(
     learned: Option<&Learned>,
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
+    if let Some(text) = endpoint.whole() {
+        return whole::page(app, endpoint, text, asked, deadline).await;
+    }
     if endpoint.order(learned, None).is_empty() {
         return Err(Cause::NoOrder);
     }

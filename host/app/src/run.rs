@@ -152,7 +152,9 @@ impl<'a> Run<'a> {
             blame: failure.cause.blame().as_str().into(),
         };
         let record = self.record(Billing::Failed, outcome, self.started.elapsed());
-        self.app.teller.record(record);
+        self.app
+            .teller
+            .record_failed(record, failure.cause.reason());
         failure
     }
 

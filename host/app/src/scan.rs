@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 use souk_domain::fields::FieldError;
 use souk_domain::parameters::{self, Raw};
-use souk_domain::sql::{self, RowSource};
+use souk_domain::sql::{self, Dialect, RowSource};
 use souk_sandbox::{
     Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, Query, Request, json,
 };
@@ -78,8 +78,10 @@ pub async fn scan(
 ) -> Result<Scan, Failure> {
     let refuse = |cause: Cause| Failure::before(true, cause);
     let plan = &asset.plan;
-    let (Action::Query { text, bindings }, Some(dialect)) = (&plan.action, plan.dialect) else {
-        let message = "belongs to an asset that calls a seller's API: only the result of SQL has columns to scan";
+    let dialect = plan.dialect.filter(|dialect| *dialect != Dialect::Opaque);
+    let (Action::Query { text, bindings }, Some(dialect)) = (&plan.action, dialect) else {
+        let message =
+            "belongs to an asset that is no SQL: only the result of SQL has columns to scan";
         let error = FieldError::new("column", "unsupported", message);
         return Err(refuse(Cause::Parameters(vec![error])));
     };

@@ -18,6 +18,7 @@ pub mod deliveries;
 pub mod error;
 mod events;
 pub mod executions;
+pub mod failures;
 pub mod favorites;
 pub mod fields;
 pub mod files;

@@ -104,6 +104,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "publications",
         include_str!("../migrations/0033_publications.sql"),
     ),
+    (
+        34,
+        "failed executions",
+        include_str!("../migrations/0034_failed_executions.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

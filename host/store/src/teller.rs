@@ -23,6 +23,7 @@ use crate::accounts::{self, Account};
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::Run;
+use crate::failures::Reason;
 use hold::{Keeper, Op, Release};
 use recorder::Recorder;
 use souk_domain::ids::CompanyId;
@@ -112,6 +113,11 @@ impl Teller {
     /// Records a run that costs nothing (free, or failed). Never waits; see [`recorder`] for what is kept under pressure.
     pub fn record(&self, run: Run) {
         self.inner.recorder.record(run);
+    }
+
+    /// The same of a run that failed, with what was said about it.
+    pub fn record_failed(&self, run: Run, reason: Reason) {
+        self.inner.recorder.record_failed(run, reason);
     }
 
     /// Counts a request for the statistics of its key. Never waits.

@@ -1,4 +1,4 @@
-//! Wants to open a socket by itself, which no grant covers: it must be refused at load.
+//! Wants to open a socket by itself, which no grant covers: it is loaded, and its call traps.
 
 use souk_guests::Behaviour;
 use souk_sdk::{Error, Query, Settings, Step};

@@ -6,15 +6,24 @@ use souk_sdk::{
     VarLen, column,
 };
 
-struct Moody;
+struct Moody {
+    token: String,
+}
 
 souk_guests::export!(Moody);
 
 impl Behaviour for Moody {
     const NAME: &'static str = "moody";
+    const SCHEMA: &'static str =
+        r#"{"type":"object","properties":{"token":{"type":"string","writeOnly":true}}}"#;
 
-    fn open(_settings: &Settings) -> Result<Self, Error> {
-        Ok(Moody)
+    fn open(settings: &Settings) -> Result<Self, Error> {
+        // By hand: a test's guest needs no JSON library.
+        let token = settings.json.split_once(r#""token":""#);
+        let token = token.and_then(|(_, rest)| rest.split('"').next());
+        Ok(Moody {
+            token: token.unwrap_or("none").to_owned(),
+        })
     }
 
     fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error> {
@@ -28,6 +37,33 @@ impl Behaviour for Moody {
             "traps" => trap(),
             "loops" => spin(),
             "exhausts_memory" => exhaust(),
+            "panics" => {
+                println!("about to panic");
+                eprintln!("the token is {}", self.token);
+                panic!("x = {}", 42)
+            }
+            "reads_the_clock" => {
+                std::hint::black_box(std::time::Instant::now());
+                (1, fine.finish())
+            }
+            "prints" => {
+                println!("a line for its author");
+                (1, fine.finish())
+            }
+            "prints_much" => {
+                (0..1_000).for_each(|line| println!("line {line} of many"));
+                (1, fine.finish())
+            }
+            "is_rate_limited" => {
+                let error = Error::rate_limited("too_fast", "the score board asks for patience");
+                step.failed(id, error.retry_after_ms(7_000));
+                return Ok(());
+            }
+            "is_down" => {
+                let error = Error::unavailable("under_repair", "the score board is being repaired");
+                step.failed(id, error.retry_after_ms(7_000));
+                return Ok(());
+            }
             "is_silent" => return Ok(()),
             "refuses" => {
                 step.failed(id, Error::configuration("no_mood", "not in the mood"));

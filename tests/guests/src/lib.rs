@@ -22,6 +22,8 @@ pub trait Behaviour: Sized + 'static {
     const ENGINE: &'static str = Self::NAME;
     const DIALECT: &'static str = "generic";
     const NEED: Need = Need::Http;
+    /// Of its settings.
+    const SCHEMA: &'static str = r#"{"type":"object"}"#;
 
     fn open(settings: &Settings) -> Result<Self, Error>;
 
@@ -49,6 +51,7 @@ impl<B: Behaviour> Machine for Guest<B> {
                 B::DIALECT,
                 &["NONE", "API_KEY", "PASSWORD"],
             )
+            .settings_schema(B::SCHEMA)
             .abilities(&["schema"])
     }
 

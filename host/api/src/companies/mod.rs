@@ -3,6 +3,7 @@
 pub mod asset_performance;
 pub mod create;
 pub mod customer_analytics;
+pub mod failed_executions;
 pub mod get;
 pub mod objects;
 pub mod request_allocation;
@@ -37,6 +38,10 @@ pub fn routes() -> Routes {
         .add(
             customer_analytics::OPERATION,
             customer_analytics::customer_analytics,
+        )
+        .add(
+            failed_executions::OPERATION,
+            failed_executions::list_failed_executions,
         )
         .add(request_usage::OPERATION, request_usage::request_usage)
         .add(

@@ -6,6 +6,7 @@
 pub mod activate;
 pub mod get;
 pub mod list;
+pub mod logs;
 pub mod remove;
 pub mod rollback;
 mod shape;
@@ -25,6 +26,8 @@ pub fn routes() -> Routes {
     Routes::new()
         .add(list::OPERATION, list::list_connectors)
         .add(get::OPERATION, get::get_connector)
+        .add(logs::PLATFORM, logs::connector_logs)
+        .add(logs::COMPANY, logs::company_connector_logs)
         .add(upload::PLATFORM, upload::upload_connector)
         .add(upload::COMPANY, upload::upload_connector)
         .add(activate::PLATFORM, activate::activate_connector)

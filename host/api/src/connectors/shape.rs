@@ -26,6 +26,8 @@ pub struct ConnectorOut {
     #[schema(value_type = Option<Object>)]
     pub settings_schema: serde_json::Value,
     pub imports: Vec<String>,
+    /// What its author may not have meant: imports that nothing grants, abilities that are not known.
+    pub warnings: Vec<String>,
     pub exports: Vec<String>,
     pub size_bytes: u64,
     pub compile_ms: u64,
@@ -65,6 +67,7 @@ impl ConnectorOut {
             company_id: info.company_id,
             wit_version: info.wit_version,
             imports: info.imports,
+            warnings: info.warnings,
             exports: info.exports,
             size_bytes: info.size_bytes,
             compile_ms: info.compile_ms,

@@ -13,7 +13,7 @@ use souk_app::definition::{self, Field, Filter, Sorting};
 use souk_app::products::Learned;
 use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
-use souk_domain::sql::{self, Operator};
+use souk_domain::sql::{self, Dialect, Operator};
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::{EndpointDetails, Row, Written};
@@ -396,9 +396,6 @@ impl EndpointIn {
         let category = errors.text("category", self.category, LABEL_CHARS_MAX);
         match (&self.source, &self.sql_logic) {
             (Some(_), None) => {}
-            (None, Some(_)) if order_by.is_empty() => {
-                errors.add("order_by", "required", "is required with sql_logic: name columns that sort the rows, with a unique tail");
-            }
             (None, Some(_)) => {}
             _ => errors.add(
                 "source",
@@ -414,10 +411,42 @@ impl EndpointIn {
         }
         let connection = connection(&mut errors, self.connection_id);
 
-        if let Some(connection) = &connection
-            && let Some(speaks) = engine(&mut errors, api, caller, connection).await?
-        {
+        let speaks = match &connection {
+            Some(connection) => engine(&mut errors, api, caller, connection).await?,
+            None => None,
+        };
+        let is_opaque = speaks
+            .as_ref()
+            .is_some_and(|speaks| speaks.sql == Some(Dialect::Opaque));
+        if self.source.is_none() && self.sql_logic.is_some() && order_by.is_empty() && !is_opaque {
+            errors.add(
+                "order_by",
+                "required",
+                "is required with sql_logic: name columns that sort the rows, with a unique tail",
+            );
+        }
+        if let Some(speaks) = speaks {
             match (&self.sql_logic, speaks.sql) {
+                (_, Some(Dialect::Opaque)) => {
+                    let asked = [
+                        ("source", self.source.is_some()),
+                        ("order_by", !order_by.is_empty()),
+                        ("filters", !filters.is_empty()),
+                        ("sorts", !sorts.is_empty()),
+                    ];
+                    for (member, _) in asked.into_iter().filter(|(_, is_there)| *is_there) {
+                        let message = format!(
+                            "{} takes a text of its own, in sql_logic: nothing can be added to it, and its rows come in its own order",
+                            speaks.engine
+                        );
+                        errors.add(member, "unsupported", message);
+                    }
+                    if let Some(text) = &self.sql_logic
+                        && let Err(error) = sql::check(Dialect::Opaque, text, &[])
+                    {
+                        return Err(errors.sql(&error));
+                    }
+                }
                 (Some(text), Some(dialect)) => {
                     if let Err(error) = sql::check(dialect, text, &[]) {
                         return Err(errors.sql(&error));

@@ -5,15 +5,17 @@ use crate::refusals::{
     CONCURRENCY_LIMIT_EXCEEDED, CONFLICT, CONNECTOR_FAULT, CONNECTOR_PAUSED, CONNECTOR_UNAVAILABLE,
     EXECUTION_TIMEOUT, INTERNAL_ERROR, INVALID_PARAMETER, INVALID_REQUEST, NOT_ENTITLED,
     PREVIEW_NOT_AVAILABLE, PRIVACY_THRESHOLD, Refusal, SELLER_API_ERROR, SELLER_SUSPENDED,
-    SHUTTING_DOWN, SOURCE_ERROR,
+    SHUTTING_DOWN, SOURCE_ERROR, SOURCE_RATE_LIMITED, SOURCE_UNAVAILABLE,
 };
 use souk_app::failure::{Cause, Class, Failure, Fault};
 use souk_domain::products::ProductStatus;
 
-/// The source's own words are cut here: its owner needs the beginning.
-const DETAIL_CHARS_MAX: usize = 200;
+/// The source's or the connector's own words are cut here: their owner needs the beginning, such as a panic's message.
+const DETAIL_CHARS_MAX: usize = 1_000;
 /// When to try again where nobody knows better, in seconds.
 const RETRY_AFTER: u64 = 1;
+/// Whoever is told to wait for longer than a day has no use for the number.
+const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// What a class of failures is answered with.
 struct Answered {
@@ -32,6 +34,8 @@ fn answered(class: Class) -> Answered {
         Class::Private => (PRIVACY_THRESHOLD, false, false),
         Class::Source => (SOURCE_ERROR, false, false),
         Class::SellerApi => (SELLER_API_ERROR, false, false),
+        Class::SourceLimited => (SOURCE_RATE_LIMITED, true, false),
+        Class::SourceAway => (SOURCE_UNAVAILABLE, true, false),
         Class::Connector => (CONNECTOR_FAULT, false, false),
         Class::Paused => (CONNECTOR_PAUSED, true, false),
         Class::Timeout => (EXECUTION_TIMEOUT, false, false),
@@ -79,6 +83,7 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
             .detail("blame", fault.blame.as_str())
             .detail("reason", fault.kind.as_str())
     };
+    let seconds = seconds.min(RETRY_AFTER_MAX);
     if class == Class::Busy {
         // Whose share is used up is in the message and the reason.
         let problem = Problem::busy(seconds).worded(fault.message.clone());
@@ -94,7 +99,10 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
     }
     let mut problem = told(Problem::of(refusal, fault.message.clone())).detail("charged", false);
     if retry {
-        problem = problem.retry_after(seconds);
+        problem = problem.retry_after(seconds).detail("retry_after", seconds);
+    }
+    if let Some(code) = fault.stable_code() {
+        problem = problem.detail("fault_code", code);
     }
     if let Some(code) = &fault.source_code {
         problem = problem.detail("source_code", code.as_str());

@@ -20,6 +20,10 @@ pub struct EngineOut {
     pub dialect: String,
     #[schema(value_type = Vec<words::CredentialType>)]
     pub credential_types: Vec<String>,
+    /// JSON Schema of what its connector reads, in `credentials` and of the members below; a secret is `writeOnly` or has the format
+    /// `password`. Null while no connector for it is active.
+    #[schema(value_type = Option<Object>)]
+    pub settings_schema: serde_json::Value,
     /// The members of a connection that this engine reads.
     pub connection_fields: Vec<ConnectionField>,
     pub usable: bool,
@@ -55,27 +59,34 @@ pub async fn list_storage_engines(
                     credential_types: active.credential_types.clone(),
                     ..row
                 },
-                true,
+                Some(&active.settings_schema),
             ),
-            None => engine(row, false),
+            None => engine(row, None),
         })
         .collect();
     Ok(Whole(engines))
 }
 
-fn engine(row: StorageEngine, usable: bool) -> EngineOut {
+fn engine(row: StorageEngine, schema: Option<&str>) -> EngineOut {
+    let settings_schema: serde_json::Value = schema
+        .and_then(|schema| serde_json::from_str(schema).ok())
+        .unwrap_or_default();
     EngineOut {
-        connection_fields: fields(row.need, &row.slug),
+        connection_fields: fields(row.need, &row.slug, settings_schema.get("properties")),
+        settings_schema,
         id: row.id,
         name: row.name,
         slug: row.slug,
         dialect: row.dialect,
         credential_types: row.credential_types,
-        usable,
+        usable: schema.is_some(),
     }
 }
 
-fn fields(need: Need, slug: &str) -> Vec<ConnectionField> {
+/// `members`: of the settings of its connector, if that names any.
+fn fields(need: Need, slug: &str, members: Option<&serde_json::Value>) -> Vec<ConnectionField> {
+    let is_unread =
+        |name: &str| name == "database" && members.is_some_and(|all| all.get(name).is_none());
     let default = |name: &str| match name {
         "port" => default_port(slug).into(),
         "ssl_mode" => "require".into(),
@@ -88,7 +99,8 @@ fn fields(need: Need, slug: &str) -> Vec<ConnectionField> {
         .map(|(name, required)| ConnectionField {
             name,
             // A port is required where the engine has none of its own.
-            required: required || name == "port" && default_port(slug).is_none(),
+            required: required && !is_unread(name)
+                || name == "port" && default_port(slug).is_none(),
             default: default(name),
         })
         .collect()

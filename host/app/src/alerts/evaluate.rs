@@ -201,9 +201,13 @@ fn trouble(cause: Cause) -> Trouble {
 
 fn of_class(class: Class, cause: Cause) -> Trouble {
     let finding = match class {
-        Class::Busy | Class::ShuttingDown | Class::Host | Class::Internal | Class::Paused => {
-            Finding::Delayed
-        }
+        Class::Busy
+        | Class::ShuttingDown
+        | Class::Host
+        | Class::Internal
+        | Class::Paused
+        | Class::SourceLimited
+        | Class::SourceAway => Finding::Delayed,
         Class::Request
         | Class::Parameter
         | Class::Private

@@ -18,6 +18,8 @@ use crate::App;
 const TEST_MAX: Duration = Duration::from_secs(20);
 /// A ping answers one row.
 const PING: (u32, u64) = (10, 64 * 1024);
+/// Of what a connector that broke has said: the message of a panic.
+const CONNECTOR_CHARS_MAX: usize = 500;
 /// What `last_error` keeps.
 const ERROR_CHARS_MAX: usize = 1_000;
 
@@ -182,11 +184,13 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
         FaultKind::Authentication => format!("{place} rejects the credentials: {said}"),
         FaultKind::Timeout => format!("{place} did not answer in time: {said}"),
         FaultKind::Busy => format!("too many requests are waiting: {said}; try again"),
-        // What a connector did wrong inside is in the log; its owner cannot act on a backtrace.
+        FaultKind::RateLimited => format!("{place} asks for patience: {said}; try again later"),
+        // The beginning is what the connector said itself; what follows is a backtrace.
         FaultKind::Trapped | FaultKind::ContractBroken | FaultKind::OutOfMemory => {
             format!(
                 "the connector for {} failed: {}",
-                source.engine, fault.message
+                source.engine,
+                cut(&said, CONNECTOR_CHARS_MAX)
             )
         }
         _ => said,

@@ -13,6 +13,7 @@ use souk_sandbox::EngineInfo;
 use souk_store::connections::{Connection, Written};
 use souk_store::{StoreError, files, reference, users};
 
+use super::schema::Asked;
 use super::{ConnectionError, no_file};
 use crate::App;
 use crate::connectors;
@@ -87,6 +88,7 @@ impl Prepared {
                     slug: engine.slug.clone(),
                     need: need(engine),
                     credential_types: engine.credential_types.clone(),
+                    members: Asked::of(engine).members(),
                 };
                 rules::check(&rules_of, &draft)
             }
@@ -105,6 +107,16 @@ impl Prepared {
             return Err(ConnectionError::Invalid(errors.into_vec()));
         };
         check_file(app, company, &checked.target, &mut errors).await?;
+        check_settings(
+            app,
+            company,
+            &engine,
+            &checked,
+            credentials.as_ref(),
+            before,
+            &mut errors,
+        )
+        .await?;
         // It has a code of its own, and asks for no credentials: giving them again would not help.
         if errors.is_empty() {
             check_egress(app, &checked.target)?;
@@ -225,6 +237,46 @@ async fn engine(
         errors.add("engine_id", "unavailable", message);
     }
     Ok(serving)
+}
+
+/// Holds what the connector would be told against its schema: of a new connection, of new credentials, and where what it leads to changes.
+async fn check_settings(
+    app: &App,
+    company: &CompanyId,
+    engine: &EngineInfo,
+    checked: &Checked,
+    credentials: Option<&Map<String, Value>>,
+    before: Option<&Connection>,
+    errors: &mut FieldErrors,
+) -> Result<(), ConnectionError> {
+    let stored = match (credentials, before) {
+        (Some(_), _) => None,
+        (None, Some(before)) if before.target()? != checked.target => {
+            Some(super::source::credentials(app, before)?)
+        }
+        (None, _) => return Ok(()),
+    };
+    let Some(credentials) = credentials.or(stored.as_ref()).cloned() else {
+        return Ok(());
+    };
+    let settings =
+        super::source::settings(&checked.target, checked.statement_timeout_ms, &credentials);
+    let (asked, credential_type) = (Asked::of(engine), checked.credential_type.clone());
+    // The schema is a stranger's: what it costs to follow is its own company's time.
+    let found = app.sandbox.compute(company.as_str(), move || {
+        asked.check(&settings, &credential_type, &credentials)
+    });
+    let found = found.await.ok_or_else(crate::failure::abandoned)?;
+    // What the rules of all engines have said already is not said twice.
+    let known: Vec<String> = errors.names().map(str::to_owned).collect();
+    let is_said = |error: &FieldError| {
+        let whole = error.field.split('.').next().unwrap_or_default();
+        known
+            .iter()
+            .any(|field| *field == error.field || *field == whole)
+    };
+    errors.extend(found.into_iter().filter(|error| !is_said(error)).collect());
+    Ok(())
 }
 
 /// A connection to a file names one that exists.

@@ -11,6 +11,7 @@ use souk_store::connections::Connection;
 use souk_store::sealing::{Owner, SealError};
 use souk_store::{Cache, Db, Topic, files};
 
+use super::schema::Asked;
 use super::{ConnectionError, Prepared};
 use crate::App;
 use crate::connectors::{self, SERVING, serving_ids};
@@ -18,8 +19,6 @@ use crate::failure::Cause;
 
 /// Connections in use at once, of all sellers; a source is about 2 kB.
 const SOURCES_MAX: usize = 10_000;
-/// The header of a seller's API key (specification 4.7).
-const API_KEY_HEADER: &str = "X-API-Key";
 
 /// The sources in use, dropped when their connection, its file or a connector that their company may use changes.
 pub type Sources = Cache<ConnectionId, Source>;
@@ -173,35 +172,24 @@ async fn build(
         connection: plan.id.to_string(),
         revision: plan.revision,
         engine: plan.engine.slug.clone(),
-        settings_json: Value::Object(settings(&asked, plan, credentials)).to_string(),
+        settings_json: Value::Object(asked.told(settings(
+            plan.target,
+            plan.statement_timeout_ms,
+            credentials,
+        )))
+        .to_string(),
         grant,
         limits: PoolLimits::default(),
     })
 }
 
-/// The members that the connector's schema names; everything where it names none.
-struct Asked(Option<Map<String, Value>>);
-
-impl Asked {
-    fn of(engine: &EngineInfo) -> Asked {
-        let schema: Value = serde_json::from_str(&engine.settings_schema).unwrap_or_default();
-        Asked(schema.get("properties").and_then(Value::as_object).cloned())
-    }
-
-    fn names(&self, member: &str) -> bool {
-        self.0
-            .as_ref()
-            .is_none_or(|properties| properties.contains_key(member))
-    }
-}
-
-/// What the connector is told: of the credentials and the connection, only what it asks for.
-fn settings(
-    asked: &Asked,
-    plan: &Plan<'_>,
+/// All that a connector may be told: the credentials, and what the connection says.
+pub(super) fn settings(
+    target: &Target,
+    statement_timeout_ms: i64,
     credentials: &Map<String, Value>,
 ) -> Map<String, Value> {
-    let connection = match plan.target {
+    let connection = match target {
         Target::Tcp {
             host,
             port,
@@ -209,7 +197,12 @@ fn settings(
             ssl_mode,
             ..
         } => {
-            json!({"host": host, "port": port, "database": database, "ssl_mode": ssl_mode.as_str()})
+            let mut connection = json!({"host": host, "port": port, "ssl_mode": ssl_mode.as_str()});
+            // Of an engine that has none.
+            if !database.is_empty() {
+                connection["database"] = database.as_str().into();
+            }
+            connection
         }
         Target::Http { base_url, .. } => json!({"base_url": base_url}),
         Target::File { name } => json!({"database": name}),
@@ -217,19 +210,19 @@ fn settings(
     let mut settings = credentials.clone();
     settings.insert(
         "statement_timeout_ms".to_owned(),
-        plan.statement_timeout_ms.into(),
+        statement_timeout_ms.into(),
     );
     settings.extend(connection.as_object().cloned().unwrap_or_default());
-    settings.retain(|name, _| asked.names(name));
     settings
 }
 
-/// A secret that the connector does not ask for is added by the host when a request leaves.
+/// What the host adds to every request in the connector's place, where its schema asks for that.
 fn attach(asked: &Asked, credentials: &Map<String, Value>) -> Vec<(String, String)> {
-    match credentials.get("api_key").and_then(Value::as_str) {
-        Some(key) if !asked.names("api_key") => vec![(API_KEY_HEADER.to_owned(), key.to_owned())],
-        _ => Vec::new(),
-    }
+    let headers = asked.headers().filter_map(|header| {
+        let value = credentials.get(header.member)?.as_str()?;
+        Some((header.name.to_owned(), format!("{}{value}", header.prefix)))
+    });
+    headers.collect()
 }
 
 fn tls(ssl_mode: SslMode) -> TlsMode {

@@ -19,6 +19,7 @@ struct Described {
     wit_version: String,
     settings_schema: String,
     imports: Vec<String>,
+    warnings: Vec<String>,
     exports: Vec<String>,
     compile_ms: u64,
 }
@@ -35,6 +36,7 @@ pub(super) fn described(info: &ConnectorInfo) -> String {
         wit_version: info.wit_version.clone(),
         settings_schema: info.settings_schema.clone(),
         imports: info.imports.clone(),
+        warnings: info.warnings.clone(),
         exports: info.exports.clone(),
         compile_ms: info.compile_ms,
     };
@@ -64,6 +66,7 @@ pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
         wit_version: described.wit_version,
         settings_schema: described.settings_schema,
         imports: described.imports,
+        warnings: described.warnings,
         exports: described.exports,
         size_bytes: u64::try_from(row.size_bytes).unwrap_or_default(),
         compile_ms: described.compile_ms,

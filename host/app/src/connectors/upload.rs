@@ -16,6 +16,7 @@ use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 use super::{ConnectorError, engines, key, scope_text, shelf, versions};
+use crate::connections::schema;
 use crate::{App, CompanyBounds};
 
 /// Components with a language runtime and a database library inside stay below 20 MiB.
@@ -59,6 +60,12 @@ async fn take_in(
     let _turn = app.connectors.turns.take(scope).await?;
     let before = versions(app, scope);
     let info = compile(app, scope, wasm).await?;
+    if let Err(reason) = schema::check_schema(&info.settings_schema) {
+        if !before.contains(&(info.name.clone(), info.version.clone())) {
+            let _ = app.sandbox.remove(scope, &info.name, &info.version);
+        }
+        return Err(ConnectorError::Invalid(reason));
+    }
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
     let kept = match is_new && *scope == Scope::Platform && before.len() >= VERSIONS_MAX {
         true => Err(ConnectorError::Conflict(format!(

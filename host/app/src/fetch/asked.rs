@@ -362,7 +362,7 @@ fn page(endpoint: &EndpointSnapshot, choice: &Choice, errors: &mut FieldErrors) 
 }
 
 fn needs_learning(endpoint: &EndpointSnapshot, used: &[Used<'_>]) -> bool {
-    !used.is_empty() || endpoint.plan.order_by.is_empty()
+    endpoint.whole().is_none() && (!used.is_empty() || endpoint.plan.order_by.is_empty())
 }
 
 /// The values of a filter, by the type of its column.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use souk_sandbox::{Blame, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
 
-use super::PAGE_BYTES_MAX;
+use super::{PAGE_BYTES_MAX, whole};
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
@@ -27,6 +27,10 @@ pub async fn learn(
         &endpoint.row.written.connection_id,
     )
     .await?;
+    if let Some(text) = endpoint.whole() {
+        let output = whole::ask(app, endpoint, text, deadline).await?;
+        return whole::learned(endpoint, &output);
+    }
     let mut learned = Learned::default();
     let mut catalog = Output::default();
     if let Some(table) = &endpoint.row.written.details.source_table {

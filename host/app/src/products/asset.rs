@@ -42,8 +42,9 @@ impl Sells for AssetId {
             .map_err(|_| unreadable("parameters"))?;
         let action = match (details.source_kind, dialect) {
             (SourceKind::Sql, Some(dialect)) => {
-                let prepared =
-                    sql::prepare(dialect, &details.source).map_err(|_| unreadable("sql_logic"))?;
+                let names: Vec<&str> = parameters.iter().map(|one| one.name()).collect();
+                let prepared = sql::check(dialect, &details.source, &names)
+                    .map_err(|_| unreadable("sql_logic"))?;
                 let place = |name: &String| {
                     parameters
                         .iter()

@@ -185,6 +185,14 @@ impl EndpointSnapshot {
         }
     }
 
+    /// The text of an engine that takes one of its own. It gives the whole result, in an order of its own; pages are cut from that here.
+    pub(crate) fn whole(&self) -> Option<&str> {
+        match self.plan.dialect {
+            Dialect::Opaque => self.plan.statement.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What rows are sorted by: by what is asked for, then as the seller says, then by the primary key. Empty: not known yet.
     pub(crate) fn order<'a>(
         &'a self,

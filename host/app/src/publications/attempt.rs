@@ -164,6 +164,7 @@ fn passes(fault: &Fault) -> bool {
             | FaultKind::Refused
             | FaultKind::Timeout
             | FaultKind::Busy
+            | FaultKind::RateLimited
             | FaultKind::SourceError
             | FaultKind::BadAnswer,
         ) => true,
@@ -195,7 +196,7 @@ mod tests {
     fn what_may_pass_is_tried_again() {
         for (blame, kind, expected) in [
             (Blame::Source, FaultKind::Refused, true),
-            (Blame::Source, FaultKind::Busy, true),
+            (Blame::Source, FaultKind::RateLimited, true),
             (Blame::Source, FaultKind::BadAnswer, true),
             (Blame::Connector, FaultKind::Trapped, true),
             (Blame::Host, FaultKind::ShuttingDown, true),

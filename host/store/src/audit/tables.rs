@@ -591,6 +591,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("entries", "append only, with their transaction"),
     ("holds", "part of a run"),
     ("executions", "append only"),
+    ("failed_executions", "append only, the newest are kept"),
     ("refused_charges", "append only"),
     ("usage_days", "counts"),
     ("search_products", "follow from products"),

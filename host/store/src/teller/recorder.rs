@@ -8,13 +8,14 @@ use crate::bulk::{Script, Style};
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
+use crate::failures::{self, Reason};
 use crate::usage::{self, HourCounts, HourKey};
 use parking_lot::Mutex;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -63,7 +64,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Pending {
-    failed: Vec<Run>,
+    failed: Vec<(Run, Option<Reason>)>,
     free: Vec<Run>,
     days: HashMap<ProductUse, DayCounts>,
     hours: HashMap<HourKey, HourCounts>,
@@ -101,6 +102,14 @@ pub(super) fn start(db: Db) -> Recorder {
 
 impl Recorder {
     pub(super) fn record(&self, run: Run) {
+        self.keep(run, None);
+    }
+
+    pub(super) fn record_failed(&self, run: Run, reason: Reason) {
+        self.keep(run, Some(reason));
+    }
+
+    fn keep(&self, run: Run, reason: Option<Reason>) {
         let key = ProductUse {
             company: run.company.clone(),
             seller: run.seller.clone(),
@@ -115,13 +124,11 @@ impl Recorder {
                 .or_default()
                 .add_run(&run, Credits::ZERO);
         }
-        let rows = if run.outcome == Outcome::Succeeded {
-            &mut pending.free
-        } else {
-            &mut pending.failed
-        };
-        if rows.len() < ROWS_PER_FLUSH {
-            rows.push(run);
+        let succeeded = run.outcome == Outcome::Succeeded;
+        if succeeded && pending.free.len() < ROWS_PER_FLUSH {
+            pending.free.push(run);
+        } else if !succeeded && pending.failed.len() < ROWS_PER_FLUSH {
+            pending.failed.push((run, reason));
         } else {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -168,7 +175,8 @@ impl Shared {
             tracing::warn!(%error, "counts of use could not be written; they are kept");
             self.put_back(days, hours);
         }
-        let runs: Vec<Run> = failed.into_iter().chain(free).collect();
+        let free = free.into_iter().map(|run| (run, None));
+        let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
         for (index, runs) in runs.chunks(ROWS_PER_COMMIT).enumerate() {
             if let Err(error) = self.write_runs(runs).await {
                 let lost = runs.len();
@@ -214,20 +222,29 @@ impl Shared {
             .await
     }
 
-    async fn write_runs(&self, runs: &[Run]) -> Result<(), StoreError> {
+    async fn write_runs(&self, runs: &[(Run, Option<Reason>)]) -> Result<(), StoreError> {
         let rows: Vec<_> = runs
             .iter()
-            .map(|run| executions::Row {
+            .map(|(run, _)| executions::Row {
                 run,
                 transaction: None,
                 credits: Credits::ZERO,
             })
             .collect();
+        let failed: Vec<_> = runs
+            .iter()
+            .filter_map(|(run, reason)| Some((run, reason.as_ref()?)))
+            .collect();
+        let sellers: BTreeSet<&CompanyId> = failed.iter().map(|(run, _)| &run.seller).collect();
         self.db
             .write(async |write| {
                 let mut script = Script::new(Style::Separate);
                 executions::insert(&mut script, &rows);
-                script.run(write).await
+                if !failed.is_empty() {
+                    failures::insert(&mut script, &failed);
+                }
+                script.run(write).await?;
+                failures::prune(write, &sellers).await
             })
             .await
     }

@@ -3,6 +3,7 @@
 use crate::support::{assert_settled, later, market, open, sqlite, stores};
 use souk_domain::ids::CompanyId;
 use souk_store::executions::{self, Billing, Outcome, RecentUse};
+use souk_store::failures::{self, Reason};
 use souk_store::ledger::{self, Account};
 use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
@@ -321,6 +322,68 @@ async fn free_runs_are_counted() {
                 .unwrap()
                 .is_none()
         );
+    }
+}
+
+/// Why runs failed is there for their seller and nobody else: with all its words, and no more of them than are kept.
+#[tokio::test]
+async fn a_seller_reads_why_its_runs_failed() {
+    for store in stores().await {
+        let market = market(&store.db, 0).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let fail = |minute: u64, message: String| {
+            let mut run = market.run(Billing::Failed);
+            run.started_at = later(run.started_at, 60 * minute);
+            run.outcome = Outcome::Failed {
+                code: "source".into(),
+                blame: "source".into(),
+            };
+            let reason = Reason {
+                reason: Some("rate_limited"),
+                code: Some("too_fast".into()),
+                source_code: None,
+                message,
+                detail: Some("x".repeat(10_000)),
+            };
+            teller.record_failed(run.clone(), reason);
+            run
+        };
+        let (flushes, each) = (5u64, 210u64);
+        let mut last = None;
+        for flush in 0..flushes {
+            for place in 0..each {
+                last = Some(fail(flush * each + place, format!("{flush} {place}")));
+            }
+            teller.flush().await;
+        }
+        let last = last.unwrap();
+        let mut read = store.db.read().await.unwrap();
+        let (all, part) = (failures::Filter::default(), Part::first(100));
+        let (listed, total) = failures::list(&mut read, &market.seller, all, part)
+            .await
+            .unwrap();
+        assert_eq!(total, failures::KEPT_MAX, "{}", store.name);
+        let newest = &listed[0];
+        assert_eq!(newest.execution_id, last.id);
+        assert_eq!(
+            (newest.message.as_str(), newest.code.as_deref()),
+            ("4 209", Some("too_fast"))
+        );
+        assert_eq!(newest.detail.as_ref().map(String::len), Some(2_000));
+        let of_request = failures::Filter {
+            request: Some(last.request.as_str()),
+            ..all
+        };
+        let found = failures::list(&mut read, &market.seller, of_request, part).await;
+        assert!(
+            found
+                .unwrap()
+                .0
+                .iter()
+                .any(|one| one.execution_id == last.id)
+        );
+        let foreign = failures::list(&mut read, &market.buyer, all, part).await;
+        assert_eq!(foreign.unwrap().1, 0);
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Hello {
 impl Connector for Hello {
     fn describe() -> Descriptor {
         Descriptor::new("hello", env!("CARGO_PKG_VERSION"), Need::Http)
-            .engine("hello", "Score board", "none", &["NONE"])
+            .engine("hello", "Score board", "opaque", &["NONE"])
             .settings_schema(r#"{"type":"object","required":["league"],"properties":{"league":{"type":"string"}}}"#)
             .abilities(&["pipelining"])
     }
@@ -30,7 +30,7 @@ impl Connector for Hello {
         Ok(Hello { settings, io })
     }
 
-    /// The statement is a path; its one parameter, if any, is a player's name.
+    /// The statement is a path (the dialect is `opaque`: nobody else reads it); its one parameter, if any, is a player's name.
     async fn query(&self, query: Query, rows: &mut Rows) -> Result<(), Error> {
         let path = match query.parameters.as_slice() {
             [] => query.text,

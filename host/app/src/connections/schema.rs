@@ -1,0 +1,325 @@
+//! A connector's JSON Schema of its settings: which members it is told, which of them are secrets, which the host sends in their place, and
+//! whether what somebody wants to save follows it.
+//!
+//! The schema is whoever's the connector is, so checking it must end: it is small ([`SCHEMA_BYTES_MAX`]), it refers to nothing (`$ref`), and
+//! its patterns are matched in linear time.
+
+use std::collections::BTreeSet;
+
+use jsonschema::PatternOptions;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+use souk_domain::fields::FieldError;
+use souk_sandbox::EngineInfo;
+
+/// A form for people with a hundred fields is smaller.
+pub(crate) const SCHEMA_BYTES_MAX: usize = 16 * 1024;
+/// What a connection says itself: members of the body and not of the credentials.
+const OF_CONNECTION: [&str; 6] = [
+    "host",
+    "port",
+    "database",
+    "ssl_mode",
+    "base_url",
+    "statement_timeout_ms",
+];
+/// Names the header in which the host sends a member that the connector is not told.
+const HEADER: &str = "x-souk-header";
+/// What stands before the value there: `Bearer `.
+const HEADER_PREFIX: &str = "x-souk-header-prefix";
+/// Words that make a schema refer to another one, or to itself.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keys of a service account are a file that somebody else wrote.
+const WHOLE_FILE: &str = "SERVICE_ACCOUNT";
+
+/// What a connector asks for.
+pub(crate) struct Asked {
+    schema: Value,
+}
+
+/// A header that the host adds when a request leaves.
+pub(crate) struct Header<'a> {
+    pub member: &'a str,
+    pub name: &'a str,
+    pub prefix: &'a str,
+}
+
+impl Asked {
+    pub fn of(engine: &EngineInfo) -> Asked {
+        Asked {
+            schema: serde_json::from_str(&engine.settings_schema).unwrap_or_default(),
+        }
+    }
+
+    fn properties(&self) -> Option<&Map<String, Value>> {
+        self.schema.get("properties").and_then(Value::as_object)
+    }
+
+    /// The members that it names. `None`: all there are.
+    pub fn members(&self) -> Option<BTreeSet<String>> {
+        Some(self.properties()?.keys().cloned().collect())
+    }
+
+    /// Whether it names this member; a schema that names none asks for everything.
+    pub fn names(&self, member: &str) -> bool {
+        self.properties()
+            .is_none_or(|properties| properties.contains_key(member))
+    }
+
+    /// What the host sends in its place.
+    pub fn headers(&self) -> impl Iterator<Item = Header<'_>> {
+        let properties = self.properties().into_iter().flatten();
+        properties.filter_map(|(member, property)| {
+            Some(Header {
+                member,
+                name: property.get(HEADER)?.as_str()?,
+                prefix: property
+                    .get(HEADER_PREFIX)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default(),
+            })
+        })
+    }
+
+    /// What the connector is told of all that is known.
+    pub fn told(&self, mut settings: Map<String, Value>) -> Map<String, Value> {
+        settings.retain(|name, _| {
+            self.names(name) && self.headers().all(|header| header.member != name)
+        });
+        settings
+    }
+
+    /// What is wrong with `settings`, of which `credentials` are a part, by the fields of a connection. No message repeats a value.
+    pub fn check(
+        &self,
+        settings: &Map<String, Value>,
+        credential_type: &str,
+        credentials: &Map<String, Value>,
+    ) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if credential_type != WHOLE_FILE {
+            let unknown = credentials
+                .keys()
+                .filter(|name| !self.names(name) && !OF_CONNECTION.contains(&name.as_str()));
+            errors.extend(unknown.map(|name| self.unknown(name)));
+        }
+        for header in self.headers() {
+            let value = settings.get(header.member).and_then(Value::as_str);
+            if value.is_some_and(|value| !value.bytes().all(|byte| (0x20..0x7f).contains(&byte))) {
+                let message = format!("is sent as the header {}: use visible ASCII", header.name);
+                errors.push(FieldError::new(field(header.member), "characters", message));
+            }
+        }
+        // One that was stored before schemas were checked.
+        let Ok(validator) = compiled(&self.schema) else {
+            return errors;
+        };
+        let settings = Value::Object(
+            settings
+                .iter()
+                .filter(|(name, _)| self.names(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        );
+        for error in validator.iter_errors(&settings) {
+            match error.kind() {
+                ValidationErrorKind::Required { property } => {
+                    let name = property.as_str().unwrap_or_default();
+                    let message = "is required by this engine's connector";
+                    errors.push(FieldError::new(field(name), "required", message));
+                }
+                ValidationErrorKind::AdditionalProperties { unexpected } => {
+                    errors.extend(unexpected.iter().map(|name| self.unknown(name)));
+                }
+                _ => {
+                    let place = error.instance_path().as_str();
+                    let place = place.trim_start_matches('/').replace('/', ".");
+                    let message = format!("{}", error.masked_with("the value"));
+                    errors.push(FieldError::new(field(&place), "invalid", message));
+                }
+            }
+        }
+        errors
+    }
+
+    fn unknown(&self, name: &str) -> FieldError {
+        let known = self.properties().into_iter().flatten();
+        let known: Vec<&str> = known
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !OF_CONNECTION.contains(name))
+            .collect();
+        let message = match known.is_empty() {
+            true => {
+                "is read by nobody: this engine's connector takes no settings of its own".to_owned()
+            }
+            false => format!(
+                "is read by nobody: this engine's connector knows {}",
+                known.join(", ")
+            ),
+        };
+        FieldError::new(field(name), "unknown", message)
+    }
+}
+
+/// Where a member stands in the body.
+fn field(member: &str) -> String {
+    let first = member.split('.').next().unwrap_or_default();
+    match first.is_empty() || OF_CONNECTION.contains(&first) {
+        true if first.is_empty() => "credentials".to_owned(),
+        true => member.to_owned(),
+        false => format!("credentials.{member}"),
+    }
+}
+
+/// Refuses a schema that connections could not be checked against.
+pub(crate) fn check_schema(text: &str) -> Result<(), String> {
+    if text.len() > SCHEMA_BYTES_MAX {
+        return Err(format!(
+            "the settings schema has {} bytes, and may have {SCHEMA_BYTES_MAX}",
+            text.len()
+        ));
+    }
+    let schema: Value = serde_json::from_str(text).unwrap_or_default();
+    compiled(&schema).map(drop)
+}
+
+fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
+    if let Some(word) = reference(schema) {
+        return Err(format!(
+            "the settings schema has a \"{word}\": write out what it refers to"
+        ));
+    }
+    jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| format!("the settings schema is no JSON Schema: {error}"))
+}
+
+fn reference(schema: &Value) -> Option<&str> {
+    match schema {
+        Value::Object(members) => {
+            members
+                .iter()
+                .find_map(|(name, value)| match REFERENCES.contains(&name.as_str()) {
+                    true => Some(name.as_str()),
+                    false => reference(value),
+                })
+        }
+        Value::Array(items) => items.iter().find_map(reference),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asked(schema: Value) -> Asked {
+        Asked { schema }
+    }
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    /// All that is wrong is told at once, by the field in which it stands, and no value is repeated.
+    #[test]
+    fn settings_are_held_against_the_schema() {
+        let asked = asked(json!({
+            "type": "object",
+            "required": ["league", "token", "base_url"],
+            "properties": {
+                "league": {"type": "string", "enum": ["north", "south"]},
+                "token": {"type": "string", "minLength": 8, "writeOnly": true},
+                "seasons": {"type": "array", "items": {"type": "integer"}},
+                "base_url": {"type": "string", "pattern": "^https:"},
+            }
+        }));
+        let check = |connection: Value, credentials: Value| {
+            let credentials = object(credentials);
+            let mut settings = credentials.clone();
+            settings.extend(object(connection));
+            let errors = asked.check(&settings, "NONE", &credentials);
+            assert!(
+                errors.iter().all(|error| !error.message.contains("hush")),
+                "{errors:?}"
+            );
+            let told = errors
+                .into_iter()
+                .map(|error| (error.field.to_string(), error.code.to_string()));
+            let mut told: Vec<(String, String)> = told.collect();
+            told.sort();
+            told
+        };
+        let of = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(field, code)| ((*field).to_owned(), (*code).to_owned()))
+                .collect()
+        };
+        let fine = json!({"league": "north", "token": "hush-hush", "seasons": [1]});
+        assert_eq!(check(json!({"base_url": "https://x", "port": 1}), fine), []);
+        assert_eq!(
+            check(
+                json!({"base_url": "http://x"}),
+                json!({"league": "hush", "token": "hush", "seasons": [1, "hush"], "leage": 1})
+            ),
+            of(&[
+                ("base_url", "invalid"),
+                ("credentials.leage", "unknown"),
+                ("credentials.league", "invalid"),
+                ("credentials.seasons.1", "invalid"),
+                ("credentials.token", "invalid"),
+            ])
+        );
+        assert_eq!(
+            check(json!({"base_url": "https://x"}), json!({})),
+            of(&[
+                ("credentials.league", "required"),
+                ("credentials.token", "required")
+            ])
+        );
+    }
+
+    /// What the host sends as a header is not told to the connector, and must fit into one.
+    #[test]
+    fn headers_are_the_hosts() {
+        let asked = asked(json!({"properties": {
+            "token": {"type": "string", "x-souk-header": "authorization", "x-souk-header-prefix": "Bearer "},
+            "league": {},
+        }}));
+        let settings = object(json!({"token": "t", "league": "l", "other": 1}));
+        assert_eq!(asked.told(settings), object(json!({"league": "l"})));
+        let headers: Vec<_> = asked
+            .headers()
+            .map(|header| (header.member, header.name, header.prefix))
+            .collect();
+        assert_eq!(headers, [("token", "authorization", "Bearer ")]);
+        let smuggled = object(json!({"token": "t\r\nx-admin: 1"}));
+        let errors = asked.check(&smuggled, "NONE", &smuggled);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(asked.names("league") && !asked.names("other"));
+    }
+
+    /// A schema that names nothing asks for everything; one that refers to others, is too large or none at all is refused.
+    #[test]
+    fn schemas_are_checked() {
+        assert!(asked(json!({"type": "object"})).names("anything"));
+        assert!(check_schema(r#"{"type":"object"}"#).is_ok());
+        for (schema, word) in [
+            (
+                r##"{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"}]}}}"##.to_owned(),
+                "$ref",
+            ),
+            (r#"{"type":"objekt"}"#.to_owned(), "no JSON Schema"),
+            (
+                format!(r#"{{"title":"{}"}}"#, "x".repeat(SCHEMA_BYTES_MAX)),
+                "may have",
+            ),
+        ] {
+            let refused = check_schema(&schema).unwrap_err();
+            assert!(refused.contains(word), "{refused}");
+        }
+    }
+}

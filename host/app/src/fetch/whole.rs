@@ -1,0 +1,120 @@
+//! Pages of an engine that takes a text of its own (dialect `opaque`): nothing can be added to that, so the source is asked for the whole
+//! result each time, and the page is cut from it here, in the order in which the rows came.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use souk_sandbox::{FaultKind, Limits, Output, Query, Request, json};
+
+use super::{Asked, PAGE_BYTES_MAX};
+use crate::App;
+use crate::connections::source::source;
+use crate::failure::Cause;
+use crate::products::{EndpointSnapshot, Learned, LearnedColumn, PageStatement};
+
+/// Rows of a whole result: what a seller's API answers in one go.
+pub(crate) const ROWS_MAX: u32 = 10_000;
+
+/// The whole result.
+pub(super) async fn ask(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    text: &str,
+    deadline: Instant,
+) -> Result<Output, Cause> {
+    let row = &endpoint.row;
+    let source = source(app, &row.company_id, &row.written.connection_id).await?;
+    let request = Request::Query(Query {
+        text: text.into(),
+        parameters: Vec::new(),
+        limits: Limits::new(ROWS_MAX, PAGE_BYTES_MAX),
+    });
+    let answer = app.sandbox.run(&source, request, deadline).await;
+    answer.map_err(|fault| match fault.kind {
+        FaultKind::LimitExceeded => Cause::bad_answer(format!(
+            "the result is larger than {ROWS_MAX} rows or {PAGE_BYTES_MAX} bytes, which is what pages are cut from"
+        )),
+        _ => Cause::Fault(fault),
+    })
+}
+
+/// One page, and one row more if there is one.
+pub(super) async fn page(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    text: &str,
+    asked: &Asked,
+    deadline: Instant,
+) -> Result<(Arc<PageStatement>, Output), Cause> {
+    let mut output = ask(app, endpoint, text, deadline).await?;
+    let published = published(endpoint, asked, &output)?;
+    let start = usize::try_from(asked.from.offset()).unwrap_or(usize::MAX);
+    output.skip(start);
+    output.truncate(asked.page.fetch() as usize);
+    let statement = PageStatement {
+        text: text.into(),
+        slots: Vec::new(),
+        columns: output
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect(),
+        row_bytes: published.iter().map(|field| field.name.len() + 10).sum(),
+        published,
+        keys: Vec::new(),
+    };
+    Ok((Arc::new(statement), output))
+}
+
+/// Where the result has the fields that are wanted.
+fn published(
+    endpoint: &EndpointSnapshot,
+    asked: &Asked,
+    output: &Output,
+) -> Result<Vec<json::Field>, Cause> {
+    // An empty result may come without its columns.
+    if output.rows == 0 && output.columns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let fields = endpoint.plan.fields.iter().enumerate();
+    let wanted = fields.filter(|(place, _)| {
+        let places = asked.shape.fields.as_ref();
+        places.is_none_or(|places| places.contains(place))
+    });
+    wanted
+        .map(|(_, field)| match output.column(&field.name) {
+            Some(column) => Ok(json::Field::new(column, field.published())),
+            None => Err(Cause::bad_answer(format!(
+                "the source's result has no column \"{}\", which is published",
+                field.name
+            ))),
+        })
+        .collect()
+}
+
+/// What the result says of the published columns.
+pub(super) fn learned(endpoint: &EndpointSnapshot, output: &Output) -> Result<Learned, Cause> {
+    let mut learned = Learned::default();
+    if output.rows == 0 && output.columns.is_empty() {
+        return Ok(learned);
+    }
+    let mut missing = Vec::new();
+    for name in endpoint.needed() {
+        match output.column(name) {
+            Some(column) => {
+                let column = &output.columns[column];
+                learned.columns.push(LearnedColumn {
+                    name: name.to_owned(),
+                    kind: column.kind.as_str().to_owned(),
+                    native: column.native.clone(),
+                    nullable: Some(column.nullable),
+                });
+            }
+            None => missing.push(("fields", name.to_owned())),
+        }
+    }
+    match missing.is_empty() {
+        true => Ok(learned),
+        false => Err(Cause::NoSuchColumns(missing)),
+    }
+}
