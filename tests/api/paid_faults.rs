@@ -156,7 +156,7 @@ async fn a_sellers_connector_is_heard() {
         (&other.client, other.path("/connectors/moody/logs")),
         (&other.client, "/connectors/moody/logs".to_owned()),
     ] {
-        let status = client.get(&path).await.status;
+        let status = client.get(&path).await.status.as_u16();
         assert!([403, 404].contains(&status), "{status}");
     }
 
