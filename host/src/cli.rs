@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 
+use crate::commands;
+
 const AFTER_HELP: &str = "\
 A setting given as a flag wins over its environment variable, which wins over the file named by --config,
 which wins over the default. The file holds the same names with underscores:
@@ -45,6 +47,8 @@ pub enum Command {
     /// where the last one stopped, with the same keys.
     #[command(after_help = AFTER_HELP)]
     Demo(Options),
+    #[command(flatten)]
+    Operate(commands::Command),
     /// Compile one connector, as a child of the sandbox.
     #[command(hide = true)]
     Compile,
@@ -369,6 +373,16 @@ pub struct Options {
     )]
     pub drain_seconds: Option<u64>,
 
+    /// At SIGTERM, clients are served as before for this long while /readyz says 503, so that balancers send them elsewhere before the listener
+    /// closes [default: 0].
+    #[arg(
+        long,
+        env = "SOUK_DRAIN_DELAY_SECONDS",
+        value_name = "SECONDS",
+        help_heading = "Bounds"
+    )]
+    pub drain_delay_seconds: Option<u64>,
+
     /// Requests an hour that one address may make without a valid key [default: 6000].
     #[arg(
         long,
@@ -602,6 +616,7 @@ impl Options {
             company_files_mib: self.company_files_mib.or(next.company_files_mib),
             idle_seconds: self.idle_seconds.or(next.idle_seconds),
             drain_seconds: self.drain_seconds.or(next.drain_seconds),
+            drain_delay_seconds: self.drain_delay_seconds.or(next.drain_delay_seconds),
             ip_rate_limit: self.ip_rate_limit.or(next.ip_rate_limit),
             company_kept_answers_mib: self
                 .company_kept_answers_mib
@@ -677,7 +692,7 @@ mod tests {
             listen = '0.0.0.0:1'\n data_dir = 'd'\n database_url = 'sqlite:x'\n master_key = 'k'\n master_key_old = ['o']\n ready_file = 'r'
             connector_dir = 'c'\n allow_network = ['10.0.0.0/8']\n base_url = 'http://b'
             endpoint_base_url = 'http://e'\n trust_proxy = ['10.0.0.0/8']\n workers = 1\n connections_max = 2
-            idle_seconds = 3\n drain_seconds = 4\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
+            idle_seconds = 3\n drain_seconds = 4\n drain_delay_seconds = 5\n ip_rate_limit = 5\n metrics_listen = '127.0.0.1:1'\n log = 'warn'\n log_format = 'json'
             payment_provider = 'stripe'\n stripe_secret_key = 's'\n stripe_webhook_secret = 'w'\n stripe_base_url = 'http://s'
             payable_after_seconds = 6\n busy_poll_us = 7\n company_kept_answers_mib = 8
             company_connections = 8\n company_connector_mib = 9\n company_connector_versions = 10\n company_compile_seconds = 11

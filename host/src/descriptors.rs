@@ -98,6 +98,21 @@ fn raise(wanted: u64) -> u64 {
     }
 }
 
+/// How much address space this process may have, if that is limited at all.
+#[allow(
+    unsafe_code,
+    reason = "a system call that writes one structure of ours"
+)]
+pub fn address_space() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing, and the call writes nothing else.
+    let is_read = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+    (is_read && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,11 +3,10 @@
 //! Wiring only: every decision is made in the crates that it wires. Start reading at [`Host::start`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use souk_api::{ApiState, SharedLimits};
 use souk_app::Background;
 use souk_app::identity::IdentityProvider;
@@ -19,7 +18,6 @@ use souk_app::payments::{Payments, Provider};
 use souk_app::{App, Parts};
 use souk_outbound::EgressPolicy;
 use souk_sandbox::{Compiler, Sandbox};
-use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,7 +25,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::PaymentProvider;
 use crate::descriptors;
 use crate::listener::{self, Paces, Server};
+use crate::master_key;
 use crate::metrics;
+use crate::private;
 use crate::ready::Platform;
 use crate::settings::{Identity, Settings};
 
@@ -54,7 +54,7 @@ pub struct Host {
 impl Host {
     /// Returns once requests are accepted.
     pub async fn start(settings: Settings, egress: EgressPolicy) -> Result<Host> {
-        make_private_directory(&settings.data_dir)?;
+        private::prepare(&settings)?;
         // Early, so that a taken address is noticed before anything is touched.
         let listener = listener::bind(settings.listen)
             .with_context(|| format!("cannot listen on {}", settings.listen))?;
@@ -68,6 +68,8 @@ impl Host {
                     without_password(&settings.database_url)
                 )
             })?;
+        // Before anything is sealed or opened.
+        let sealer = master_key::sealer(&settings, &db).await?;
         let app = App::new(Parts {
             db: db.clone(),
             teller: Teller::open(&db)
@@ -75,7 +77,7 @@ impl Host {
                 .context("the ledger cannot be read")?,
             sandbox: sandbox(&settings, egress.clone())?,
             egress,
-            sealer: sealer(&settings)?,
+            sealer,
             files_dir: settings.data_dir.join("files"),
             company_file_bytes_max: settings.company_file_bytes_max,
             payments: payments(&settings)?,
@@ -133,6 +135,8 @@ impl Host {
             },
         );
         api.start().await?;
+        // Until what others wait for is there: the ready file.
+        api.withhold(Some("this host is starting"));
         // From here on a signal waits for `serve`, which stops in order.
         let signals = Signals::new()?;
         let room = descriptors::make_room(settings.connections_max);
@@ -181,9 +185,27 @@ impl Host {
         })
     }
 
+    /// Where requests are accepted.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
     /// Serves until SIGTERM or SIGINT, then finishes what is in flight. A second signal ends at once.
     pub async fn serve(mut self) -> Result<()> {
+        self.api.withhold(None);
         self.signals.next().await;
+        if !self.settings.drain_delay.is_zero() {
+            self.api.withhold(Some("this host is about to stop"));
+            let seconds = self.settings.drain_delay.as_secs();
+            tracing::info!(
+                seconds,
+                "about to stop: /readyz says so, and everybody is served until then"
+            );
+            tokio::select! {
+                () = tokio::time::sleep(self.settings.drain_delay) => {}
+                () = self.signals.next() => tracing::info!("a second signal: not waiting any longer"),
+            }
+        }
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
@@ -265,20 +287,6 @@ impl Signals {
     }
 }
 
-fn sealer(settings: &Settings) -> Result<Sealer> {
-    let former: Vec<&str> = settings.master_key_old.iter().map(String::as_str).collect();
-    match &settings.master_key {
-        Some(key) => Ok(Sealer::new(key, &former)?),
-        None => {
-            ensure!(
-                former.is_empty(),
-                "--master-key-old without --master-key: which key seals from now on?"
-            );
-            Ok(Sealer::open(None, &settings.data_dir.join("master.key"))?)
-        }
-    }
-}
-
 fn payments(settings: &Settings) -> Result<Payments> {
     let stripe: Option<Arc<dyn Provider>> = match &settings.stripe {
         Some(account) => {
@@ -331,7 +339,18 @@ fn sandbox(settings: &Settings, egress: EgressPolicy) -> Result<Sandbox> {
         souk_sandbox::Options::new(settings.data_dir.join("compiled"), egress, compiler);
     options.limits.quota = settings.quota;
     options.limits.guest_memory_bytes = settings.guest_memory_bytes;
-    Sandbox::new(options).context("the sandbox cannot start")
+    let sandbox = Sandbox::new(options).context("the sandbox cannot start");
+    match descriptors::address_space() {
+        // What it reserves is not memory: nothing of it is used until a connector does.
+        Some(bytes) if sandbox.is_err() => sandbox.with_context(|| {
+            format!(
+                "the address space of this process is limited to {} MiB (ulimit -v, LimitAS), and connectors reserve far more of it than they use: \
+                 lift that limit; MemoryMax, or a container's memory limit, bounds what is used",
+                bytes >> 20
+            )
+        }),
+        _ => sandbox,
+    }
 }
 
 /// The platform company and its key, if this store has none yet. Its key is in memory only from here on:
@@ -347,16 +366,6 @@ async fn found_platform(db: &Db) -> Result<Option<Platform>> {
     .await
 }
 
-/// Everything below is readable by its owner only: the store holds customers' data.
-fn make_private_directory(path: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .with_context(|| format!("the data directory {} cannot be made", path.display()))
-}
-
 /// An address that a client on this machine can use.
 fn reached_at(address: SocketAddr) -> String {
     let ip = match address.ip() {
@@ -367,11 +376,12 @@ fn reached_at(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// For messages.
-fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
+/// For messages: a password stands before the `@`, or among the parameters.
+pub fn without_password(url: &str) -> String {
+    let (address, _) = url.split_once('?').unwrap_or((url, ""));
+    match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
-        _ => url.to_owned(),
+        _ => address.to_owned(),
     }
 }
 
@@ -397,6 +407,10 @@ mod tests {
         assert_eq!(
             without_password("postgres://u:p@ss@db/souk"),
             "postgres://…@db/souk"
+        );
+        assert_eq!(
+            without_password("postgres://db/souk?user=u&password=p"),
+            "postgres://db/souk"
         );
         assert_eq!(without_password("sqlite:a/b.db"), "sqlite:a/b.db");
     }

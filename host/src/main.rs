@@ -3,13 +3,16 @@
 
 mod busy_poll;
 mod cli;
+mod commands;
 mod demo;
 mod descriptors;
 mod host;
 mod interfaces;
 mod listener;
 mod logs;
+mod master_key;
 mod metrics;
+mod private;
 mod ready;
 mod refusals;
 mod serve;
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
             .and_then(|settings| block_on(settings, serve::run)),
         Command::Demo(options) => Settings::resolve(options, &settings::DEMO)
             .and_then(|settings| block_on(settings, demo::run)),
+        Command::Operate(command) => commands::run(command),
         Command::Compile => return souk_sandbox::compile_child::main(),
     };
     match result {
@@ -56,6 +60,7 @@ fn block_on<F: Future<Output = Result<()>>>(
     settings: Settings,
     run: fn(Settings) -> F,
 ) -> Result<()> {
+    private::keep_to_owner();
     logs::start(&settings.log, settings.log_format)?;
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(BACKGROUND_THREADS)

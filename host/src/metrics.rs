@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -11,13 +12,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::TypedMetric;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::{Registry, Unit};
 use souk_api::ApiState;
-use souk_store::idempotency::Kept;
+use souk_api::observed::Seen;
+use souk_domain::time::Timestamp;
+use souk_store::idempotency::{self, Kept};
+use souk_store::{AnyConnection, StoreError, deliveries};
 
 use crate::listener::Connections;
 
@@ -46,18 +50,19 @@ pub async fn start(
 
 async fn metrics(State((api, connections)): State<(ApiState, Connections)>) -> Response {
     // A store that does not answer is told by /readyz; the rest is still worth knowing.
-    let kept = match api.app().db.read().await {
-        Ok(mut read) => souk_store::idempotency::kept_in_all(&mut read).await.ok(),
+    let stored = match api.app().db.read().await {
+        Ok(mut read) => Stored::read(&mut read).await.ok(),
         Err(_) => None,
     };
     let mut registry = Registry::with_prefix("souk");
     registry.register_collector(Box::new(api.app().sandbox.metrics()));
+    registry.register_collector(Box::new(Process::read()));
     registry.register_collector(Box::new(Host {
         api,
         connections,
-        kept,
+        stored,
     }));
-    let mut text = String::with_capacity(8192);
+    let mut text = String::with_capacity(65_536);
     match text::encode(&mut text, &registry) {
         Ok(()) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(error) => {
@@ -67,11 +72,33 @@ async fn metrics(State((api, connections)): State<(ApiState, Connections)>) -> R
     }
 }
 
+/// What only the store knows.
+struct Stored {
+    kept: Kept,
+    deliveries_waiting: i64,
+    /// How long the first of them has been due.
+    delivery_delay: Duration,
+}
+
+impl Stored {
+    async fn read(db: &mut AnyConnection) -> Result<Stored, StoreError> {
+        let kept = idempotency::kept_in_all(db).await?;
+        let (deliveries_waiting, first) = deliveries::waiting(db).await?;
+        let now = Timestamp::from(SystemTime::now());
+        let late = first.map_or(0, |first| now.micros() - first.micros());
+        Ok(Stored {
+            kept,
+            deliveries_waiting,
+            delivery_delay: Duration::from_micros(u64::try_from(late).unwrap_or(0)),
+        })
+    }
+}
+
 /// What the host and its API count, at one look.
 struct Host {
     api: ApiState,
     connections: Connections,
-    kept: Option<Kept>,
+    stored: Option<Stored>,
 }
 
 impl fmt::Debug for Host {
@@ -82,9 +109,132 @@ impl fmt::Debug for Host {
 
 impl Collector for Host {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let app = self.api.app();
+        self.calls(&mut encoder)?;
+        self.money(&mut encoder)?;
+        self.state(&mut encoder)?;
         let counts = self.connections.counts();
-        let mut gauge = |name, help, value| one(&mut encoder, name, help, ConstGauge::new(value));
+        let mut counter =
+            |name, help, value| one(&mut encoder, name, help, ConstCounter::new(value));
+        counter(
+            "execution_records_dropped",
+            "Runs of owners that were not recorded because the queue was full",
+            self.api.app().teller.records_dropped(),
+        )?;
+        counter(
+            "client_connections_refused",
+            "Client connections refused because too many were open",
+            counts.refused.load(Relaxed),
+        )?;
+        counter(
+            "client_connections_refused_by_address",
+            "Client connections refused because their address had too many open",
+            counts.refused_address.load(Relaxed),
+        )?;
+        counter(
+            "client_connections_too_slow",
+            "Client connections cut because their client took its answer too slowly",
+            counts.too_slow.load(Relaxed),
+        )
+    }
+}
+
+impl Host {
+    /// By route: the labels are the routes of the API, its statuses and its codes, so there are never more.
+    fn calls(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let seen = self.api.seen();
+        let kind = MetricType::Histogram;
+        let help = "From a request's head to its answer's, by route and class of status";
+        let mut metric =
+            encoder.encode_descriptor("request_duration", help, Some(&Unit::Seconds), kind)?;
+        for Seen {
+            route,
+            method,
+            latencies,
+            ..
+        } in &seen
+        {
+            for of in latencies {
+                let labels = [("route", *route), ("method", *method), ("class", of.class)];
+                metric
+                    .encode_family(&labels)?
+                    .encode_histogram::<NoLabelSet>(of.sum_seconds, of.count, &of.buckets, None)?;
+            }
+        }
+        let help = "Requests answered, by route and status";
+        let mut metric = encoder.encode_descriptor("requests", help, None, MetricType::Counter)?;
+        for Seen {
+            route,
+            method,
+            statuses,
+            ..
+        } in &seen
+        {
+            for (status, count) in statuses {
+                let status = status.to_string();
+                let labels = [("route", *route), ("method", *method), ("status", &status)];
+                metric
+                    .encode_family(&labels)?
+                    .encode_counter::<NoLabelSet, u64, u64>(count, None)?;
+            }
+        }
+        let help = "Requests refused, by code";
+        let mut metric = encoder.encode_descriptor("refusals", help, None, MetricType::Counter)?;
+        for (code, count) in self.api.refused() {
+            let labels = [("code", code.as_str())];
+            metric
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, u64, u64>(&count, None)?;
+        }
+        Ok(())
+    }
+
+    fn money(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let app = self.api.app();
+        let counts = app.teller.counts();
+        let mut counter = |name, help, value: &AtomicU64| {
+            let value = value.load(Relaxed);
+            one(encoder, name, help, ConstCounter::new(value))
+        };
+        counter(
+            "holds",
+            "Times that credits were held for a run",
+            &counts.holds,
+        )?;
+        counter(
+            "holds_refused",
+            "Runs that did not begin for want of credits",
+            &counts.holds_refused,
+        )?;
+        counter(
+            "charges",
+            "Charges booked durably and answered",
+            &counts.charges,
+        )?;
+        counter(
+            "charged_credits",
+            "Credits of those charges",
+            &counts.charged_credits,
+        )?;
+        counter(
+            "charges_failed",
+            "Charges that could not be booked: nothing was charged, and the call failed",
+            &counts.charges_failed,
+        )?;
+        let Some((frames, bytes)) = app.db.charge_log_lag() else {
+            return Ok(());
+        };
+        let mut gauge = |name, help, value: u64| one(encoder, name, help, ConstGauge::new(value));
+        gauge(
+            "charge_log_lag_frames",
+            "Frames of charges that are durable in the charge log and not in the books yet",
+            frames,
+        )?;
+        gauge("charge_log_bytes", "Size of the charge log", bytes)
+    }
+
+    fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let app = self.api.app();
+        let mut gauge = |name, help, value| one(encoder, name, help, ConstGauge::new(value));
         gauge(
             "client_connections",
             "Client connections open",
@@ -105,6 +255,11 @@ impl Collector for Host {
             "Whether this host hears what other hosts change (1) or reads past its caches (0)",
             u64::from(app.db.is_coherent()),
         )?;
+        gauge(
+            "store_available",
+            "Whether the store answered just now",
+            u64::from(self.stored.is_some()),
+        )?;
         if let Some(are_shared) = self.api.shares_limits() {
             gauge(
                 "shared_limits_available",
@@ -112,39 +267,84 @@ impl Collector for Host {
                 u64::from(are_shared),
             )?;
         }
-        if let Some(kept) = &self.kept {
-            gauge(
-                "kept_answer_bytes",
-                "Answers kept for retries with the same Idempotency-Key",
-                kept.bytes.cast_unsigned(),
-            )?;
-            gauge(
-                "kept_answer_bytes_of_largest_company",
-                "Kept answers of the company that has most",
-                kept.bytes_of_largest.cast_unsigned(),
-            )?;
+        let Some(stored) = &self.stored else {
+            return Ok(());
+        };
+        gauge(
+            "kept_answer_bytes",
+            "Answers kept for retries with the same Idempotency-Key",
+            stored.kept.bytes.cast_unsigned(),
+        )?;
+        gauge(
+            "kept_answer_bytes_of_largest_company",
+            "Kept answers of the company that has most",
+            stored.kept.bytes_of_largest.cast_unsigned(),
+        )?;
+        gauge(
+            "webhook_deliveries_waiting",
+            "Deliveries to webhooks that are to be attempted, now or later",
+            stored.deliveries_waiting.cast_unsigned(),
+        )?;
+        gauge(
+            "webhook_delivery_delay_seconds",
+            "For how long the delivery that should have been attempted first has been due",
+            stored.delivery_delay.as_secs(),
+        )
+    }
+}
+
+/// This process, under the names that every Prometheus client has for it; `souk_` stands before them.
+#[derive(Debug)]
+struct Process {
+    resident_bytes: u64,
+    processor_seconds: f64,
+    open_files: u64,
+}
+
+impl Process {
+    /// Zeros where `/proc` is not to be read.
+    fn read() -> Process {
+        let text = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).ok();
+        let field = |text: &str, place: usize| text.split(' ').nth(place)?.parse::<u64>().ok();
+        let pages = text("statm").and_then(|text| field(&text, 1)).unwrap_or(0);
+        // After the name, which may have blanks: user and system time are the 14th and 15th field of all.
+        let ticks = text("stat").and_then(|text| {
+            let (_, rest) = text.rsplit_once(") ")?;
+            Some(field(rest, 11)? + field(rest, 12)?)
+        });
+        let files = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        Process {
+            resident_bytes: pages * PAGE_BYTES,
+            processor_seconds: ticks.unwrap_or(0) as f64 / TICKS_PER_SECOND,
+            open_files: files as u64,
         }
-        let mut counter =
-            |name, help, value| one(&mut encoder, name, help, ConstCounter::new(value));
-        counter(
-            "execution_records_dropped",
-            "Runs of owners that were not recorded because the queue was full",
-            app.teller.records_dropped(),
+    }
+}
+
+/// Of every Linux that souk is built for.
+const PAGE_BYTES: u64 = 4_096;
+/// `USER_HZ`.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        one(
+            &mut encoder,
+            "process_resident_memory_bytes",
+            "Memory of this process",
+            ConstGauge::new(self.resident_bytes),
         )?;
-        counter(
-            "client_connections_refused",
-            "Client connections refused because too many were open",
-            counts.refused.load(Relaxed),
+        one(
+            &mut encoder,
+            "process_cpu_seconds",
+            "Processor time of this process, its compilers aside",
+            ConstCounter::new(self.processor_seconds),
         )?;
-        counter(
-            "client_connections_refused_by_address",
-            "Client connections refused because their address had too many open",
-            counts.refused_address.load(Relaxed),
-        )?;
-        counter(
-            "client_connections_too_slow",
-            "Client connections cut because their client took its answer too slowly",
-            counts.too_slow.load(Relaxed),
+        one(
+            &mut encoder,
+            "process_open_fds",
+            "Files and sockets that this process has open",
+            ConstGauge::new(self.open_files),
         )
     }
 }

@@ -1,6 +1,7 @@
 //! The ready file: what a script needs to go on, written in one rename once requests are accepted.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
 pub struct Ready {
+    /// Where requests are accepted, whatever they are addressed to.
+    pub listen: SocketAddr,
     pub base_url: String,
     pub endpoint_base_url: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,6 +14,7 @@ pub async fn run(settings: Settings) -> Result<()> {
     let egress = egress(&settings)?;
     let host = Host::start(settings, egress).await?;
     let ready = Ready {
+        listen: host.address(),
         base_url: host.base_url.clone(),
         endpoint_base_url: host.endpoint_base_url.clone(),
         platform: host.platform.clone(),

@@ -105,6 +105,8 @@ pub struct Settings {
     pub company_file_bytes_max: u64,
     pub idle: Duration,
     pub drain: Duration,
+    /// Before the listener closes.
+    pub drain_delay: Duration,
     pub ip_rate_limit: u32,
     pub redis_url: Option<RedisUrl>,
     /// Of a company.
@@ -134,6 +136,8 @@ const MIB_MAX: u64 = 1 << 34;
 const IDLE_SECONDS: u64 = 75;
 /// The longest execution (10 s by default) ends within it, and most supervisors kill after 30 s.
 const DRAIN_SECONDS: u64 = 20;
+/// An hour: more is a typing error.
+const DRAIN_DELAY_SECONDS_MAX: u64 = 3_600;
 const IP_RATE_LIMIT: u32 = 6000;
 /// The issuer of Google's ID tokens.
 const GOOGLE: &str = "https://accounts.google.com";
@@ -200,6 +204,12 @@ impl Settings {
         );
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
+
+        let drain_delay_seconds = options.drain_delay_seconds.unwrap_or(0);
+        ensure!(
+            drain_delay_seconds <= DRAIN_DELAY_SECONDS_MAX,
+            "--drain-delay-seconds must be at most {DRAIN_DELAY_SECONDS_MAX}, not {drain_delay_seconds}"
+        );
 
         let company_kept_answers_mib = options
             .company_kept_answers_mib
@@ -365,6 +375,7 @@ impl Settings {
             )?,
             idle: Duration::from_secs(idle_seconds),
             drain: Duration::from_secs(options.drain_seconds.unwrap_or(DRAIN_SECONDS)),
+            drain_delay: Duration::from_secs(drain_delay_seconds),
             company,
             quota,
             guest_memory_bytes: guest_memory_mib << 20,
@@ -611,6 +622,7 @@ mod tests {
         for (file, flag) in [
             ("workers = 0", "--workers"),
             ("busy_poll_us = 1001", "--busy-poll-us"),
+            ("drain_delay_seconds = 3601", "--drain-delay-seconds"),
             ("company_kept_answers_mib = 0", "--company-kept-answers-mib"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
             ("uploads_mib = 0", "--uploads-mib"),

@@ -14,6 +14,7 @@ use axum::response::Response;
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
+use souk_app::context::{Context, Trace};
 use souk_domain::actors::Actor;
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
@@ -21,7 +22,7 @@ use souk_store::teller::KeyUse;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -29,6 +30,9 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// What is said of calls, for filters: `--log warn,souk::access=debug` has a line for every call.
+const ACCESS: &str = "souk::access";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 const HOUR_SECONDS: u32 = 3_600;
@@ -41,6 +45,7 @@ pub struct Call {
     pub request_id: RequestId,
     pub peer: IpAddr,
     pub operation: Option<Arc<Mounted>>,
+    began: Instant,
     caller: Option<(Arc<Principal>, Limits)>,
     shown: Option<(Quota, Scope)>,
     spent: bool,
@@ -59,9 +64,20 @@ impl Call {
             request_id: RequestId::generate_at(now),
             peer,
             operation: None,
+            began: Instant::now(),
             caller: None,
             shown: None,
             spent: false,
+        }
+    }
+
+    /// What is done for this call is known by.
+    pub(crate) fn context(&self, operation: &'static str, request: &Request) -> Context {
+        let trace = request.headers().get(TRACEPARENT);
+        Context {
+            request_id: self.request_id.shared(),
+            operation,
+            trace: trace.and_then(|header| Trace::parse(header.as_bytes())),
         }
     }
 
@@ -215,7 +231,7 @@ impl Call {
     /// Writes a problem's body, and the headers of every answer. Answers what its bytes are counted in.
     pub fn finish(mut self, state: &ApiState, response: &mut Response) -> Option<Arc<Tally>> {
         if response.status().is_client_error() || response.status().is_server_error() {
-            self.render_problem(response);
+            self.render_problem(state, response);
         } else if self.is_signed() {
             self.give_back_address(state);
         }
@@ -227,6 +243,7 @@ impl Call {
         };
         self.write_headers(quota, scope, response);
         self.count_use(state, response);
+        self.observe(state, response.status());
         let (principal, _) = self.caller?;
         unread::count(response, &principal.unread);
         Some(principal.unread.clone())
@@ -254,7 +271,67 @@ impl Call {
         }
     }
 
-    fn render_problem(&mut self, response: &mut Response) {
+    fn observe(&self, state: &ApiState, status: StatusCode) {
+        let took = self.began.elapsed();
+        let counts = match &self.operation {
+            Some(mounted) => &mounted.counts,
+            None => &state.observed().unrouted,
+        };
+        counts.add(status.as_u16(), took);
+        tracing::debug!(
+            target: ACCESS,
+            request_id = self.request_id.as_str(),
+            operation = self.operation_id(),
+            company = self.company(),
+            status = status.as_u16(),
+            us = took.as_micros() as u64,
+            "answered"
+        );
+    }
+
+    fn company(&self) -> Option<&str> {
+        let (principal, _) = self.caller.as_ref()?;
+        Some(principal.company.as_str())
+    }
+
+    /// The one line that the log has of a call that failed. Ours are warnings; a caller's own are told too, so that a request id leads somewhere.
+    fn tell(&self, state: &ApiState, problem: &Problem) {
+        let observed = state.observed();
+        observed.refuse(problem.code());
+        let is_ours = problem.status().is_server_error();
+        if !is_ours && !tracing::enabled!(target: ACCESS, tracing::Level::INFO) {
+            return;
+        }
+        let Some(unsaid) = observed.may_say(problem.is_stores(), self.seconds()) else {
+            return;
+        };
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: ACCESS,
+                    request_id = self.request_id.as_str(),
+                    operation = self.operation_id(),
+                    company = self.company(),
+                    address = %self.peer,
+                    status = problem.status().as_u16(),
+                    code = problem.code(),
+                    blame = problem.member("blame"),
+                    reason = problem.member("reason"),
+                    execution_id = problem.member("execution_id"),
+                    message = problem.message(),
+                    cause = problem.cause(),
+                    ms = self.began.elapsed().as_millis() as u64,
+                    unsaid = (unsaid > 0).then_some(unsaid),
+                )
+            };
+        }
+        match is_ours {
+            true => line!(warn),
+            false => line!(info),
+        }
+    }
+
+    fn render_problem(&mut self, state: &ApiState, response: &mut Response) {
         let problem = match response.extensions_mut().remove::<Problem>() {
             Some(problem) => problem,
             None if is_json(response) => return,
@@ -266,6 +343,7 @@ impl Call {
             principal.buckets.give_back(*limits, self.seconds());
             self.shown = None;
         }
+        self.tell(state, &problem);
         let (status, headers, body) = problem.into_parts(self.request_id.as_str());
         *response = Response::new(Body::from(body));
         *response.status_mut() = status;

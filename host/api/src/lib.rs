@@ -50,6 +50,7 @@ pub mod analyze;
 pub mod answer;
 pub mod assets;
 pub mod audit;
+pub mod backup;
 pub mod body;
 pub mod caller;
 pub mod companies;
@@ -75,6 +76,7 @@ pub mod limiter;
 pub mod marketplace;
 pub mod money;
 pub mod mounted;
+pub mod observed;
 pub mod openapi;
 pub mod operation;
 mod pace;
@@ -97,6 +99,7 @@ pub mod refused;
 pub mod routes;
 pub mod runs;
 pub mod schemas;
+pub mod secrets;
 pub mod sessions;
 mod settings;
 mod state;
@@ -137,6 +140,8 @@ pub fn all() -> Routes {
         .merge(audit::routes())
         .merge(users::routes())
         .merge(sessions::routes())
+        .merge(secrets::routes())
+        .merge(backup::routes())
         .merge(keys::routes())
         .merge(endpoint_keys::routes())
         .merge(prices::routes())

@@ -1,6 +1,7 @@
 //! An operation with its handler, in its place among the others.
 
 use crate::describe::{Description, Erased};
+use crate::observed::Counts;
 use crate::operation::{CompanyRule, Operation};
 
 /// An operation in its place: what the gate needs beside the declaration.
@@ -12,6 +13,8 @@ pub struct Mounted {
     pub bucket: Option<usize>,
     /// What statistics call it: the first fixed segment of its path, the company's left out.
     pub prefix: &'static str,
+    /// Its calls on this host.
+    pub counts: Counts,
 }
 
 impl Mounted {

@@ -25,6 +25,10 @@ struct Inner {
     message: Cow<'static, str>,
     details: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// What happened inside: for the log.
+    cause: Option<Cow<'static, str>>,
+    /// It is the store that fails, and with it every request that needs it.
+    is_stores: bool,
 }
 
 impl Problem {
@@ -51,6 +55,8 @@ impl Problem {
             message: message.into(),
             details: Map::new(),
             headers: Vec::new(),
+            cause: None,
+            is_stores: false,
         }))
     }
 
@@ -69,6 +75,25 @@ impl Problem {
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
         self.0.headers.push((name, value));
         self
+    }
+
+    /// What happened inside, for the line that the log has of this call.
+    pub fn caused_by(mut self, cause: impl Into<Cow<'static, str>>) -> Problem {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.0.cause.as_deref()
+    }
+
+    pub(crate) fn is_stores(&self) -> bool {
+        self.0.is_stores
+    }
+
+    /// Such as whose fault it was.
+    pub(crate) fn member(&self, name: &str) -> Option<&str> {
+        self.0.details.get(name)?.as_str()
     }
 
     pub fn status(&self) -> StatusCode {
@@ -307,6 +332,7 @@ impl Problem {
             message,
             mut details,
             headers,
+            ..
         } = *self.0;
         details.insert("request_id".to_owned(), request_id.into());
         let body = json!({"error": {"code": code, "message": message, "details": details}});
@@ -354,8 +380,10 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
             StoreError::Busy | StoreError::Unavailable(_) => {
-                tracing::warn!(%error, "store unavailable");
-                Problem::unavailable("the store is not available; try again")
+                let mut problem = Problem::unavailable("the store is not available; try again")
+                    .caused_by(error.to_string());
+                problem.0.is_stores = true;
+                problem
             }
             error => Problem::internal(error),
         }

@@ -8,6 +8,7 @@ use crate::compression::Wish;
 use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
+use crate::observed::Counts;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
 use crate::state::ApiState;
@@ -17,6 +18,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use futures_util::FutureExt;
 use http::{HeaderValue, header};
+use souk_app::context::within;
+use souk_domain::roles::Permission;
 use souk_store::audit;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -94,14 +97,21 @@ impl Routes {
                 handler,
                 bucket,
                 prefix: prefix(operation.path),
+                counts: Counts::default(),
             });
+            state.observed().mount(&mounted);
             for (path, _) in operation.paths() {
                 let (router, methods) = paths.entry(path).or_default();
                 let gated = Gated {
                     mounted: mounted.clone(),
                 };
-                *router = std::mem::take(router).on(filter(operation.verb), gated);
+                let answers_head = answers_head(&mounted.operation);
+                *router = std::mem::take(router).on(filter(operation.verb), gated.clone());
                 methods.push(operation.verb.name());
+                if answers_head {
+                    *router = std::mem::take(router).on(MethodFilter::HEAD, gated);
+                    methods.push("HEAD");
+                }
             }
         }
         let mut router = axum::Router::new();
@@ -112,15 +122,25 @@ impl Routes {
                         .unwrap_or(HeaderValue::from_static("")),
                 ),
             };
-            router = router.route(
-                path,
-                methods
-                    .on(MethodFilter::HEAD, refuse.clone())
-                    .fallback(refuse),
-            );
+            let methods = match names.contains(&"HEAD") {
+                true => methods,
+                // axum would run the handler of GET.
+                false => methods.on(MethodFilter::HEAD, refuse.clone()),
+            };
+            router = router.route(path, methods.fallback(refuse));
         }
         router.fallback(Unrouted { allow: None }).with_state(state)
     }
+}
+
+/// What costs something, or takes long, must not be done for somebody who does not want the answer.
+fn answers_head(operation: &Operation) -> bool {
+    let is_read = match operation.access {
+        Access::Public => true,
+        Access::Key { permission, .. } => permission == Permission::Read,
+        Access::Data => false,
+    };
+    operation.verb == Verb::Get && is_read && !operation.billed && !operation.runs_connector
 }
 
 fn filter(verb: Verb) -> MethodFilter {
@@ -166,27 +186,31 @@ impl axum::handler::Handler<(), ApiState> for Gated {
 
     fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
         Box::pin(async move {
-            let wish = Wish::of(&request);
             let mut call = finish::Call::begin(&request, &state);
-            let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
-            let mut response = match passed {
-                Err(problem) => {
-                    Box::pin(reading::discard_of(request, &call.pace(&state))).await;
-                    problem.into_response()
-                }
-                Ok(Passed { in_flight }) => {
-                    let work = audited(&self.mounted, request, state.clone(), &call);
-                    let response = AssertUnwindSafe(work).catch_unwind().await;
-                    drop(in_flight);
-                    response.unwrap_or_else(|_| {
-                        Problem::internal(format!("{} panicked", self.mounted.operation.id))
-                            .into_response()
-                    })
-                }
-            };
-            let tally = call.finish(&state, &mut response);
-            wish.grant(&mut response, tally.as_ref());
-            response
+            let context = call.context(self.mounted.operation.id, &request);
+            within(context, async move {
+                let wish = Wish::of(&request);
+                let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
+                let mut response = match passed {
+                    Err(problem) => {
+                        Box::pin(reading::discard_of(request, &call.pace(&state))).await;
+                        problem.into_response()
+                    }
+                    Ok(Passed { in_flight }) => {
+                        let work = audited(&self.mounted, request, state.clone(), &call);
+                        let response = AssertUnwindSafe(work).catch_unwind().await;
+                        drop(in_flight);
+                        response.unwrap_or_else(|_| {
+                            Problem::internal(format!("{} panicked", self.mounted.operation.id))
+                                .into_response()
+                        })
+                    }
+                };
+                let tally = call.finish(&state, &mut response);
+                wish.grant(&mut response, tally.as_ref());
+                response
+            })
+            .await
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::allotments::{Allotment, Allotments};
 use crate::limiter::Limiter;
+use crate::observed::{Observed, Seen};
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -49,6 +50,9 @@ struct Shared {
     answered: tokio::sync::Mutex<Option<Instant>>,
     /// One clone for each run that goes on without its client.
     detached: Arc<()>,
+    observed: Observed,
+    /// Why no new clients should be sent here, whatever the store says.
+    withheld: parking_lot::Mutex<Option<&'static str>>,
 }
 
 impl ApiState {
@@ -81,6 +85,8 @@ impl ApiState {
             uploads,
             answered: tokio::sync::Mutex::default(),
             detached: Arc::default(),
+            observed: Observed::default(),
+            withheld: parking_lot::Mutex::default(),
         }))
     }
 
@@ -158,6 +164,29 @@ impl ApiState {
 
     pub(crate) fn uploads(&self) -> &Arc<Uploads> {
         &self.0.uploads
+    }
+
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.0.observed
+    }
+
+    /// The calls of this host since it started, by route.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.0.observed.seen()
+    }
+
+    /// How often this host has refused with which code.
+    pub fn refused(&self) -> Vec<(String, u64)> {
+        self.0.observed.refused()
+    }
+
+    /// Says in `/readyz` that no new clients should be sent here, and why; all that come are served. `None`: they should.
+    pub fn withhold(&self, why: Option<&'static str>) {
+        *self.0.withheld.lock() = why;
+    }
+
+    pub(crate) fn withheld(&self) -> Option<&'static str> {
+        *self.0.withheld.lock()
     }
 
     /// Whether this host counts limits with the others; `None` when it was not told where.

@@ -93,6 +93,8 @@ words! {
     PayoutStatus: ["requested", "processing", "paid", "failed", "cancelled"];
     PayoutStep: ["processing", "paid", "failed", "cancelled"];
     Permission: ["read", "write"];
+    /// `COMMAND`: not by a request, but by the operator on the machine itself.
+    AuditMethod: ["POST", "PUT", "PATCH", "DELETE", "GET", "COMMAND"];
     /// How many requests a month a company may send.
     Plan: ["starter", "growth", "scale"];
     PostStatus: ["draft", "published"];

@@ -7,6 +7,7 @@
 pub mod alerts;
 mod app;
 mod background;
+pub mod backup;
 pub mod bounds;
 pub mod connections;
 pub mod connectors;
@@ -37,3 +38,5 @@ pub use app::{App, Clock, Parts};
 pub use background::Background;
 pub use bounds::CompanyBounds;
 pub use protected::AddressError;
+/// For whose call a flow runs.
+pub use souk_outbound::context;

@@ -3,18 +3,15 @@
 use souk_domain::ids::CompanyId;
 use souk_domain::payments::{PayoutMethodType, last4};
 use souk_store::StoreError;
-use souk_store::payouts::{self, KeptMethod, Method, Payout};
+use souk_store::payouts::{self, DESTINATION_SUBJECT, KeptMethod, Method, Payout};
 use souk_store::sealing::Owner;
 
 use crate::App;
 
-/// What a sealed destination belongs to, within its company. A payout keeps a copy of the method's.
-const SUBJECT: &str = "payout-method";
-
 fn owner(company: &CompanyId) -> Owner<'_> {
     Owner {
         company: company.as_str(),
-        subject: SUBJECT,
+        subject: DESTINATION_SUBJECT,
     }
 }
 

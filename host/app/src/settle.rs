@@ -12,8 +12,8 @@ use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, TransactionI
 use souk_store::executions::{Billing, Run};
 use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
-use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, Receipt};
-use souk_store::{Cache, Db, Topic};
+use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
+use souk_store::{Cache, Db, StoreError, Topic};
 
 use crate::App;
 use crate::failure::Cause;
@@ -326,6 +326,8 @@ async fn charge_for(
     });
     match app.teller.post(hold, Receipt { run, idempotency }).await {
         Ok(_) => Ok(()),
+        // The store took nothing, a full disk say: as everywhere else, it may be tried again.
+        Err(PostError::NotBooked(error)) => Err(StoreError::Unavailable(error).into()),
         Err(error) => Err(Cause::Internal(format!(
             "the charge was not booked: {error}"
         ))),

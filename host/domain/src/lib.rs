@@ -27,6 +27,7 @@ pub mod roles;
 pub mod sessions;
 pub mod slugs;
 pub mod sql;
+pub mod throttle;
 pub mod time;
 pub mod webhooks;
 pub mod words;

@@ -6,6 +6,7 @@
 
 mod client;
 mod connect;
+pub mod context;
 mod dial;
 mod egress;
 mod error;

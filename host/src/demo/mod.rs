@@ -72,6 +72,7 @@ pub async fn run(settings: Settings) -> Result<()> {
     };
 
     let ready = Ready {
+        listen: host.address(),
         base_url: host.base_url.clone(),
         endpoint_base_url: host.endpoint_base_url.clone(),
         platform: Some(kept.platform),

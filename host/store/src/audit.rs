@@ -18,7 +18,7 @@ use souk_domain::ids::{AuditId, CompanyId, RequestId, UserId};
 use souk_domain::time::{DAY, Timestamp};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tables::{Shown, TABLES};
@@ -48,6 +48,21 @@ pub struct ActedBy {
     pub actor: Actor,
     pub user: Option<UserId>,
     pub role: u8,
+}
+
+impl Act {
+    /// What whoever owns the machine does with a command of souk, without a key and without a host.
+    pub fn command(operation: &'static str, path: &str) -> Arc<Act> {
+        Arc::new(Act {
+            company: None,
+            by: None,
+            address: Ipv4Addr::LOCALHOST.into(),
+            operation,
+            method: "COMMAND",
+            path: path.to_owned(),
+            request: RequestId::generate_at(SystemTime::now().into()),
+        })
+    }
 }
 
 tokio::task_local! {

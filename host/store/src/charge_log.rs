@@ -179,6 +179,12 @@ pub(crate) fn remove(database: &Path) {
     }
 }
 
+/// What the files take on the disk.
+pub(crate) fn bytes(database: &Path) -> u64 {
+    let lengths = (0..2).filter_map(|file| std::fs::metadata(path(database, file)).ok());
+    lengths.map(|metadata| metadata.len()).sum()
+}
+
 fn path(database: &Path, file: usize) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(format!("-charges-{file}"));

@@ -4,6 +4,7 @@
 //! that one host has it open; charges are logged before they are booked ([`backlog`]). PostgreSQL: pools; hosts may share it.
 
 mod backlog;
+mod postgres;
 mod sqlite;
 mod transaction;
 
@@ -166,7 +167,16 @@ impl Db {
     }
 
     async fn open_postgres(options: &OpenOptions) -> Result<Self, StoreError> {
-        let connect = quiet(options.url.parse()?);
+        let connect = match options.url.parse() {
+            Ok(connect) => quiet(connect),
+            Err(error) => {
+                let error: sqlx::Error = error;
+                return Err(StoreError::unavailable(format!(
+                    "the URL cannot be used: {error}"
+                )));
+            }
+        };
+        postgres::reach(&connect, options.patience).await?;
         let pool = || {
             AnyPoolOptions::new()
                 .max_connections(options.connections)
@@ -343,6 +353,20 @@ impl Db {
         self.inner.changes.coherent().load(Ordering::SeqCst)
     }
 
+    /// How far the books are behind the charge log, in frames of charges, and what the log takes on the disk in bytes. `None`: this store has none.
+    pub fn charge_log_lag(&self) -> Option<(u64, u64)> {
+        let (backlog, path) = self.charge_log()?;
+        Some((backlog.frames(), charge_log::bytes(path)))
+    }
+
+    /// How to connect to a store that is a file.
+    pub(crate) fn file_options(&self) -> Option<&AnyConnectOptions> {
+        match &self.inner.backend {
+            Backend::Sqlite { .. } => Some(&self.inner.options),
+            Backend::Postgres { .. } => None,
+        }
+    }
+
     /// Whether the store answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut read = self.read().await?;
@@ -409,6 +433,11 @@ impl DerefMut for Read {
     fn deref_mut(&mut self) -> &mut AnyConnection {
         &mut self.connection
     }
+}
+
+/// The URL of a SQLite file.
+pub(crate) fn file_url(path: &Path) -> String {
+    sqlite::url(path)
 }
 
 /// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.

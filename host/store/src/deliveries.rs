@@ -132,6 +132,18 @@ pub async fn due(
         .collect()
 }
 
+/// How many deliveries wait, and since when the first of them should have been attempted.
+pub async fn waiting(db: &mut AnyConnection) -> Result<(i64, Option<Timestamp>), StoreError> {
+    let row = sqlx::query(
+        "SELECT COUNT(*) AS waiting, MIN(next_attempt_at) AS first
+         FROM webhook_deliveries
+         WHERE status = 'pending'",
+    )
+    .fetch_one(db)
+    .await?;
+    Ok((row.number("waiting")?, row.time_opt("first")?))
+}
+
 /// Takes a delivery that is due, until `until`. `None`: somebody else was first, or it is not due any more.
 ///
 /// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.

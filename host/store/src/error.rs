@@ -20,8 +20,8 @@ pub enum StoreError {
     /// A stored value does not have the shape that was written.
     #[error("the store holds a malformed value: {0}")]
     Corrupt(String),
-    #[error("{0}")]
-    Other(#[source] sqlx::Error),
+    #[error(transparent)]
+    Other(sqlx::Error),
 }
 
 impl StoreError {

@@ -6,6 +6,7 @@
 mod accounts;
 pub mod alerts;
 pub mod audit;
+pub mod backup;
 mod bulk;
 pub mod cache;
 pub mod changes;
@@ -45,6 +46,7 @@ pub mod purchases;
 pub mod reconciliation;
 pub mod reference;
 pub mod refunds;
+pub mod resealing;
 pub mod sales;
 pub mod saved_schemas;
 pub mod sealing;

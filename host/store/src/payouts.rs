@@ -19,6 +19,9 @@ use souk_domain::webhooks::EventType;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+/// What a sealed destination belongs to, within its company. A payout keeps a copy of the method's.
+pub const DESTINATION_SUBJECT: &str = "payout-method";
+
 /// Where a seller wants its money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {

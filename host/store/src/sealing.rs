@@ -52,6 +52,23 @@ impl From<SealError> for StoreError {
     }
 }
 
+/// Says which master key it is, and gives nothing of it away: the first bytes of its SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyId(pub [u8; KEY_ID_BYTES]);
+
+impl std::fmt::Display for KeyId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// Which master key a value was sealed with. `None`: it is no sealed value. Its beginning is enough.
+pub fn key_id(sealed: &[u8]) -> Option<KeyId> {
+    let (version, rest) = sealed.split_first()?;
+    let id = rest.first_chunk()?;
+    (*version == VERSION).then_some(KeyId(*id))
+}
+
 /// What a sealed value belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
@@ -63,12 +80,13 @@ pub struct Owner<'a> {
 /// Seals with its first key, opens with any.
 #[derive(Clone)]
 pub struct Sealer {
+    /// Never empty.
     keys: Vec<MasterKey>,
 }
 
 #[derive(Clone)]
 struct MasterKey {
-    id: [u8; KEY_ID_BYTES],
+    id: KeyId,
     cipher: Aes256Gcm,
     tokens: Aes256GcmSiv,
 }
@@ -83,7 +101,7 @@ impl MasterKey {
         derive.update(TOKENS);
         let tokens = Aes256GcmSiv::new_from_slice(&derive.finalize().into_bytes());
         Ok(MasterKey {
-            id,
+            id: KeyId(id),
             cipher: Aes256Gcm::new(Key::<Aes256Gcm>::from_slice(&bytes)),
             tokens: tokens.map_err(|_| SealError::MasterKey)?,
         })
@@ -106,26 +124,23 @@ impl Sealer {
         Ok(Self { keys })
     }
 
-    /// The key of `master_key` if given, else of the file, which is made (readable by its owner only) when it does not exist.
-    pub fn open(master_key: Option<&str>, file: &Path) -> Result<Self, SealError> {
-        if let Some(text) = master_key {
-            return Self::new(text, &[]);
-        }
-        let failed = |error| SealError::File {
-            path: file.display().to_string(),
-            error,
+    /// The key of the file, which is made (readable by its owner only) when it does not exist.
+    pub fn open(file: &Path) -> Result<Self, SealError> {
+        let text = match read_key(file)? {
+            Some(text) => text,
+            None => make_key(file)?,
         };
-        match fs::read_to_string(file) {
-            Ok(text) => Self::new(&text, &[]),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mut bytes = [0; MASTER_KEY_BYTES];
-                fill_random(&mut bytes)?;
-                let text = hex::encode(bytes);
-                create_private(file, &text).map_err(failed)?;
-                Self::new(&text, &[])
-            }
-            Err(error) => Err(failed(error)),
-        }
+        Self::new(&text, &[])
+    }
+
+    /// Of the key that seals.
+    pub fn key_id(&self) -> KeyId {
+        self.keys[0].id
+    }
+
+    /// Whether something that was sealed with this key can be opened.
+    pub fn knows(&self, id: KeyId) -> bool {
+        self.keys.iter().any(|key| key.id == id)
     }
 
     pub fn seal(&self, owner: Owner<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
@@ -142,7 +157,7 @@ impl Sealer {
             .map_err(|_| SealError::Damaged)?;
         let mut out = Vec::with_capacity(HEAD_BYTES + sealed.len());
         out.push(VERSION);
-        out.extend_from_slice(&key.id);
+        out.extend_from_slice(&key.id.0);
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);
         Ok(out)
@@ -177,7 +192,7 @@ impl Sealer {
             .map_err(|_| SealError::Damaged)?;
         let mut out = Vec::with_capacity(TOKEN_HEAD_BYTES + sealed.len());
         out.push(TOKEN_VERSION);
-        out.extend_from_slice(&key.id);
+        out.extend_from_slice(&key.id.0);
         out.extend_from_slice(&sealed);
         Ok(out)
     }
@@ -202,7 +217,40 @@ impl Sealer {
 
     fn key(&self, id: &[u8]) -> Result<&MasterKey, SealError> {
         let mut keys = self.keys.iter();
-        keys.find(|key| key.id == id).ok_or(SealError::UnknownKey)
+        keys.find(|key| key.id.0 == id).ok_or(SealError::UnknownKey)
+    }
+}
+
+/// The master key in the file. `None`: there is no such file.
+pub fn read_key(file: &Path) -> Result<Option<String>, SealError> {
+    match fs::read_to_string(file) {
+        Ok(text) => {
+            parse_master_key(&text)?;
+            Ok(Some(text))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(in_file(file, error)),
+    }
+}
+
+/// Makes a master key and keeps it in the file, readable by its owner only.
+pub fn make_key(file: &Path) -> Result<String, SealError> {
+    let mut bytes = [0; MASTER_KEY_BYTES];
+    fill_random(&mut bytes)?;
+    let text = hex::encode(bytes);
+    create_private(file, &text).map_err(|error| in_file(file, error))?;
+    Ok(text)
+}
+
+/// Whether this is how a master key is written.
+pub fn check_key(text: &str) -> Result<(), SealError> {
+    parse_master_key(text).map(drop)
+}
+
+fn in_file(file: &Path, error: std::io::Error) -> SealError {
+    SealError::File {
+        path: file.display().to_string(),
+        error,
     }
 }
 
@@ -333,9 +381,9 @@ mod tests {
     fn key_file_is_made_once() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("master.key");
-        let first = Sealer::open(None, &file).unwrap();
+        let first = Sealer::open(&file).unwrap();
         let sealed = first.seal(OWNER, b"secret").unwrap();
-        let second = Sealer::open(None, &file).unwrap();
+        let second = Sealer::open(&file).unwrap();
         assert_eq!(second.unseal(OWNER, &sealed).unwrap(), b"secret");
         #[cfg(unix)]
         {

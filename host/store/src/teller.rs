@@ -29,6 +29,7 @@ use recorder::Recorder;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::CENTS_PER_CREDIT;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 pub use balance::{Balance, HoldError};
@@ -47,6 +48,19 @@ struct Inner {
     keeper: Keeper,
     posts: mpsc::Sender<poster::Message>,
     recorder: Recorder,
+    counts: Counts,
+}
+
+/// What the teller did since it was opened.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub holds: AtomicU64,
+    /// For want of credits.
+    pub holds_refused: AtomicU64,
+    /// That were answered.
+    pub charges: AtomicU64,
+    pub charged_credits: AtomicU64,
+    pub charges_failed: AtomicU64,
 }
 
 /// Posts that may wait for their batch before `post` itself waits: several batches' worth.
@@ -67,6 +81,7 @@ impl Teller {
             keeper,
             posts,
             recorder: recorder::start(db.clone()),
+            counts: Counts::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -75,6 +90,17 @@ impl Teller {
 
     /// Reserves credits, so that concurrent runs can never spend more than there is.
     pub async fn hold(&self, request: HoldRequest) -> Result<Hold, HoldError> {
+        let held = self.reserve(request).await;
+        let count = match &held {
+            Ok(_) => &self.inner.counts.holds,
+            Err(HoldError::Insufficient { .. }) => &self.inner.counts.holds_refused,
+            Err(HoldError::Store(_)) => return held,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        held
+    }
+
+    async fn reserve(&self, request: HoldRequest) -> Result<Hold, HoldError> {
         let (available, release) = match &self.inner.keeper {
             _ if request.amount.is_zero() => {
                 let balance = self.balance(&request.buyer).await?;
@@ -93,6 +119,23 @@ impl Teller {
     ///
     /// A caller that is cancelled while it waits may still be charged: the booking may be on its way.
     pub async fn post(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
+        let credits = hold.amount().get();
+        let posted = self.send(hold, receipt).await;
+        let counts = &self.inner.counts;
+        match &posted {
+            Ok(_) => {
+                counts.charges.fetch_add(1, Ordering::Relaxed);
+                let credits = credits.cast_unsigned();
+                counts.charged_credits.fetch_add(credits, Ordering::Relaxed);
+            }
+            Err(_) => {
+                counts.charges_failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        posted
+    }
+
+    async fn send(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
         let (reply, answer) = oneshot::channel();
         let item = poster::Item::new(hold, receipt, reply);
         let closed = || PostError::NotBooked("the teller is closed".into());
@@ -123,6 +166,10 @@ impl Teller {
     /// Counts a request for the statistics of its key. Never waits.
     pub fn count_use(&self, key_use: KeyUse) {
         self.inner.recorder.count_use(key_use);
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.inner.counts
     }
 
     /// How many free runs were counted without keeping their individual record.

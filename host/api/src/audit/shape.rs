@@ -23,7 +23,7 @@ pub struct EntryOut {
     actor: ActorOut,
     /// The operation's id in this document.
     operation: String,
-    #[schema(value_type = words::Method)]
+    #[schema(value_type = words::AuditMethod)]
     method: String,
     path: String,
     #[schema(value_type = String)]

@@ -70,11 +70,7 @@ pub fn refusal<'a>(resource: &'a str, id: &'a str) -> impl Fn(Failure) -> Proble
 }
 
 fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
-    let Answered {
-        refusal,
-        retry,
-        ours,
-    } = answered(class);
+    let Answered { refusal, retry, .. } = answered(class);
     let seconds = fault
         .retry_after_ms
         .map_or(RETRY_AFTER, |ms| ms.div_ceil(1_000).max(1));
@@ -89,15 +85,10 @@ fn of_fault(fault: &Fault, class: Class, owner: bool) -> Problem {
         let problem = Problem::busy(seconds).worded(fault.message.clone());
         return told(problem).detail("exhausted", fault.code.as_str());
     }
-    if ours {
-        tracing::warn!(
-            reason = fault.kind.as_str(),
-            message = fault.message,
-            detail = fault.detail,
-            "execution failed at the host"
-        );
-    }
     let mut problem = told(Problem::of(refusal, fault.message.clone())).detail("charged", false);
+    if let Some(detail) = &fault.detail {
+        problem = problem.caused_by(cut_for_log(detail));
+    }
     if retry {
         problem = problem.retry_after(seconds).detail("retry_after", seconds);
     }
@@ -190,6 +181,12 @@ fn told(fault: &Fault) -> String {
         Some(detail) => format!("{} ({})", fault.message, cut(detail)),
         None => fault.message.clone(),
     }
+}
+
+/// A log keeps more than its owner needs, and still not all.
+fn cut_for_log(detail: &str) -> String {
+    const LOGGED_CHARS_MAX: usize = 2_000;
+    detail.chars().take(LOGGED_CHARS_MAX).collect()
 }
 
 fn cut(detail: &str) -> String {

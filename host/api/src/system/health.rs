@@ -13,7 +13,7 @@ pub const HEALTHZ: Operation = Operation::get("healthz", "/healthz")
 
 pub const READYZ: Operation = Operation::get("readyz", "/readyz")
     .about("System", "Whether the host can serve: its store answers")
-    .notes("503 `SERVICE_UNAVAILABLE` when it cannot.")
+    .notes("503 `SERVICE_UNAVAILABLE` when it cannot, while it starts, and when it is about to stop: then requests are still served for a while, but no new clients should be sent here.")
     .access(Access::Public);
 
 /// Shorter than the patience of every balancer.
@@ -36,6 +36,9 @@ pub async fn healthz() -> Data<Health> {
 }
 
 pub async fn readyz(State(api): State<ApiState>) -> Result<Data<Health>, Problem> {
+    if let Some(why) = api.withheld() {
+        return Err(Problem::unavailable(why));
+    }
     match tokio::time::timeout(STORE_ANSWERS_WITHIN, api.store_answers()).await {
         Ok(Ok(())) => Ok(Data(OK)),
         Ok(Err(error)) => {

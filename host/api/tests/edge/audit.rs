@@ -79,6 +79,9 @@ async fn every_operation_that_changes_something_leaves_a_line() {
         seen: RefCell::default(),
     };
     let staff = world.platform.clone();
+    auditor
+        .post(&staff, "/admin/secrets/reseal", json!({}))
+        .await;
     let made = json!({"name": "made", "handle": "made"});
     auditor.post(&staff, "/admin/companies", made).await;
     let (seller, buyer) = (world.company("seller").await, world.company("buyer").await);

@@ -58,14 +58,13 @@ async fn a_head_is_refused_without_a_body() {
     let acme = world.company("acme").await;
     let address = serve(&world).await;
     let head = format!(
-        "HEAD {} HTTP/1.1\r\nHost: souk\r\nConnection: close\r\nx-api-key: {}\r\n\r\n",
-        acme.path("/credits"),
+        "HEAD /analyze/acme/assets/nothing HTTP/1.1\r\nHost: souk\r\nConnection: close\r\nx-api-key: {}\r\n\r\n",
         acme.key
     );
     let answer = exchange(address, head.into_bytes()).await;
     assert!(
         answer.starts_with("HTTP/1.1 405 ")
-            && answer.contains("allow: GET")
+            && answer.contains("allow: POST, GET")
             && answer.ends_with("\r\n\r\n"),
         "{answer}"
     );

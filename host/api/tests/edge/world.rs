@@ -115,7 +115,7 @@ impl World {
         ))
         .unwrap();
         let teller = Teller::open(&db).await.unwrap();
-        let sealer = Sealer::open(None, &path("master.key")).unwrap();
+        let sealer = Sealer::open(&path("master.key")).unwrap();
         let app = App::new(Parts {
             db: db.clone(),
             teller: teller.clone(),

@@ -95,6 +95,12 @@ impl Backlog {
     }
 
     /// Notes, with the pen in hand, what was logged.
+    /// Frames that are logged and not booked.
+    pub(crate) fn frames(&self) -> u64 {
+        let booked = self.booked.borrow().number;
+        self.logged.load(Ordering::Acquire).saturating_sub(booked)
+    }
+
     pub(crate) fn note_logged(&self, number: u64) {
         self.logged.store(number, Ordering::Release);
     }

@@ -24,6 +24,7 @@ use crate::fields::Fields;
 use crate::ledger;
 use souk_domain::ids::TransactionId;
 use souk_domain::money::CENTS_PER_CREDIT;
+use souk_domain::throttle::Throttle;
 use souk_domain::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -288,7 +289,9 @@ impl Poster {
                     }),
                 };
             }
-            tracing::warn!(error = %failure.error, in_doubt, charges = batch.len(), "charges are tried again");
+            if let Some(unsaid) = said(&TRIED_AGAIN) {
+                tracing::warn!(error = %failure.error, in_doubt, charges = batch.len(), unsaid, "charges are tried again");
+            }
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
@@ -458,8 +461,19 @@ fn answer(batch: Vec<Item>, outcomes: Vec<Committed>) {
     }
 }
 
+/// A disk that is full fails every batch: a line a second says as much as thousands.
+static NOT_BOOKED: Throttle = Throttle::new(1);
+static TRIED_AGAIN: Throttle = Throttle::new(1);
+
+/// `Some`: it may be said now, and was not so often before.
+fn said(throttle: &Throttle) -> Option<u64> {
+    throttle.may(u32::try_from(crate::db::now().seconds()).unwrap_or(u32::MAX))
+}
+
 fn fail(batch: Vec<Item>, failure: &Failure) {
-    tracing::error!(error = %failure.error, in_doubt = failure.in_doubt, charges = batch.len(), "charges were not booked");
+    if let Some(unsaid) = said(&NOT_BOOKED) {
+        tracing::error!(error = %failure.error, in_doubt = failure.in_doubt, charges = batch.len(), unsaid, "charges were not booked");
+    }
     for mut item in batch {
         let message = failure.error.to_string();
         let error = if failure.in_doubt {

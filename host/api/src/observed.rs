@@ -1,0 +1,219 @@
+//! What operators see of calls: how many and how long by route and status, which codes were refused with, and a line in the log for each call
+//! that failed, bounded.
+//!
+//! The numbers are atomics that are made once: a call adds to three of them, without a lock and without memory of its own.
+
+use crate::mounted::Mounted;
+use parking_lot::Mutex;
+use souk_domain::throttle::Throttle;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Upper ends in microseconds. What is answered from a cache takes some hundred, a source some thousand; an execution ends after ten seconds.
+const BOUNDS_US: [u64; 14] = [
+    250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
+    2_500_000, 10_000_000,
+];
+/// Every status that an operation answers with; others are counted as the first of their hundred.
+const STATUSES: [u16; 30] = [
+    200, 201, 202, 204, 300, 302, 303, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 412,
+    413, 415, 422, 429, 431, 499, 500, 501, 502, 503, 504,
+];
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+
+/// Lines a second about calls that failed; of those that failed because the store does: one.
+const FAILURES_SAID: u32 = 50;
+const STORE_SAID: u32 = 1;
+
+/// The calls of one route.
+#[derive(Debug, Default)]
+pub struct Counts {
+    classes: [Latencies; CLASSES.len()],
+    statuses: [AtomicU64; STATUSES.len()],
+}
+
+#[derive(Debug, Default)]
+struct Latencies {
+    /// The last: slower than all bounds.
+    buckets: [AtomicU64; BOUNDS_US.len() + 1],
+    sum_us: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn add(&self, status: u16, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let class = usize::from(status / 100).saturating_sub(2);
+        let latencies = &self.classes[class.min(CLASSES.len() - 1)];
+        let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
+        latencies.buckets[bucket].fetch_add(1, Relaxed);
+        latencies.sum_us.fetch_add(us, Relaxed);
+        self.statuses[place(status)].fetch_add(1, Relaxed);
+    }
+}
+
+fn place(status: u16) -> usize {
+    let known = |status: u16| STATUSES.binary_search(&status).ok();
+    let found = known(status).or_else(|| known(status / 100 * 100));
+    found.unwrap_or(STATUSES.len() - 1)
+}
+
+/// What a route's calls came to, to be shown.
+pub struct Seen {
+    pub route: &'static str,
+    pub method: &'static str,
+    pub latencies: Vec<SeenLatencies>,
+    pub statuses: Vec<(u16, u64)>,
+}
+
+pub struct SeenLatencies {
+    /// `2xx`.
+    pub class: &'static str,
+    pub count: u64,
+    pub sum_seconds: f64,
+    /// Upper ends in seconds, the last one infinite, and how many were between this and the one before.
+    pub buckets: Vec<(f64, u64)>,
+}
+
+impl Seen {
+    /// `None`: it was never called.
+    fn of(route: &'static str, method: &'static str, counts: &Counts) -> Option<Seen> {
+        let statuses = STATUSES.iter().zip(&counts.statuses);
+        let statuses = statuses.map(|(status, count)| (*status, count.load(Relaxed)));
+        let statuses: Vec<_> = statuses.filter(|(_, count)| *count > 0).collect();
+        let latencies = CLASSES.iter().zip(&counts.classes);
+        let latencies = latencies.map(|(class, latencies)| SeenLatencies::of(class, latencies));
+        let latencies: Vec<_> = latencies.filter(|seen| seen.count > 0).collect();
+        (!statuses.is_empty()).then_some(Seen {
+            route,
+            method,
+            latencies,
+            statuses,
+        })
+    }
+}
+
+impl SeenLatencies {
+    fn of(class: &'static str, latencies: &Latencies) -> SeenLatencies {
+        let bounds = BOUNDS_US.iter().map(|us| *us as f64 / 1e6);
+        let buckets: Vec<_> = bounds
+            .chain([f64::MAX])
+            .zip(&latencies.buckets)
+            .map(|(bound, count)| (bound, count.load(Relaxed)))
+            .collect();
+        SeenLatencies {
+            class,
+            count: buckets.iter().map(|(_, count)| count).sum(),
+            sum_seconds: latencies.sum_us.load(Relaxed) as f64 / 1e6,
+            buckets,
+        }
+    }
+}
+
+/// Of this host.
+pub(crate) struct Observed {
+    routes: Mutex<Vec<Arc<Mounted>>>,
+    /// What no operation takes.
+    pub unrouted: Counts,
+    refusals: Mutex<BTreeMap<String, u64>>,
+    failures: Throttle,
+    store: Throttle,
+}
+
+impl Default for Observed {
+    fn default() -> Observed {
+        Observed {
+            routes: Mutex::default(),
+            unrouted: Counts::default(),
+            refusals: Mutex::default(),
+            failures: Throttle::new(FAILURES_SAID),
+            store: Throttle::new(STORE_SAID),
+        }
+    }
+}
+
+impl Observed {
+    pub fn mount(&self, mounted: &Arc<Mounted>) {
+        self.routes.lock().push(mounted.clone());
+    }
+
+    /// Codes are those of the catalogue, so there are never many.
+    pub fn refuse(&self, code: &str) {
+        let mut refusals = self.refusals.lock();
+        match refusals.get_mut(code) {
+            Some(count) => *count += 1,
+            None => {
+                refusals.insert(code.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Whether there may be a line about a call that failed, and how many had none since the last.
+    pub fn may_say(&self, is_stores: bool, second: u32) -> Option<u64> {
+        match is_stores {
+            true => self.store.may(second),
+            false => self.failures.may(second),
+        }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        let routes = self.routes.lock();
+        let seen = routes.iter().filter_map(|mounted| {
+            let operation = &mounted.operation;
+            Seen::of(operation.path, operation.verb.name(), &mounted.counts)
+        });
+        seen.chain(Seen::of("none", "any", &self.unrouted))
+            .collect()
+    }
+
+    pub fn refused(&self) -> Vec<(String, u64)> {
+        let refusals = self.refusals.lock();
+        let refusals = refusals.iter();
+        refusals
+            .map(|(code, count)| (code.clone(), *count))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_found_by_their_order() {
+        assert!(STATUSES.is_sorted());
+        let counts = Counts::default();
+        for (status, micros) in [
+            (200, 100),
+            (200, 250),
+            (299, 251),
+            (418, 1),
+            (599, 20_000_000),
+        ] {
+            counts.add(status, Duration::from_micros(micros));
+        }
+        let seen = Seen::of("/", "GET", &counts).unwrap();
+        assert_eq!(seen.statuses, [(200, 3), (400, 1), (500, 1)]);
+        let fast = &seen.latencies[0];
+        assert_eq!((fast.class, fast.count), ("2xx", 3));
+        assert_eq!(fast.buckets[0], (0.000_25, 2));
+        assert_eq!(fast.buckets[1], (0.000_5, 1));
+        let slow = &seen.latencies[2];
+        assert_eq!((slow.class, slow.buckets[14].1), ("5xx", 1));
+        assert!(Seen::of("/", "GET", &Counts::default()).is_none());
+    }
+
+    /// What a call costs, for whoever asks: `cargo test --release -p souk-api observed -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "measures"]
+    fn what_counting_costs() {
+        let counts = Counts::default();
+        let begun = std::time::Instant::now();
+        const CALLS: u32 = 10_000_000;
+        for call in 0..CALLS {
+            counts.add(200, Duration::from_micros(u64::from(call % 4_000)));
+        }
+        println!("{:?} a call", begun.elapsed() / CALLS);
+    }
+}

@@ -1,0 +1,276 @@
+//! A backup of a running host: one stream, a tar archive, from which `souk restore` makes a data directory.
+//!
+//! What is in it fits together, whatever goes on meanwhile. The store is copied at one instant, with everything that was answered before; the
+//! companies' files, which never change under their name, are held by links of their own until they have been sent. The master key is not in
+//! it, only its fingerprint: who steals a backup opens no secret. Of a store on a server of its own it holds the files.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use souk_store::StoreError;
+use souk_store::backup::{self as store, NamedFile};
+use souk_store::resealing::key_in_use;
+use tokio::sync::mpsc;
+
+use crate::App;
+
+pub const FORMAT: u32 = 1;
+pub const MANIFEST: &str = "manifest.json";
+/// The last entry: an archive without it was cut off.
+pub const COMPLETE: &str = "complete.json";
+pub const STORE: &str = "souk.db";
+pub const FILES: &str = "files";
+
+/// Pieces on their way, and how large they are: 2 MiB that wait for the client.
+const PIECES: usize = 8;
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The first entry of an archive.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: u32,
+    pub souk_version: String,
+    pub taken_at: String,
+    /// `sqlite`, or `postgres`: then the store itself is not in it.
+    pub store: String,
+    pub schema_version: i64,
+    /// Of the master key without which no secret opens.
+    pub key_fingerprint: Option<String>,
+    pub files: Vec<KeptFile>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// Below `files`.
+    pub path: String,
+    pub size_bytes: u64,
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Complete {
+    /// Of the store, if it is in the archive.
+    pub store_sha256: Option<String>,
+    pub files: usize,
+    /// Files that were deleted while the backup was taken.
+    pub missing_files: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What is ready to be sent: a directory of its own on the disk of the files, removed when this is dropped.
+struct Held {
+    directory: PathBuf,
+    manifest: Manifest,
+    has_store: bool,
+    missing: Vec<String>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.directory) {
+            tracing::warn!(directory = %self.directory.display(), %error, "what a backup needed could not be removed");
+        }
+    }
+}
+
+/// Takes a backup and sends it, piece by piece. An archive that could not be finished ends with an error, and without its last entry.
+pub async fn take(app: &App) -> Result<mpsc::Receiver<io::Result<Bytes>>, BackupError> {
+    let held = hold(app).await?;
+    let (pieces, receiver) = mpsc::channel(PIECES);
+    tokio::task::spawn_blocking(move || {
+        let mut writer = Pieces {
+            pieces: pieces.clone(),
+            buffer: Vec::with_capacity(PIECE_BYTES),
+        };
+        let written = write(&held, &mut writer).and_then(|()| writer.flush());
+        if let Err(error) = written {
+            // A client that went away is no trouble of ours.
+            if pieces
+                .blocking_send(Err(io::Error::other(error.to_string())))
+                .is_ok()
+            {
+                tracing::warn!(%error, "a backup could not be finished");
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+async fn hold(app: &App) -> Result<Held, BackupError> {
+    // On the disk of the files, so that a link is enough.
+    let parent = app.files_dir.parent().unwrap_or(Path::new(".")).to_owned();
+    let directory = parent.join(format!("backup-{}", souk_domain::ids::FileId::generate()));
+    fs::create_dir_all(directory.join(FILES))?;
+    let mut held = Held {
+        directory,
+        manifest: Manifest {
+            format: FORMAT,
+            souk_version: env!("CARGO_PKG_VERSION").to_owned(),
+            taken_at: app.clock.now().to_string(),
+            store: if app.db.is_shared() {
+                "postgres"
+            } else {
+                "sqlite"
+            }
+            .to_owned(),
+            schema_version: 0,
+            key_fingerprint: None,
+            files: Vec::new(),
+        },
+        has_store: false,
+        missing: Vec::new(),
+    };
+    // Before the copy, which may take long, what is there now; afterwards what has come meanwhile. What the copy names is all linked then,
+    // unless it was uploaded and replaced in between.
+    let before = store::files(&mut *app.db.read().await?).await?;
+    link(app, &held.directory, &before);
+    held.has_store = store::copy(&app.db, &held.directory.join(STORE)).await?;
+    let mut read = app.db.read().await?;
+    held.manifest.schema_version = store::schema_version(&mut read).await?;
+    held.manifest.key_fingerprint = key_in_use(&mut read).await?.map(|key| key.to_string());
+    let named = match held.has_store {
+        // What the copy names is what will be looked for when it is restored.
+        true => copied_files(&held.directory.join(STORE)).await?,
+        false => store::files(&mut read).await?,
+    };
+    drop(read);
+    link(app, &held.directory, &named);
+    for file in named {
+        let path = path_of(&file);
+        match fs::metadata(held.directory.join(FILES).join(&path)) {
+            Ok(metadata) => held.manifest.files.push(KeptFile {
+                path,
+                size_bytes: metadata.len(),
+                sha256: file.sha256,
+            }),
+            Err(_) => held.missing.push(path),
+        }
+    }
+    Ok(held)
+}
+
+async fn copied_files(copy: &Path) -> Result<Vec<NamedFile>, BackupError> {
+    let mut connection = souk_store::backup::open_copy(copy).await?;
+    let files = store::files(&mut connection).await?;
+    souk_store::backup::close_copy(connection).await?;
+    Ok(files)
+}
+
+fn path_of(file: &NamedFile) -> String {
+    format!("{}/{}/{}", file.company, file.upload, file.name)
+}
+
+/// Gives files a name of their own in the directory: they stay until it is removed.
+fn link(app: &App, directory: &Path, files: &[NamedFile]) {
+    for file in files {
+        let path = path_of(file);
+        let (from, to) = (app.files_dir.join(&path), directory.join(FILES).join(&path));
+        if to.exists() {
+            continue;
+        }
+        let parent = to.parent().map_or(Ok(()), fs::create_dir_all);
+        // Whichever disk cannot link copies.
+        let held = parent
+            .and_then(|()| fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)));
+        if let Err(error) = held {
+            tracing::debug!(path, %error, "a file could not be held for a backup");
+        }
+    }
+}
+
+fn write(held: &Held, out: &mut Pieces) -> io::Result<()> {
+    let mut archive = tar::Builder::new(out);
+    let manifest = serde_json::to_vec_pretty(&held.manifest)?;
+    append(&mut archive, MANIFEST, manifest.len() as u64, &manifest[..])?;
+    let mut store_sha256 = None;
+    if held.has_store {
+        let mut file = File::open(held.directory.join(STORE))?;
+        let bytes = file.metadata()?.len();
+        let mut digested = Digested {
+            from: &mut file,
+            digest: Sha256::new(),
+        };
+        append(&mut archive, STORE, bytes, &mut digested)?;
+        store_sha256 = Some(hex::encode(digested.digest.finalize()));
+    }
+    for kept in &held.manifest.files {
+        let file = File::open(held.directory.join(FILES).join(&kept.path))?;
+        append(
+            &mut archive,
+            &format!("{FILES}/{}", kept.path),
+            kept.size_bytes,
+            file,
+        )?;
+    }
+    let complete = serde_json::to_vec_pretty(&Complete {
+        store_sha256,
+        files: held.manifest.files.len(),
+        missing_files: held.missing.clone(),
+    })?;
+    append(&mut archive, COMPLETE, complete.len() as u64, &complete[..])?;
+    archive.into_inner()?;
+    Ok(())
+}
+
+fn append(
+    archive: &mut tar::Builder<&mut Pieces>,
+    path: &str,
+    bytes: u64,
+    data: impl Read,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes);
+    header.set_mode(0o600);
+    header.set_entry_type(tar::EntryType::Regular);
+    archive.append_data(&mut header, path, data)
+}
+
+/// Reads on, and takes the digest on the way.
+struct Digested<R> {
+    from: R,
+    digest: Sha256,
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.digest.update(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// A writer whose other end is a stream.
+struct Pieces {
+    pieces: mpsc::Sender<io::Result<Bytes>>,
+    buffer: Vec<u8>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE_BYTES));
+        let sent = self.pieces.blocking_send(Ok(piece.into()));
+        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the client went away"))
+    }
+}

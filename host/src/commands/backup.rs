@@ -1,0 +1,326 @@
+//! `souk backup` and `souk restore`.
+//!
+//! A running host takes the backup: only it can bring the books up to what it has answered. What it sends is checked to its last entry before it
+//! counts as a backup, and again before it becomes a data directory.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use reqwest::Method;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use souk_app::backup::{COMPLETE, Complete, FILES, FORMAT, MANIFEST, Manifest, STORE};
+
+use super::client::{At, Client};
+use super::output::{self, Column};
+use crate::private;
+
+/// A large store is copied before the first byte comes, and then sent as fast as it is taken.
+const BACKUP_WITHIN: Duration = Duration::from_secs(24 * 3_600);
+const BLOCK_BYTES: usize = 1 << 20;
+/// The first and last entry.
+const NOTE_BYTES_MAX: u64 = 256 << 20;
+
+#[derive(Args)]
+pub struct Backup {
+    /// The directory that gets the archive, `souk-backup-TIME.tar`, once it is whole; `-` writes it to standard output.
+    #[arg(value_name = "DIR|-")]
+    to: PathBuf,
+    #[command(flatten)]
+    at: At,
+}
+
+#[derive(Args)]
+pub struct Restore {
+    /// The archive; `-` reads it from standard input.
+    #[arg(value_name = "FILE|-")]
+    from: PathBuf,
+    /// The data directory to make. It must not exist, or be empty.
+    #[arg(long, env = "SOUK_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Show what was restored as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+const TAKEN: &[Column] = &[
+    ("BACKUP", "/path"),
+    ("BYTES", "/bytes"),
+    ("TAKEN", "/manifest/taken_at"),
+    ("STORE", "/manifest/store"),
+    ("FILES", "/files"),
+    ("KEY FINGERPRINT", "/manifest/key_fingerprint"),
+    ("MISSING FILES", "/missing_files"),
+];
+
+pub async fn backup(command: Backup) -> Result<()> {
+    private::keep_to_owner();
+    let client = Client::new(&command.at)?;
+    let request = client
+        .request(Method::GET, "/admin/backup")
+        .timeout(BACKUP_WITHIN);
+    if command.to == Path::new("-") {
+        ensure!(
+            !io::stdout().is_terminal(),
+            "an archive is nothing for a terminal: redirect standard output"
+        );
+        receive(&client, request, io::stdout().lock()).await?;
+        eprintln!("`souk restore -` says whether it is whole");
+        return Ok(());
+    }
+    let directory = &command.to;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("{} cannot be made", directory.display()))?;
+    let mut part = tempfile::Builder::new()
+        .prefix("souk-backup-")
+        .suffix(".part")
+        .tempfile_in(directory)
+        .with_context(|| format!("{} cannot be written to", directory.display()))?;
+    let bytes = receive(&client, request, part.as_file_mut()).await?;
+    part.as_file().sync_all()?;
+    let archive = BufReader::with_capacity(BLOCK_BYTES, File::open(part.path())?);
+    let (manifest, complete) = read(archive, None).context("the backup that was received")?;
+    let time: String = manifest
+        .taken_at
+        .chars()
+        .filter(|c| !matches!(c, '-' | ':'))
+        .collect();
+    let path = directory.join(format!("souk-backup-{time}.tar"));
+    part.persist_noclobber(&path)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    File::open(directory)?.sync_all()?;
+    let shown = json!({
+        "path": path, "bytes": bytes, "files": complete.files, "missing_files": complete.missing_files,
+        "manifest": {
+            "taken_at": manifest.taken_at, "store": manifest.store, "souk_version": manifest.souk_version,
+            "schema_version": manifest.schema_version, "key_fingerprint": manifest.key_fingerprint,
+        },
+    });
+    output::one(command.at.json, TAKEN, &shown)?;
+    if manifest.store != "sqlite" {
+        eprintln!(
+            "the store itself is on PostgreSQL and not in this backup: take it with pg_dump, before this (docs/operations.md)"
+        );
+    }
+    Ok(())
+}
+
+async fn receive(
+    client: &Client,
+    request: reqwest::RequestBuilder,
+    mut out: impl Write,
+) -> Result<u64> {
+    let mut response = client.send(request).await?;
+    let progress = progress("{spinner} {bytes} received, {bytes_per_sec}");
+    let mut bytes = 0;
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .context("the backup broke off; nothing was kept")?
+    {
+        out.write_all(&piece)?;
+        bytes += piece.len() as u64;
+        progress.set_position(bytes);
+    }
+    out.flush()?;
+    progress.finish_and_clear();
+    Ok(bytes)
+}
+
+/// On a terminal.
+fn progress(template: &str) -> ProgressBar {
+    let bar = match io::stderr().is_terminal() {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+const RESTORED: &[Column] = &[
+    ("DATA DIRECTORY", "/data_dir"),
+    ("TAKEN", "/taken_at"),
+    ("STORE", "/store"),
+    ("FILES", "/files"),
+    ("KEY FINGERPRINT", "/key_fingerprint"),
+];
+
+pub fn restore(command: Restore) -> Result<()> {
+    private::keep_to_owner();
+    let target = &command.data_dir;
+    let is_free = match fs::read_dir(target) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    ensure!(
+        is_free,
+        "{} is not empty: a backup is restored into a directory of its own, so that nothing of two stores is mixed",
+        target.display()
+    );
+    let parent = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
+    // Beside it, and renamed when it is whole.
+    let part = tempfile::Builder::new()
+        .prefix(".souk-restore-")
+        .tempdir_in(parent)
+        .with_context(|| format!("{} cannot be written to", parent.display()))?;
+    let (manifest, complete) = match command.from == Path::new("-") {
+        true => read(io::stdin().lock(), Some(part.path()))?,
+        false => {
+            let file = File::open(&command.from)
+                .with_context(|| format!("{} cannot be read", command.from.display()))?;
+            read(
+                BufReader::with_capacity(BLOCK_BYTES, file),
+                Some(part.path()),
+            )
+            .with_context(|| command.from.display().to_string())?
+        }
+    };
+    if target.exists() {
+        fs::remove_dir(target)
+            .with_context(|| format!("{} cannot be replaced", target.display()))?;
+    }
+    fs::rename(part.keep(), target)
+        .with_context(|| format!("{} cannot be made", target.display()))?;
+    File::open(parent)?.sync_all()?;
+    let shown = json!({
+        "data_dir": target, "taken_at": manifest.taken_at, "store": manifest.store, "files": complete.files,
+        "key_fingerprint": manifest.key_fingerprint, "missing_files": complete.missing_files,
+    });
+    output::one(command.json, RESTORED, &shown)?;
+    if manifest.key_fingerprint.is_some() {
+        eprintln!(
+            "the master key is not in a backup: put master.key back into {}, or give it in SOUK_MASTER_KEY",
+            target.display()
+        );
+    }
+    eprintln!(
+        "`souk doctor --data-dir {}` looks whether all is well",
+        target.display()
+    );
+    Ok(())
+}
+
+/// Reads an archive to its end and compares all that it says of itself; writes it into the directory too, if there is one.
+fn read(from: impl Read, into: Option<&Path>) -> Result<(Manifest, Complete)> {
+    let mut archive = tar::Archive::new(from);
+    let mut manifest: Option<Manifest> = None;
+    let mut complete: Option<Complete> = None;
+    let mut store = None;
+    let mut files = Vec::new();
+    for entry in archive.entries()? {
+        let mut entry = entry.context("the archive is damaged, or was cut off")?;
+        let path = entry.path()?.into_owned();
+        ensure!(
+            entry.header().entry_type().is_file() && is_plain(&path),
+            "the archive has the entry {}, which no backup has",
+            path.display()
+        );
+        ensure!(
+            complete.is_none(),
+            "something follows the archive's last entry"
+        );
+        let name = path.to_string_lossy().into_owned();
+        match (&manifest, name.as_str()) {
+            (None, MANIFEST) => {
+                let found: Manifest = serde_json::from_reader(entry.by_ref().take(NOTE_BYTES_MAX))
+                    .context("this is no backup of souk")?;
+                ensure!(
+                    found.format == FORMAT,
+                    "the backup has format {}, which this souk does not read; use one of version {}",
+                    found.format,
+                    found.souk_version
+                );
+                manifest = Some(found);
+            }
+            (None, _) => bail!("this is no backup of souk: it begins with {name}"),
+            (_, COMPLETE) => {
+                complete = Some(serde_json::from_reader(
+                    entry.by_ref().take(NOTE_BYTES_MAX),
+                )?);
+            }
+            (_, STORE) => store = Some(keep(&mut entry, &path, into)?),
+            (Some(manifest), _) => {
+                let below = name
+                    .strip_prefix(FILES)
+                    .and_then(|name| name.strip_prefix('/'));
+                let kept = manifest
+                    .files
+                    .iter()
+                    .find(|kept| Some(kept.path.as_str()) == below);
+                let kept = kept.with_context(|| {
+                    format!("the archive has {name}, which its manifest does not name")
+                })?;
+                let sha256 = keep(&mut entry, &path, into)?;
+                ensure!(
+                    sha256 == kept.sha256,
+                    "{name} is damaged: it is not what was uploaded"
+                );
+                files.push(name);
+            }
+        }
+    }
+    let manifest = manifest.context("this is no backup of souk: it is empty")?;
+    let complete =
+        complete.context("the archive was cut off: its last entry, complete.json, is missing")?;
+    ensure!(
+        store == complete.store_sha256,
+        "the store in the archive is damaged"
+    );
+    ensure!(
+        files.len() == complete.files && files.len() == manifest.files.len(),
+        "the archive has {} files, not {}",
+        files.len(),
+        complete.files
+    );
+    Ok((manifest, complete))
+}
+
+/// Names only, and no way out.
+fn is_plain(path: &Path) -> bool {
+    path.components()
+        .all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Answers the digest of an entry, and keeps it in the directory.
+fn keep(entry: &mut impl Read, path: &Path, into: Option<&Path>) -> Result<String> {
+    let mut out = match into {
+        None => None,
+        Some(directory) => {
+            let path = directory.join(path);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let file = File::create_new(&path);
+            Some(file.with_context(|| format!("{} cannot be made", path.display()))?)
+        }
+    };
+    let mut digest = Sha256::new();
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        let count = entry
+            .read(&mut block)
+            .context("the archive is damaged, or was cut off")?;
+        if count == 0 {
+            break;
+        }
+        digest.update(&block[..count]);
+        if let Some(out) = &mut out {
+            out.write_all(&block[..count])?;
+        }
+    }
+    if let Some(out) = out {
+        out.sync_all()?;
+    }
+    Ok(hex::encode(digest.finalize()))
+}
