@@ -53,7 +53,12 @@ fn judge(document: &Value, seen: &Seen<'_>) -> Result<(), String> {
     if seen.path == "/metrics" {
         return Ok(());
     }
-    let operation = operation(document, seen.method, seen.path);
+    // A HEAD is a GET without its body.
+    let method = match seen.method {
+        "HEAD" => "GET",
+        method => method,
+    };
+    let operation = operation(document, method, seen.path);
     if seen.status >= 400 {
         // A HEAD has no body; whoever is no client of ours may be told in less.
         if seen.body.is_empty() && seen.method == "HEAD" {

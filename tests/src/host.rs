@@ -116,8 +116,16 @@ impl TestHost {
 
     /// SIGTERM, and waits for the end.
     pub async fn stop(&mut self) -> ExitStatus {
+        signal(
+            self.process.as_ref().expect("a running host"),
+            libc::SIGTERM,
+        );
+        self.stopped().await
+    }
+
+    /// Waits for the end of a host that was told to stop.
+    pub async fn stopped(&mut self) -> ExitStatus {
         let mut process = self.process.take().expect("a running host");
-        signal(&process, libc::SIGTERM);
         let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
             if let Some(status) = process.try_wait().expect("wait") {

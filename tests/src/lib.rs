@@ -6,6 +6,7 @@
 pub mod audited;
 pub mod breaking_api;
 pub mod client;
+pub mod command;
 pub mod contract;
 pub mod guests;
 pub mod host;
@@ -21,6 +22,7 @@ mod warm;
 pub mod world;
 
 pub use client::{Answer, Client};
+pub use command::souk;
 pub use host::TestHost;
 pub use platforms::{Instead, Platform, Raw, RawServer};
 pub use postgres::PgCluster;

@@ -44,6 +44,15 @@ pub fn signal(child: &Child, signal: libc::c_int) {
     }
 }
 
+/// Sends a signal to a child whose [`Child`] somebody else has and has not reaped.
+pub fn signal_pid(pid: u32, signal: libc::c_int) {
+    // SAFETY: kill has no memory effects.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::kill(pid as libc::pid_t, signal);
+    }
+}
+
 /// A TCP port of the loopback interface that nobody listens on right now.
 pub fn free_port() -> u16 {
     std::net::TcpListener::bind(("127.0.0.1", 0))

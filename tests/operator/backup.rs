@@ -1,0 +1,246 @@
+//! Backups of a running host: what was answered before is in them, what was not whole is none, and what is restored is well.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use souk_tests::{Client, Company, PgCluster, TestHost, guests, souk};
+
+const CLIENTS: usize = 8;
+const PRICE: u64 = 2;
+
+/// A paid asset, and a buyer with credits and calls for more than a test takes.
+async fn market(host: &TestHost) -> (Company, String) {
+    host.platform()
+        .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
+        .await
+        .expect(201);
+    let seller = host.company("seller").await;
+    let connection = seller.nowhere("fixed").await;
+    let label = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, label).await;
+    seller.publish(&asset, PRICE).await;
+    let buyer = host.buyer("buyer", 1_000_000).await;
+    let keys = buyer.client.get(&buyer.path("/api-keys")).await.expect(200);
+    let key = buyer.path(&format!("/api-keys/{}", keys.text("/data/0/id")));
+    let more = json!({"rate_limit": 1_000_000_000});
+    buyer.client.patch(&key, more).await.expect(200);
+    (
+        buyer.clone(),
+        buyer.path(&format!("/assets/{asset}/execute")),
+    )
+}
+
+/// Pays until it is told to stop; answers the transactions that were answered.
+async fn pay(
+    client: Client,
+    path: String,
+    stop: Arc<AtomicBool>,
+    done: Arc<std::sync::Mutex<Vec<String>>>,
+) {
+    while !stop.load(Ordering::Relaxed) {
+        let answer = client.post(&path, json!({})).await.expect(200);
+        let transaction = answer.text("/meta/transaction_id");
+        done.lock().expect("no panic").push(transaction);
+    }
+}
+
+async fn transactions(client: &Client, buyer: &Company) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for page in 1.. {
+        let path = format!("/credits/transactions?type=charge&per_page=100&page={page}");
+        let answer = client.get(&buyer.path(&path)).await.expect(200);
+        let lines = answer.at("/data").as_array().expect("a list");
+        all.extend(
+            lines
+                .iter()
+                .map(|line| line["id"].as_str().expect("an id").to_owned()),
+        );
+        if lines.len() < 100 {
+            break;
+        }
+    }
+    all
+}
+
+fn archive(directory: &Path) -> PathBuf {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0].clone()
+}
+
+/// Under charged load no answered charge is missing that was answered before the backup was asked for; no call fails meanwhile; the books of
+/// what is restored balance, its files are there, and it serves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_answered_before_a_backup_is_missing() {
+    let host = TestHost::builder().start().await;
+    let (buyer, path) = market(&host).await;
+    let content = b"SQLite format 3\0 and so on".to_vec();
+    let file = buyer.path("/files/kept.db");
+    buyer.client.put_bytes(&file, content).await.expect(201);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let done = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let load: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (client, path) = (host.client(&buyer.key), path.clone());
+            tokio::spawn(pay(client, path, stop.clone(), done.clone()))
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before: BTreeSet<String> = done.lock().expect("no panic").iter().cloned().collect();
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().to_string_lossy().into_owned();
+    let taken = host.operate(&["backup", &to, "--json"]).await.ok().json();
+    stop.store(true, Ordering::Relaxed);
+    for client in load {
+        client.await.expect("no call fails");
+    }
+    assert!(before.len() > CLIENTS, "no load");
+    assert_eq!(taken["files"], 1, "{taken}");
+    let left = fs::read_dir(&host.data_dir)
+        .expect("the data directory")
+        .flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(
+        !left
+            .iter()
+            .any(|name| name.to_string_lossy().starts_with("backup-")),
+        "{left:?}"
+    );
+
+    let archive = archive(backups.path()).to_string_lossy().into_owned();
+    let data = backups.path().join("restored");
+    let data_dir = data.to_string_lossy().into_owned();
+    let restored = souk(
+        &["restore", &archive, "--data-dir", &data_dir, "--json"],
+        &[],
+    )
+    .await
+    .ok();
+    assert!(
+        restored.err.contains("the master key is not in a backup"),
+        "{}",
+        restored.err
+    );
+    // Without its key the doctor says what is missing; with it, that all is well.
+    let doctor = ["doctor", "--data-dir", &data_dir, "--json"];
+    let ill = souk(&doctor, &[]).await.refused("checks are bad").json();
+    assert_eq!(check(&ill, "master key")["is"], "bad", "{ill}");
+    fs::copy(host.data_dir.join("master.key"), data.join("master.key")).expect("the key");
+    let well = souk(&doctor, &[]).await.ok().json();
+    for name in ["store", "master key", "books", "files", "file modes"] {
+        assert_eq!(check(&well, name)["is"], "good", "{well}");
+    }
+
+    let again = TestHost::builder().data_dir(&data).start().await;
+    let client = again.client(&buyer.key);
+    let kept = transactions(&client, &buyer).await;
+    let missing: Vec<_> = before.difference(&kept).collect();
+    assert!(
+        missing.is_empty(),
+        "{} of {} are missing",
+        missing.len(),
+        before.len()
+    );
+    let key = host.ready["platform"]["api_key"].as_str().expect("a key");
+    let books = again.ask(key, &["reconcile", "--json"]).await.ok().json();
+    assert_eq!(books["balanced"], true, "{books}");
+    client.post(&path, json!({})).await.expect(200);
+}
+
+fn check<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let found_one = found
+        .as_array()
+        .and_then(|all| all.iter().find(|one| one["check"] == name));
+    found_one.unwrap_or_else(|| panic!("no {name} in {found}"))
+}
+
+/// An archive that was cut off or changed is refused, by whole sentences, and leaves nothing behind; nor does one overwrite a store.
+#[tokio::test]
+async fn what_is_not_whole_is_not_restored() {
+    let host = TestHost::builder().start().await;
+    host.company("kept").await;
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().to_string_lossy().into_owned();
+    host.operate(&["backup", &to]).await.ok();
+    let whole = fs::read(archive(backups.path())).expect("the archive");
+
+    let place = tempfile::tempdir().expect("a directory");
+    let (file, target) = (place.path().join("a.tar"), place.path().join("data"));
+    let (file_text, target_text) = (
+        file.to_string_lossy().into_owned(),
+        target.to_string_lossy().into_owned(),
+    );
+    let restore = [
+        "restore",
+        file_text.as_str(),
+        "--data-dir",
+        target_text.as_str(),
+    ];
+    // Without the last entry: its block, its header, and the two blocks of the end.
+    fs::write(&file, &whole[..whole.len() / 2]).expect("a file");
+    let cut = souk(&restore, &[]).await;
+    assert!(cut.err.contains("cut off"), "{}", cut.err);
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&file, &damaged).expect("a file");
+    souk(&restore, &[])
+        .await
+        .refused("the store in the archive is damaged");
+    fs::write(&file, b"not an archive at all").expect("a file");
+    assert!(!souk(&restore, &[]).await.succeeded);
+    let left = fs::read_dir(place.path()).expect("a directory").count();
+    assert_eq!(left, 1, "something is left behind");
+
+    fs::write(&file, &whole).expect("a file");
+    souk(&restore, &[]).await.ok();
+    souk(&restore, &[]).await.refused("is not empty");
+    let live = host.data_dir.to_string_lossy().into_owned();
+    let over = souk(&["restore", &file_text, "--data-dir", &live], &[]).await;
+    over.refused("is not empty");
+
+    // Who may not have everything gets nothing.
+    let company = host.company("curious").await;
+    let refused = host.ask(&company.key, &["backup", &to]).await;
+    refused.refused("403 INSUFFICIENT_ROLE");
+    let head = host
+        .platform()
+        .request(reqwest::Method::HEAD, "/admin/backup");
+    assert_eq!(head.send().await.expect("an answer").status(), 405);
+}
+
+/// Of a host on PostgreSQL a backup holds the files, and says what else is to be done.
+#[tokio::test]
+async fn a_backup_beside_postgres_holds_the_files() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let host = TestHost::builder()
+        .arg("--database-url", &url)
+        .start()
+        .await;
+    let seller = host.company("files").await;
+    let file = seller.path("/files/kept.db");
+    seller
+        .client
+        .put_bytes(&file, b"SQLite format 3\0".to_vec())
+        .await
+        .expect(201);
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().to_string_lossy().into_owned();
+    let taken = host.operate(&["backup", &to]).await.ok();
+    assert!(taken.err.contains("pg_dump"), "{}", taken.err);
+    let data = backups.path().join("restored");
+    let archive = archive(backups.path()).to_string_lossy().into_owned();
+    let data_dir = data.to_string_lossy().into_owned();
+    souk(&["restore", &archive, "--data-dir", &data_dir], &[])
+        .await
+        .ok();
+    assert!(data.join("files").is_dir() && !data.join("souk.db").exists());
+}

@@ -1,0 +1,101 @@
+//! PostgreSQL under the store: over TLS as strictly as the operator demands, and an honest sentence where it cannot be used.
+
+use souk_tests::process::free_port;
+use souk_tests::tls::TestCa;
+use souk_tests::{PgCluster, TestHost, souk};
+
+async fn start_fails(url: &str) -> String {
+    let data = tempfile::tempdir().expect("a directory");
+    let data = data.path().to_string_lossy().into_owned();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", &data];
+    let failed = souk(&serve, &[("SOUK_DATABASE_URL", url)]).await;
+    assert!(!failed.succeeded);
+    let error = failed.err.lines().find(|line| line.starts_with("souk: "));
+    error
+        .unwrap_or_else(|| panic!("no error in {}", failed.err))
+        .to_owned()
+}
+
+/// How many connections to the database there are, and how many of them under TLS.
+async fn connections(cluster: &PgCluster, database: &str) -> (i64, i64) {
+    let client = cluster.client("postgres").await;
+    let sql = "SELECT COUNT(*), COUNT(*) FILTER (WHERE s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE a.datname = $1";
+    let row = client.query_one(sql, &[&database]).await.expect("a row");
+    (row.get(0), row.get(1))
+}
+
+/// `require` encrypts, `verify-full` believes the authority that sslrootcert names and no other, and every connection of the host is encrypted.
+#[tokio::test]
+async fn a_store_is_reached_over_tls() {
+    let cluster = PgCluster::shared().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let pem = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_string_lossy().into_owned()
+    };
+    let right = pem("right.pem", &cluster.ca_pem);
+    let wrong = pem("wrong.pem", &TestCa::new("somebody else").pem());
+    let verified = format!("sslmode=verify-full&sslrootcert={right}");
+    for parameters in ["sslmode=require", verified.as_str()] {
+        let database = cluster.database("").await;
+        let url = format!("{}?{parameters}", cluster.url(&database));
+        let host = TestHost::builder()
+            .arg("--database-url", &url)
+            .start()
+            .await;
+        host.company("encrypted").await;
+        let (all, encrypted) = connections(cluster, &database).await;
+        assert!(
+            all > 1 && all == encrypted,
+            "{parameters}: {encrypted} of {all}"
+        );
+    }
+    let url = cluster.url(&cluster.database("").await);
+    let error = start_fails(&format!("{url}?sslmode=verify-full&sslrootcert={wrong}")).await;
+    assert!(error.contains("no TLS with PostgreSQL"), "{error}");
+    // Nobody whom this machine trusts has signed it.
+    let error = start_fails(&format!("{url}?sslmode=verify-full")).await;
+    assert!(error.contains("no TLS with PostgreSQL"), "{error}");
+    let error = start_fails(&format!("{url}?sslmode=somewhat")).await;
+    assert!(
+        error.contains("the URL cannot be used") && error.contains("somewhat"),
+        "{error}"
+    );
+}
+
+/// What is wrong is said once, in words, without the password.
+#[tokio::test]
+async fn a_postgres_that_cannot_be_used_is_explained() {
+    let cluster = PgCluster::shared().await;
+    let refused = format!("postgres://souk:hush@127.0.0.1:{}/souk", free_port());
+    let error = start_fails(&refused).await;
+    assert!(
+        error.contains("PostgreSQL refuses connections: is it running"),
+        "{error}"
+    );
+    assert!(
+        !error.contains("hush") && !error.contains("busy"),
+        "{error}"
+    );
+
+    let wrong = format!("postgres://souk:hush@127.0.0.1:{}/postgres", cluster.port);
+    let error = start_fails(&wrong).await;
+    assert_eq!(
+        error.matches("password authentication failed").count(),
+        1,
+        "{error}"
+    );
+    assert!(
+        !error.contains("hush") && !error.contains("at line"),
+        "{error}"
+    );
+
+    let error = start_fails(&cluster.url("nobody_made_it")).await;
+    assert!(error.contains("does not have this database"), "{error}");
+    assert_eq!(
+        error.matches("nobody_made_it\" does not exist").count(),
+        1,
+        "{error}"
+    );
+}

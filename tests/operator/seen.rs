@@ -1,0 +1,260 @@
+//! What an operator sees of a running host: in its log, its metrics, its probes.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use souk_tests::process::{free_port, signal_pid};
+use souk_tests::{TestHost, guests};
+
+fn lines(host: &TestHost) -> Vec<Value> {
+    let log = host.log();
+    log.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// The line of a request; it is written before the answer leaves.
+fn line_of(host: &TestHost, request_id: &str) -> Value {
+    let of = |line: &&Value| line["request_id"] == request_id && !line["status"].is_null();
+    let lines = lines(host);
+    let found: Vec<&Value> = lines.iter().filter(of).collect();
+    assert_eq!(found.len(), 1, "{request_id}: {found:?} in {}", host.log());
+    found[0].clone()
+}
+
+/// The request id of an answer that failed leads to one line, which says who asked for what, and what happened; the seller's own words are there
+/// too. A trace that a client began is named in it.
+#[tokio::test]
+async fn a_request_id_leads_to_its_line() {
+    let host = TestHost::builder().start().await;
+    let company = host.company("seen").await;
+    let missing = company.path("/assets/ast_none");
+    let refused = company.client.get(&missing).await.expect(404);
+    let line = line_of(&host, refused.header("x-request-id"));
+    assert_eq!(line["operation"], "get_asset", "{line}");
+    assert_eq!(
+        (&line["status"], &line["code"]),
+        (&json!(404), &json!("ASSET_NOT_FOUND"))
+    );
+    assert_eq!(
+        (&line["company"], &line["address"]),
+        (&json!(company.id), &json!("127.0.0.1"))
+    );
+    assert!(line["ms"].is_u64() && line["level"] == "INFO", "{line}");
+
+    let connection = company.connection("postgres", json!({"credential_type": "PASSWORD", "host": "127.0.0.1", "port": free_port(), "database": "d",
+        "credentials": json!({"username": "u", "password": "p"}).to_string()})).await;
+    let asset = company
+        .asset(&connection, json!({"sql_logic": "SELECT 1"}))
+        .await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let execute = company.path(&format!("/assets/{asset}/execute"));
+    let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+    let failed = company
+        .client
+        .post_with(&execute, &[("traceparent", &parent)], json!({}))
+        .await;
+    assert!(failed.status.is_server_error(), "{}", failed.body);
+    let line = line_of(&host, failed.header("x-request-id"));
+    assert_eq!(
+        (&line["level"], &line["trace_id"]),
+        (&json!("WARN"), &json!(trace)),
+        "{line}"
+    );
+    assert_eq!(line["blame"], failed.body["error"]["details"]["blame"]);
+    assert!(
+        line["message"].is_string() && line["reason"].is_string(),
+        "{line}"
+    );
+
+    // What nobody asked for is no line: a page of calls that are answered well says nothing.
+    let before = lines(&host).len();
+    for _ in 0..20 {
+        company.client.get("/companies/me").await.expect(200);
+    }
+    assert_eq!(lines(&host).len(), before);
+}
+
+/// With a filter, every call has its line.
+#[tokio::test]
+async fn an_access_log_is_a_filter_away() {
+    let host = TestHost::builder()
+        .arg("--log", "warn,souk::access=debug")
+        .start()
+        .await;
+    let answer = host.platform().get("/companies/me").await.expect(200);
+    let line = line_of(&host, answer.header("x-request-id"));
+    assert_eq!(
+        (&line["operation"], &line["status"]),
+        (&json!("my_company"), &json!(200)),
+        "{line}"
+    );
+    assert!(line["us"].is_u64(), "{line}");
+}
+
+/// The value of a line of the metrics.
+fn value(text: &str, line: &str) -> f64 {
+    let found = text
+        .lines()
+        .find_map(|text| text.strip_prefix(line)?.strip_prefix(' '));
+    let found = found.and_then(|value| value.parse().ok());
+    found.unwrap_or_else(|| panic!("no {line} in {text}"))
+}
+
+/// Requests by route and status, their durations, refusals by code, charges and holds, and how the store is.
+#[tokio::test]
+async fn metrics_count_calls_and_money() {
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let host = TestHost::builder()
+        .arg("--metrics-listen", &metrics)
+        .start()
+        .await;
+    host.platform()
+        .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
+        .await
+        .expect(201);
+    let seller = host.company("seller").await;
+    let connection = seller.nowhere("fixed").await;
+    let label = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, label).await;
+    seller.publish(&asset, 5).await;
+    let (buyer, poor) = (host.buyer("buyer", 100).await, host.company("poor").await);
+    for _ in 0..3 {
+        buyer.execute(&asset, json!({})).await.expect(200);
+    }
+    poor.execute(&asset, json!({})).await.expect(402);
+    host.anonymous().get("/companies/me").await.expect(401);
+    host.anonymous().get("/nowhere").await.expect(404);
+
+    let text = reqwest::get(format!("http://{metrics}/metrics"))
+        .await
+        .expect("an answer");
+    let text = text.text().await.expect("text");
+    let execute = r#"route="/companies/{company_id}/assets/{asset_id}/execute",method="POST""#;
+    assert_eq!(
+        value(
+            &text,
+            &format!("souk_requests_total{{{execute},status=\"200\"}}")
+        ),
+        3.0
+    );
+    assert_eq!(
+        value(
+            &text,
+            &format!("souk_requests_total{{{execute},status=\"402\"}}")
+        ),
+        1.0
+    );
+    let of = format!("{{{execute},class=\"2xx\"}}");
+    assert_eq!(
+        value(&text, &format!("souk_request_duration_seconds_count{of}")),
+        3.0
+    );
+    assert!(value(&text, &format!("souk_request_duration_seconds_sum{of}")) > 0.0);
+    let all =
+        format!("souk_request_duration_seconds_bucket{{le=\"+Inf\",{execute},class=\"2xx\"}}");
+    assert_eq!(value(&text, &all), 3.0);
+    assert_eq!(
+        value(&text, r#"souk_refusals_total{code="INSUFFICIENT_CREDITS"}"#),
+        1.0
+    );
+    assert!(value(&text, r#"souk_refusals_total{code="MISSING_API_KEY"}"#) >= 1.0);
+    assert!(
+        value(
+            &text,
+            r#"souk_requests_total{route="none",method="any",status="404"}"#
+        ) >= 1.0
+    );
+    assert_eq!(value(&text, "souk_charges_total"), 3.0);
+    assert_eq!(value(&text, "souk_charged_credits_total"), 15.0);
+    assert_eq!(value(&text, "souk_holds_refused_total"), 1.0);
+    assert_eq!(value(&text, "souk_store_available"), 1.0);
+    assert!(value(&text, "souk_charge_log_bytes") > 0.0);
+    assert!(value(&text, "souk_process_resident_memory_bytes") > 1e6);
+    assert!(text.ends_with("# EOF\n"));
+}
+
+/// Probes of all kinds: HEAD gets what GET gets, without a body, wherever it costs nothing, and never runs what is billed.
+#[tokio::test]
+async fn head_is_answered_where_it_costs_nothing() {
+    let host = TestHost::builder().start().await;
+    let platform = host.platform();
+    for path in [
+        "/",
+        "/healthz",
+        "/readyz",
+        "/openapi.json",
+        "/companies/me",
+        "/connectors",
+    ] {
+        let get = platform.get(path).await.expect(200);
+        let head = platform
+            .request(Method::HEAD, path)
+            .send()
+            .await
+            .expect("an answer");
+        assert_eq!(head.status(), 200, "{path}");
+        assert_eq!(
+            head.headers()["content-type"],
+            get.header("content-type"),
+            "{path}"
+        );
+        assert!(head.bytes().await.expect("a body").is_empty(), "{path}");
+    }
+    let unknown = host.anonymous().request(Method::HEAD, "/companies/me");
+    assert_eq!(unknown.send().await.expect("an answer").status(), 401);
+    let billed = "/analyze/nobody/assets/nothing";
+    let refused = platform
+        .request(Method::HEAD, billed)
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(refused.status(), 405);
+    let allow = refused.headers()["allow"].to_str().expect("text");
+    assert!(!allow.contains("HEAD"), "{allow}");
+}
+
+/// At SIGTERM a host that has a delay says at /readyz that it stops, serves everybody until it is over, and then ends in order. The ready file
+/// names the address although clients use another.
+#[tokio::test]
+async fn a_host_that_stops_says_so_first() {
+    let mut host = TestHost::builder()
+        .arg("--drain-delay-seconds", "3")
+        .arg("--base-url", "https://api.example.com")
+        .start()
+        .await;
+    assert_eq!(host.base_url, "https://api.example.com");
+    let listen = host.ready["listen"]
+        .as_str()
+        .expect("an address")
+        .to_owned();
+    host.base_url = format!("http://{listen}");
+    let platform = host.platform();
+    platform.get("/readyz").await.expect(200);
+    let begun = Instant::now();
+    signal_pid(host.pid(), libc::SIGTERM);
+    loop {
+        let ready = platform.get("/readyz").await;
+        if ready.status.as_u16() == 503 {
+            assert!(
+                ready.text("/error/message").contains("about to stop"),
+                "{}",
+                ready.body
+            );
+            break;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "/readyz is still well"
+        );
+    }
+    platform.get("/healthz").await.expect(200);
+    platform.get("/companies/me").await.expect(200);
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "this machine is too slow for this test"
+    );
+    assert!(host.stopped().await.success());
+    assert!(begun.elapsed() >= Duration::from_secs(3));
+}
