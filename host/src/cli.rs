@@ -49,6 +49,9 @@ pub enum Command {
     Demo(Options),
     #[command(flatten)]
     Operate(commands::Command),
+    /// Write connectors: check, try and test them, without a host.
+    #[command(subcommand)]
+    Connector(crate::commands::connector::Connector),
     /// Compile one connector, as a child of the sandbox.
     #[command(hide = true)]
     Compile,

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => Settings::resolve(options, &settings::DEMO)
             .and_then(|settings| block_on(settings, demo::run)),
         Command::Operate(command) => commands::run(command),
+        Command::Connector(command) => return commands::connector::run(command),
         Command::Compile => return souk_sandbox::compile_child::main(),
     };
     match result {

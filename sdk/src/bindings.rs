@@ -3,7 +3,7 @@
 #![allow(unsafe_code, missing_docs, clippy::all)]
 
 wit_bindgen::generate!({
-    path: "../wit/v1",
+    path: "wit/v1",
     world: "wire-connector",
     pub_export_macro: true,
     export_macro_name: "export_bindings",
@@ -14,7 +14,7 @@ wit_bindgen::generate!({
 /// What `wit-bindgen` writes from `wit/publisher-v1`, in the types of the above.
 pub mod publisher {
     wit_bindgen::generate!({
-        path: ["../wit/v1", "../wit/publisher-v1"],
+        path: ["wit/v1", "wit/publisher-v1"],
         world: "souk:publisher/publisher",
         pub_export_macro: true,
         export_macro_name: "export_publisher_bindings",

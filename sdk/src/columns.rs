@@ -4,6 +4,7 @@
 //! first NULL: a column without one costs nothing for it.
 
 use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen};
+use serde_json::value::RawValue;
 
 /// A column's description; `native` is the source's own name of the type, for people.
 pub fn column(name: impl Into<String>, kind: ColumnType, native: impl Into<String>) -> Column {
@@ -64,6 +65,63 @@ cells! {
     Int64 of i64;
     Float64 of f64;
     Text of &'a str;
+}
+
+impl<'a> From<i32> for Cell<'a> {
+    fn from(value: i32) -> Cell<'a> {
+        Cell::Int64(value.into())
+    }
+}
+
+impl<'a> From<u32> for Cell<'a> {
+    fn from(value: u32) -> Cell<'a> {
+        Cell::Int64(value.into())
+    }
+}
+
+impl<'a> From<&'a String> for Cell<'a> {
+    fn from(value: &'a String) -> Cell<'a> {
+        Cell::Text(value)
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// A number of a JSON document, digit for digit: `1.50` stays `1.50`, and no float is in between. A text that holds a number is one
+    /// (money is often written so); `null` is NULL; anything else is the source's failure.
+    ///
+    /// To get at it, read the member as `&RawValue`: `#[serde(borrow)] price: &'a RawValue`.
+    pub fn number(value: &'a RawValue) -> Result<Cell<'a>, Error> {
+        let text = value.get();
+        let digits = text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'))
+            .unwrap_or(text);
+        if text == "null" {
+            return Ok(Cell::Null);
+        }
+        match is_number(digits) {
+            true => Ok(Cell::Decimal(digits)),
+            false => Err(Error::source_failed(
+                "no_number",
+                "the source sent something else where a number was expected",
+            )
+            .detail(text.chars().take(100).collect::<String>())),
+        }
+    }
+
+    /// A part of a JSON document as it is; `null` is NULL.
+    pub fn json(value: &'a RawValue) -> Cell<'a> {
+        match value.get() {
+            "null" => Cell::Null,
+            text => Cell::Json(text),
+        }
+    }
+}
+
+/// Whether a text is a number as JSON writes them: what a decimal column takes.
+fn is_number(text: &str) -> bool {
+    let is_like_one = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    is_like_one && serde_json::from_str::<&RawValue>(text).is_ok_and(|value| value.get() == text)
 }
 
 impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
@@ -345,6 +403,39 @@ mod tests {
         let chunk = bits.finish();
         assert_eq!(chunk.data, ColumnData::Bits(vec![0b0000_1101, 0b0000_0001]));
         assert_eq!(chunk.validity, Some(vec![0xff, 0b01]));
+    }
+
+    /// Digits stay as they were written, and what is no number is no cell.
+    #[test]
+    fn numbers_keep_their_digits() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        for digits in [
+            "1.50",
+            "-0",
+            "9007199254740993",
+            "12345678901234567890.00100",
+            "1e400",
+        ] {
+            let (number, text) = (raw(digits), raw(&format!("\"{digits}\"")));
+            assert_eq!(Cell::number(&number).unwrap(), Cell::Decimal(digits));
+            assert_eq!(Cell::number(&text).unwrap(), Cell::Decimal(digits));
+        }
+        assert_eq!(Cell::number(&raw("null")).unwrap(), Cell::Null);
+        for other in [
+            "\"12,5 EUR\"",
+            "true",
+            "[]",
+            "\"\"",
+            "\"-\"",
+            "\"0x10\"",
+            "\"007\"",
+            "\"1 \"",
+            "\"NaN\"",
+        ] {
+            assert!(Cell::number(&raw(other)).is_err(), "{other}");
+        }
+        assert_eq!(Cell::json(&raw("null")), Cell::Null);
+        assert_eq!(Cell::json(&raw("[1]")), Cell::Json("[1]"));
     }
 
     /// A value of another type is refused and the column keeps its length.

@@ -3,6 +3,8 @@
 
 use crate::io::{Exchange, Shared};
 use crate::{Error, Header, HttpFailure, HttpRequest, HttpResponse};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fmt::Display;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -11,6 +13,21 @@ use std::task::Poll;
 const RESPONSE_BYTES_DEFAULT: u64 = 8 << 20;
 /// How long a request may take unless it says otherwise; the host's own deadline holds as well.
 const TIMEOUT_MS_DEFAULT: u32 = 30_000;
+
+/// What stands in a path or a query as it is (RFC 3986, "unreserved").
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// How much of a refusal is kept for the connection's owner.
+const REFUSAL_BYTES_KEPT: usize = 500;
+
+/// Text as one segment of a path or one value of a query: nothing in it has a meaning any more. (Segments that are only dots still have
+/// one: the host refuses a path with `..`.)
+pub fn encoded(text: &str) -> impl Display {
+    utf8_percent_encode(text, ENCODED)
+}
 
 /// Sends requests; several may be under way at once.
 #[derive(Clone)]
@@ -115,6 +132,18 @@ impl Request {
         Request::new("POST", path)
     }
 
+    /// Appends `name=value` to the path's query, both encoded.
+    pub fn query(mut self, name: &str, value: impl Display) -> Request {
+        let path = &mut self.inner.path;
+        path.push(if path.contains('?') { '&' } else { '?' });
+        path.push_str(&format!(
+            "{}={}",
+            encoded(name),
+            encoded(&value.to_string())
+        ));
+        self
+    }
+
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Request {
         self.inner.headers.push(Header {
             name: name.into(),
@@ -164,8 +193,74 @@ impl HttpResponse {
         }
     }
 
-    /// The body as JSON. The error says nothing of the content.
-    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
+    /// The response, if its status is 2xx; else whose fault that is, as HTTP has it: credentials (401), permission (403), a value of the
+    /// caller's (400, 422), a thing that is not there (404, 410), time (408, 504), too many requests (429), a source that is down (502, 503).
+    /// `Retry-After` is handed on, the beginning of the body is for the connection's owner.
+    pub fn classified(self) -> Result<HttpResponse, Error> {
+        let error = match self.status {
+            200..300 => return Ok(self),
+            400 | 422 => Error::invalid_request("refused", "the source refused the request"),
+            401 => {
+                Error::authentication("credentials_refused", "the source refused the credentials")
+            }
+            403 => Error::permission("forbidden", "the source does not allow this request"),
+            404 | 410 => {
+                Error::not_found("not_found", "the source does not have what was asked for")
+            }
+            408 | 504 => Error::timeout("source_timeout", "the source did not answer in time"),
+            429 => Error::rate_limited("rate_limited", "the source has had too many requests"),
+            502 | 503 => Error::unavailable("unavailable", "the source is not available"),
+            300..400 => Error::configuration(
+                "redirected",
+                "the source is at another address: the connection's base URL must name it",
+            ),
+            _ => Error::source_failed("bad_status", "the source answered with an error"),
+        };
+        let text = String::from_utf8_lossy(&self.body[..self.body.len().min(REFUSAL_BYTES_KEPT)]);
+        let error = match text.trim() {
+            "" => error,
+            text => error.detail(text),
+        };
+        let error = error.source_code(self.status.to_string());
+        Err(match self.retry_after_ms() {
+            Some(ms) => error.retry_after_ms(ms),
+            None => error,
+        })
+    }
+
+    /// How long the source asks to wait. A date counts from the response's own `Date`: there is no clock in here.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        let text = self.header("retry-after")?.trim();
+        if let Ok(seconds) = text.parse::<u64>() {
+            return Some(seconds.saturating_mul(1_000));
+        }
+        let until = httpdate::parse_http_date(text).ok()?;
+        let now = httpdate::parse_http_date(self.header("date")?).ok()?;
+        let wait = until.duration_since(now).unwrap_or_default();
+        u64::try_from(wait.as_millis()).ok()
+    }
+
+    /// Where the header `Link` says that the list goes on (RFC 8288): a path as it stands there, or an address.
+    pub fn next_link(&self) -> Option<&str> {
+        let links = self.header("link")?.split(',');
+        links
+            .filter_map(|link| link.trim().strip_prefix('<')?.split_once('>'))
+            .find_map(|(target, parameters)| {
+                let is_next = parameters.split(';').any(|parameter| {
+                    let (name, value) = parameter.split_once('=').unwrap_or_default();
+                    name.trim().eq_ignore_ascii_case("rel")
+                        && value
+                            .trim()
+                            .trim_matches('"')
+                            .split(' ')
+                            .any(|rel| rel == "next")
+                });
+                is_next.then_some(target)
+            })
+    }
+
+    /// The body as JSON, which may borrow from it: `&str`, `&RawValue`. The error says nothing of the content.
+    pub fn json<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::source_failed(
                 "bad_json",
@@ -173,5 +268,92 @@ impl HttpResponse {
             )
             .detail(error.to_string())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorClass;
+
+    fn response(status: u16, headers: &[(&str, &str)]) -> HttpResponse {
+        let headers = headers.iter().map(|(name, value)| Header {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        });
+        HttpResponse {
+            id: 1,
+            status,
+            headers: headers.collect(),
+            body: b" no such league ".to_vec(),
+        }
+    }
+
+    /// Whatever a value holds, it is one value.
+    #[test]
+    fn values_do_not_leave_their_place() {
+        let request = Request::get(format!("/teams/{}", encoded("a/b?c")))
+            .query("q", "x&y=1 #é")
+            .query("page", 7);
+        assert_eq!(
+            request.inner.path,
+            "/teams/a%2Fb%3Fc?q=x%26y%3D1%20%23%C3%A9&page=7"
+        );
+    }
+
+    /// Each status has its class, and what the source said besides.
+    #[test]
+    fn statuses_have_classes() {
+        use ErrorClass::*;
+        for (status, class) in [
+            (400, InvalidRequest),
+            (401, Authentication),
+            (403, Permission),
+            (404, NotFound),
+            (422, InvalidRequest),
+            (429, RateLimited),
+            (500, Source),
+            (503, Unavailable),
+            (504, Timeout),
+            (301, Configuration),
+        ] {
+            let error = response(status, &[("Retry-After", "7")])
+                .classified()
+                .unwrap_err();
+            assert_eq!(error.class, class, "{status}");
+            assert_eq!(error.source_code, Some(status.to_string()));
+            assert_eq!(error.retry_after_ms, Some(7_000));
+            assert_eq!(error.detail.as_deref(), Some("no such league"));
+        }
+        assert!(response(204, &[]).classified().is_ok());
+    }
+
+    /// A date to wait for counts from the source's own clock.
+    #[test]
+    fn dates_to_wait_for_are_spans() {
+        let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+        let of = |retry, date: &[(&'static str, &'static str)]| {
+            let headers = [&[("retry-after", retry)], date].concat();
+            response(503, &headers).retry_after_ms()
+        };
+        assert_eq!(of("Sun, 06 Nov 1994 08:49:40 GMT", &[date]), Some(3_000));
+        assert_eq!(of("Sun, 06 Nov 1994 08:49:30 GMT", &[date]), Some(0));
+        assert_eq!(of("Sun, 06 Nov 1994 08:49:40 GMT", &[]), None);
+        assert_eq!(of("soon", &[date]), None);
+    }
+
+    #[test]
+    fn links_lead_on() {
+        let link = |text| {
+            response(200, &[("Link", text)])
+                .next_link()
+                .map(str::to_owned)
+        };
+        assert_eq!(
+            link("</a?page=1>; rel=\"prev\", </a?page=3>; title=x; rel=\"last next\""),
+            Some("/a?page=3".to_owned())
+        );
+        assert_eq!(link("</a>; rel=prev"), None);
+        assert_eq!(link("nonsense"), None);
     }
 }

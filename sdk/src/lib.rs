@@ -15,7 +15,7 @@
 //! A whole connector (`sdk/examples/hello`):
 //!
 //! ```no_run
-#![doc = include_str!("../examples/hello/src/lib.rs")]
+#![doc = include_str!("example.rs")]
 //! ```
 
 pub mod bindings;
@@ -28,10 +28,13 @@ mod export;
 pub mod http;
 mod io;
 mod machine;
+pub mod pager;
 pub mod publisher;
 mod rows;
 mod settings;
 mod tcp;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 pub mod time;
 
 pub use columns::{Cell, ColumnBuilder, column};
@@ -41,6 +44,7 @@ pub use export::Component;
 pub use http::Http;
 pub use io::Io;
 pub use machine::{Machine, Step};
+pub use pager::Pager;
 pub use publisher::{Published, Publisher, PublisherDriver};
 pub use rows::Rows;
 pub use tcp::Tcp;

@@ -21,6 +21,20 @@ impl Date {
         is_day.then_some(Date { year, month, day })
     }
 
+    /// `YYYY-MM-DD`; `None` for anything else, and for a day that is not in the calendar.
+    pub fn parse(text: &str) -> Option<Date> {
+        let bytes = text.as_bytes();
+        let year = digits(bytes, 0, 4)?;
+        separator(bytes, 4, b"-")?;
+        let month = digits(bytes, 5, 2)?;
+        separator(bytes, 7, b"-")?;
+        let day = digits(bytes, 8, 2)?;
+        match bytes.len() {
+            10 => Date::new(year, month as u8, day as u8),
+            _ => None,
+        }
+    }
+
     /// The date that is so many days after 1970-01-01.
     pub fn from_days(days: i64) -> Date {
         // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is their last.
@@ -110,6 +124,12 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
     Some(seconds * 1_000_000 + fraction)
 }
 
+/// An instant as RFC 3339 writes it, in UTC: `2026-01-01T12:00:00.500000Z`.
+pub fn rfc3339(instant: i64) -> String {
+    let date = Date::from_days(instant.div_euclid(DAY_US));
+    format!("{date}T{}Z", TimeOfDay::of(instant))
+}
+
 fn digits(bytes: &[u8], at: usize, count: usize) -> Option<i64> {
     bytes.get(at..at + count)?.iter().try_fold(0, |sum, byte| {
         byte.is_ascii_digit()
@@ -186,6 +206,21 @@ mod tests {
         assert_eq!(Date::new(2000, 2, 29).unwrap().days(), 11_016);
         for (year, month, day) in [(2023, 2, 29), (1900, 2, 29), (2023, 13, 1), (2023, 0, 10)] {
             assert_eq!(Date::new(year, month, day), None);
+        }
+    }
+
+    #[test]
+    fn days_and_instants_come_back() {
+        let leap = Date::parse("2024-02-29").unwrap();
+        assert_eq!(
+            (leap.days(), leap.to_string().as_str()),
+            (19_782, "2024-02-29")
+        );
+        for other in ["2023-02-29", "2024-2-29", "2024-02-29T", "24-02-29", ""] {
+            assert_eq!(Date::parse(other), None, "{other}");
+        }
+        for instant in [0, -1, 1_767_268_800_500_000] {
+            assert_eq!(parse_rfc3339(&rfc3339(instant)), Some(instant));
         }
     }
 

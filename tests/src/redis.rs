@@ -59,6 +59,37 @@ impl Redis {
         }
     }
 
+    /// For a connector: `host:port`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// For a connector: its settings, as JSON.
+    pub fn settings(&self) -> String {
+        format!(r#"{{"password": "{PASSWORD}"}}"#)
+    }
+
+    /// Carries out commands.
+    pub fn fill(&self, commands: &[&[&str]]) {
+        for command in commands {
+            let done = Command::new("redis-cli")
+                .args([
+                    "--no-auth-warning",
+                    "-a",
+                    PASSWORD,
+                    "-p",
+                    &self.port.to_string(),
+                ])
+                .args(*command)
+                .stdout(Stdio::null())
+                .status();
+            assert!(
+                done.expect("redis-cli, which comes with redis-server")
+                    .success()
+            );
+        }
+    }
+
     pub fn url(&self) -> String {
         format!(
             "redis://:{}@127.0.0.1:{}/2",

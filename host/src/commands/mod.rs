@@ -2,12 +2,13 @@
 //! that no host holds.
 //!
 //! One file per subject. A command gets what it needs from [`client::Client`] and hands what it found to [`output`], which knows tables and JSON;
-//! it decides nothing that the host decides.
+//! it decides nothing that the host decides. [`connector`] is for who writes connectors, and mostly needs no host.
 
 mod backup;
 mod client;
 mod companies;
 mod completions;
+pub mod connector;
 mod credits;
 mod doctor;
 mod keys;

@@ -177,7 +177,7 @@ impl Stage {
     }
 
     fn serve(&mut self, lie: Lie) -> &Server {
-        self._server.insert(Server::start(lie))
+        self._server.insert(Server::start(lie).expect("a server"))
     }
 
     async fn upload(&self, name: &str, bytes: Vec<u8>) {

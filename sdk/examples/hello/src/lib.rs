@@ -32,6 +32,9 @@ impl Connector for Hello {
 
     /// The statement is a path (the dialect is `opaque`: nobody else reads it); its one parameter, if any, is a player's name.
     async fn query(&self, query: Query, rows: &mut Rows) -> Result<(), Error> {
+        if !query.text.starts_with('/') {
+            return Err(Error::invalid_request("no_path", "a statement is a path"));
+        }
         let path = match query.parameters.as_slice() {
             [] => query.text,
             [Value::Text(name)] if name.bytes().all(|b| b.is_ascii_alphanumeric()) => {

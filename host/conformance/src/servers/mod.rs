@@ -7,6 +7,7 @@ mod http;
 mod postgres;
 mod tcp;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -48,16 +49,13 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(lie: Lie) -> Server {
+    pub fn start(lie: Lie) -> io::Result<Server> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
-            .build()
-            .expect("a runtime");
-        let listener = runtime
-            .block_on_elsewhere(TcpListener::bind(("127.0.0.1", 0)))
-            .expect("a port");
-        let address = listener.local_addr().expect("an address");
+            .build()?;
+        let listener = runtime.block_on_elsewhere(TcpListener::bind(("127.0.0.1", 0)))?;
+        let address = listener.local_addr()?;
         let open = Arc::<AtomicUsize>::default();
         let counted = open.clone();
         runtime.spawn(async move {
@@ -69,11 +67,11 @@ impl Server {
                 });
             }
         });
-        Server {
+        Ok(Server {
             address,
             open,
             runtime: Some(runtime),
-        }
+        })
     }
 
     /// Connections that are open now.
@@ -155,7 +153,7 @@ mod tests {
     #[test]
     fn servers_say_something_or_close() {
         for lie in Lie::all() {
-            let server = Server::start(lie);
+            let server = Server::start(lie).expect("a server");
             let mut client = std::net::TcpStream::connect(server.address).expect("a connection");
             let timeout = Some(Duration::from_millis(20));
             client.set_read_timeout(timeout).expect("a timeout");

@@ -1,0 +1,281 @@
+//! What the kit promises: connectors that keep the contract pass, and each way of breaking it is found, by its name.
+
+use std::path::Path;
+
+use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
+use souk_sandbox::Compiler;
+use souk_tests::{PgCluster, guests, seller_api};
+use tempfile::TempDir;
+
+fn bundled(name: &str) -> &'static [u8] {
+    let mut bundle = souk_plugins::bundle().iter();
+    bundle.find(|(found, _)| *found == name).expect(name).1
+}
+
+async fn tested(wasm: &'static [u8], profile: Profile) -> Report {
+    // Compiled once for all tests, and for the next run.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let options = options(&cache, Compiler::InProcess);
+    let subject = Subject::load(wasm, options, profile).await.unwrap();
+    let report = souk_conformance::run(&subject).await.unwrap();
+    println!("{report}");
+    subject.close().await;
+    report
+}
+
+fn profile(text: &str) -> Profile {
+    Profile::parse(text, Path::new(".")).unwrap()
+}
+
+fn assert_conforms(report: &Report, without: &[&str]) {
+    assert!(report.is_conforming(), "{report}");
+    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+    assert_eq!(report.checks(Outcome::Skipped), without, "{report}");
+}
+
+/// PostgreSQL, against a real server: nothing fails, nothing is left out.
+#[tokio::test]
+async fn postgres_conforms() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster
+        .database(
+            "CREATE TABLE stock (id INT PRIMARY KEY, sku TEXT NOT NULL, price NUMERIC(10,3), day DATE, at TIMESTAMPTZ, weight FLOAT8, sold BOOLEAN, tags JSONB);
+             INSERT INTO stock SELECT n, 'sku ' || chr(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.005 END, DATE '2026-01-01' - n, CASE WHEN n % 3 > 0 THEN TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 hour' END, n / 8.0, n % 2 = 0, '[1]' FROM generate_series(1, 60) n;
+             CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10;
+             CREATE ROLE reader LOGIN PASSWORD 'only reads';
+             GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
+        )
+        .await;
+    let profile = profile(&format!(
+        "[source]\naddress = '127.0.0.1:{}'\ntls = 'require'\n[source.settings]\nusername = 'reader'\npassword = 'only reads'\ndatabase = '{database}'\n[table]\nname = 'stock'",
+        cluster.port
+    ));
+    let report = tested(bundled("postgres"), profile).await;
+    assert_conforms(&report, &[]);
+}
+
+/// SQLite, on a real file.
+#[tokio::test]
+async fn sqlite_conforms() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("shop.db");
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "CREATE TABLE stock (id INTEGER PRIMARY KEY, sku TEXT NOT NULL, price REAL, day DATE, n INTEGER);
+             WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 60)
+             INSERT INTO stock SELECT n, 'sku ' || char(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n / 8.0 END, date('2026-01-01', -n || ' days'), n * 7 % 13 FROM s;
+             CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10;",
+        )
+        .unwrap();
+    let profile = Profile {
+        place: Some(Place::File(path)),
+        ..Profile::default()
+    };
+    let report = tested(bundled("sqlite"), profile).await;
+    // A file has no wire, and no secret.
+    assert_conforms(&report, &["open.wrong_secret", "wire"]);
+}
+
+/// The seller API, against a real HTTP server.
+#[tokio::test]
+async fn seller_api_conforms() {
+    let api = seller_api::SellerApi::start().await;
+    let profile = profile(&format!(
+        "[source]\nbase_url = '{}'\n[source.settings]\napi_key = '{}'\n[[call]]\nfunction = 'sum_goals'\nparameters = '{{\"team\": \"Ajax\"}}'\nanswer = '21'\n[[call]]\npath = '/exact'\n",
+        api.base_url(),
+        seller_api::API_KEY
+    ));
+    let report = tested(bundled("seller-api"), profile).await;
+    assert!(report.is_conforming(), "{report}");
+    assert_eq!(report.checks(Outcome::Failed), [""; 0]);
+    for check in [
+        "open.wrong_secret",
+        "expected.call_1",
+        "functions.unknown",
+        "wire.byte_by_byte",
+        "wire.cut_in_the_middle",
+        "cancel.session_goes_on",
+        "hostile.servers",
+    ] {
+        assert_eq!(
+            report.finding(check).unwrap().outcome,
+            Outcome::Passed,
+            "{check}: {report}"
+        );
+    }
+}
+
+/// The connector of the documentation, with a server that the kit starts itself.
+#[tokio::test]
+async fn hello_conforms_to_a_scripted_server() {
+    let profile = profile(
+        r#"
+        [source.settings]
+        league = "north"
+        [[answer]]
+        path = "/scores"
+        body = '[["Ada", 7], ["Bob", null]]'
+        [[answer]]
+        path = "/scores?player=Ada"
+        body = '[["Ada", 7]]'
+        [[query]]
+        text = "/scores"
+        rows = '[["Ada", 7], ["Bob", null]]'
+        [[query]]
+        text = "/scores"
+        parameters = ["Ada"]
+        rows = '[["Ada", 7]]'
+        "#,
+    );
+    let report = tested(guests::HELLO, profile).await;
+    assert!(report.is_conforming(), "{report}");
+    assert_eq!(
+        report.finding("together.pipelining").unwrap().outcome,
+        Outcome::Passed,
+        "{report}"
+    );
+}
+
+fn small_table(flaw: &str) -> Profile {
+    let mut profile = profile(&format!("[source.settings]\nflaw = '{flaw}'"));
+    // Any file will do: the guest never reads it.
+    profile.place = Some(Place::File(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into(),
+    ));
+    profile
+}
+
+/// A generic engine that reads the host's statements as they are meant.
+#[tokio::test]
+async fn a_generic_engine_conforms() {
+    let report = tested(guests::SMALL_TABLE, small_table("none")).await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    for check in [
+        "reading.table",
+        "paging.no_overlap",
+        "order.descending",
+        "filters.equal",
+        "filters.range",
+        "filters.prefix",
+        "parameters.are_values",
+        "limits.rows",
+        "read_only.held",
+        "errors.bad_statement",
+        "together.sessions",
+        "schema.filter",
+    ] {
+        assert_eq!(
+            report.finding(check).unwrap().outcome,
+            Outcome::Passed,
+            "{check}: {report}"
+        );
+    }
+}
+
+/// Each flaw is found by the check that is for it, with what to do.
+#[tokio::test]
+async fn each_flaw_is_found_by_name() {
+    for (flaw, check) in [
+        ("ignores_order", "order.ascending"),
+        ("overlapping_pages", "paging.no_overlap"),
+        ("ignores_filter", "filters.equal"),
+        ("cuts_short", "limits.rows"),
+        ("bad_decimal", "reading.table"),
+        ("null_where_none_is_said", "columns.nullable"),
+        ("forgets_types", "reading.no_rows"),
+        ("takes_writes", "read_only.held"),
+        ("traps", "errors.bad_statement"),
+        ("repeats_the_source", "errors.bad_statement"),
+        ("answers_anything", "errors.bad_statement"),
+        ("other_columns", "reading.table"),
+    ] {
+        let report = tested(guests::SMALL_TABLE, small_table(flaw)).await;
+        let found = report.finding(check).unwrap();
+        assert_eq!(found.outcome, Outcome::Failed, "{flaw}: {report}");
+        assert!(
+            !found.advice.is_empty() && !found.detail.is_empty(),
+            "{flaw}: {report}"
+        );
+        assert!(!report.is_conforming());
+    }
+}
+
+fn lines(care: &str) -> Profile {
+    profile(&format!(
+        r#"
+        [source.settings]
+        care = "{care}"
+        [[line]]
+        receives = "PING"
+        sends = ["0"]
+        [[line]]
+        receives = "GET fruits"
+        sends = ["3", "apple", "fig", "pear"]
+        [[line]]
+        receives = "GET nuts"
+        sends = ["1", "hazel"]
+        [[query]]
+        text = "GET fruits"
+        rows = '[["apple"], ["fig"], ["pear"]]'
+        [[query]]
+        text = "GET nuts"
+        rows = '[["hazel"]]'
+        "#
+    ))
+}
+
+/// A wire that delivers byte by byte, ends in the middle or lies is borne by a connector that takes care, and finds out one that does not.
+#[tokio::test]
+async fn wires_find_out_who_takes_no_care() {
+    let careful = tested(guests::CARELESS_LINES, lines("all")).await;
+    assert_eq!(careful.checks(Outcome::Failed), [""; 0], "{careful}");
+    let careless = tested(guests::CARELESS_LINES, lines("none")).await;
+    for check in ["wire.byte_by_byte", "wire.cut_in_the_middle"] {
+        assert_eq!(
+            careless.finding(check).unwrap().outcome,
+            Outcome::Failed,
+            "{careless}"
+        );
+    }
+    let trusting = tested(guests::CARELESS_LINES, lines("panics")).await;
+    for check in ["hostile.servers", "aftermath.no_traps"] {
+        assert_eq!(
+            trusting.finding(check).unwrap().outcome,
+            Outcome::Failed,
+            "{trusting}"
+        );
+    }
+}
+
+/// Without a source the kit tries what can be tried, and says what it could not.
+#[tokio::test]
+async fn without_a_source_the_rest_is_tried() {
+    let report = tested(bundled("postgres"), Profile::default()).await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    assert_eq!(
+        report.finding("hostile.servers").unwrap().outcome,
+        Outcome::Passed
+    );
+    assert_eq!(report.finding("source").unwrap().outcome, Outcome::Skipped);
+}
+
+/// A report is a program's, too.
+#[tokio::test]
+async fn a_report_is_json() {
+    let report = tested(guests::SMALL_TABLE, small_table("bad_decimal")).await;
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["connector"], "small-table");
+    let failed = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|found| found["check"] == "reading.table")
+        .unwrap();
+    assert_eq!(failed["outcome"], "failed");
+    assert!(
+        failed["advice"].as_str().unwrap().contains("contract"),
+        "{failed}"
+    );
+    assert_eq!(json["failed"], report.failed);
+}

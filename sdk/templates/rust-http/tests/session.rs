@@ -1,0 +1,42 @@
+//! Native tests: a session on an API of which is said what it answers.
+
+use my_connector::MyConnector;
+use souk_sdk::testing::{Origin, Session};
+use souk_sdk::{ErrorClass, Value};
+
+const KEY: &str = r#"{"api_key": "secret"}"#;
+
+#[test]
+fn pages_follow_each_other() {
+    let api = Origin::new()
+        .get("/items", r#"{"items": [{"id": 1, "name": "pear", "price": "1.50", "at": "2026-01-01T00:00:00Z"}], "next": "/items?page=2"}"#)
+        .get("/items?page=2", r#"{"items": [{"id": 2, "name": "fig", "price": null, "at": null}], "next": null}"#);
+    let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
+    let answer = session.query("/items", []).unwrap();
+    assert_eq!(
+        answer.texts(),
+        [
+            ["1", "pear", "1.50", "2026-01-01T00:00:00.000000Z"],
+            ["2", "fig", "NULL", "NULL"]
+        ]
+    );
+    assert_eq!(session.requests()[1].headers[0].value, "Bearer secret");
+}
+
+#[test]
+fn a_parameter_is_one_value() {
+    let api = Origin::new().get("/items?q=a%26b", r#"{"items": [], "next": null}"#);
+    let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
+    let answer = session.query("/items", [Value::Text("a&b".into())]).unwrap();
+    assert!(answer.rows.is_empty());
+}
+
+#[test]
+fn refusals_have_classes() {
+    let api = Origin::new().on("GET", "/items", 429, &[("retry-after", "3")], "");
+    let mut session = Session::<MyConnector>::http(KEY, api).unwrap();
+    let error = session.query("/items", []).unwrap_err();
+    assert_eq!((error.class, error.retry_after_ms), (ErrorClass::RateLimited, Some(3_000)));
+    assert_eq!(session.query("/else", []).unwrap_err().class, ErrorClass::NotFound);
+    assert_eq!(session.query("else", []).unwrap_err().class, ErrorClass::InvalidRequest);
+}
