@@ -86,6 +86,8 @@ impl Auditor {
         }
         self.see(client.post(&format!("{one}/rollback"), json!({})).await)
             .await;
+        let off = client.post(&format!("{one}/deactivate"), json!({})).await;
+        self.see(off).await;
         self.see(client.delete(&format!("{one}/versions/2.0.0")).await)
             .await;
     }

@@ -252,8 +252,11 @@ async fn a_bad_component_is_refused_with_its_reason() {
     }
     let unhealthy = upload(&platform, guests::UNHEALTHY, "?activate=true").await;
     unhealthy.expect_error(409, "CONNECTOR_UNHEALTHY");
-    // Kept, but not at work.
-    assert_eq!(versions(&platform, "unhealthy").await, ["1.0.0: staged"]);
+    // Kept, but not at work, with its reason.
+    assert_eq!(versions(&platform, "unhealthy").await, ["1.0.0: rejected"]);
+    let kept = platform.get("/connectors/unhealthy").await.expect(200);
+    let error = kept.text("/data/versions/0/error");
+    assert!(error.contains("failed its health check"), "{error}");
     assert_eq!(versions(&platform, "postgres").await.len(), 1);
 
     let text = platform
@@ -317,13 +320,137 @@ async fn a_version_that_fails_a_connection_in_use_is_not_activated() {
     host.start_again().await;
     assert_eq!(
         versions(&host.platform(), "fixed-rows").await,
-        ["1.0.0: active", "3.0.0: staged"]
+        ["1.0.0: active", "3.0.0: rejected"]
     );
     let seller = Company {
         client: host.client(&seller.key),
         ..seller
     };
     assert_eq!(label(&seller, &asset).await, "row");
+}
+
+/// A connector is taken off work at once, on every restart, and by staff for good: buyers pay nothing meanwhile, its company is told why it
+/// cannot put it back, and whom it concerns is known before.
+#[tokio::test]
+async fn a_connector_is_taken_off_work() {
+    let mut host = own_host().await;
+    let (seller, buyer) = (host.company("seller").await, host.buyer("buyer", 10).await);
+    seller.connector(guests::MOODY).await;
+    let connection = seller.nowhere("moody").await;
+    let asset = json!({"result_type": "string", "sql_logic": "SELECT mood FROM t"});
+    let asset = seller.asset(&connection, asset).await;
+    seller.publish(&asset, 2).await;
+    buyer.execute(&asset, json!({})).await.expect(200);
+
+    let own = seller.path("/connectors/moody");
+    let depending = seller
+        .client
+        .get(&format!("{own}/connections"))
+        .await
+        .expect(200);
+    assert_eq!(depending.at("/meta/total"), 1);
+    let one = depending.at("/data/0");
+    assert_eq!(
+        (
+            &one["connection_id"],
+            &one["published_products"],
+            &one["engine"]
+        ),
+        (&json!(connection), &json!(1), &json!("moody"))
+    );
+    let off = |client: Client, body: Value| {
+        let path = format!("{own}/deactivate");
+        async move { client.post(&path, body).await }
+    };
+    let on = |client: Client| {
+        let path = format!("{own}/activate");
+        async move { client.post(&path, json!({"version": "1.0.0"})).await }
+    };
+    off(seller.client.clone(), json!({})).await.expect(200);
+    buyer
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(503, "CONNECTOR_UNAVAILABLE");
+    off(seller.client.clone(), json!({}))
+        .await
+        .expect_error(409, "CONFLICT");
+    on(seller.client.clone()).await.expect(200);
+    buyer.execute(&asset, json!({})).await.expect(200);
+
+    // Staff sees it, takes it off and means it.
+    let platform = host.platform();
+    assert_eq!(versions(&platform, "moody").await, ["1.0.0: active"]);
+    let body = json!({"reason": "it mines coins"});
+    off(platform, body).await.expect(200);
+    buyer
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(503, "CONNECTOR_UNAVAILABLE");
+    let refusal = on(seller.client.clone())
+        .await
+        .expect_error(409, "CONNECTOR_BLOCKED");
+    assert!(
+        refusal.text("/error/message").contains("it mines coins"),
+        "{}",
+        refusal.body
+    );
+    let again = seller.path("/connectors?activate=true");
+    let again = seller
+        .client
+        .post_wasm(&again, guests::MOODY.to_vec())
+        .await;
+    again.expect_error(409, "CONNECTOR_BLOCKED");
+
+    host.stop().await;
+    host.start_again().await;
+    let (seller, buyer) = (
+        host.client(&seller.key),
+        Company {
+            client: host.client(&buyer.key),
+            ..buyer
+        },
+    );
+    buyer
+        .execute(&asset, json!({}))
+        .await
+        .expect_error(503, "CONNECTOR_UNAVAILABLE");
+    on(seller).await.expect_error(409, "CONNECTOR_BLOCKED");
+    on(host.platform()).await.expect(200);
+    buyer.execute(&asset, json!({})).await.expect(200);
+    assert_eq!(buyer.credits().await, (10 - 3 * 2, 0));
+}
+
+/// What was chosen by hand after a file was put into the connector directory runs after a restart, too; and a version that a file has put to
+/// work can be left for the one before.
+#[tokio::test]
+async fn a_choice_by_hand_outlives_a_restart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = directory.path().join("fixed.wasm");
+    std::fs::write(&first, guests::FIXED_ROWS).expect("a file");
+    let path = directory.path().to_string_lossy().into_owned();
+    let mut host = TestHost::builder()
+        .arg("--connector-dir", path)
+        .start()
+        .await;
+    let platform = host.platform();
+    std::fs::write(directory.path().join("next.wasm"), guests::FIXED_ROWS_NEXT).expect("a file");
+    let begun = Instant::now();
+    while versions(&platform, "fixed-rows")
+        .await
+        .last()
+        .is_none_or(|last| last != "2.0.0: active")
+    {
+        assert!(begun.elapsed() < FOLLOWED_WITHIN, "the file is not at work");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let path = "/connectors/fixed-rows/rollback";
+    platform.post(path, json!({})).await.expect(200);
+    let chosen = ["1.0.0: active", "2.0.0: retired"];
+    assert_eq!(versions(&platform, "fixed-rows").await, chosen);
+    host.stop().await;
+    host.start_again().await;
+    let kept = versions(&host.platform(), "fixed-rows").await;
+    assert!(kept.contains(&"1.0.0: active".to_owned()), "{kept:?}");
 }
 
 /// One name and version is one component; the same component again is no error.

@@ -82,7 +82,9 @@ async fn the_readmes_connector_is_sold() {
             ("BOARD", &format!("http://127.0.0.1:{port}")),
         ],
     );
-    let page = printed.rfind("{\"data\"").map(|start| &printed[start..]);
+    let page = printed
+        .rfind("{\"data\":{\"response\"")
+        .map(|start| &printed[start..]);
     let page: Value = serde_json::from_str(page.unwrap_or_default())
         .unwrap_or_else(|error| panic!("{error}: {printed}"));
     let response = &page["data"]["response"];
@@ -149,14 +151,11 @@ async fn an_opaque_engine_sells_pages_and_insights() {
         "fields": [{"name": "points"}, {"name": "player", "alias": "who"}]});
     let endpoint = seller.endpoint(&connection, endpoint).await;
     seller.publish(&endpoint, 1).await;
-    buyer.buy(&endpoint).await;
+    let bought = buyer.buy(&endpoint).await;
+    let key = host.client(&bought.text("/data/endpoint_key/key"));
     let path = format!("/endpoints/v1/{}/scores", seller.handle);
     let fetch = async |query: &str| {
-        let page = buyer
-            .client
-            .get(&format!("{path}?{query}"))
-            .await
-            .expect(200);
+        let page = key.get(&format!("{path}?{query}")).await.expect(200);
         let rows = page.at("/data/response/data").clone();
         (rows, page)
     };

@@ -100,6 +100,7 @@ catalogue! {
     409 {
         CONFLICT: "somebody else has changed this meanwhile; read it again",
         CONNECTION_LIMIT_REACHED: "a company has at most 100 connections",
+        CONNECTOR_BLOCKED: "the platform has taken this connector off work",
         CONNECTOR_QUOTA_EXCEEDED: "delete versions that are not used first",
         CONNECTOR_UNHEALTHY: "the version is stored but could not be activated",
         EMAIL_TAKEN: "another user has the address ann@example.org",

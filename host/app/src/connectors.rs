@@ -17,8 +17,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{LoadError, Status};
+use souk_store::connections::{self, Depending};
 use souk_store::connectors::{self, Choice, PLATFORM};
-use souk_store::{Change, Db, StoreError, Topic};
+use souk_store::{Change, Db, Listed, Part, StoreError, Topic};
 use tokio::sync::Notify;
 
 pub use engines::{Engines, engines};
@@ -45,6 +46,9 @@ pub enum ConnectorError {
         "engine \"{0}\" is the platform's: give the engine of your connector a slug of its own, such as \"acme-{0}\""
     )]
     EngineReserved(String),
+    /// By the platform's staff.
+    #[error("the platform has taken this connector off work{}", reason.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Blocked { reason: Option<String> },
     #[error("{0}")]
     NoRoom(String),
     #[error(
@@ -71,9 +75,10 @@ impl From<LoadError> for ConnectorError {
         let text = error.to_string();
         match error {
             LoadError::Invalid(_) | LoadError::Compile(_) => ConnectorError::Invalid(text),
-            LoadError::Conflict { .. } | LoadError::Active { .. } | LoadError::NoEarlier { .. } => {
-                ConnectorError::Conflict(text)
-            }
+            LoadError::Conflict { .. }
+            | LoadError::Active { .. }
+            | LoadError::NotActive { .. }
+            | LoadError::NoEarlier { .. } => ConnectorError::Conflict(text),
             LoadError::Unknown { .. } => ConnectorError::NotFound,
             LoadError::Unhealthy { .. } => ConnectorError::Unhealthy(text),
             LoadError::Internal(_) => ConnectorError::Internal(text),
@@ -160,8 +165,10 @@ pub async fn activate(
     scope: &Scope,
     name: &str,
     version: &str,
+    is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
+    check_block(app, scope, name, is_staff).await?;
     let candidate = shelf::fetch(app, scope, name, version).await?;
     let before = active(app, scope, name);
     if before.as_deref() == Some(version) {
@@ -170,9 +177,111 @@ pub async fn activate(
     let activated = switch(app, scope, &candidate, before.as_deref()).await;
     // Also after a failure: a version that was loaded for this need not stay.
     shelf::put_back(app, scope, name, before.as_deref());
-    let info = activated?;
+    let row = (scope_text(scope), name, version);
+    let info = match activated {
+        Ok(info) => info,
+        Err(error) => {
+            let told = cut(&error.to_string());
+            let noted = app
+                .db
+                .write(async |tx| connectors::note_error(tx, row, Some(&told)).await);
+            noted.await?;
+            return Err(error);
+        }
+    };
+    app.db
+        .write(async |tx| connectors::note_error(tx, row, None).await)
+        .await?;
     remember(app, scope, name, version, before).await?;
     Ok(info)
+}
+
+/// What is kept of why a version could not be put to work.
+fn cut(text: &str) -> String {
+    const CHARS_MAX: usize = 1_000;
+    text.chars().take(CHARS_MAX).collect()
+}
+
+/// What the platform's staff has taken off work, its company does not put back.
+async fn check_block(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+) -> Result<(), ConnectorError> {
+    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    match choice.filter(|choice| choice.blocked && !is_staff) {
+        Some(choice) => Err(ConnectorError::Blocked {
+            reason: choice.reason,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Takes a connector off work, on every host and for every restart, until a version is activated again; after `is_staff`, by staff only. Calls in
+/// flight end; new ones are answered that no connector is available.
+pub async fn deactivate(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+    reason: Option<String>,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    let text = scope_text(scope);
+    let before = connectors::choice_of(&mut *app.db.read().await?, text, name).await?;
+    let current = match (active(app, scope, name), &before) {
+        (Some(version), _) => version,
+        // It is off already; staff may still see to it that it stays so.
+        (None, Some(before)) if is_staff && *scope != Scope::Platform => before.version.clone(),
+        (None, _) => return Err(not_active(app, scope, name).await?),
+    };
+    let now = app.clock.now();
+    let off = match before {
+        Some(before) if before.version == current => Choice {
+            deactivated_at: Some(now),
+            blocked: is_staff && *scope != Scope::Platform,
+            reason,
+            ..before
+        },
+        before => Choice {
+            scope: text.to_owned(),
+            name: name.to_owned(),
+            version: current.clone(),
+            previous_version: before.map(|before| before.version),
+            activated_at: now,
+            deactivated_at: Some(now),
+            blocked: is_staff && *scope != Scope::Platform,
+            reason,
+        },
+    };
+    app.db
+        .write(async |tx| connectors::choose(tx, &off).await)
+        .await?;
+    app.sandbox.note_chosen(scope, name, now.micros(), None);
+    match app.sandbox.deactivate(scope, name) {
+        Ok(info) => Ok(info),
+        Err(LoadError::NotActive { .. }) => shelf::fetch(app, scope, name, &current).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a connector cannot be taken off work that is not at work.
+async fn not_active(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+) -> Result<ConnectorError, ConnectorError> {
+    let stored = connectors::of_scope(&mut *app.db.read().await?, scope_text(scope)).await?;
+    let is_known = versions(app, scope).iter().any(|(known, _)| known == name)
+        || stored.iter().any(|row| row.name == name);
+    Ok(match is_known {
+        true => LoadError::NotActive {
+            name: name.to_owned(),
+        }
+        .into(),
+        false => ConnectorError::NotFound,
+    })
 }
 
 async fn switch(
@@ -192,16 +301,24 @@ pub async fn rollback(
     app: &App,
     scope: &Scope,
     name: &str,
+    is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
+    check_block(app, scope, name, is_staff).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
     let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
     let none = || LoadError::NoEarlier {
         name: name.to_owned(),
     };
     let previous = choice
-        .and_then(|choice| choice.previous_version)
-        .ok_or_else(none)?;
+        .filter(|choice| choice.version == current)
+        .and_then(|choice| choice.previous_version);
+    let Some(previous) = previous else {
+        // What a file of the operator's directory has put to work is in no row.
+        let info = app.sandbox.rollback(scope, name).await?;
+        remember(app, scope, name, &info.version, Some(current)).await?;
+        return Ok(info);
+    };
     let candidate = match shelf::fetch(app, scope, name, &previous).await {
         Err(ConnectorError::NotFound) => return Err(none().into()),
         fetched => fetched?,
@@ -289,6 +406,17 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     for choice in &chosen {
         // A choice is carried out once: what the operator's connector directory activates later stays.
         let place = (choice.scope.clone(), choice.name.clone());
+        let chosen_at = choice
+            .deactivated_at
+            .unwrap_or(choice.activated_at)
+            .micros();
+        let version = choice
+            .deactivated_at
+            .is_none()
+            .then_some(choice.version.as_str());
+        let scope = scope_from(&choice.scope);
+        app.sandbox
+            .note_chosen(&scope, &choice.name, chosen_at, version);
         if app.connectors.applied.lock().get(&place) == Some(choice) {
             continue;
         }
@@ -335,6 +463,12 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
 
 async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
     let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
+    if choice.deactivated_at.is_some() {
+        return match app.sandbox.deactivate(&scope, name) {
+            Ok(_) | Err(LoadError::NotActive { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+    }
     if active(app, &scope, name).as_deref() == Some(&choice.version) {
         return Ok(());
     }
@@ -387,7 +521,12 @@ async fn remember(
         version: version.to_owned(),
         previous_version: before,
         activated_at: app.clock.now(),
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
     };
+    app.sandbox
+        .note_chosen(scope, name, choice.activated_at.micros(), Some(version));
     app.db
         .write(async |tx| {
             connectors::choose(tx, &choice).await?;
@@ -396,20 +535,29 @@ async fn remember(
         .await
 }
 
-/// What a company sees of the connectors: the platform's and its own. Files of the operator's
-/// directory that were refused are the operator's business.
+/// What a company sees of the connectors: the platform's and its own; staff sees everybody's. Files of the operator's directory that were
+/// refused are the operator's business.
 pub async fn visible(
     app: &App,
     company: &CompanyId,
     is_staff: bool,
 ) -> Result<Vec<ConnectorInfo>, ConnectorError> {
-    let stored = connectors::of_scope(&mut *app.db.read().await?, company.as_str()).await?;
+    let mut stored = Vec::new();
+    {
+        let mut db = app.db.read().await?;
+        match is_staff {
+            true => stored.append(&mut connectors::described(&mut db, None).await?),
+            false => {
+                stored.append(&mut connectors::of_scope(&mut db, company.as_str()).await?);
+            }
+        }
+    }
     let visible = |info: &ConnectorInfo| {
         let own = info
             .company_id
             .as_deref()
             .is_none_or(|owner| owner == company.as_str());
-        own && (is_staff || info.status != Status::Rejected)
+        is_staff || (own && info.status != Status::Rejected)
     };
     let mut seen: Vec<ConnectorInfo> = app
         .sandbox
@@ -418,16 +566,51 @@ pub async fn visible(
         .filter(visible)
         .collect();
     for row in stored {
-        let is_row = |info: &ConnectorInfo| {
-            info.company_id.as_deref() == Some(company.as_str())
+        let is_row = |info: &&mut ConnectorInfo| {
+            scope_text(&scope_of(info)) == row.scope
                 && info.name == row.name
                 && info.version == row.version
         };
-        if !seen.iter().any(is_row) {
-            seen.push(shelf::unloaded(row));
+        match seen.iter_mut().find(is_row) {
+            // It waits, and somebody has tried.
+            Some(info) if info.status == Status::Staged && row.error.is_some() => {
+                info.status = Status::Rejected;
+                info.error = row.error;
+            }
+            Some(_) => {}
+            // One of the platform's that is not in memory could not be loaded, which the log has.
+            None if row.scope == PLATFORM => {}
+            None => seen.push(shelf::unloaded(row)),
         }
     }
     Ok(seen)
+}
+
+/// The connections to the engines of a connector's versions.
+pub async fn depending(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    part: Part,
+) -> Result<Listed<Depending>, ConnectorError> {
+    let text = scope_text(scope);
+    let mut db = app.db.read().await?;
+    let stored = connectors::of_scope(&mut db, text).await?.into_iter();
+    let stored = stored.filter(|row| row.name == name).map(shelf::unloaded);
+    let loaded = app.sandbox.connectors().into_iter();
+    let loaded = loaded.filter(|info| scope_of(info) == *scope && info.name == name);
+    let mut is_known = false;
+    let mut engines: Vec<String> = Vec::new();
+    for info in loaded.chain(stored) {
+        is_known = true;
+        engines.extend(info.engine_ids);
+    }
+    if !is_known {
+        return Err(ConnectorError::NotFound);
+    }
+    engines.sort();
+    engines.dedup();
+    Ok(connections::depending(&mut db, text, &engines, part).await?)
 }
 
 /// What connectors have said on this host.

@@ -18,7 +18,9 @@ pub struct EgressPolicy {
 
 /// The reason names the address and what it is, never more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is {what}, which this service does not connect to")]
+#[error(
+    "{address} is {what}, which this service does not connect to unless its operator allows it (--allow-network)"
+)]
 pub struct EgressRefused {
     pub address: IpAddr,
     pub what: &'static str,

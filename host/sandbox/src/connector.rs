@@ -109,6 +109,8 @@ pub enum LoadError {
     Unknown { name: String, version: String },
     #[error("connector \"{name}\" {version} is active: activate another version first")]
     Active { name: String, version: String },
+    #[error("no version of connector \"{name}\" is active")]
+    NotActive { name: String },
     #[error("connector \"{name}\" has no earlier version to go back to")]
     NoEarlier { name: String },
     #[error("connector \"{name}\" {version} failed its health check: {reason}")]

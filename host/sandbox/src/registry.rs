@@ -32,6 +32,8 @@ pub(crate) struct Registry {
 struct State {
     families: BTreeMap<(Scope, String), Family>,
     rejected: BTreeMap<String, ConnectorInfo>,
+    /// When somebody chose what runs of a name, and which version; `None`: none.
+    chosen: BTreeMap<(Scope, String), (i64, Option<String>)>,
 }
 
 impl State {
@@ -56,8 +58,9 @@ impl State {
 #[derive(Default)]
 struct Family {
     versions: Vec<Arc<Connector>>,
-    /// Versions that were active, oldest first; the last one is active now.
+    /// Versions that were active, oldest first; the last one is active now, or was until it was taken off work.
     history: Vec<String>,
+    is_off: bool,
 }
 
 impl Family {
@@ -68,7 +71,10 @@ impl Family {
     }
 
     fn active(&self) -> Option<&Arc<Connector>> {
-        self.history.last().and_then(|version| self.find(version))
+        self.history
+            .last()
+            .filter(|_| !self.is_off)
+            .and_then(|version| self.find(version))
     }
 }
 
@@ -211,6 +217,7 @@ impl Registry {
         if back {
             family.history.pop();
         }
+        family.is_off = false;
         family
             .history
             .retain(|version| *version != connector.version);
@@ -218,6 +225,50 @@ impl Registry {
         connector.set_status(Status::Active);
         self.publish(&state);
         Ok(())
+    }
+
+    /// Takes the active version off work: nothing of this name serves anybody until a version is activated. What the platform's served stays
+    /// the platform's.
+    pub fn deactivate(&self, scope: &Scope, name: &str) -> Result<Arc<Connector>, LoadError> {
+        let mut state = self.state.lock();
+        let key = (scope.clone(), name.to_owned());
+        let family = state.families.get_mut(&key);
+        let active = family.and_then(|family| {
+            let active = family.active()?.clone();
+            family.is_off = true;
+            Some(active)
+        });
+        let active = active.ok_or_else(|| LoadError::NotActive {
+            name: name.to_owned(),
+        })?;
+        active.set_status(Status::Draining);
+        self.publish(&state);
+        Ok(active)
+    }
+
+    /// Notes when what runs of a name was chosen (microseconds since the epoch), and which version; `None`: none.
+    pub fn note_chosen(&self, scope: &Scope, name: &str, at: i64, version: Option<&str>) {
+        let key = (scope.clone(), name.to_owned());
+        let version = version.map(str::to_owned);
+        self.state.lock().chosen.insert(key, (at, version));
+    }
+
+    /// Whether a choice that was made later than `at` keeps this version from work.
+    pub fn is_kept_off(&self, scope: &Scope, name: &str, version: &str, at: i64) -> bool {
+        let state = self.state.lock();
+        let key = (scope.clone(), name.to_owned());
+        let is_active = state
+            .families
+            .get(&key)
+            .is_some_and(|family| family.active().is_some());
+        state
+            .chosen
+            .get(&key)
+            .filter(|(chosen_at, _)| *chosen_at > at)
+            .is_some_and(|(_, chosen)| match chosen {
+                Some(chosen) => is_active && chosen != version,
+                None => true,
+            })
     }
 
     pub fn remove(&self, scope: &Scope, name: &str, version: &str) -> Result<(), LoadError> {

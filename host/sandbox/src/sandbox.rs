@@ -201,6 +201,30 @@ impl Sandbox {
         self.switch(connector, true).await
     }
 
+    /// Takes a connector off work. Calls in flight end; new ones find no connector.
+    pub fn deactivate(&self, scope: &Scope, name: &str) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.shared.registry.deactivate(scope, name)?;
+        if let Some(switched) = self.shared.switched.get() {
+            switched(scope);
+        }
+        self.pools.follow();
+        tracing::info!(name, version = connector.version, "connector deactivated");
+        Ok(self.info(&connector))
+    }
+
+    /// Notes when what runs of a name was chosen (microseconds since the epoch), and which version (`None`: none): at a start, files of the
+    /// watched directory that are older do not take its place.
+    pub fn note_chosen(&self, scope: &Scope, name: &str, at: i64, version: Option<&str>) {
+        self.shared.registry.note_chosen(scope, name, at, version);
+    }
+
+    pub(crate) fn is_kept_off(&self, info: &ConnectorInfo, at: i64) -> bool {
+        let (name, version) = (&info.name, &info.version);
+        self.shared
+            .registry
+            .is_kept_off(&Scope::Platform, name, version, at)
+    }
+
     async fn switch(
         &self,
         connector: Arc<Connector>,

@@ -22,6 +22,8 @@ pub(crate) struct Watch {
     /// What was tried already, whatever came of it.
     seen: HashMap<PathBuf, (SystemTime, u64)>,
     unreadable: bool,
+    /// The first round, at the start of the host, has been.
+    has_looked: bool,
 }
 
 impl Watch {
@@ -30,6 +32,7 @@ impl Watch {
             directory: directory.to_owned(),
             seen: HashMap::new(),
             unreadable: false,
+            has_looked: false,
         }
     }
 
@@ -53,12 +56,15 @@ impl Watch {
             }
             stays
         });
+        let is_first = !std::mem::replace(&mut self.has_looked, true);
         for (path, modified, size) in files {
             if self.seen.get(&path) == Some(&(modified, size)) {
                 continue;
             }
             self.seen.insert(path.clone(), (modified, size));
-            match take_in(sandbox, &path).await {
+            // What was put there while the host runs is meant to run; at a start, a later choice by hand holds.
+            let since = is_first.then(|| micros(modified));
+            match take_in(sandbox, &path, since).await {
                 Ok(info) => {
                     sandbox.note_rejected(&name_of(&path), None);
                     tracing::info!(file = %path.display(), name = info.name, version = info.version, "connector file loaded");
@@ -72,14 +78,29 @@ impl Watch {
     }
 }
 
-async fn take_in(sandbox: &Sandbox, path: &Path) -> Result<ConnectorInfo, LoadError> {
+/// `since`: stays staged if somebody has chosen what runs of its name later than then.
+async fn take_in(
+    sandbox: &Sandbox,
+    path: &Path,
+    since: Option<i64>,
+) -> Result<ConnectorInfo, LoadError> {
     let wasm = tokio::fs::read(path)
         .await
         .map_err(|error| LoadError::Internal(format!("cannot read the file: {error}")))?;
     let info = sandbox.load(wasm, Scope::Platform).await?;
+    if since.is_some_and(|at| sandbox.is_kept_off(&info, at)) {
+        return Ok(info);
+    }
     sandbox
         .activate(&Scope::Platform, &info.name, &info.version)
         .await
+}
+
+fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    })
 }
 
 /// `*.wasm`, in order of their names.

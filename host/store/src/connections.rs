@@ -188,6 +188,70 @@ pub async fn list(
     LIST.fetch(db, part, bind, connection).await
 }
 
+/// How many connections name an engine of `scope`.
+pub async fn of_engine(
+    db: &mut AnyConnection,
+    scope: &str,
+    engine: &str,
+) -> Result<i64, StoreError> {
+    let row = sqlx::query(
+        "SELECT COUNT(*) AS named \
+         FROM connections c JOIN storage_engines e ON e.id = c.engine_id \
+         WHERE e.scope = $1 AND e.slug = $2 AND c.deleted_at IS NULL",
+    )
+    .bind(scope)
+    .bind(engine)
+    .fetch_one(db)
+    .await?;
+    Ok(row.try_get("named")?)
+}
+
+/// A connection that a connector serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Depending {
+    pub connection_id: ConnectionId,
+    pub company_id: CompanyId,
+    pub name: String,
+    /// The engine's slug.
+    pub engine: String,
+    pub status: String,
+    pub published_products: i64,
+}
+
+static DEPENDING: List = List::new(
+    "c.id, c.company_id, c.name, e.slug, c.status,
+     (SELECT COUNT(*) FROM products p WHERE p.connection_id = c.id AND p.status = 'published') AS published_products",
+    "FROM connections c JOIN storage_engines e ON e.id = c.engine_id
+     WHERE e.scope = $1 AND $2 LIKE '%,' || e.slug || ',%' AND c.deleted_at IS NULL",
+    "c.company_id, c.id",
+    2,
+);
+
+/// The connections to engines of `scope`, of which a connector serves these.
+pub async fn depending(
+    db: &mut AnyConnection,
+    scope: &str,
+    engines: &[String],
+    part: Part,
+) -> Result<Listed<Depending>, StoreError> {
+    // A slug has no comma, nor anything that LIKE reads in its own way.
+    let engines = format!(",{},", engines.join(","));
+    let bind = |values: &mut Values| {
+        values.text(Some(scope)).text(Some(&engines));
+    };
+    let read = |row: &AnyRow| {
+        Ok(Depending {
+            connection_id: row.id("id")?,
+            company_id: row.id("company_id")?,
+            name: row.text("name")?,
+            engine: row.text("slug")?,
+            status: row.text("status")?,
+            published_products: row.number("published_products")?,
+        })
+    };
+    DEPENDING.fetch(db, part, bind, read).await
+}
+
 /// Connections of an engine of `scope` that worked when they were tested last, the latest first.
 pub async fn proven(
     db: &mut AnyConnection,

@@ -28,9 +28,11 @@ pub struct StoredConnector {
     pub created_at: Timestamp,
     /// JSON, of whoever wrote it: what the component says about itself.
     pub described: Option<String>,
+    /// Why the last attempt to put it to work failed.
+    pub error: Option<String>,
 }
 
-/// The version that a scope runs, and the one that a rollback returns to.
+/// The version that a scope runs, or ran until it was taken off work, and the one that a rollback returns to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub scope: String,
@@ -38,6 +40,12 @@ pub struct Choice {
     pub version: String,
     pub previous_version: Option<String>,
     pub activated_at: Timestamp,
+    /// No version of it is at work since then.
+    pub deactivated_at: Option<Timestamp>,
+    /// It was the platform's staff, and its company cannot put it back.
+    pub blocked: bool,
+    /// Why it was taken off work, in somebody's words.
+    pub reason: Option<String>,
 }
 
 /// What a company's connectors have together.
@@ -50,7 +58,8 @@ pub struct Stored {
 /// Oldest first. Without what they say about themselves.
 pub async fn list(db: &mut AnyConnection) -> Result<Vec<StoredConnector>, StoreError> {
     let rows = sqlx::query(
-        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, CAST(NULL AS TEXT) AS described \
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, CAST(NULL AS TEXT) AS described, \
+                CAST(NULL AS TEXT) AS error \
          FROM connectors \
          ORDER BY created_at, scope, name, version",
     )
@@ -64,11 +73,19 @@ pub async fn of_scope(
     db: &mut AnyConnection,
     scope: &str,
 ) -> Result<Vec<StoredConnector>, StoreError> {
+    described(db, Some(scope)).await
+}
+
+/// The versions of one scope or of all, oldest first.
+pub async fn described(
+    db: &mut AnyConnection,
+    scope: Option<&str>,
+) -> Result<Vec<StoredConnector>, StoreError> {
     let rows = sqlx::query(
-        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described \
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described, error \
          FROM connectors \
-         WHERE scope = $1 \
-         ORDER BY created_at, name, version",
+         WHERE CAST($1 AS TEXT) IS NULL OR scope = $1 \
+         ORDER BY created_at, scope, name, version",
     )
     .bind(scope)
     .fetch_all(db)
@@ -105,7 +122,7 @@ pub async fn get(
     version: &str,
 ) -> Result<Option<StoredConnector>, StoreError> {
     let row = sqlx::query(
-        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described \
+        "SELECT scope, name, version, digest, size_bytes, uploaded_by, created_at, described, error \
          FROM connectors \
          WHERE scope = $1 AND name = $2 AND version = $3",
     )
@@ -131,6 +148,28 @@ pub async fn insert(tx: &mut Write, new: &StoredConnector) -> Result<(), StoreEr
         .execute(&mut **tx)
         .await?;
     tx.touch(Topic::Connector, &new.scope);
+    Ok(())
+}
+
+/// Notes why a version could not be put to work, or that it could.
+pub async fn note_error(
+    tx: &mut Write,
+    (scope, name, version): (&str, &str, &str),
+    error: Option<&str>,
+) -> Result<(), StoreError> {
+    let done = sqlx::query(
+        "UPDATE connectors SET error = $4 \
+         WHERE scope = $1 AND name = $2 AND version = $3 AND COALESCE(error, '') <> COALESCE($4, '')",
+    )
+    .bind(scope)
+    .bind(name)
+    .bind(version)
+    .bind(error)
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() > 0 {
+        tx.touch(Topic::Connector, scope);
+    }
     Ok(())
 }
 
@@ -248,7 +287,7 @@ pub async fn sweep_chunks(tx: &mut Write, before: Timestamp) -> Result<u64, Stor
 
 pub async fn choices(db: &mut AnyConnection) -> Result<Vec<Choice>, StoreError> {
     let rows = sqlx::query(
-        "SELECT scope, name, version, previous_version, activated_at \
+        "SELECT scope, name, version, previous_version, activated_at, deactivated_at, blocked, reason \
          FROM connector_choices \
          ORDER BY scope, name",
     )
@@ -263,7 +302,7 @@ pub async fn choice_of(
     name: &str,
 ) -> Result<Option<Choice>, StoreError> {
     let row = sqlx::query(
-        "SELECT scope, name, version, previous_version, activated_at \
+        "SELECT scope, name, version, previous_version, activated_at, deactivated_at, blocked, reason \
          FROM connector_choices \
          WHERE scope = $1 AND name = $2",
     )
@@ -276,15 +315,20 @@ pub async fn choice_of(
 
 pub async fn choose(tx: &mut Write, chosen: &Choice) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO connector_choices (scope, name, version, previous_version, activated_at) VALUES ($1, $2, $3, $4, $5) \
+        "INSERT INTO connector_choices (scope, name, version, previous_version, activated_at, deactivated_at, blocked, reason) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
          ON CONFLICT (scope, name) DO UPDATE SET version = excluded.version, previous_version = excluded.previous_version, \
-         activated_at = excluded.activated_at",
+         activated_at = excluded.activated_at, deactivated_at = excluded.deactivated_at, blocked = excluded.blocked, \
+         reason = excluded.reason",
     )
     .bind(chosen.scope.as_str())
     .bind(chosen.name.as_str())
     .bind(chosen.version.as_str())
     .bind(chosen.previous_version.as_deref())
     .bind(chosen.activated_at.micros())
+    .bind(chosen.deactivated_at.map(Timestamp::micros))
+    .bind(i64::from(chosen.blocked))
+    .bind(chosen.reason.as_deref())
     .execute(&mut **tx)
     .await?;
     tx.touch(Topic::Connector, &chosen.scope);
@@ -322,6 +366,7 @@ fn connector(row: &AnyRow) -> Result<StoredConnector, StoreError> {
         uploaded_by: row.try_get("uploaded_by")?,
         created_at: row.time("created_at")?,
         described: row.try_get("described")?,
+        error: row.try_get("error")?,
     })
 }
 
@@ -332,5 +377,8 @@ fn choice(row: &AnyRow) -> Result<Choice, StoreError> {
         version: row.try_get("version")?,
         previous_version: row.try_get("previous_version")?,
         activated_at: row.time("activated_at")?,
+        deactivated_at: row.time_opt("deactivated_at")?,
+        blocked: row.flag("blocked")?,
+        reason: row.try_get("reason")?,
     })
 }

@@ -109,6 +109,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "failed executions",
         include_str!("../migrations/0034_failed_executions.sql"),
     ),
+    (
+        35,
+        "connectors off",
+        include_str!("../migrations/0035_connectors_off.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -308,6 +308,7 @@ async fn connectors_keep_their_bytes() {
     }
     let stored = StoredConnector {
         described: None,
+        error: None,
         scope: company.to_string(),
         name: "x".into(),
         version: "1.0.0".into(),
@@ -322,6 +323,9 @@ async fn connectors_keep_their_bytes() {
         version: "1.0.0".into(),
         previous_version: None,
         activated_at: NOW,
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
     };
     let next = db
         .write(async |tx| -> Result<_, StoreError> {

@@ -59,9 +59,15 @@ async fn activate(
     name: String,
     Body(body): Body<ActivateIn>,
 ) -> Result<Data<ConnectorOut>, Problem> {
-    let info = connectors::activate(api.app(), &scope(&caller), &name, &body.version)
-        .await
-        .map_err(refusal(&name))?;
+    let info = connectors::activate(
+        api.app(),
+        &scope(&caller),
+        &name,
+        &body.version,
+        caller.is_staff(),
+    )
+    .await
+    .map_err(refusal(&name))?;
     let engines = connectors::Engines::load(api.app(), caller.company())
         .await
         .map_err(refusal(&name))?;

@@ -4,6 +4,8 @@
 //! (`/companies/{company_id}/connectors`).
 
 pub mod activate;
+pub mod connections;
+pub mod deactivate;
 pub mod get;
 pub mod list;
 pub mod logs;
@@ -15,7 +17,7 @@ pub mod upload;
 use crate::caller::Caller;
 use crate::operation::CompanyRule;
 use crate::refusals::{
-    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_BLOCKED, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
     CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, INVALID_REQUEST, Refusal,
 };
 use crate::{Problem, Routes};
@@ -32,6 +34,16 @@ pub fn routes() -> Routes {
         .add(upload::COMPANY, upload::upload_connector)
         .add(activate::PLATFORM, activate::activate_connector)
         .add(activate::COMPANY, activate::activate_company_connector)
+        .add(deactivate::PLATFORM, deactivate::deactivate_connector)
+        .add(
+            deactivate::COMPANY,
+            deactivate::deactivate_company_connector,
+        )
+        .add(connections::PLATFORM, connections::connector_connections)
+        .add(
+            connections::COMPANY,
+            connections::company_connector_connections,
+        )
         .add(rollback::PLATFORM, rollback::rollback_connector)
         .add(rollback::COMPANY, rollback::rollback_company_connector)
         .add(remove::PLATFORM, remove::delete_connector_version)
@@ -41,6 +53,7 @@ pub fn routes() -> Routes {
 /// What putting a version to work is refused with.
 const REFUSALS: &[Refusal] = &[
     CONNECTOR_NOT_FOUND,
+    CONNECTOR_BLOCKED,
     CONNECTOR_INVALID,
     CONNECTOR_UNHEALTHY,
     CONFLICT,
@@ -68,6 +81,7 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
             ConnectorError::EngineReserved(slug) => {
                 Problem::of(ENGINE_RESERVED, text).detail("engine", slug)
             }
+            ConnectorError::Blocked { .. } => Problem::of(CONNECTOR_BLOCKED, text),
             ConnectorError::NoRoom(_) => Problem::of(CONNECTOR_QUOTA_EXCEEDED, text),
             ConnectorError::CompileTime { wait_seconds, .. } => {
                 Problem::of(COMPILE_TIME_EXCEEDED, text)

@@ -50,7 +50,7 @@ async fn rollback(
     caller: Caller,
     name: String,
 ) -> Result<Data<ConnectorOut>, Problem> {
-    let info = connectors::rollback(api.app(), &scope(&caller), &name)
+    let info = connectors::rollback(api.app(), &scope(&caller), &name, caller.is_staff())
         .await
         .map_err(refusal(&name))?;
     let engines = connectors::Engines::load(api.app(), caller.company())

@@ -1,8 +1,9 @@
 use super::{ConnectorOut, refusal, scope};
 use crate::query::parameters;
 use crate::refusals::{
-    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_INVALID, CONNECTOR_QUOTA_EXCEEDED,
-    CONNECTOR_UNHEALTHY, ENGINE_RESERVED, Refusal, UNSUPPORTED_MEDIA_TYPE,
+    COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_BLOCKED, CONNECTOR_INVALID,
+    CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, Refusal,
+    UNSUPPORTED_MEDIA_TYPE,
 };
 use crate::{ApiState, Caller, Created, Media, Operation, Problem, Query, Upload};
 use axum::extract::State;
@@ -29,6 +30,7 @@ parameters! {
 /// What puts a version to work, and a body of another type.
 const REFUSALS: &[Refusal] = &[
     CONNECTOR_INVALID,
+    CONNECTOR_BLOCKED,
     CONNECTOR_UNHEALTHY,
     CONFLICT,
     ENGINE_RESERVED,
@@ -83,7 +85,7 @@ pub async fn upload_connector(
     let info = connectors::upload(
         api.app(),
         &scope,
-        caller.actor(),
+        (caller.actor(), caller.is_staff()),
         upload.body.into_data_stream(),
         activate,
     )

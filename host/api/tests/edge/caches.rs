@@ -29,6 +29,9 @@ async fn choose(write: &mut Write, scope: &str) -> Result<(), StoreError> {
         version: "1.0.0".to_owned(),
         previous_version: None,
         activated_at: now(),
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
     };
     connectors::choose(write, &chosen).await
 }

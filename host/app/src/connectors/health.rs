@@ -36,6 +36,7 @@ pub(super) async fn check(
     before: Option<&str>,
 ) -> Result<(), ConnectorError> {
     check_empty(app, scope, candidate).await?;
+    check_engines(app, scope, candidate, before).await?;
     for slug in &candidate.engine_ids {
         let proven = {
             let mut db = app.db.read().await?;
@@ -46,6 +47,33 @@ pub(super) async fn check(
             .map(|one| check_proven(app, scope, candidate, before, one));
         for tried in futures_util::future::join_all(tries).await {
             tried?;
+        }
+    }
+    Ok(())
+}
+
+/// An engine that connections name must not be lost with a version.
+async fn check_engines(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+) -> Result<(), ConnectorError> {
+    let Some(before) = before.and_then(|version| super::find(app, scope, &candidate.name, version))
+    else {
+        return Ok(());
+    };
+    for slug in &before.engine_ids {
+        if candidate.engine_ids.contains(slug) {
+            continue;
+        }
+        let named = {
+            let mut db = app.db.read().await?;
+            connections::of_engine(&mut db, scope_text(scope), slug).await?
+        };
+        if named > 0 {
+            let reason = format!("it drops engine \"{slug}\", which {named} connections name");
+            return Err(unhealthy(candidate, &reason));
         }
     }
     Ok(())

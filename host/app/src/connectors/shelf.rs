@@ -70,8 +70,11 @@ pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
         exports: described.exports,
         size_bytes: u64::try_from(row.size_bytes).unwrap_or_default(),
         compile_ms: described.compile_ms,
-        status: Status::Staged,
-        error: None,
+        status: match row.error {
+            Some(_) => Status::Rejected,
+            None => Status::Staged,
+        },
+        error: row.error,
         loaded_at: row.created_at.micros(),
         active_since: None,
         sessions: SessionCount::default(),

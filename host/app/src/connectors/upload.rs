@@ -32,7 +32,7 @@ const VERSIONS_MAX: usize = 50;
 pub async fn upload<S, E>(
     app: &App,
     scope: &Scope,
-    by: &Actor,
+    (by, is_staff): (&Actor, bool),
     body: S,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError>
@@ -42,7 +42,7 @@ where
 {
     // Whoever sends slowly keeps nobody waiting: only what is there takes a turn.
     let wasm = receive(body).await?;
-    let taken = take_in(app, scope, by, &wasm, activate).await;
+    let taken = take_in(app, scope, (by, is_staff), &wasm, activate).await;
     // Giving megabytes back to the system takes milliseconds.
     if let Scope::Company(company) = scope {
         let _ = app.sandbox.compute(company, move || drop(wasm)).await;
@@ -53,7 +53,7 @@ where
 async fn take_in(
     app: &App,
     scope: &Scope,
-    by: &Actor,
+    (by, is_staff): (&Actor, bool),
     wasm: &Bytes,
     activate: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
@@ -80,7 +80,7 @@ async fn take_in(
         return Err(error);
     }
     if activate {
-        return super::activate(app, scope, &info.name, &info.version).await;
+        return super::activate(app, scope, &info.name, &info.version, is_staff).await;
     }
     if is_new {
         // Nobody is about to activate it just now.
@@ -263,6 +263,7 @@ async fn keep(
         uploaded_by: by.to_string(),
         created_at: app.clock.now(),
         described: Some(shelf::described(info)),
+        error: None,
     };
     let key = key(text, &info.name, &info.version);
     let kept = app.db.write(async |tx| {

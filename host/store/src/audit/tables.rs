@@ -230,6 +230,7 @@ pub const TABLES: &[Table] = &[
                 ("uploaded_by", AsIs),
                 ("created_at", Not),
                 ("described", Not),
+                ("error", AsIs),
             ],
         )
     },
@@ -245,6 +246,9 @@ pub const TABLES: &[Table] = &[
                 ("version", AsIs),
                 ("previous_version", AsIs),
                 ("activated_at", Time),
+                ("deactivated_at", Time),
+                ("blocked", Flag),
+                ("reason", AsIs),
             ],
         )
     },

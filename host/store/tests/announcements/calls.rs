@@ -379,6 +379,7 @@ async fn purchases_and_keys(
 async fn connectors(witness: &mut Witness, company: &CompanyId) {
     let version = |version: &str| StoredConnector {
         described: None,
+        error: None,
         scope: company.to_string(),
         name: "x".into(),
         version: version.into(),
@@ -397,6 +398,9 @@ async fn connectors(witness: &mut Witness, company: &CompanyId) {
         version: "2.0.0".into(),
         previous_version: Some("1.0.0".into()),
         activated_at: NOW,
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
     };
     witness
         .of("connectors::choose", async |write| {
