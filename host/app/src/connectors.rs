@@ -354,7 +354,9 @@ pub async fn remove(
     app.db
         .write(async |tx| -> Result<_, ConnectorError> {
             let chosen = connectors::choice_of(tx, text, name).await?;
-            if chosen.is_some_and(|choice| choice.version == version) {
+            let is_at_work =
+                |choice: Choice| choice.version == version && choice.deactivated_at.is_none();
+            if chosen.is_some_and(is_at_work) {
                 return Err(LoadError::Active {
                     name: name.to_owned(),
                     version: version.to_owned(),

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::{connector::Scope, loaded::now_micros};
+use crate::{clock::now_micros, connector::Scope};
 
 /// What one call may print: the message of a panic and a backtrace, or some lines of a debugger by hand.
 pub(crate) const CALL_BYTES: usize = 4 << 10;

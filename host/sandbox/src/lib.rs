@@ -3,6 +3,7 @@
 //! nothing else in the product knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
 
 mod cache;
+mod clock;
 mod columns;
 mod compile;
 pub mod compile_child;

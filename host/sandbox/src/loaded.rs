@@ -5,12 +5,13 @@ use std::{
         Arc,
         atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use wasmtime::component::InstancePre;
 
 use crate::{
+    clock::now_micros,
     connector::{ConnectorInfo, EngineInfo, Need, Scope, SessionCount, Status},
     v1::{DirectoryState, Exports, GuestEngine, WireState},
 };
@@ -234,10 +235,4 @@ impl Latency {
             0.0
         })
     }
-}
-
-pub(crate) fn now_micros() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as i64)
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
+    clock::now_micros,
     connector::{ConnectorInfo, LoadError, Scope, SessionCount, Status},
-    loaded::now_micros,
     sandbox::Sandbox,
 };
 
