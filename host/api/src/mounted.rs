@@ -3,6 +3,7 @@
 use crate::describe::{Description, Erased};
 use crate::observed::Counts;
 use crate::operation::{CompanyRule, Operation};
+use std::sync::Arc;
 
 /// An operation in its place: what the gate needs beside the declaration.
 pub struct Mounted {
@@ -14,7 +15,7 @@ pub struct Mounted {
     /// What statistics call it: the first fixed segment of its path, the company's left out.
     pub prefix: &'static str,
     /// Its calls on this host.
-    pub counts: Counts,
+    pub counts: Arc<Counts>,
 }
 
 impl Mounted {

@@ -3,7 +3,6 @@
 //!
 //! The numbers are atomics that are made once: a call adds to three of them, without a lock and without memory of its own.
 
-use crate::mounted::Mounted;
 use parking_lot::Mutex;
 use souk_domain::throttle::Throttle;
 use std::collections::BTreeMap;
@@ -111,9 +110,12 @@ impl SeenLatencies {
     }
 }
 
+/// An operation's path and method, and its calls.
+type Route = (&'static str, &'static str, Arc<Counts>);
+
 /// Of this host.
 pub(crate) struct Observed {
-    routes: Mutex<Vec<Arc<Mounted>>>,
+    routes: Mutex<Vec<Route>>,
     /// What no operation takes.
     pub unrouted: Counts,
     refusals: Mutex<BTreeMap<String, u64>>,
@@ -134,8 +136,11 @@ impl Default for Observed {
 }
 
 impl Observed {
-    pub fn mount(&self, mounted: &Arc<Mounted>) {
-        self.routes.lock().push(mounted.clone());
+    /// The counts of a route.
+    pub fn route(&self, path: &'static str, method: &'static str) -> Arc<Counts> {
+        let counts = Arc::<Counts>::default();
+        self.routes.lock().push((path, method, counts.clone()));
+        counts
     }
 
     /// Codes are those of the catalogue, so there are never many.
@@ -159,10 +164,8 @@ impl Observed {
 
     pub fn seen(&self) -> Vec<Seen> {
         let routes = self.routes.lock();
-        let seen = routes.iter().filter_map(|mounted| {
-            let operation = &mounted.operation;
-            Seen::of(operation.path, operation.verb.name(), &mounted.counts)
-        });
+        let routes = routes.iter();
+        let seen = routes.filter_map(|(path, method, counts)| Seen::of(path, method, counts));
         seen.chain(Seen::of("none", "any", &self.unrouted))
             .collect()
     }

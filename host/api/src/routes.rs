@@ -8,7 +8,6 @@ use crate::compression::Wish;
 use crate::describe::{BoxFuture, Description, Erased, Handler};
 use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
-use crate::observed::Counts;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
 use crate::state::ApiState;
@@ -97,9 +96,10 @@ impl Routes {
                 handler,
                 bucket,
                 prefix: prefix(operation.path),
-                counts: Counts::default(),
+                counts: state
+                    .observed()
+                    .route(operation.path, operation.verb.name()),
             });
-            state.observed().mount(&mounted);
             for (path, _) in operation.paths() {
                 let (router, methods) = paths.entry(path).or_default();
                 let gated = Gated {
