@@ -97,7 +97,7 @@ impl SeenLatencies {
     fn of(class: &'static str, latencies: &Latencies) -> SeenLatencies {
         let bounds = BOUNDS_US.iter().map(|us| *us as f64 / 1e6);
         let buckets: Vec<_> = bounds
-            .chain([f64::MAX])
+            .chain([f64::INFINITY])
             .zip(&latencies.buckets)
             .map(|(bound, count)| (bound, count.load(Relaxed)))
             .collect();
