@@ -118,6 +118,7 @@ const fn outcome(status: u16, code: &'static str, blame: &'static str) -> Outcom
 pub const FINE: Outcome = outcome(200, "", "");
 pub const CONNECTOR: Outcome = outcome(502, "CONNECTOR_FAULT", "connector");
 pub const SOURCE: Outcome = outcome(502, "SOURCE_ERROR", "source");
+pub const BUSY: Outcome = outcome(429, "SOURCE_RATE_LIMITED", "source");
 pub const SELLER: Outcome = outcome(502, "SELLER_API_ERROR", "source");
 pub const LATE: Outcome = outcome(504, "EXECUTION_TIMEOUT", "");
 
@@ -231,7 +232,8 @@ fn of_guest(guest: Guest) -> Scenario {
         // The host tries again on another wire, for as long as the caller waits.
         Guest::ClosesAtOnce => (Tcp, ECHO, &[SOURCE, CONNECTOR, LATE][..]),
         Guest::StartsTlsLate => (Tcp, ECHO, BROKEN),
-        Guest::LargeErrors | Guest::RetriesInACentury => (Http, API, &[SOURCE][..]),
+        Guest::LargeErrors => (Http, API, &[SOURCE][..]),
+        Guest::RetriesInACentury => (Http, API, &[BUSY][..]),
         Guest::LargeSessionErrors | Guest::GrowsResources => (Http, API, BROKEN),
     };
     let never_answers = matches!(
@@ -292,6 +294,7 @@ fn of_lie(lie: Lie) -> Vec<Scenario> {
         Lie::Http(told) => vec![seller(match told {
             HttpLie::Honest | HttpLie::Late => HARMLESS,
             HttpLie::LongerThanAnnounced | HttpLie::TrailersForEver => MAY_BE_TAKEN,
+            HttpLie::SaysRetryInACentury => &[BUSY],
             _ => &[SELLER, LATE],
         })],
     }
