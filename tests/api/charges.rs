@@ -86,7 +86,12 @@ async fn a_run_pays_the_price_it_was_admitted_with() {
 async fn a_retry_on_another_host_charges_once() {
     let cluster = PgCluster::shared().await;
     let url = cluster.url(&cluster.database("").await);
-    let start = || TestHost::builder().arg("--database-url", &url).start();
+    let start = || {
+        TestHost::builder()
+            .arg("--database-url", &url)
+            .env("SOUK_MASTER_KEY", MASTER_KEY)
+            .start()
+    };
     let mut first = start().await;
     let second = start().await;
     let (seller, buyer) = (

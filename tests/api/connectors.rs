@@ -562,7 +562,12 @@ async fn a_company_cannot_change_the_platforms_connectors() {
 async fn hosts_of_one_store_share_connectors() {
     let cluster = PgCluster::shared().await;
     let url = cluster.url(&cluster.database("").await);
-    let start = || TestHost::builder().arg("--database-url", &url).start();
+    let start = || {
+        TestHost::builder()
+            .arg("--database-url", &url)
+            .env("SOUK_MASTER_KEY", crate::hosts::MASTER_KEY)
+            .start()
+    };
     let first = start().await;
     let second = start().await;
     let platform = first.platform();

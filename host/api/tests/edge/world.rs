@@ -486,13 +486,16 @@ impl Answer {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let kind = parts.headers.get("content-type");
-        contract::check(&Seen {
-            method: method.as_str(),
-            path,
-            status: parts.status.as_u16(),
-            content_type: kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default(),
-            body: &bytes,
-        });
+        // What a HEAD is answered has no body to hold against anything.
+        if *method != Method::HEAD || !parts.status.is_success() {
+            contract::check(&Seen {
+                method: method.as_str(),
+                path,
+                status: parts.status.as_u16(),
+                content_type: kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default(),
+                body: &bytes,
+            });
+        }
         Answer::read(parts, &bytes)
     }
 

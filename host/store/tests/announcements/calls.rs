@@ -408,6 +408,10 @@ async fn connectors(witness: &mut Witness, company: &CompanyId) {
         })
         .await;
     let (scope, name, old) = (company.as_str(), "x", "1.0.0");
+    let refused = async |write: &mut Write| {
+        connectors::note_error(write, (scope, name, old), Some("refused")).await
+    };
+    witness.of("connectors::note_error", refused).await;
     let delete = async |write: &mut Write| connectors::delete(write, scope, name, old).await;
     assert!(witness.of("connectors::delete", delete).await);
     let forget =
