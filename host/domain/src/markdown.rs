@@ -18,51 +18,43 @@ pub fn html(markdown: &str) -> String {
 }
 
 fn harmless<'a>(event: Event<'a>, kept: &mut Vec<bool>) -> Option<Event<'a>> {
-    Some(match event {
+    let is_kept = match &event {
+        Event::Start(Tag::Link {
+            link_type: LinkType::Email,
+            ..
+        }) => true,
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            leads_to_a_page(dest_url)
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) => return kept.pop()?.then_some(event),
+        _ => return Some(as_text(event)),
+    };
+    kept.push(is_kept);
+    is_kept.then(|| untitled(event))
+}
+
+fn as_text(event: Event<'_>) -> Event<'_> {
+    match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Link {
-            link_type,
-            dest_url,
-            id,
-            ..
-        }) => {
-            kept.push(link_type == LinkType::Email || leads_to_a_page(&dest_url));
-            kept.last().filter(|kept| **kept)?;
-            Event::Start(Tag::Link {
-                link_type,
-                dest_url,
-                title: "".into(),
-                id,
-            })
-        }
-        Event::Start(Tag::Image {
-            link_type,
-            dest_url,
-            id,
-            ..
-        }) => {
-            kept.push(leads_to_a_page(&dest_url));
-            kept.last().filter(|kept| **kept)?;
-            Event::Start(Tag::Image {
-                link_type,
-                dest_url,
-                title: "".into(),
-                id,
-            })
-        }
-        Event::End(TagEnd::Link | TagEnd::Image) if !kept.pop().unwrap_or_default() => return None,
         other => other,
-    })
+    }
+}
+
+/// Nothing but the address is an attribute.
+fn untitled(mut event: Event<'_>) -> Event<'_> {
+    if let Event::Start(Tag::Link { title, .. } | Tag::Image { title, .. }) = &mut event {
+        *title = "".into();
+    }
+    event
 }
 
 fn leads_to_a_page(address: &str) -> bool {
-    let starts = |scheme: &str| {
+    SCHEMES.iter().any(|scheme| {
         let start = address.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    SCHEMES.iter().any(|scheme| starts(scheme))
+    })
 }
 
 #[cfg(test)]

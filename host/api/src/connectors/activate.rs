@@ -1,4 +1,4 @@
-use super::{ConnectorOut, REFUSALS, refusal, scope};
+use super::{ConnectorOut, REFUSALS, changed, refusal, scope};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -68,8 +68,5 @@ async fn activate(
     )
     .await
     .map_err(refusal(&name))?;
-    let engines = connectors::Engines::load(api.app(), caller.company())
-        .await
-        .map_err(refusal(&name))?;
-    Ok(Data(ConnectorOut::new(info, &engines)))
+    changed(&api, &caller, info).await
 }

@@ -1,4 +1,4 @@
-use super::{ConnectorOut, refusal, scope};
+use super::{ConnectorOut, changed, refusal, scope};
 use crate::refusals::{CONFLICT, CONNECTOR_NOT_FOUND};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Text};
 use axum::extract::State;
@@ -73,8 +73,5 @@ async fn deactivate(
     )
     .await
     .map_err(refusal(&name))?;
-    let engines = connectors::Engines::load(api.app(), caller.company())
-        .await
-        .map_err(refusal(&name))?;
-    Ok(Data(ConnectorOut::new(info, &engines)))
+    changed(&api, &caller, info).await
 }

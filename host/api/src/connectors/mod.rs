@@ -20,9 +20,9 @@ use crate::refusals::{
     COMPILE_TIME_EXCEEDED, CONFLICT, CONNECTOR_BLOCKED, CONNECTOR_INVALID, CONNECTOR_NOT_FOUND,
     CONNECTOR_QUOTA_EXCEEDED, CONNECTOR_UNHEALTHY, ENGINE_RESERVED, INVALID_REQUEST, Refusal,
 };
-use crate::{Problem, Routes};
+use crate::{ApiState, Data, Problem, Routes};
 pub use shape::ConnectorOut;
-use souk_app::connectors::{ConnectorError, Scope};
+use souk_app::connectors::{ConnectorError, ConnectorInfo, Engines, Scope};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -48,6 +48,18 @@ pub fn routes() -> Routes {
         .add(rollback::COMPANY, rollback::rollback_company_connector)
         .add(remove::PLATFORM, remove::delete_connector_version)
         .add(remove::COMPANY, remove::delete_company_connector_version)
+}
+
+/// What is answered to who changed which version of a connector serves.
+async fn changed(
+    api: &ApiState,
+    caller: &Caller,
+    info: ConnectorInfo,
+) -> Result<Data<ConnectorOut>, Problem> {
+    let engines = Engines::load(api.app(), caller.company())
+        .await
+        .map_err(refusal(&info.name))?;
+    Ok(Data(ConnectorOut::new(info, &engines)))
 }
 
 /// What putting a version to work is refused with.

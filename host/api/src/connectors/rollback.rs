@@ -1,4 +1,4 @@
-use super::{ConnectorOut, REFUSALS, refusal, scope};
+use super::{ConnectorOut, REFUSALS, changed, refusal, scope};
 use crate::{ApiState, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connectors;
@@ -53,8 +53,5 @@ async fn rollback(
     let info = connectors::rollback(api.app(), &scope(&caller), &name, caller.is_staff())
         .await
         .map_err(refusal(&name))?;
-    let engines = connectors::Engines::load(api.app(), caller.company())
-        .await
-        .map_err(refusal(&name))?;
-    Ok(Data(ConnectorOut::new(info, &engines)))
+    changed(&api, &caller, info).await
 }
