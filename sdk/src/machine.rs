@@ -1,8 +1,8 @@
 //! The low layer: a connector as the contract sees it, a state machine that turns inputs into steps.
 
 use crate::{
-    Batch, Column, Command, Descriptor, Error, Event, HttpRequest, Input, Request, Settings, Shape,
-    bindings,
+    Batch, Column, Command, Descriptor, Error, Event, HttpRequest, Input, Message, Pause, Request,
+    Settings, Shape, TlsHandshake, TlsRecords, bindings,
 };
 
 /// One session at the source. An error returned by `start`, `submit`, `receive` or `cancel` ends the session;
@@ -26,9 +26,24 @@ pub struct Step {
     outgoing: Vec<u8>,
     commands: Vec<Command>,
     events: Vec<Event>,
+    now: u64,
 }
 
 impl Step {
+    /// A step of a call that is made at this time of day, in seconds.
+    pub fn at(now: u64) -> Step {
+        Step {
+            now,
+            ..Step::default()
+        }
+    }
+
+    /// The time of day as the host last told it, with `start` or `submit`: whole seconds since 1970-01-01T00:00:00Z, rounded down. It
+    /// may fall.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
     /// The bytes to send next; append to it.
     #[inline]
     pub fn outgoing(&mut self) -> &mut Vec<u8> {
@@ -40,7 +55,26 @@ impl Step {
     }
 
     pub fn start_tls(&mut self) {
-        self.command(Command::StartTls);
+        self.start_tls_as(TlsHandshake {
+            records: TlsRecords::Bare,
+            protocols: Vec::new(),
+        });
+    }
+
+    /// The same, with records in packets of the peer's own, or with protocols to offer.
+    pub fn start_tls_as(&mut self, handshake: TlsHandshake) {
+        self.command(Command::StartTls(handshake));
+    }
+
+    /// Asks for `Input::Woken(id)` in so many milliseconds.
+    pub fn wake(&mut self, id: u32, ms: u32) {
+        self.command(Command::Wake(Pause { id, ms }));
+    }
+
+    /// Hands a message to a second session of this connection (`Request::Errand`), which is opened for it; `Input::Conferred` says how
+    /// that ended.
+    pub fn confer(&mut self, id: u32, bytes: Vec<u8>) {
+        self.command(Command::Confer(Message { id, bytes }));
     }
 
     pub fn request(&mut self, request: HttpRequest) {

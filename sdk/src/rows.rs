@@ -24,6 +24,8 @@ pub struct Rows {
     bytes: u64,
     /// The first push that failed: the request fails with it even if the connector went on.
     broken: Option<Error>,
+    /// It is answered without columns.
+    is_nothing: bool,
 }
 
 impl Rows {
@@ -39,6 +41,7 @@ impl Rows {
             rows: 0,
             bytes: 0,
             broken: None,
+            is_nothing: false,
         }
     }
 
@@ -138,10 +141,15 @@ impl Rows {
     }
 
     /// Ends the request with what the connector returned.
+    /// The answer has no columns.
+    pub(crate) fn nothing(&mut self) {
+        self.is_nothing = true;
+    }
+
     pub(crate) fn conclude(mut self, result: Result<(), Error>) {
         let result = result.and_then(|()| match self.broken.take() {
             Some(error) => Err(error),
-            None if self.columns.is_none() => Err(Error::internal(
+            None if self.columns.is_none() && !self.is_nothing => Err(Error::internal(
                 "no_columns",
                 "the connector did not describe its result",
             )),

@@ -1,7 +1,7 @@
 //! The session's one wire, as an author reads and writes it.
 
-use crate::Error;
 use crate::io::Shared;
+use crate::{Error, TlsHandshake, TlsRecords};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -65,6 +65,15 @@ impl Tcp {
 
     /// Turns the wire into TLS. What was written before leaves first, in plain text.
     pub async fn start_tls(&self) -> Result<(), Error> {
+        self.start_tls_as(TlsHandshake {
+            records: TlsRecords::Bare,
+            protocols: Vec::new(),
+        })
+        .await
+    }
+
+    /// The same, with records in packets of the peer's own, or with protocols to offer.
+    pub async fn start_tls_as(&self, handshake: TlsHandshake) -> Result<(), Error> {
         {
             let mut wire = self.shared.wire.borrow_mut();
             if wire.at < wire.incoming.len() {
@@ -76,7 +85,7 @@ impl Tcp {
             }
             wire.tls = false;
         }
-        self.shared.step.borrow_mut().start_tls();
+        self.shared.step.borrow_mut().start_tls_as(handshake);
         poll_fn(|context| {
             let mut wire = self.shared.wire.borrow_mut();
             if wire.tls {

@@ -16,11 +16,11 @@
 
 use crate::time::{Date, TimeOfDay, rfc3339};
 use crate::{
-    Batch, Column, ColumnData, ColumnType, Command, Connector, Driver, Error, Event, Header,
-    HttpFailure, HttpRequest, HttpResponse, Input, Limits, Machine, Query, Request, SchemaFilter,
-    Settings, Step, Value, WireFault,
+    Batch, Column, ColumnData, ColumnType, Command, Connector, Driver, Errand, Error, Event,
+    Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Machine, Query, Reply, Request,
+    SchemaFilter, Settings, Step, Value, WireFault,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What a test's requests may hold.
 pub const LIMITS: Limits = Limits {
@@ -28,6 +28,8 @@ pub const LIMITS: Limits = Limits {
     bytes_max: 1 << 20,
     timeout_ms: 5_000,
 };
+/// When sessions of tests are opened, unless they say otherwise: 2026-01-01T00:00:00Z.
+pub const NOW: u64 = 1_767_225_600;
 /// A connector that goes back and forth more often has lost its way.
 const TURNS_MAX: usize = 10_000;
 
@@ -35,11 +37,18 @@ const TURNS_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     answers: Vec<(String, String, Result<HttpResponse, HttpFailure>)>,
+    now: Option<u64>,
 }
 
 impl Origin {
     pub fn new() -> Origin {
         Origin::default()
+    }
+
+    /// The time of day when the session opens, in seconds; [`NOW`] unless it is said.
+    pub fn at(mut self, now: u64) -> Origin {
+        self.now = Some(now);
+        self
     }
 
     /// 200 with this body. `path` has the query too, if there is one.
@@ -116,6 +125,8 @@ impl Origin {
 pub struct Wire {
     script: VecDeque<Act>,
     piece: Option<usize>,
+    now: Option<u64>,
+    refusal: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -128,6 +139,18 @@ enum Act {
 impl Wire {
     pub fn new() -> Wire {
         Wire::default()
+    }
+
+    /// The time of day when the session opens, in seconds; [`NOW`] unless it is said.
+    pub fn at(mut self, now: u64) -> Wire {
+        self.now = Some(now);
+        self
+    }
+
+    /// The host finds no second session for errands, for this reason; without it they succeed.
+    pub fn without_errands(mut self, reason: &str) -> Wire {
+        self.refusal = Some(reason.to_owned());
+        self
     }
 
     /// Panics in the test where other bytes come.
@@ -170,6 +193,11 @@ pub struct Session<C: Connector> {
     /// What the session has described: a later result may name it by its number alone.
     shapes: Vec<(u32, Vec<Column>)>,
     next_id: u32,
+    /// The time of day, in milliseconds: pauses pass in no time, and are seen by it.
+    now_ms: u64,
+    /// When pauses are over, and their numbers.
+    pauses: BTreeSet<(u64, u32)>,
+    errands: Vec<Vec<u8>>,
 }
 
 /// What a request was answered with.
@@ -201,20 +229,47 @@ impl<C: Connector> Session<C> {
             engine: engine.map(|engine| engine.slug).unwrap_or_default(),
             json: settings.to_owned(),
         })?;
+        let now = match &source {
+            Source::Origin(origin) => origin.now,
+            Source::Wire(wire) => wire.now,
+            Source::Nothing => None,
+        };
         let mut session = Session {
             driver,
             source,
+            now_ms: now.unwrap_or(NOW) * 1_000,
+            pauses: BTreeSet::new(),
+            errands: Vec::new(),
             requests: Vec::new(),
             sent: Vec::new(),
             inputs: VecDeque::new(),
             shapes: Vec::new(),
             next_id: 0,
         };
-        let mut step = Step::default();
+        let mut step = session.step();
         session.driver.start(&mut step)?;
         let is_ready = |event: &Event| *event == Event::Ready;
         session.turn(step, |events| events.iter().any(is_ready))?;
         Ok(session)
+    }
+
+    /// What time of day it is from now on, in seconds. Otherwise it goes on by the pauses that the connector makes.
+    pub fn set_now(&mut self, now: u64) {
+        self.now_ms = now * 1_000;
+    }
+
+    /// Milliseconds since 1970: pauses have been added.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// The messages that were handed to second sessions so far.
+    pub fn errands(&self) -> &[Vec<u8>] {
+        &self.errands
+    }
+
+    fn step(&self) -> Step {
+        Step::at(self.now_ms / 1_000)
     }
 
     /// The requests that were made of the API so far.
@@ -247,18 +302,46 @@ impl<C: Connector> Session<C> {
         self.ask(Request::Ping(LIMITS))
     }
 
+    /// Does what another session has asked for: this one is the second.
+    pub fn errand(&mut self, message: impl Into<Vec<u8>>) -> Result<(), Error> {
+        let (message, limits) = (message.into(), LIMITS);
+        self.ask(Request::Errand(Errand { message, limits }))?;
+        Ok(())
+    }
+
     /// Asks anything, and plays the source's part until it is answered.
     pub fn ask(&mut self, request: Request) -> Result<Answer, Error> {
+        self.asked(request, false)
+    }
+
+    /// The same, and cancels it at once: before the source has said anything.
+    pub fn ask_and_cancel(&mut self, request: Request) -> Result<Answer, Error> {
+        self.asked(request, true)
+    }
+
+    fn asked(&mut self, request: Request, is_cancelled: bool) -> Result<Answer, Error> {
         self.next_id += 1;
         let asked = self.next_id;
-        let mut step = Step::default();
+        let mut step = self.step();
         self.driver.submit(asked, request, &mut step)?;
+        let mut before = Vec::new();
+        if is_cancelled {
+            let (commands, events) = step.into_parts();
+            commands
+                .into_iter()
+                .for_each(|command| self.carry_out(command));
+            before = events;
+            step = self.step();
+            self.driver.cancel(asked, &mut step)?;
+        }
         let ends = |event: &Event| match event {
             Event::Done(id) => *id == asked,
             Event::Failed(failure) => failure.id == asked,
             _ => false,
         };
-        let events = self.turn(step, |events| events.iter().any(ends))?;
+        let is_enough = |events: &[Event]| before.iter().chain(events).any(ends);
+        let events = self.turn(step, is_enough)?;
+        let events = before.iter().cloned().chain(events);
         let mut answer = Answer::default();
         for event in events {
             match event {
@@ -299,13 +382,19 @@ impl<C: Connector> Session<C> {
             if self.inputs.is_empty() {
                 self.play();
             }
+            if self.inputs.is_empty()
+                && let Some((at, id)) = self.pauses.pop_first()
+            {
+                self.now_ms = self.now_ms.max(at);
+                self.inputs.push_back(Input::Woken(id));
+            }
             let Some(input) = self.inputs.pop_front() else {
                 panic!(
                     "the connector waits, and the test's source has nothing to say (sent so far, and not expected: {:?})",
                     String::from_utf8_lossy(&self.sent)
                 );
             };
-            step = Step::default();
+            step = self.step();
             self.driver.receive(input, &mut step)?;
         }
         panic!("the connector has not answered after {TURNS_MAX} turns");
@@ -318,7 +407,20 @@ impl<C: Connector> Session<C> {
                 self.requests.push(request);
             }
             (Command::Send(bytes), Source::Wire(_)) => self.sent.extend(bytes),
-            (Command::StartTls, Source::Wire(_)) => self.inputs.push_back(Input::TlsEstablished),
+            (Command::StartTls(_), Source::Wire(_)) => {
+                self.inputs.push_back(Input::TlsEstablished);
+            }
+            (Command::Confer(message), Source::Wire(wire)) => {
+                self.inputs.push_back(Input::Conferred(Reply {
+                    id: message.id,
+                    failure: wire.refusal.clone(),
+                }));
+                self.errands.push(message.bytes);
+            }
+            (Command::Wake(pause), Source::Wire(_) | Source::Origin(_)) => {
+                let at = self.now_ms + u64::from(pause.ms.max(1));
+                self.pauses.insert((at, pause.id));
+            }
             (Command::Aside(_) | Command::Close, Source::Wire(_)) => {}
             (command, _) => panic!("{command:?} is nothing for the source of this test"),
         }

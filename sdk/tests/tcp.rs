@@ -2,7 +2,8 @@
 
 use souk_sdk::{
     Cell, ColumnType, Command, Connector, Descriptor, Driver, Error, ErrorClass, Event, Input, Io,
-    Limits, Machine, Need, Query, Request, Rows, Settings, Step, Tcp, column,
+    Limits, Machine, Need, Query, Request, Rows, Settings, Step, Tcp, TlsHandshake, TlsRecords,
+    column,
 };
 
 const LIMITS: Limits = Limits {
@@ -66,6 +67,13 @@ fn feed(session: &mut Driver<Lines>, bytes: &[u8]) -> (Vec<Command>, Vec<Event>)
     step(|s| session.receive(Input::Bytes(bytes.to_vec()), s))
 }
 
+fn bare() -> TlsHandshake {
+    TlsHandshake {
+        records: TlsRecords::Bare,
+        protocols: vec![],
+    }
+}
+
 fn open() -> Driver<Lines> {
     let mut session = new();
     assert_eq!(
@@ -75,7 +83,7 @@ fn open() -> Driver<Lines> {
     assert_eq!(feed(&mut session, b"O"), (vec![], vec![]));
     assert_eq!(
         feed(&mut session, b"K\n"),
-        (vec![Command::StartTls], vec![])
+        (vec![Command::StartTls(bare())], vec![])
     );
     let opened = step(|s| session.receive(Input::TlsEstablished, s));
     assert_eq!(

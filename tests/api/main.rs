@@ -8,6 +8,7 @@ mod columns;
 mod companies;
 mod connections;
 mod connectors;
+mod conversations;
 mod data_route;
 mod endpoints;
 mod envelope;

@@ -17,6 +17,7 @@ pub mod receiver;
 pub mod redis;
 pub mod seller_api;
 mod sweep;
+pub mod talking_server;
 pub mod tls;
 mod warm;
 pub mod world;

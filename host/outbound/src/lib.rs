@@ -4,6 +4,7 @@
 //! Refuses to know: connectors and stores, whose data connection something is, what is said over a wire. On whose account a connection is
 //! made comes in as an [`Account`]. Start reading at [`EgressPolicy::check`], then [`Dialer::dial`], then [`Client::send`].
 
+mod carrier;
 mod client;
 mod connect;
 pub mod context;
@@ -23,4 +24,4 @@ pub use egress::{EgressPolicy, EgressRefused};
 pub use error::{Error, ErrorKind};
 pub use host_client::HostClient;
 pub use stream::Stream;
-pub use tls::{TlsMode, Trust, protect};
+pub use tls::{Handshake, Records, TlsMode, Trust, protect, protect_as};

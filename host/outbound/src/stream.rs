@@ -12,9 +12,11 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
+use crate::carrier::Carrier;
+
 pub enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Carrier>>),
 }
 
 impl Stream {

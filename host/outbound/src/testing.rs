@@ -139,15 +139,82 @@ impl Ca {
 
 impl Leaf {
     fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::new(self.config(rustls::DEFAULT_VERSIONS)))
+    }
+
+    pub fn config(&self, versions: &[&'static rustls::SupportedProtocolVersion]) -> ServerConfig {
         let certificate = PemObject::from_pem_slice(self.certificate_pem.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+        ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
-            .unwrap();
-        TlsAcceptor::from(Arc::new(config))
+            .unwrap()
     }
+}
+
+/// Shakes hands with everybody, and holds the line.
+pub async fn accept_tls(config: ServerConfig) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            held.push(acceptor.accept(stream).await);
+        }
+    });
+    address
+}
+
+/// A server that shakes hands in packets of TDS, in small ones, and answers the first bytes that come bare. Written against MS-TDS: it
+/// shares nothing with the client.
+pub async fn tds_server(config: ServerConfig, answer: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let config = Arc::new(config);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut tls = rustls::ServerConnection::new(config.clone()).unwrap();
+            tokio::spawn(async move {
+                while tls.is_handshaking() {
+                    let mut header = [0; 8];
+                    socket.read_exact(&mut header).await?;
+                    assert_eq!(header[0], 0x12, "a packet of a handshake");
+                    let length = usize::from(u16::from_be_bytes([header[2], header[3]])) - 8;
+                    let mut payload = vec![0; length];
+                    socket.read_exact(&mut payload).await?;
+                    let mut rest = &payload[..];
+                    while !rest.is_empty() {
+                        tls.read_tls(&mut rest)?;
+                        let wrong = tls.process_new_packets().is_err();
+                        let mut flight = Vec::new();
+                        while tls.wants_write() {
+                            tls.write_tls(&mut flight)?;
+                        }
+                        for piece in flight.chunks(500) {
+                            let length = (piece.len() as u16 + 8).to_be_bytes();
+                            let header = [0x12, 1, length[0], length[1], 0, 0, 1, 0];
+                            socket.write_all(&header).await?;
+                            socket.write_all(piece).await?;
+                        }
+                        if wrong {
+                            return Ok(());
+                        }
+                    }
+                }
+                let mut record = vec![0; 1 << 10];
+                let count = socket.read(&mut record).await?;
+                tls.read_tls(&mut &record[..count])?;
+                tls.process_new_packets().map_err(std::io::Error::other)?;
+                std::io::Write::write_all(&mut tls.writer(), answer)?;
+                let mut bare = Vec::new();
+                tls.write_tls(&mut bare)?;
+                socket.write_all(&bare).await
+            });
+        }
+    });
+    address
 }

@@ -3,19 +3,20 @@
 use std::sync::{Arc, OnceLock};
 
 use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    WantsVerifier,
+    ClientConfig, ConfigBuilder, DEFAULT_VERSIONS, DigitallySignedStruct, RootCertStore,
+    SignatureScheme, SupportedProtocolVersion, WantsVerifier,
     client::{
-        WebPkiServerVerifier,
+        Resumption, WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::CryptoProvider,
+    version::TLS12,
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, carrier::Carrier};
 
 /// How a wire is protected; the names are libpq's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +31,29 @@ pub enum TlsMode {
 
 /// Whom a wire trusts. Made once for all wires of one purpose, which resume each other's sessions.
 #[derive(Clone)]
-pub struct Trust(Arc<ClientConfig>);
+pub struct Trust {
+    config: Arc<ClientConfig>,
+    /// For a handshake in packets, which is one of TLS 1.2. Its sessions are not resumed: a server of 1.2 speaks last then, so
+    /// that both know where the packets end.
+    in_packets: Arc<ClientConfig>,
+}
+
+/// How a handshake is made.
+#[derive(Clone, Debug, Default)]
+pub struct Handshake {
+    pub records: Records,
+    /// Offered by ALPN, the best first; mostly none.
+    pub protocols: Vec<Vec<u8>>,
+}
+
+/// How its records travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Records {
+    #[default]
+    Bare,
+    /// In packets of the Tabular Data Stream.
+    Tds,
+}
 
 impl Trust {
     /// `None` for a wire that is not to be protected. `Err` says what is wrong with the CA.
@@ -47,25 +70,42 @@ impl Trust {
                 Arc::new(AnyName { chain })
             }
         };
-        let config = builder()?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
-        Ok(Some(Trust(Arc::new(config))))
+        let trust = Trust::of(|builder| {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier.clone())
+                .with_no_client_auth()
+        });
+        trust.map(Some)
     }
 
     /// The chain must lead to an authority in `ca_pem`, without one to a public authority, and the name must be right.
     pub fn verified(ca_pem: Option<&str>) -> Result<Trust, String> {
-        let config = builder()?
-            .with_root_certificates(roots(ca_pem)?)
-            .with_no_client_auth();
-        Ok(Trust(Arc::new(config)))
+        let roots = roots(ca_pem)?;
+        Trust::of(|builder| {
+            builder
+                .with_root_certificates(roots.clone())
+                .with_no_client_auth()
+        })
+    }
+
+    fn of(
+        config: impl Fn(ConfigBuilder<ClientConfig, WantsVerifier>) -> ClientConfig,
+    ) -> Result<Trust, String> {
+        let mut in_packets = config(builder(&[&TLS12])?);
+        in_packets.resumption = Resumption::disabled();
+        Ok(Trust {
+            config: Arc::new(config(builder(DEFAULT_VERSIONS)?)),
+            in_packets: Arc::new(in_packets),
+        })
     }
 }
 
-fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
+fn builder(
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
     ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|error| error.to_string())
 }
 
@@ -74,7 +114,17 @@ pub async fn protect(
     stream: TcpStream,
     trust: &Trust,
     host: &str,
-) -> Result<TlsStream<TcpStream>, Error> {
+) -> Result<TlsStream<Carrier>, Error> {
+    protect_as(stream, trust, host, Handshake::default()).await
+}
+
+/// The same, as a protocol has it.
+pub async fn protect_as(
+    stream: TcpStream,
+    trust: &Trust,
+    host: &str,
+    handshake: Handshake,
+) -> Result<TlsStream<Carrier>, Error> {
     let failed = |reason: String| Error::new(ErrorKind::Tls, reason);
     let bare = host
         .strip_prefix('[')
@@ -82,10 +132,19 @@ pub async fn protect(
         .unwrap_or(host);
     let name = ServerName::try_from(bare.to_owned())
         .map_err(|_| failed(format!("{host} is no name for a certificate")))?;
-    TlsConnector::from(trust.0.clone())
-        .connect(name, stream)
-        .await
-        .map_err(|error| failed(format!("{host}: {error}")))
+    let (config, carrier) = match handshake.records {
+        Records::Bare => (&trust.config, Carrier::bare(stream)),
+        Records::Tds => (&trust.in_packets, Carrier::tds(stream)),
+    };
+    let shaken = TlsConnector::from(config.clone())
+        .with_alpn(handshake.protocols)
+        .connect(name, carrier)
+        .await;
+    let unpacked = shaken.and_then(|mut stream| {
+        stream.get_mut().0.unpack()?;
+        Ok(stream)
+    });
+    unpacked.map_err(|error| failed(format!("{host}: {error}")))
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -230,6 +289,7 @@ impl ServerCertVerifier for AnyName {
 mod tests {
     use super::*;
     use crate::testing::{Ca, Server};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// Each mode asks for as much of a certificate as libpq does under its name.
     #[tokio::test]
@@ -250,6 +310,63 @@ mod tests {
             assert_eq!(protected.is_ok(), accepted, "{mode:?} {host}");
         }
         assert!(Trust::new(TlsMode::Disable, None).unwrap().is_none());
+    }
+
+    /// A server that has its handshake in packets of TDS, and then none, as SQL Server has it: one that insists on TLS 1.3 has
+    /// nothing in common with that.
+    #[tokio::test]
+    async fn a_handshake_in_packets_ends_bare() {
+        let ca = Ca::new();
+        let leaf = ca.leaf("localhost");
+        let trust = Trust::verified(Some(&ca.pem())).unwrap();
+        let tds = || Handshake {
+            records: Records::Tds,
+            protocols: Vec::new(),
+        };
+        let server = crate::testing::tds_server(leaf.config(&[&TLS12]), b"hello").await;
+        let stream = TcpStream::connect(server).await.unwrap();
+        let mut stream = protect_as(stream, &trust, "localhost", tds())
+            .await
+            .unwrap();
+        stream.write_all(b"ping").await.unwrap();
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"hello");
+
+        let newest = crate::testing::tds_server(leaf.config(&[&rustls::version::TLS13]), b"").await;
+        let stream = TcpStream::connect(newest).await.unwrap();
+        let refused = protect_as(stream, &trust, "localhost", tds()).await;
+        assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Tls));
+
+        // A certificate that is not trusted is refused in packets as it is without.
+        let stranger = Trust::verified(Some(&Ca::new().pem())).unwrap();
+        let server = crate::testing::tds_server(leaf.config(&[&TLS12]), b"").await;
+        let stream = TcpStream::connect(server).await.unwrap();
+        let refused = protect_as(stream, &stranger, "localhost", tds()).await;
+        assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Tls));
+    }
+
+    /// Protocols are offered, and the server picks one that it knows.
+    #[tokio::test]
+    async fn protocols_are_offered() {
+        let ca = Ca::new();
+        let mut config = ca.leaf("localhost").config(DEFAULT_VERSIONS);
+        config.alpn_protocols = vec![b"tds/8.0".to_vec()];
+        let server = crate::testing::accept_tls(config).await;
+        let trust = Trust::verified(Some(&ca.pem())).unwrap();
+        let offer = async |protocols: &[&[u8]]| {
+            let handshake = Handshake {
+                records: Records::Bare,
+                protocols: protocols.iter().map(|name| name.to_vec()).collect(),
+            };
+            let stream = TcpStream::connect(server).await.unwrap();
+            let stream = protect_as(stream, &trust, "localhost", handshake).await?;
+            Ok::<_, Error>(stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec))
+        };
+        let chosen = offer(&[b"tds/9.0", b"tds/8.0"]).await.unwrap();
+        assert_eq!(chosen.as_deref(), Some(&b"tds/8.0"[..]));
+        assert_eq!(offer(&[]).await.unwrap(), None);
+        assert_eq!(offer(&[b"h2"]).await.unwrap_err().kind, ErrorKind::Tls);
     }
 
     /// What is no certificate is refused when it is given, not when it is needed.

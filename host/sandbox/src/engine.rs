@@ -15,8 +15,10 @@ use crate::options::SandboxLimits;
 /// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Memories that are not sessions: describing and health checks.
-const SPARE_INSTANCES: u32 = 16;
+/// Sessions of errands, of all companies at once.
+pub(crate) const ERRANDS_MAX: u32 = 32;
+/// Memories that are not sessions of pools: describing, health checks, errands.
+const SPARE_INSTANCES: u32 = 16 + ERRANDS_MAX;
 /// Function table entries of one component; the largest bundled connector has about 4,000.
 pub(crate) const TABLE_ELEMENTS: usize = 20_000;
 /// Core modules of one component: the connector's own, and the shims that `wit-component` adds for what it imports. Rust has 4 or so, Python's

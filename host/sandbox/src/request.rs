@@ -12,6 +12,8 @@ pub enum Request {
     Schema(SchemaFilter),
     Call(Call),
     Ping(Limits),
+    /// Of a connector's own session, never of a caller.
+    Errand(Errand),
     /// Of a publisher.
     Publish(Box<Publication>),
     /// Of a publisher.
@@ -30,6 +32,8 @@ pub(crate) enum ConnectorRequest<'a> {
     Call(&'a Call),
     #[component(name = "ping")]
     Ping(&'a Limits),
+    #[component(name = "errand")]
+    Errand(&'a Errand),
 }
 
 /// A request as a publisher gets it.
@@ -149,6 +153,14 @@ pub struct Call {
     pub limits: Limits,
 }
 
+/// What one session of a connection has another one do; nothing comes back but how it ended.
+#[derive(ComponentType, Lower, Clone, Debug)]
+#[component(record)]
+pub struct Errand {
+    pub(crate) message: Vec<u8>,
+    pub(crate) limits: Limits,
+}
+
 /// A bound parameter.
 #[derive(ComponentType, Lower, Clone, Debug, PartialEq)]
 #[component(variant)]
@@ -207,6 +219,7 @@ impl Request {
             Request::Schema(filter) => &filter.limits,
             Request::Call(call) => &call.limits,
             Request::Ping(limits) => limits,
+            Request::Errand(errand) => &errand.limits,
             Request::Publish(publication) => &publication.limits,
             Request::Check(check) => &check.limits,
         }
@@ -218,14 +231,19 @@ impl Request {
             Request::Schema(filter) => &mut filter.limits,
             Request::Call(call) => &mut call.limits,
             Request::Ping(limits) => limits,
+            Request::Errand(errand) => &mut errand.limits,
             Request::Publish(publication) => &mut publication.limits,
             Request::Check(check) => &mut check.limits,
         }
     }
 
-    /// Whether a second attempt can do no harm at the source. A call may have reached the seller, a post its platform.
+    /// Whether a second attempt can do no harm at the source. A call may have reached the seller, a post its platform; an errand is about a
+    /// moment.
     pub(crate) fn is_repeatable(&self) -> bool {
-        !matches!(self, Request::Call(_) | Request::Publish(_))
+        !matches!(
+            self,
+            Request::Call(_) | Request::Errand(_) | Request::Publish(_)
+        )
     }
 
     /// `None`: no connector is asked that.
@@ -236,6 +254,7 @@ impl Request {
             Request::Schema(filter) => Some(ConnectorRequest::Schema(filter)),
             Request::Call(call) => Some(ConnectorRequest::Call(call)),
             Request::Ping(limits) => Some(ConnectorRequest::Ping(limits)),
+            Request::Errand(errand) => Some(ConnectorRequest::Errand(errand)),
             Request::Publish(_) | Request::Check(_) => None,
         }
     }

@@ -108,6 +108,7 @@ impl Sandbox {
                 .map_err(|error| internal(&error))?,
             computers: Lanes::start(computers, None).map_err(|error| internal(&error))?,
             loaders: Lanes::start(loaders, None).map_err(|error| internal(&error))?,
+            errands: Arc::new(tokio::sync::Semaphore::new(engine::ERRANDS_MAX as usize)),
             runtime,
             switched: OnceLock::new(),
             born: Instant::now(),
@@ -517,6 +518,8 @@ fn supports(connector: &Connector, request: &Request) -> Result<(), Fault> {
         Request::Publish(_) | Request::Check(_) => "publishing",
         Request::Schema(_) => "schema",
         Request::Call(_) => "functions",
+        // A session asks for it, nobody else.
+        Request::Errand(_) => "errands from outside",
     };
     if connector.abilities.iter().any(|known| known == ability) {
         return Ok(());

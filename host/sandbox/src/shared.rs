@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use tokio::sync::Semaphore;
 use wasmtime::Engine;
 
 use crate::{
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub computers: Lanes,
     /// Where connectors are compiled and linked.
     pub loaders: Lanes,
+    /// Sessions that may be open for an errand, of all companies.
+    pub errands: Arc<Semaphore>,
     /// Where sessions are opened when nobody's runtime is at hand.
     pub runtime: Option<tokio::runtime::Handle>,
     /// Told whenever another version serves a scope's engines.

@@ -22,7 +22,7 @@ const FAILURES_AT_ONCE: u32 = 20;
 const FAILURE_PACE: Duration = Duration::from_millis(10);
 /// One that was dear costs a company so many times what its guests have computed for it: failures get an eighth of a core.
 const FAILURE_SHARE: u32 = 8;
-/// Cancel requests of a company that are sent at once, and how often one may follow.
+/// Cancel requests and errands of a company that are sent at once, and how often one may follow.
 const ASIDES_AT_ONCE: u32 = 64;
 const ASIDE_PACE: Duration = Duration::from_millis(20);
 /// Nothing is held back for longer.
@@ -34,6 +34,8 @@ const IDLE_TENANTS_MAX: usize = 10_000;
 
 /// Names of sources that are looked up at once: each holds a thread until its resolver answers.
 const LOOKUPS_MAX: usize = 4;
+/// Errands at once: each is a session beside those that its requests have.
+const ERRANDS_MAX: usize = 4;
 
 /// What one company may use at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ pub struct Quota {
     pub calls: usize,
     /// Linear memory of its guests.
     pub memory_bytes: usize,
-    /// Sockets to its sources beyond one for each session: of seller APIs and cancel requests.
+    /// Sockets to its sources beyond one for each session: of seller APIs, cancel requests and errands.
     pub sockets: usize,
     /// Processor time of its guests in a minute.
     pub processor: Duration,
@@ -76,6 +78,7 @@ pub(crate) struct Tenant {
     memory: AtomicUsize,
     sockets: AtomicUsize,
     lookups: Arc<Semaphore>,
+    errands: Arc<Semaphore>,
     /// Which minute it is, and what had been computed when it began.
     minute: AtomicU64,
     minute_began_us: AtomicU64,
@@ -134,6 +137,7 @@ impl Tenant {
             memory: AtomicUsize::new(0),
             sockets: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             minute: AtomicU64::new(0),
             minute_began_us: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -172,6 +176,10 @@ impl Tenant {
 
     pub fn lookups(&self) -> Arc<Semaphore> {
         self.lookups.clone()
+    }
+
+    pub fn errands(&self) -> Arc<Semaphore> {
+        self.errands.clone()
     }
 
     pub fn refused(&self) -> u64 {
@@ -274,7 +282,7 @@ impl Tenant {
         self.delay(&self.work_us, cost, WORK_AT_ONCE)
     }
 
-    /// Whether a cancel request may be sent now: each is a connection that the source has to take.
+    /// Whether a cancel request may be sent or an errand begun now: each is a connection that the source has to take.
     pub fn may_send_aside(&self) -> bool {
         self.delay(&self.aside_us, ASIDE_PACE, ASIDES_AT_ONCE * ASIDE_PACE)
             .is_zero()

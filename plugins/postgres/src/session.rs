@@ -129,6 +129,7 @@ impl Machine for Session {
             }
             Request::Ping(_) => self.probe(id, step),
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
+            Request::Errand(_) => step.failed(id, Error::unsupported("errands")),
         }
         Ok(())
     }

@@ -78,6 +78,7 @@ impl Machine for Session {
                 ping(database).inspect(|_| step.columns(id, SHAPE_PING, Some(Rows::ping_columns())))
             }
             Request::Call(_) => Err(Error::unsupported("functions")),
+            Request::Errand(_) => Err(Error::unsupported("errands")),
         };
         match answered {
             Ok(batch) => {

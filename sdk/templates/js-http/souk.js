@@ -21,6 +21,9 @@ export function request(method, path, headers = {}, body = '') {
   };
 }
 
+/** A pause of so many milliseconds; `yield` it. It ends with the request's deadline at the latest. */
+export const pause = (ms) => ({ pause: ms });
+
 const text = (response) => new TextDecoder().decode(Uint8Array.from(response.body));
 
 const header = (response, name) =>
@@ -79,8 +82,9 @@ const moment = (text, number) => {
 
 /** One answer: columns once, then rows. */
 class Rows {
-  constructor(limits) {
+  constructor(limits, now) {
     this.limits = limits;
+    this.now = now; // the time of day when this was asked, in seconds since 1970
     this.rows = [];
     this.bytes = 0;
   }
@@ -165,9 +169,9 @@ export function defineConnector(app) {
       return { commands: [], events: [{ tag: 'ready' }] };
     }
 
-    submit(id, asked) {
+    submit(id, asked, now) {
       const limits = asked.tag === 'ping' ? asked.val : asked.val.limits;
-      const rows = new Rows(limits);
+      const rows = new Rows(limits, Number(now));
       const serve = app[asked.tag];
       if (!serve) {
         const error = new SoukError('unsupported', 'unsupported', `this connector does not support ${asked.tag}`);
@@ -177,9 +181,11 @@ export function defineConnector(app) {
     }
 
     receive(input) {
-      const task = this.waiting.get(input.val?.id);
+      const number = input.tag === 'woken' ? input.val : input.val?.id;
+      const task = this.waiting.get(number);
       if (!task) return { commands: [], events: [] };
-      this.waiting.delete(input.val.id);
+      this.waiting.delete(number);
+      if (input.tag === 'woken') return this.resume(task, (work) => work.next());
       if (input.tag === 'response') return this.resume(task, (work) => work.next(input.val));
       const [kind, code, message] = FAULTS[input.val.fault];
       const error = new SoukError(kind, code, message, { detail: input.val.message });
@@ -198,7 +204,10 @@ export function defineConnector(app) {
         if (!done) {
           this.last += 1;
           this.waiting.set(this.last, task);
-          return { commands: [{ tag: 'request', val: { ...value, id: this.last } }], events: [] };
+          const command = value.pause === undefined
+            ? { tag: 'request', val: { ...value, id: this.last } }
+            : { tag: 'wake', val: { id: this.last, ms: value.pause } };
+          return { commands: [command], events: [] };
         }
         const { id, rows } = task;
         this.shapes = (this.shapes + 1) % 64;

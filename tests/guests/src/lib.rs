@@ -8,8 +8,8 @@
 //! Start reading at [`Behaviour`].
 
 use souk_sdk::{
-    Batch, Cell, ColumnBuilder, Descriptor, Error, Input, Machine, Need, Query, Request, Rows,
-    Settings, Step,
+    Batch, Cell, ColumnBuilder, Descriptor, Errand, Error, Input, Machine, Need, Query, Request,
+    Rows, Settings, Step,
 };
 
 pub use souk_sdk;
@@ -24,11 +24,33 @@ pub trait Behaviour: Sized + 'static {
     const NEED: Need = Need::Http;
     /// Of its settings.
     const SCHEMA: &'static str = r#"{"type":"object"}"#;
+    /// Beside `schema`.
+    const ABILITIES: &'static [&'static str] = &[];
 
     fn open(settings: &Settings) -> Result<Self, Error>;
 
     /// Answers `query`, or does not.
     fn query(&mut self, id: u32, query: Query, step: &mut Step) -> Result<(), Error>;
+
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        step.ready();
+        Ok(())
+    }
+
+    fn receive(&mut self, _input: Input, _step: &mut Step) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Does what another session has asked for.
+    fn errand(&mut self, id: u32, _errand: Errand, step: &mut Step) -> Result<(), Error> {
+        step.failed(id, Error::unsupported("errands"));
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        step.failed(id, Error::timeout("cancelled", "the request was cancelled"));
+        Ok(())
+    }
 }
 
 /// Exports a [`Behaviour`] as this example's component.
@@ -52,7 +74,7 @@ impl<B: Behaviour> Machine for Guest<B> {
                 &["NONE", "API_KEY", "PASSWORD"],
             )
             .settings_schema(B::SCHEMA)
-            .abilities(&["schema"])
+            .abilities(&[&["schema"], B::ABILITIES].concat())
     }
 
     fn open(settings: Settings) -> Result<Self, Error> {
@@ -60,13 +82,13 @@ impl<B: Behaviour> Machine for Guest<B> {
     }
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
-        step.ready();
-        Ok(())
+        self.0.start(step)
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
         let (columns, row) = match request {
             Request::Query(query) => return self.0.query(id, query, step),
+            Request::Errand(errand) => return self.0.errand(id, errand, step),
             Request::Call(_) => {
                 step.failed(id, Error::unsupported("functions"));
                 return Ok(());
@@ -89,13 +111,12 @@ impl<B: Behaviour> Machine for Guest<B> {
         Ok(())
     }
 
-    fn receive(&mut self, _input: Input, _step: &mut Step) -> Result<(), Error> {
-        Ok(())
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        self.0.receive(input, step)
     }
 
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
-        step.failed(id, Error::timeout("cancelled", "the request was cancelled"));
-        Ok(())
+        self.0.cancel(id, step)
     }
 }
 

@@ -205,7 +205,12 @@ fn of_guest(guest: Guest) -> Scenario {
         Guest::NeverReady => (Tcp, NOBODY, STUCK),
         Guest::RequestsForEver => (Http, API, STUCK),
         Guest::FloodsSends => (Tcp, DEAF, STUCK),
-        Guest::FloodsAsides => (Tcp, NOBODY, BOUNDED),
+        Guest::FloodsAsides | Guest::FloodsErrands => (Tcp, NOBODY, BOUNDED),
+        // The row is there; what becomes of the errand is nobody's answer.
+        Guest::ErrandsOfErrands => (Tcp, NOBODY, HARMLESS),
+        Guest::PausesForEver => (Http, API, &[LATE][..]),
+        Guest::PausesInStart => (Tcp, NOBODY, STUCK),
+        Guest::FloodsPauses => (Http, API, BROKEN),
         Guest::FloodsRequests | Guest::FloodsRequestsInOpen => (Http, SLOW_API, STUCK),
         Guest::RecursesForEver
         | Guest::EatsMemoryAtOnce
@@ -244,6 +249,8 @@ fn of_guest(guest: Guest) -> Scenario {
             | Guest::ComputesWhileReceiving
             | Guest::NeverDone
             | Guest::NeverReady
+            | Guest::PausesForEver
+            | Guest::PausesInStart
             | Guest::RequestsForEver
             | Guest::FloodsSends
             | Guest::LoopsInQuery

@@ -45,6 +45,7 @@ use crate::{
     journal::Speaker,
     lanes::Lanes,
     loaded::Connector,
+    request::Request,
     shared::Shared,
     source::Source,
     tenants::Tenant,
@@ -367,6 +368,10 @@ impl Pool {
 
     /// Answers a job and counts it.
     pub fn answer(&self, job: &Job, answer: Answer, elapsed: Option<Duration>) {
+        // Nobody called: it is part of another request.
+        if matches!(job.request, Request::Errand(_)) {
+            return job.ticket.answer(answer);
+        }
         let stats = &self.connector.stats;
         stats.calls.fetch_add(1, Ordering::Relaxed);
         if answer.is_err() {

@@ -36,7 +36,7 @@ impl Pace {
             }
             // A catalog is large, a call is somebody else's program.
             Request::Schema(_) | Request::Call(_) | Request::Publish(_) => true,
-            Request::Ping(_) | Request::Check(_) => false,
+            Request::Ping(_) | Request::Errand(_) | Request::Check(_) => false,
         }
     }
 

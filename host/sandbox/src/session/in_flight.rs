@@ -81,6 +81,12 @@ impl InFlight {
         self.list.front().map(|entry| entry.submitted)
     }
 
+    /// When the last of them has to have ended.
+    pub fn latest(&self) -> Option<Instant> {
+        let ends = |entry: &Submitted| entry.quit.unwrap_or(entry.job.deadline);
+        self.list.iter().map(ends).max()
+    }
+
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Submitted> {
         self.list.iter_mut()
     }

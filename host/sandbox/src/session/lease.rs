@@ -45,6 +45,8 @@ pub(crate) struct Lease {
     /// When the last request ended: the next one had the source to itself from then on.
     ended: Option<Instant>,
     permit: Option<Permit>,
+    /// Of a session that the pool knows nothing of.
+    is_errand: bool,
 }
 
 impl Lease {
@@ -58,6 +60,21 @@ impl Lease {
             served: 0,
             ended: None,
             permit: Some(permit),
+            is_errand: false,
+        }
+    }
+
+    /// Of a session for an errand, whose places are held by who runs it.
+    pub fn errand(pool: Arc<Pool>, handle: Arc<Handle>) -> Lease {
+        Lease {
+            pool,
+            handle,
+            in_flight: InFlight::default(),
+            unsubmitted: Vec::new(),
+            served: 0,
+            ended: None,
+            permit: None,
+            is_errand: true,
         }
     }
 
@@ -177,6 +194,13 @@ impl Lease {
     /// Out of the pool, with the jobs that were on their way here.
     fn leave(&mut self, mut again: Vec<Job>) {
         self.handle.close();
+        if self.is_errand {
+            // Its session ended before it was asked.
+            for job in again {
+                self.pool.answer(&job, Err(shutting_down()), None);
+            }
+            return;
+        }
         self.pool.remove(&self.handle, Vec::new());
         // Nothing is pushed from here on.
         let mut inbox = Vec::new();

@@ -2,6 +2,7 @@
 //! thread. Start reading at `start`, then `wire::serve`.
 
 mod directory;
+mod errand;
 mod guests;
 mod in_flight;
 mod lease;
@@ -44,7 +45,11 @@ async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
             opening.done();
             pool.add(&handle);
             let end = match session {
-                open::Opened::Wire(session) => session.serve(&mut lease).await,
+                open::Opened::Wire(wire) => {
+                    Box::new(wire::WireSession::new(*wire))
+                        .serve(&mut lease)
+                        .await
+                }
                 open::Opened::Directory(guest) => directory::serve(guest, &mut lease).await,
             };
             lease.finish(end);

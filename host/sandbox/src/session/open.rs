@@ -2,14 +2,14 @@
 //! says `ready`. The caller bounds the time. Handshakes compute, so every call runs in the lanes.
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use souk_outbound::{Stream, Trust, protect};
+use souk_outbound::{Stream, Trust, protect_as};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use super::{
     guests::{broken, budget, call_fault, in_lane},
-    wire::WireSession,
+    outgoing::{EXCHANGES_FREE, LATER_MAX, Later, handshake, pause},
 };
 use crate::{
     fault::{Blame, Fault, FaultKind},
@@ -17,7 +17,7 @@ use crate::{
     source::platform_of,
     v1::{
         Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
-        HttpFailure, Printer, Received, Settings, WireGuest, WireState,
+        HttpFailure, Pause, Printer, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -31,24 +31,27 @@ const REQUESTS_AT_ONCE_MAX: usize = 8;
 const REQUESTS_MAX: usize = 64;
 
 pub(crate) enum Opened {
-    Wire(Box<WireSession>),
+    Wire(Box<OpenWire>),
     Directory(Box<DirectoryGuest>),
+}
+
+/// A guest that is ready, and what it speaks over.
+pub(crate) enum OpenWire {
+    Tcp(Box<WireGuest>, Stream, Dialer),
+    Http(Box<WireGuest>, HttpOrigin),
 }
 
 pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
     match &pool.target {
         Target::Tcp { dialer, trust } => {
             let (guest, stream) = tcp(pool, dialer, trust.as_ref()).await?;
-            Ok(Opened::Wire(Box::new(WireSession::tcp(
-                guest,
-                stream,
-                dialer.clone(),
-            ))))
+            let wire = OpenWire::Tcp(guest, stream, dialer.clone());
+            Ok(Opened::Wire(Box::new(wire)))
         }
         Target::Http(origin) => {
             let origin = HttpOrigin::new(origin.clone());
             let guest = http(pool, &origin).await?;
-            Ok(Opened::Wire(Box::new(WireSession::http(guest, origin))))
+            Ok(Opened::Wire(Box::new(OpenWire::Http(guest, origin))))
         }
         Target::Directory(path) => directory(pool, path).await.map(Opened::Directory),
     }
@@ -63,24 +66,29 @@ async fn tcp(
     let mut stream = Stream::Plain(dialer.dial().await?);
     let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
     let mut buffer = vec![0; READ_BYTES];
-    for _ in 0..STEPS_MAX {
+    let mut pauses = Pauses::new(pool);
+    let mut steps = 0;
+    while steps < STEPS_MAX {
         let (ready, commands) = (is_ready(&step)?, step.commands);
         let mut protected = false;
         for command in commands {
             match command {
                 Command::Send(bytes) => stream.write_all(&bytes).await.map_err(wire_broke)?,
-                Command::StartTls => {
+                Command::StartTls(asked) => {
+                    let handshake = handshake(asked)?;
                     let trust = trust.ok_or_else(|| {
                         broken("it asked for TLS, which the connection's ssl_mode rules out")
                     })?;
                     let Stream::Plain(plain) = stream else {
                         return Err(broken("it asked for TLS twice"));
                     };
-                    stream = Stream::Tls(Box::new(protect(plain, trust, &dialer.host).await?));
+                    let protected_as = protect_as(plain, trust, &dialer.host, handshake);
+                    stream = Stream::Tls(Box::new(protected_as.await?));
                     protected = true;
                 }
+                Command::Wake(asked) => pauses.begin(asked)?,
                 Command::Close => return Err(closed_early()),
-                Command::Request(_) | Command::Aside(_) => {
+                Command::Request(_) | Command::Aside(_) | Command::Confer(_) => {
                     return Err(broken(
                         "it sent a command that opening a wire does not allow",
                     ));
@@ -101,11 +109,17 @@ async fn tcp(
         }
         let received = match protected {
             true => Received::TlsEstablished,
-            false => match stream.read(&mut buffer).await.map_err(wire_broke)? {
-                0 => Received::Closed,
-                count => Received::Bytes(buffer[..count].to_vec()),
+            false => tokio::select! {
+                biased;
+                Some(Some(woken)) = pauses.running.next() => woken,
+                read = stream.read(&mut buffer) => match read.map_err(wire_broke)? {
+                    0 => Received::Closed,
+                    count => Received::Bytes(buffer[..count].to_vec()),
+                },
             },
         };
+        // Pauses are bounded by time.
+        steps += usize::from(!matches!(received, Received::Woken(_)));
         let is_closed = matches!(received, Received::Closed);
         (guest, step) = call(pool, guest, Call::Receive(received)).await?;
         if is_closed {
@@ -127,11 +141,18 @@ async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, F
     let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
     let mut exchanges = FuturesUnordered::new();
     let mut requests = 0;
-    for _ in 0..STEPS_MAX {
+    let mut pauses = Pauses::new(pool);
+    let mut steps = 0;
+    while steps < STEPS_MAX {
         let (ready, commands) = (is_ready(&step)?, step.commands);
         for command in commands {
-            let Command::Request(request) = command else {
-                return Err(broken("it sent a command of another kind of wire"));
+            let request = match command {
+                Command::Request(request) => request,
+                Command::Wake(asked) => {
+                    pauses.begin(asked)?;
+                    continue;
+                }
+                _ => return Err(broken("it sent a command of another kind of wire")),
             };
             requests += 1;
             if exchanges.len() >= REQUESTS_AT_ONCE_MAX || requests > REQUESTS_MAX {
@@ -149,15 +170,19 @@ async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, F
             }
             return Ok(guest);
         }
-        let received = match exchanges.next().await {
-            Some((_, Ok(response))) => Received::Response(response),
-            Some((id, Err(error))) => Received::RequestFailed(HttpFailure {
-                id,
-                fault: error.kind.into(),
-                message: error.message,
-            }),
-            None => return Err(broken("it waits for nothing and is not ready")),
+        let received = tokio::select! {
+            Some(exchanged) = exchanges.next() => match exchanged {
+                (_, Ok(response)) => Received::Response(response),
+                (id, Err(error)) => Received::RequestFailed(HttpFailure {
+                    id,
+                    fault: error.kind.into(),
+                    message: error.message,
+                }),
+            },
+            Some(Some(woken)) = pauses.running.next() => woken,
+            else => return Err(broken("it waits for nothing and is not ready")),
         };
+        steps += usize::from(!matches!(received, Received::Woken(_)));
         (guest, step) = call(pool, guest, Call::Receive(received)).await?;
     }
     Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
@@ -202,6 +227,35 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
         ));
     }
     Ok(guest)
+}
+
+/// The pauses of a session that is being opened.
+struct Pauses {
+    running: FuturesUnordered<Later>,
+    begun: usize,
+    latest: Instant,
+}
+
+impl Pauses {
+    fn new(pool: &Pool) -> Pauses {
+        Pauses {
+            running: FuturesUnordered::new(),
+            begun: 0,
+            latest: Instant::now() + pool.shared.options.limits.open_timeout,
+        }
+    }
+
+    fn begin(&mut self, asked: Pause) -> Result<(), Fault> {
+        if self.running.len() >= LATER_MAX {
+            return Err(broken(format!(
+                "it asked for more than {LATER_MAX} pauses at once"
+            )));
+        }
+        self.begun += 1;
+        let paced = self.begun > EXCHANGES_FREE;
+        self.running.push(pause(asked, paced, self.latest));
+        Ok(())
+    }
 }
 
 /// Files of a directory that are looked at.

@@ -1,14 +1,15 @@
-//! What a guest sends otherwise than over its stream: HTTP requests, and second wires that tell a source to stop.
+//! What a guest sends otherwise than over its stream (HTTP requests, second wires that tell a source to stop), and what it waits for besides.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use souk_outbound::{Handshake, Records};
 use tokio::io::AsyncWriteExt;
 
 use super::guests::broken;
 use crate::{
     fault::Fault,
-    v1::{HttpFailure, HttpRequest, HttpResponse},
+    v1::{HttpFailure, HttpRequest, HttpResponse, Pause, Received, TlsHandshake, TlsRecords},
     wire::{Dialer, HttpOrigin},
 };
 
@@ -18,12 +19,51 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 const ASIDE_BYTES_MAX: usize = 4 << 10;
 /// HTTP requests of one session at once.
 pub(super) const EXCHANGES_MAX: usize = 64;
-/// HTTP requests for one answer that are sent at once, as one after the other; further ones at this pace. A page takes an API longer, and
+/// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. A page takes an API longer, and
 /// a guest that asks for ever does so two hundred times a second.
 pub(super) const EXCHANGES_FREE: usize = 64;
 const EXCHANGE_PACE: Duration = Duration::from_millis(5);
 
+/// Pauses and errands of one session at once.
+pub(super) const LATER_MAX: usize = 64;
+/// No pause is shorter: without one a guest would be called again and again with nothing in between.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// Protocols of one handshake, and the bytes of their names.
+const PROTOCOLS_MAX: usize = 8;
+const PROTOCOL_BYTES_MAX: usize = 255;
+
 pub(super) type Exchange = BoxFuture<'static, Result<HttpResponse, HttpFailure>>;
+/// What comes to a guest without its wire, if it comes.
+pub(super) type Later = BoxFuture<'static, Option<Received>>;
+
+/// A pause, which is forgotten where it lasts longer than until `latest`. It is a timer of the runtime that polls the session.
+pub(super) fn pause(pause: Pause, paced: bool, latest: Instant) -> Later {
+    let least = if paced { EXCHANGE_PACE } else { PAUSE_MIN };
+    let wanted = Duration::from_millis(u64::from(pause.ms)).max(least);
+    let left = latest.saturating_duration_since(Instant::now());
+    Box::pin(async move {
+        tokio::time::sleep(wanted.min(left)).await;
+        (wanted <= left).then_some(Received::Woken(pause.id))
+    })
+}
+
+/// A handshake as the guest wants it.
+pub(super) fn handshake(asked: TlsHandshake) -> Result<Handshake, Fault> {
+    let fits = |name: &String| !name.is_empty() && name.len() <= PROTOCOL_BYTES_MAX;
+    if asked.protocols.len() > PROTOCOLS_MAX || !asked.protocols.iter().all(fits) {
+        return Err(broken(format!(
+            "it offered more than {PROTOCOLS_MAX} protocols, or one that is not of 1 to {PROTOCOL_BYTES_MAX} bytes"
+        )));
+    }
+    let protocols = asked.protocols.into_iter();
+    Ok(Handshake {
+        records: match asked.records {
+            TlsRecords::Bare => Records::Bare,
+            TlsRecords::TdsPrelogin => Records::Tds,
+        },
+        protocols: protocols.map(String::into_bytes).collect(),
+    })
+}
 
 /// An HTTP request under way. `paced`: it waits for its turn first.
 pub(super) fn exchange(

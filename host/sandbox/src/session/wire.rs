@@ -17,10 +17,12 @@ use tokio::{
 };
 
 use super::{
+    errand::confer,
     guests::{Called, broken, in_lane, is_unavailable, let_go},
     in_flight::{Submitted, Wrong},
     lease::{End, Lease},
-    outgoing::{EXCHANGES_FREE, EXCHANGES_MAX, Exchange, aside, exchange},
+    open::OpenWire,
+    outgoing::{EXCHANGES_FREE, EXCHANGES_MAX, Exchange, LATER_MAX, Later, aside, exchange, pause},
 };
 use crate::{
     engine::TICK,
@@ -73,10 +75,14 @@ pub(crate) struct WireSession {
     nudged: bool,
     /// Requests that the guest is still to be told to give up.
     cancels: Vec<u32>,
-    /// Second wires that the guest may ask for.
+    /// Second wires and errands that the guest may ask for.
     asides: usize,
-    /// HTTP requests since something was last asked of it.
+    /// HTTP requests and pauses since something was last asked of it.
     exchanged: usize,
+    /// Its pauses and errands.
+    later: FuturesUnordered<Later>,
+    /// It was opened for an errand, and sends none.
+    on_errand: bool,
     sampled: Sampled,
     /// Bytes that came since something was asked of an idle session, or since it became idle.
     streamed: usize,
@@ -118,29 +124,23 @@ enum Turn {
 }
 
 impl WireSession {
-    pub fn tcp(guest: Box<WireGuest>, stream: Stream, dialer: Dialer) -> WireSession {
-        WireSession::new(
-            guest,
-            Wire::Tcp {
-                stream,
-                unsent: Vec::new(),
-                sent: 0,
-                dialer,
-            },
-        )
-    }
-
-    pub fn http(guest: Box<WireGuest>, origin: HttpOrigin) -> WireSession {
-        WireSession::new(
-            guest,
-            Wire::Http {
-                origin,
-                exchanges: FuturesUnordered::new(),
-            },
-        )
-    }
-
-    fn new(guest: Box<WireGuest>, wire: Wire) -> WireSession {
+    pub fn new(wire: OpenWire) -> WireSession {
+        let (guest, wire) = match wire {
+            OpenWire::Tcp(guest, stream, dialer) => {
+                let (unsent, sent) = (Vec::new(), 0);
+                let wire = Wire::Tcp {
+                    stream,
+                    unsent,
+                    sent,
+                    dialer,
+                };
+                (guest, wire)
+            }
+            OpenWire::Http(guest, origin) => {
+                let exchanges = FuturesUnordered::new();
+                (guest, Wire::Http { origin, exchanges })
+            }
+        };
         WireSession {
             guest: Some(guest),
             wire,
@@ -154,10 +154,16 @@ impl WireSession {
             cancels: Vec::new(),
             asides: 0,
             exchanged: 0,
+            later: FuturesUnordered::new(),
+            on_errand: false,
             sampled: Sampled::default(),
             streamed: 0,
             read: 0,
         }
+    }
+
+    pub fn is_on_errand(&mut self) {
+        self.on_errand = true;
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
@@ -238,6 +244,12 @@ impl WireSession {
         if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
+        // Before the wire, which may always have something to read: pauses last long enough to leave it its turn.
+        if !self.later.is_empty()
+            && let Poll::Ready(turn) = self.poll_later(cx, lease)
+        {
+            return Poll::Ready(turn);
+        }
         if let Poll::Ready(turn) = self.poll_wire(cx, lease) {
             return Poll::Ready(turn);
         }
@@ -255,6 +267,24 @@ impl WireSession {
             }
             _ => Poll::Pending,
         }
+    }
+
+    fn poll_later(&mut self, cx: &mut Context<'_>, lease: &Lease) -> Poll<Turn> {
+        while let Some(came) = ready!(Pin::new(&mut self.later).poll_next(cx)) {
+            let Some(received) = came else {
+                continue;
+            };
+            // What it wanted to do then nobody waits for.
+            if matches!(received, Received::Woken(_)) && lease.in_flight.is_empty() {
+                continue;
+            }
+            self.read += READ_COST;
+            if self.is_laned(lease) {
+                return Poll::Ready(Turn::Heavy(received));
+            }
+            return Poll::Ready(self.receive(lease, received.input()));
+        }
+        Poll::Pending
     }
 
     #[inline]
@@ -487,9 +517,8 @@ impl WireSession {
             }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
         };
-        let asked = !lease.in_flight.is_empty();
         for command in step.commands {
-            self.carry_out(command, asked)
+            self.carry_out(command, lease)
                 .map_err(|fault| End::Lost(culprit, fault))?;
         }
         if step.events.is_empty() {
@@ -509,7 +538,7 @@ impl WireSession {
     }
 
     #[inline]
-    fn carry_out(&mut self, command: Command, asked: bool) -> Result<(), Fault> {
+    fn carry_out(&mut self, command: Command, lease: &Lease) -> Result<(), Fault> {
         match (command, &mut self.wire) {
             (Command::Send(bytes), Wire::Tcp { unsent, .. }) => {
                 if unsent.is_empty() {
@@ -524,15 +553,25 @@ impl WireSession {
                 }
             }
             // A second wire is for telling the source to stop: one for each request, and one more if it is given up.
-            (Command::Aside(_), Wire::Tcp { .. }) if self.asides == 0 => {
-                return Err(broken("it sent more aside than it had requests to stop"));
+            (Command::Aside(_) | Command::Confer(_), Wire::Tcp { .. }) if self.asides == 0 => {
+                return Err(broken(
+                    "it sent more aside, or more errands, than it had requests to stop",
+                ));
+            }
+            (Command::Confer(_), Wire::Tcp { .. }) if self.on_errand => {
+                return Err(broken("it sent an errand while it was on one"));
+            }
+            (Command::Confer(message), Wire::Tcp { dialer, .. }) => {
+                self.asides -= 1;
+                let errand = confer(&lease.pool, dialer, message)?;
+                begin(&mut self.later, errand)?;
             }
             (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
                 self.asides -= 1;
                 aside(dialer.clone(), bytes)?;
             }
             // Else a session could go on calling the seller for ever, and nobody would see it.
-            (Command::Request(_), Wire::Http { .. }) if !asked => {
+            (Command::Request(_), Wire::Http { .. }) if lease.in_flight.is_empty() => {
                 return Err(broken("it made an HTTP request that nobody asked for"));
             }
             (Command::Request(request), Wire::Http { origin, exchanges }) => {
@@ -545,8 +584,18 @@ impl WireSession {
                 let paced = self.exchanged > EXCHANGES_FREE;
                 exchanges.push(exchange(origin, request, paced)?);
             }
+            (Command::Wake(asked), _) => {
+                let Some(latest) = lease.in_flight.latest() else {
+                    return Err(broken(
+                        "it asked for a pause while nobody asked it for anything",
+                    ));
+                };
+                self.exchanged += 1;
+                let paced = self.exchanged > EXCHANGES_FREE;
+                begin(&mut self.later, pause(asked, paced, latest))?;
+            }
             (Command::Close, _) => self.closing = true,
-            (Command::StartTls, _) => {
+            (Command::StartTls(_), _) => {
                 return Err(broken("it asked for TLS in the middle of a session"));
             }
             _ => return Err(broken("it sent a command of another kind of wire")),
@@ -686,6 +735,16 @@ impl WireSession {
             none => *none = Some(Box::pin(tokio::time::sleep_until(at.into()))),
         }
     }
+}
+
+fn begin(running: &mut FuturesUnordered<Later>, later: Later) -> Result<(), Fault> {
+    if running.len() >= LATER_MAX {
+        return Err(broken(format!(
+            "it had more than {LATER_MAX} pauses and errands at once"
+        )));
+    }
+    running.push(later);
+    Ok(())
 }
 
 #[inline]

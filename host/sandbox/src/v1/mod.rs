@@ -26,6 +26,7 @@ pub(crate) use state::{
 pub(crate) use types::*;
 
 use crate::{
+    clock::now_seconds,
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED, clip},
     request::{ConnectorRequest, PublisherRequest, Request},
 };
@@ -66,8 +67,9 @@ pub(crate) struct Exports {
 
 type StepResult = (Result<Step, GuestError>,);
 type Open<'a> = TypedFunc<(Settings<'a>,), (Result<ResourceAny, GuestError>,)>;
-type Start = TypedFunc<(ResourceAny,), StepResult>;
-type Submit<'a> = TypedFunc<(ResourceAny, u32, ConnectorRequest<'a>), StepResult>;
+/// The last parameter is the time of day, in seconds.
+type Start = TypedFunc<(ResourceAny, u64), StepResult>;
+type Submit<'a> = TypedFunc<(ResourceAny, u32, ConnectorRequest<'a>, u64), StepResult>;
 type SubmitToPublisher<'a> = TypedFunc<(ResourceAny, u32, PublisherRequest<'a>), StepResult>;
 type Receive<'a> = TypedFunc<(ResourceAny, Input<'a>), StepResult>;
 type Cancel = TypedFunc<(ResourceAny, u32), StepResult>;
@@ -114,7 +116,7 @@ impl Exports {
             world: self.world,
             submit: match self.world {
                 World::Connector => *instance
-                    .get_typed_func::<(ResourceAny, u32, ConnectorRequest<'static>), StepResult>(
+                    .get_typed_func::<(ResourceAny, u32, ConnectorRequest<'static>, u64), StepResult>(
                         &mut store,
                         &self.submit,
                     )?
@@ -296,6 +298,8 @@ pub(crate) enum Received {
     Response(HttpResponse),
     RequestFailed(HttpFailure),
     Closed,
+    Woken(u32),
+    Conferred(Reply),
 }
 
 impl Received {
@@ -306,6 +310,8 @@ impl Received {
             Received::Response(response) => Input::Response(response),
             Received::RequestFailed(failure) => Input::RequestFailed(failure),
             Received::Closed => Input::Closed,
+            Received::Woken(id) => Input::Woken(*id),
+            Received::Conferred(reply) => Input::Conferred(reply),
         }
     }
 
@@ -368,11 +374,15 @@ impl<T: GuestState> Guest<T> {
         self.store.set_epoch_deadline(1);
         let (store, session) = (&mut self.store, self.session);
         let result = match &call {
-            Call::Start => self.functions.start.call_async(store, (session,)).await,
+            Call::Start => {
+                let start = &self.functions.start;
+                start.call_async(store, (session, now_seconds())).await
+            }
             Call::Submit(id, request) => match self.functions.asked(request) {
                 Asked::Connector(request) => {
                     let submit = self.functions.submit();
-                    submit.call_async(store, (session, *id, request)).await
+                    let now = now_seconds();
+                    submit.call_async(store, (session, *id, request, now)).await
                 }
                 Asked::Publisher(request) => {
                     let submit = self.functions.submit_to_publisher();
@@ -435,7 +445,8 @@ impl WireGuest {
         let result = match self.functions.asked(request) {
             Asked::Connector(request) => {
                 let submit = self.functions.submit();
-                submit.call(&mut self.store, (self.session, id, request))
+                let now = now_seconds();
+                submit.call(&mut self.store, (self.session, id, request, now))
             }
             Asked::Publisher(request) => {
                 let submit = self.functions.submit_to_publisher();

@@ -162,6 +162,50 @@ pub(crate) enum Input<'a> {
     RequestFailed(&'a HttpFailure),
     #[component(name = "closed")]
     Closed,
+    #[component(name = "woken")]
+    Woken(u32),
+    #[component(name = "conferred")]
+    Conferred(&'a Reply),
+}
+
+/// How an errand has ended.
+#[derive(ComponentType, Lower, Clone, Debug)]
+#[component(record)]
+pub(crate) struct Reply {
+    pub id: u32,
+    pub failure: Option<String>,
+}
+
+#[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(enum)]
+#[repr(u8)]
+#[allow(dead_code, reason = "made by lifting only")]
+pub(crate) enum TlsRecords {
+    #[component(name = "bare")]
+    Bare,
+    #[component(name = "tds-prelogin")]
+    TdsPrelogin,
+}
+
+#[derive(ComponentType, Lift, Debug)]
+#[component(record)]
+pub(crate) struct TlsHandshake {
+    pub records: TlsRecords,
+    pub protocols: Vec<String>,
+}
+
+#[derive(ComponentType, Lift, Clone, Copy, Debug)]
+#[component(record)]
+pub(crate) struct Pause {
+    pub id: u32,
+    pub ms: u32,
+}
+
+#[derive(ComponentType, Lift, Debug)]
+#[component(record)]
+pub(crate) struct Message {
+    pub id: u32,
+    pub bytes: Vec<u8>,
 }
 
 #[derive(ComponentType, Lift, Debug)]
@@ -170,13 +214,17 @@ pub(crate) enum Command {
     #[component(name = "send")]
     Send(Vec<u8>),
     #[component(name = "start-tls")]
-    StartTls,
+    StartTls(TlsHandshake),
     #[component(name = "request")]
     Request(HttpRequest),
     #[component(name = "aside")]
     Aside(Vec<u8>),
     #[component(name = "close")]
     Close,
+    #[component(name = "wake")]
+    Wake(Pause),
+    #[component(name = "confer")]
+    Confer(Message),
 }
 
 #[derive(ComponentType, Lift, Debug)]

@@ -27,7 +27,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// As [`take_socket`](souk_outbound::Account::take_socket), for a wire that carries one cancel request. `None`: the company has sent
+    /// As [`take_socket`](souk_outbound::Account::take_socket), for a wire that carries one cancel request or one errand. `None`: the company has sent
     /// as many as it may lately, or has no socket left for it.
     pub fn aside(&self) -> Option<Held> {
         match self.tenant.may_send_aside() {

@@ -6,7 +6,7 @@ import { connector } from '../app.js';
 const LIMITS = { rowsMax: 10, bytesMax: 1000n, timeoutMs: 500 };
 
 function ask(session, text, answers) {
-  let step = session.submit(1, { tag: 'query', val: { text, parameters: [], limits: LIMITS } });
+  let step = session.submit(1, { tag: 'query', val: { text, parameters: [], limits: LIMITS } }, 1_767_225_600n);
   while (step.commands.length > 0) {
     const { id, path } = step.commands[0].val;
     const [status, body] = answers[path] ?? [404, ''];

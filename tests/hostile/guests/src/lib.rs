@@ -14,7 +14,8 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use souk_sdk::{
-    Descriptor, Error, Input, Machine, Need, Query, Request, SchemaFilter, Settings, Step, Value,
+    Descriptor, Errand, Error, Input, Machine, Need, Query, Request, SchemaFilter, Settings, Step,
+    Value,
 };
 
 pub use burn::{burn_ms, for_ever};
@@ -38,6 +39,11 @@ pub trait Behaviour {
 
     fn schema(&mut self, id: u32, _filter: &SchemaFilter, step: &mut Step) -> Result<(), Error> {
         results::one_field(id, step)
+    }
+
+    fn errand(&mut self, id: u32, _errand: &Errand, step: &mut Step) -> Result<(), Error> {
+        step.done(id);
+        Ok(())
     }
 
     fn receive(&mut self, _input: Input, _step: &mut Step) -> Result<(), Error> {
@@ -155,6 +161,7 @@ impl<G: Granted> Machine for Guest<G> {
             Request::Query(query) => self.behaviour.query(id, &query, step),
             Request::Schema(filter) => self.behaviour.schema(id, &filter, step),
             Request::Ping(_) => results::pong(id, step),
+            Request::Errand(errand) => self.behaviour.errand(id, &errand, step),
             Request::Call(_) => {
                 step.failed(id, Error::unsupported("functions"));
                 Ok(())

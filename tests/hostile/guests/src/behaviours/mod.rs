@@ -8,9 +8,12 @@ mod eats_memory_at_once;
 mod eats_memory_in_open;
 mod eats_memory_slowly;
 mod empty_batches;
+mod errands_of_errands;
 mod exits_the_process;
 mod floods_asides;
+mod floods_errands;
 mod floods_events;
+mod floods_pauses;
 mod floods_requests;
 mod floods_requests_in_open;
 mod floods_sends;
@@ -39,6 +42,8 @@ mod never_done;
 mod never_ready;
 mod new_shapes_every_time;
 mod panics_with_a_long_message;
+mod pauses_for_ever;
+mod pauses_in_start;
 mod plays_ping_pong;
 mod ready_twice;
 mod recurses_for_ever;
@@ -81,9 +86,12 @@ table! {
     eats_memory_in_open
     eats_memory_slowly
     empty_batches
+    errands_of_errands
     exits_the_process
     floods_asides
+    floods_errands
     floods_events
+    floods_pauses
     floods_requests
     floods_requests_in_open
     floods_sends
@@ -112,6 +120,8 @@ table! {
     never_ready
     new_shapes_every_time
     panics_with_a_long_message
+    pauses_for_ever
+    pauses_in_start
     plays_ping_pong
     ready_twice
     recurses_for_ever
@@ -219,11 +229,11 @@ mod unborn {
             Err(nobody())
         }
 
-        fn start(&self) -> Result<Step, Error> {
+        fn start(&self, _now: u64) -> Result<Step, Error> {
             Err(nobody())
         }
 
-        fn submit(&self, _id: u32, _request: Request) -> Result<Step, Error> {
+        fn submit(&self, _id: u32, _request: Request, _now: u64) -> Result<Step, Error> {
             Err(nobody())
         }
 

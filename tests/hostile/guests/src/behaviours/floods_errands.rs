@@ -1,0 +1,23 @@
+//! Sends 500 errands for one statement, each of which sends another one.
+
+use crate::{Behaviour, one_row};
+use souk_sdk::{Errand, Error, Query, Step};
+
+const ERRANDS: u32 = 500;
+
+#[derive(Default)]
+pub struct Guest;
+
+impl Behaviour for Guest {
+    fn query(&mut self, id: u32, _query: &Query, step: &mut Step) -> Result<(), Error> {
+        for number in 0..ERRANDS {
+            step.confer(number, b"stop, please".to_vec());
+        }
+        one_row(id, step)
+    }
+
+    fn errand(&mut self, _id: u32, _errand: &Errand, step: &mut Step) -> Result<(), Error> {
+        step.confer(0, b"you do it".to_vec());
+        Ok(())
+    }
+}
