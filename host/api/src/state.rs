@@ -13,7 +13,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::keys::KeyDigest;
 use souk_domain::time::Timestamp;
 use souk_store::{AnyConnection, Cache, Db, StoreError, Topic};
-use souk_store::{audit, idempotency, search, sessions};
+use souk_store::{audit, idempotency, nonces, search, sessions};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -301,7 +301,9 @@ async fn sweep(db: &Db) -> Result<(), StoreError> {
             .write(async |write| {
                 let answers = idempotency::sweep(write, now).await?;
                 let sessions = sessions::sweep(write, now).await?;
-                Ok::<_, StoreError>(audit::sweep(write, now).await? || answers || sessions)
+                let nonces = nonces::sweep(write, now).await?;
+                let lines = audit::sweep(write, now).await?;
+                Ok::<_, StoreError>(answers || sessions || nonces || lines)
             })
             .await?;
         if !has_more {

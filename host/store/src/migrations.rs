@@ -114,6 +114,16 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "connectors off",
         include_str!("../migrations/0035_connectors_off.sql"),
     ),
+    (
+        36,
+        "spent nonces",
+        include_str!("../migrations/0036_spent_nonces.sql"),
+    ),
+    (
+        37,
+        "usage times",
+        include_str!("../migrations/0037_usage_times.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -24,6 +24,7 @@ use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::Run;
 use crate::failures::Reason;
+use crate::times::Timed;
 use hold::{Keeper, Op, Release};
 use recorder::Recorder;
 use souk_domain::ids::CompanyId;
@@ -120,6 +121,7 @@ impl Teller {
     /// A caller that is cancelled while it waits may still be charged: the booking may be on its way.
     pub async fn post(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
         let credits = hold.amount().get();
+        let timed = Timed::of(&receipt.run);
         let posted = self.send(hold, receipt).await;
         let counts = &self.inner.counts;
         match &posted {
@@ -127,6 +129,7 @@ impl Teller {
                 counts.charges.fetch_add(1, Ordering::Relaxed);
                 let credits = credits.cast_unsigned();
                 counts.charged_credits.fetch_add(credits, Ordering::Relaxed);
+                self.inner.recorder.time(timed);
             }
             Err(_) => {
                 counts.charges_failed.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What was done with one product, by whomever: runs from the counts of each day, refunds from the ledger, and how long runs took from the
-//! records of single runs.
+//! What was done with one product, by whomever: runs from the counts of each day, and refunds from the ledger. How long runs took is told by
+//! `times`.
 //!
 //! A run counts on the UTC date on which it began, a refund on the date on which it was booked. What the seller runs itself counts as a
 //! run, and neither as a buyer nor as income. Start reading at [`Uses`] and [`over`].
@@ -12,9 +12,6 @@ use souk_domain::money::{SELLER_CENTS_PER_CREDIT, UsdCents};
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-
-/// Single runs that percentiles are taken of: the newest. Read in some ten milliseconds.
-pub const TIMED_MAX: i64 = 10_000;
 
 /// What was done with a product in a span.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -135,45 +132,6 @@ fn runs(row: &AnyRow) -> Result<Uses, StoreError> {
         charged_credits: row.number("charged")?,
         refunded_credits: 0,
     })
-}
-
-/// How long all but the slowest twentieth of the newest [`TIMED_MAX`] recorded runs of the span took, in microseconds: the nearest rank.
-/// `None` without one.
-pub async fn p95_us(
-    db: &mut AnyConnection,
-    product: &str,
-    span: Span,
-) -> Result<Option<i64>, StoreError> {
-    let row = sqlx::query(
-        "SELECT duration_us
-         FROM (SELECT duration_us, ROW_NUMBER() OVER (ORDER BY duration_us) AS place, COUNT(*) OVER () AS runs
-               FROM (SELECT duration_us
-                     FROM executions
-                     WHERE product_id = $1 AND started_at >= $2 AND started_at < $3
-                     ORDER BY started_at DESC
-                     LIMIT $4) AS newest) AS placed
-         WHERE place = (runs * 95 + 99) / 100",
-    )
-    .bind(product)
-    .bind(span.from.micros())
-    .bind(span.to.micros())
-    .bind(TIMED_MAX)
-    .fetch_optional(db)
-    .await?;
-    row.map(|row| row.number("duration_us")).transpose()
-}
-
-/// When the newest run began that was recorded by itself.
-pub async fn last_at(
-    db: &mut AnyConnection,
-    product: &str,
-) -> Result<Option<Timestamp>, StoreError> {
-    let row =
-        sqlx::query("SELECT MAX(started_at) AS last_at FROM executions WHERE product_id = $1")
-            .bind(product)
-            .fetch_one(db)
-            .await?;
-    row.time_opt("last_at")
 }
 
 /// Who has a product on a list of their own, or bought it.

@@ -12,6 +12,7 @@ use serde_json::Number;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::time::Timestamp;
 use souk_store::sales::Span;
+use souk_store::times;
 use souk_store::uses::{self, Uses};
 use std::collections::HashMap;
 use utoipa::ToSchema;
@@ -75,15 +76,14 @@ pub struct StatisticsOut {
     /// Of all runs; three decimals; `null` without a run.
     #[schema(value_type = Option<f64>)]
     avg_execution_time_ms: Option<Number>,
-    /// 95 of 100 runs took at most this: the nearest rank among the newest 10,000 of the period that were recorded by themselves, as all
-    /// charged ones are.
+    /// 95 of 100 runs took at most this, told to within 3 %: the nearest rank of all in the period, a second after they ended.
     #[schema(value_type = Option<f64>)]
     p95_execution_time_ms: Option<Number>,
     /// Users who marked it, today.
     favorites: i64,
     /// Companies that hold a purchase, today.
     active_purchases: i64,
-    /// The newest run that was recorded by itself, whenever it was.
+    /// The newest run whenever it was; known a second after its end.
     #[schema(value_type = Option<String>, format = DateTime)]
     last_execution_at: Option<Timestamp>,
     /// Ascending, without gaps.
@@ -115,9 +115,9 @@ pub async fn asset_statistics(
     find(&mut read, seller, &id).await?;
     let total = uses::over(&mut read, seller, product, span).await?;
     let days = uses::by_day(&mut read, product, span).await?;
-    let p95_us = uses::p95_us(&mut read, product, span).await?;
+    let p95_us = times::p95_us(&mut read, product, span).await?;
     let interest = uses::interest(&mut read, product).await?;
-    let last_execution_at = uses::last_at(&mut read, product).await?;
+    let last_execution_at = times::last_at(&mut read, product).await?;
     Ok(Data(StatisticsOut {
         asset_id: id,
         period,

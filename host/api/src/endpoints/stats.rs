@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Number;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::time::Timestamp;
-use souk_store::uses;
+use souk_store::{times, uses};
 use std::collections::HashMap;
 use utoipa::ToSchema;
 
@@ -46,13 +46,12 @@ pub struct StatsOut {
     /// Of all requests; three decimals; `null` without one.
     #[schema(value_type = Option<f64>)]
     avg_latency_ms: Option<Number>,
-    /// 95 of 100 requests took at most this: the nearest rank among the newest 10,000 of the period that were recorded by themselves, as all
-    /// charged ones are.
+    /// 95 of 100 requests took at most this, told to within 3 %: the nearest rank of all in the period, a second after they ended.
     #[schema(value_type = Option<f64>)]
     p95_latency_ms: Option<Number>,
     /// Ascending, without gaps.
     requests_by_day: Vec<RequestDay>,
-    /// The newest request that was recorded by itself, whenever it was.
+    /// The newest request whenever it was; known a second after its end.
     #[schema(value_type = Option<String>, format = DateTime)]
     last_request_at: Option<Timestamp>,
 }
@@ -83,8 +82,8 @@ pub async fn endpoint_stats(
         .into_iter()
         .map(|(day, uses)| (day, uses.runs()))
         .collect();
-    let p95_us = uses::p95_us(&mut read, product, span).await?;
-    let last_request_at = uses::last_at(&mut read, product).await?;
+    let p95_us = times::p95_us(&mut read, product, span).await?;
+    let last_request_at = times::last_at(&mut read, product).await?;
     let day = |date: souk_store::sales::Span| RequestDay {
         date: date.from.date(),
         requests: by_day.get(&date.from).copied().unwrap_or(0),

@@ -13,7 +13,7 @@ use souk_app::identity::{Identity, IdentityError, Proof};
 use souk_domain::ids::CompanyId;
 use souk_domain::sessions::Token;
 use souk_store::users::{self, Arrival, User, UserStatus};
-use souk_store::{StoreError, Write, companies, invitations};
+use souk_store::{StoreError, Write, companies, invitations, nonces};
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = sign_in_at("sign_in", "/users/google-oauth");
@@ -30,7 +30,7 @@ const fn sign_in_at(id: &'static str, path: &'static str) -> Operation {
         .notes(
             "Google, or whichever provider of OpenID Connect the operator named; 503 `SIGN_IN_NOT_CONFIGURED` without one. Either an `id_token`, or \
              the `code` with which the provider came back to `redirect_uri`, with PKCE's `code_verifier`. `nonce` is the one that the browser sent with \
-             its question, and the ID token has to repeat it. Whoever is known by the provider's subject comes in, and at first whoever was invited \
+             its question, and the ID token has to repeat it; it is good for one session. Whoever is known by the provider's subject comes in, and at first whoever was invited \
              under an address that the provider vouches for; nobody else does (403 `NOT_INVITED`). At most 20 times an hour and address.",
         )
         .access(Access::Public)
@@ -110,6 +110,13 @@ async fn enter(
                 return Err(Problem::of(
                     USER_DISABLED,
                     "you may not come in at present; ask an administrator of your company",
+                ));
+            }
+            let ends_at = identity.proof_ends_at;
+            if !nonces::spend(write, provider.name(), &body.nonce, ends_at).await? {
+                return Err(Problem::sign_in_refused(
+                    "this nonce has signed somebody in before: ask the provider again, with a new one"
+                        .to_owned(),
                 ));
             }
             let is_new_user = user.status == UserStatus::Invited;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use souk_app::identity::{Config, IdentityProvider};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -161,11 +162,13 @@ impl Provider {
         self.0.lock().unwrap().asked
     }
 
-    /// What a good token says, with these members in place of its own; `null` leaves one out.
+    /// What a good token of another attempt says, with these members in place of its own; `null` leaves one out.
     pub fn claims(&self, change: Value) -> Value {
+        static ATTEMPT: AtomicU32 = AtomicU32::new(0);
+        let attempt = ATTEMPT.fetch_add(1, Ordering::Relaxed);
         let now = crate::world::now().seconds();
         let mut claims = json!({
-            "iss": self.issuer(), "sub": "1001", "aud": CLIENT, "exp": now + 300, "iat": now, "nonce": "n-1",
+            "iss": self.issuer(), "sub": "1001", "aud": CLIENT, "exp": now + 300, "iat": now, "nonce": format!("attempt {attempt}"),
             "email": "Ann@example.org", "email_verified": true, "name": "Ann",
         });
         for (name, value) in change.as_object().unwrap() {
@@ -209,6 +212,14 @@ impl Provider {
             false => Ok(()),
         }
     }
+}
+
+/// The nonce of a token, if it has one.
+pub fn nonce(token: &str) -> String {
+    let claims = token.split('.').nth(1).unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
+    let claims: Value = serde_json::from_slice(&claims).unwrap_or_default();
+    claims["nonce"].as_str().unwrap_or("n-1").to_owned()
 }
 
 /// A token of whatever head and claims, signed with whatever key.

@@ -1,6 +1,6 @@
 //! Signing in by an identity provider: who shows a token that was made for this service, this attempt and now, and nobody else.
 
-use crate::provider::{CLIENT, Key, Provider, signed, unsigned};
+use crate::provider::{CLIENT, Key, Provider, nonce, signed, unsigned};
 use crate::sessions::Browser;
 use crate::world::{Answer, Company, World, request};
 use axum::body::Body;
@@ -8,6 +8,8 @@ use axum::extract::ConnectInfo;
 use hmac::{KeyInit, Mac};
 use http::Method;
 use serde_json::{Value, json};
+use souk_domain::time::Timestamp;
+use souk_store::nonces;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -38,8 +40,9 @@ impl World {
             .await
     }
 
+    /// By a browser that asked with the token's nonce.
     async fn with_token(&self, token: &str) -> Answer {
-        self.sign_in(ROUTE, json!({"id_token": token, "nonce": "n-1"}))
+        self.sign_in(ROUTE, json!({"id_token": token, "nonce": nonce(token)}))
             .await
     }
 }
@@ -82,7 +85,7 @@ async fn an_invited_user_signs_in() {
         .await
         .expect_error(403, "NOT_INVITED");
     let in_company = acme.path(ROUTE);
-    let body = json!({"id_token": provider.token(json!({})), "nonce": "n-1"});
+    let body = json!({"id_token": provider.token(json!({"nonce": "n-1"})), "nonce": "n-1"});
     let entered = world.sign_in(&in_company, body.clone()).await.expect(200);
     assert_eq!(world.audited(&entered).await, ["sign_in_to_company"]);
     let sessions = acme.path(&format!("/users/{}/sessions", browser.user));
@@ -138,8 +141,8 @@ async fn a_lie_is_refused() {
         json!({"iss": "https://accounts.google.com"}),
         json!({"iss": [provider.issuer()]}),
         json!({"iss": null}),
-        json!({"nonce": "n-2"}),
         json!({"nonce": null}),
+        json!({"nonce": ["n-1"]}),
         json!({"exp": now - 120}),
         json!({"exp": null}),
         json!({"exp": "never"}),
@@ -151,6 +154,11 @@ async fn a_lie_is_refused() {
         let refused = refused.expect_error(401, "SIGN_IN_REFUSED");
         assert_eq!(refused.header("set-cookie"), "", "{lie}");
     }
+    let others = json!({"id_token": provider.token(json!({"nonce": "n-2"})), "nonce": "n-1"});
+    world
+        .sign_in(ROUTE, others)
+        .await
+        .expect_error(401, "SIGN_IN_REFUSED");
     let claims = provider.claims(json!({}));
     let good = provider.token(json!({}));
     let (message, signature) = good.rsplit_once('.').unwrap();
@@ -220,7 +228,7 @@ async fn a_code_is_redeemed_with_its_verifier() {
     let body = |code: &str, verifier: &str, back: &str| json!({"code": code, "code_verifier": verifier, "redirect_uri": back, "nonce": "n-1"});
     let back = "https://app.example/back";
     for code in ["one", "two", "three", "four"] {
-        provider.code(code, VERIFIER, json!({}));
+        provider.code(code, VERIFIER, json!({"nonce": "n-1"}));
     }
     let other = VERIFIER.replace('d', "e");
     for wrong in [
@@ -273,12 +281,58 @@ async fn a_code_is_redeemed_with_its_verifier() {
     }
 }
 
+/// A nonce is good for one session, whoever shows which token with it and on however many hosts at once; an attempt that came to nothing does
+/// not spend it. It is remembered for as long as its token holds.
+#[tokio::test]
+async fn a_nonce_signs_in_once() {
+    let provider = Provider::start().await;
+    let (world, acme) = World::of_provider(&provider, AT_ONCE).await;
+    let stolen = provider.token(json!({}));
+    let others = provider.token(json!({"nonce": nonce(&stolen), "iat": 1}));
+    assert_ne!(stolen, others);
+    let (one, two) = tokio::join!(world.with_token(&stolen), world.with_token(&stolen));
+    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 401]);
+    for token in [&stolen, &others] {
+        let refused = world.with_token(token).await;
+        let refused = refused.expect_error(401, "SIGN_IN_REFUSED");
+        assert!(refused.text("/error/message").contains("nonce"));
+        assert_eq!(refused.header("set-cookie"), "");
+    }
+    let body = json!({"code": "one", "code_verifier": VERIFIER, "redirect_uri": "https://app.example/back", "nonce": nonce(&stolen)});
+    provider.code("one", VERIFIER, json!({"nonce": nonce(&stolen)}));
+    world
+        .sign_in(ROUTE, body)
+        .await
+        .expect_error(401, "SIGN_IN_REFUSED");
+
+    let early = provider.token(json!({"sub": "1002", "email": "eve@example.org"}));
+    world
+        .with_token(&early)
+        .await
+        .expect_error(403, "NOT_INVITED");
+    let eve = json!({"email": "eve@example.org"});
+    world.invite(&acme, eve).await.expect(201);
+    world.with_token(&early).await.expect(200);
+
+    let sweep = async |at: Timestamp| {
+        let swept = world.db.write(async |write| nonces::sweep(write, at).await);
+        swept.await.unwrap()
+    };
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let now = crate::world::now();
+    // They hold for five minutes, and clocks differ.
+    assert!(!sweep(now.after(minutes(6))).await);
+    assert!(sweep(now.after(minutes(8))).await);
+}
+
 /// A new key is believed as soon as the provider publishes it, and the former one no more; made-up keys cost the provider nothing.
 #[tokio::test]
 async fn keys_are_rotated() {
     let provider = Provider::start().await;
     let (world, _) = World::of_provider(&provider, AT_ONCE).await;
-    let before = provider.token(json!({}));
+    let [before, stale] = [(); 2].map(|()| provider.token(json!({})));
     world.with_token(&before).await.expect(200);
     provider.rotate("second", Key::es256());
     world
@@ -286,7 +340,7 @@ async fn keys_are_rotated() {
         .await
         .expect(200);
     world
-        .with_token(&before)
+        .with_token(&stale)
         .await
         .expect_error(401, "SIGN_IN_REFUSED");
 

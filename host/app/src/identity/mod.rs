@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
 use serde::Deserialize;
+use souk_domain::time::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::protected::{AddressError, protected};
@@ -49,6 +50,8 @@ pub struct Identity {
     pub verified_email: Option<String>,
     pub name: Option<String>,
     pub picture: Option<String>,
+    /// From when on nobody is identified by the same token.
+    pub proof_ends_at: Timestamp,
 }
 
 /// By what somebody shows who they are.

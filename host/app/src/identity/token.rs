@@ -4,6 +4,7 @@ use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use souk_domain::emails::parse_email;
+use souk_domain::time::Timestamp;
 
 use super::IdentityError::{self, Refused};
 use super::{Config, Identity};
@@ -33,6 +34,8 @@ struct Claims {
     sub: String,
     aud: Audience,
     azp: Option<String>,
+    /// Seconds, which may have a fraction.
+    exp: f64,
     nonce: Option<String>,
     email: Option<String>,
     #[serde(default)]
@@ -156,7 +159,14 @@ pub fn check(
         verified_email: email.and_then(|email| parse_email(&email).ok()),
         name: claims.name,
         picture: claims.picture,
+        proof_ends_at: ends_at(claims.exp),
     })
+}
+
+/// When a token is over for everybody: each host allows for a clock that differs, and theirs may differ by as much.
+fn ends_at(exp: f64) -> Timestamp {
+    let seconds = (exp.ceil() as i64).saturating_add(2 * LEEWAY_SECONDS.cast_signed());
+    Timestamp::from_micros(seconds.saturating_mul(1_000_000))
 }
 
 /// How an issuer may be written. Google says that it names itself with and without `https://`.

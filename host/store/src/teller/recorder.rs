@@ -2,13 +2,14 @@
 //!
 //! Counts are complete (but for the last moment before a crash). Individual records of free runs are kept as long as there are fewer than
 //! [`ROWS_PER_FLUSH`] of a kind between two flushes, about 500 a second; beyond that they are counted only. Charged runs do not come
-//! here: the poster books them with their charge.
+//! here: the poster books them with their charge, and only how long they took is counted here.
 
 use crate::bulk::{Script, Style};
 use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
 use crate::failures::{self, Reason};
+use crate::times::{self, TimeCounts, TimeKey, Timed};
 use crate::usage::{self, HourCounts, HourKey};
 use parking_lot::Mutex;
 use souk_domain::ids::{CompanyId, KeyId};
@@ -66,8 +67,15 @@ struct Shared {
 struct Pending {
     failed: Vec<(Run, Option<Reason>)>,
     free: Vec<Run>,
+    counts: Counts,
+}
+
+/// What is added up between two flushes.
+#[derive(Default)]
+struct Counts {
     days: HashMap<ProductUse, DayCounts>,
     hours: HashMap<HourKey, HourCounts>,
+    times: HashMap<TimeKey, TimeCounts>,
 }
 
 /// A [`DayKey`] that is cheap to make on the hot path.
@@ -116,14 +124,13 @@ impl Recorder {
             product: run.product.clone(),
             day: run.started_at.day_start().micros(),
         };
+        let timed = Timed::of(&run);
         let mut pending = self.shared.pending.lock();
-        if pending.days.len() < COUNTERS_MAX || pending.days.contains_key(&key) {
-            pending
-                .days
-                .entry(key)
-                .or_default()
-                .add_run(&run, Credits::ZERO);
+        let days = &mut pending.counts.days;
+        if days.len() < COUNTERS_MAX || days.contains_key(&key) {
+            days.entry(key).or_default().add_run(&run, Credits::ZERO);
         }
+        pending.counts.time(timed);
         let succeeded = run.outcome == Outcome::Succeeded;
         if succeeded && pending.free.len() < ROWS_PER_FLUSH {
             pending.free.push(run);
@@ -132,6 +139,11 @@ impl Recorder {
         } else {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Counts how long a charged run took.
+    pub(super) fn time(&self, timed: Timed) {
+        self.shared.pending.lock().counts.time(timed);
     }
 
     pub(super) fn count_use(&self, key_use: KeyUse) {
@@ -147,9 +159,9 @@ impl Recorder {
             first_at: at,
             last_at: at,
         };
-        let mut pending = self.shared.pending.lock();
-        if pending.hours.len() < COUNTERS_MAX || pending.hours.contains_key(&key) {
-            pending.hours.entry(key).or_default().add(&counts);
+        let hours = &mut self.shared.pending.lock().counts.hours;
+        if hours.len() < COUNTERS_MAX || hours.contains_key(&key) {
+            hours.entry(key).or_default().add(&counts);
         }
     }
 
@@ -168,12 +180,11 @@ impl Shared {
         let Pending {
             failed,
             free,
-            days,
-            hours,
+            counts,
         } = std::mem::take(&mut *self.pending.lock());
-        if let Err(error) = self.write_counts(&days, &hours).await {
+        if let Err(error) = self.write_counts(&counts).await {
             tracing::warn!(%error, "counts of use could not be written; they are kept");
-            self.put_back(days, hours);
+            self.pending.lock().counts.put_back(counts);
         }
         let free = free.into_iter().map(|run| (run, None));
         let runs: Vec<(Run, Option<Reason>)> = failed.into_iter().chain(free).collect();
@@ -186,12 +197,9 @@ impl Shared {
         }
     }
 
-    async fn write_counts(
-        &self,
-        days: &HashMap<ProductUse, DayCounts>,
-        hours: &HashMap<HourKey, HourCounts>,
-    ) -> Result<(), StoreError> {
-        if days.is_empty() && hours.is_empty() {
+    async fn write_counts(&self, counts: &Counts) -> Result<(), StoreError> {
+        let Counts { days, hours, times } = counts;
+        if days.is_empty() && hours.is_empty() && times.is_empty() {
             return Ok(());
         }
         // Sorted, so that hosts which share a store lock rows in one order.
@@ -208,11 +216,21 @@ impl Shared {
             keys.entry(key.key.clone()).or_default().add(counts);
         }
         let keys: Vec<_> = keys.into_iter().collect();
+        let mut times: Vec<_> = times
+            .iter()
+            .map(|(key, counts)| (key.clone(), *counts))
+            .collect();
+        times.sort_unstable_by(|(one, _), (other, _)| {
+            let order = |key: &TimeKey| (key.day, key.at_most_us);
+            let by_product = one.product.id().cmp(other.product.id());
+            by_product.then_with(|| order(one).cmp(&order(other)))
+        });
         self.db
             .write(async |write| {
                 let mut script = Script::new(Style::Separate);
                 executions::add_days(&mut script, &days.into_iter().collect::<Vec<_>>());
                 script.run(write).await?;
+                times::add(write, &times).await?;
                 usage::add_hours(write, &hours.into_iter().collect::<Vec<_>>()).await?;
                 if self.db.is_shared() {
                     usage::lock_keys(write, &keys).await?;
@@ -248,14 +266,24 @@ impl Shared {
             })
             .await
     }
+}
 
-    fn put_back(&self, days: HashMap<ProductUse, DayCounts>, hours: HashMap<HourKey, HourCounts>) {
-        let mut pending = self.pending.lock();
-        for (key, counts) in days {
-            pending.days.entry(key).or_default().add(&counts);
+impl Counts {
+    fn time(&mut self, Timed(key, counts): Timed) {
+        if self.times.len() < COUNTERS_MAX || self.times.contains_key(&key) {
+            self.times.entry(key).or_default().add(&counts);
         }
-        for (key, counts) in hours {
-            pending.hours.entry(key).or_default().add(&counts);
+    }
+
+    fn put_back(&mut self, before: Counts) {
+        for (key, counts) in before.days {
+            self.days.entry(key).or_default().add(&counts);
+        }
+        for (key, counts) in before.hours {
+            self.hours.entry(key).or_default().add(&counts);
+        }
+        for (key, counts) in before.times {
+            self.times.entry(key).or_default().add(&counts);
         }
     }
 }
