@@ -278,8 +278,9 @@ pub struct Options {
     )]
     pub mail_from: Option<String>,
 
-    /// Redis or Valkey, on which hosts count rate limits together: redis://:password@redis.internal:6379/0. Without it, and while it
-    /// does not answer, each host counts for itself. Prefer the environment variable.
+    /// Redis or Valkey, on which hosts count rate limits together: redis://:password@redis.internal:6379/0, or rediss:// with TLS, whose
+    /// authority is a public one or that of `?sslrootcert=FILE`. Without it, and while it does not answer, each host counts for itself.
+    /// Prefer the environment variable.
     #[arg(
         long,
         env = "SOUK_REDIS_URL",

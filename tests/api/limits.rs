@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use souk_tests::process::free_port;
 use souk_tests::redis::Redis;
+use souk_tests::tls::TestCa;
 use souk_tests::{Client, PgCluster, TestHost};
 
 use crate::hosts::MASTER_KEY;
@@ -153,6 +154,36 @@ async fn limits_go_on_without_their_server() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(are_shared(&metrics).await);
+}
+
+/// Over TLS they count together where the authority of the certificate is the one that the operator names; a server that cannot show who
+/// it is counts as one that is away, and is not told the password.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_count_together_over_tls() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let redis = Redis::start_protected(&TestCa::new("The operator's")).await;
+    let trusting = format!("{}?sslrootcert={}", redis.url(), redis.authority());
+    let metrics = metrics_address();
+    let one = host(&url, &trusting, &metrics).await;
+    let other = host(&url, &trusting, &metrics_address()).await;
+    let (key, path) = limited_key(&one, "protected", 4).await;
+    for left in [3, 1] {
+        assert_eq!(ask(&one.client(&key), &path).await, (true, left));
+        assert_eq!(ask(&other.client(&key), &path).await, (true, left - 1));
+    }
+    assert_eq!(ask(&one.client(&key), &path).await, (false, 0));
+    assert!(are_shared(&metrics).await);
+
+    let metrics = metrics_address();
+    let wary = host(&url, &redis.url(), &metrics).await;
+    assert_eq!(
+        ask(&wary.client(&key), &path).await,
+        (true, 3),
+        "its own count"
+    );
+    assert!(!are_shared(&metrics).await);
+    assert!(wary.log().contains("counts for itself"));
 }
 
 /// A server that takes connections and says nothing delays a request now and then, and fails none.

@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::process::{free_port, spawn_tied};
+use crate::tls::TestCa;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const PASSWORD: &str = "a:secret";
@@ -12,14 +13,35 @@ pub struct Redis {
     process: Option<Child>,
     port: u16,
     directory: tempfile::TempDir,
+    is_protected: bool,
 }
 
 impl Redis {
     pub async fn start() -> Redis {
+        Redis::start_at(tempfile::tempdir().expect("a directory"), false).await
+    }
+
+    /// One that speaks TLS and nothing else, as `localhost`, with a certificate of this authority.
+    pub async fn start_protected(authority: &TestCa) -> Redis {
+        let directory = tempfile::tempdir().expect("a directory");
+        let leaf = authority.server(&["localhost"]);
+        let texts = [
+            ("cert.pem", leaf.certificate_pem),
+            ("key.pem", leaf.key_pem),
+            ("ca.pem", authority.pem()),
+        ];
+        for (name, text) in texts {
+            std::fs::write(directory.path().join(name), text).expect("a file");
+        }
+        Redis::start_at(directory, true).await
+    }
+
+    async fn start_at(directory: tempfile::TempDir, is_protected: bool) -> Redis {
         let mut redis = Redis {
             process: None,
             port: free_port(),
-            directory: tempfile::tempdir().expect("a directory"),
+            directory,
+            is_protected,
         };
         redis.start_again().await;
         redis
@@ -31,16 +53,21 @@ impl Redis {
         let mut command = Command::new("redis-server");
         command
             .current_dir(self.directory.path())
-            .args([
-                "--port",
-                &port,
-                "--bind",
-                "127.0.0.1",
-                "--requirepass",
-                PASSWORD,
-            ])
+            .args(["--port", if self.is_protected { "0" } else { &port }])
+            .args(["--bind", "127.0.0.1", "--requirepass", PASSWORD])
             .args(["--save", "", "--appendonly", "no"])
             .stdout(Stdio::null());
+        if self.is_protected {
+            command.args([
+                "--tls-port",
+                &port,
+                "--tls-cert-file",
+                "cert.pem",
+                "--tls-key-file",
+                "key.pem",
+            ]);
+            command.args(["--tls-ca-cert-file", "ca.pem", "--tls-auth-clients", "no"]);
+        }
         self.process = Some(
             spawn_tied(command, libc::SIGKILL)
                 .expect("redis-server: run tests/run, which installs it"),
@@ -91,11 +118,16 @@ impl Redis {
     }
 
     pub fn url(&self) -> String {
-        format!(
-            "redis://:{}@127.0.0.1:{}/2",
-            PASSWORD.replace(':', "%3A"),
-            self.port
-        )
+        let password = PASSWORD.replace(':', "%3A");
+        match self.is_protected {
+            false => format!("redis://:{password}@127.0.0.1:{}/2", self.port),
+            true => format!("rediss://:{password}@localhost:{}/2", self.port),
+        }
+    }
+
+    /// Where the authority of its certificate is.
+    pub fn authority(&self) -> String {
+        self.directory.path().join("ca.pem").display().to_string()
     }
 }
 

@@ -7,8 +7,10 @@
 
 use super::window::Quota;
 use parking_lot::Mutex;
-use redis::Script;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{
+    Client, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisError, Script, TlsCertificates,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -81,13 +83,13 @@ impl Shared {
     /// Connects when it is needed, and again whenever that breaks. Runs on the current runtime.
     ///
     /// # Errors
-    /// A URL that cannot be read.
-    pub fn open(url: &str) -> Result<Arc<Shared>, redis::RedisError> {
+    /// A URL that cannot be read, or its authority.
+    pub fn open(url: &str) -> Result<Arc<Shared>, RedisError> {
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
             .set_connection_timeout(Some(ANSWER_MAX))
             .set_response_timeout(Some(ANSWER_MAX));
-        let client = redis::Client::open(url)?;
+        let client = client(url)?;
         let shared = Arc::new(Shared {
             connection: ConnectionManager::new_lazy_with_config(client, config)?,
             take: Script::new(TAKE),
@@ -195,7 +197,7 @@ impl Shared {
     }
 
     /// Remembers, and says once, whether the server answers.
-    fn heard<T, E>(&self, answer: Result<Result<T, redis::RedisError>, E>) -> Option<T> {
+    fn heard<T, E>(&self, answer: Result<Result<T, RedisError>, E>) -> Option<T> {
         let error = match answer {
             Ok(Ok(value)) => {
                 if !self.is_available.swap(true, Relaxed) {
@@ -215,6 +217,34 @@ impl Shared {
         }
         None
     }
+}
+
+/// As the URL says: `rediss://` is TLS, with the public authorities or the one in the file of `sslrootcert`.
+fn client(url: &str) -> Result<Client, RedisError> {
+    let wrong = |what: &'static str, detail: String| {
+        RedisError::from((ErrorKind::InvalidClientConfig, what, detail))
+    };
+    let info = url.into_connection_info()?;
+    if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
+        let detail = "name its authority with ?sslrootcert=FILE".to_owned();
+        return Err(wrong("a certificate is always checked", detail));
+    }
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let authority = form_urlencoded::parse(query.as_bytes())
+        .find_map(|(name, value)| (name == "sslrootcert").then_some(value));
+    let Some(path) = authority else {
+        return Client::open(info);
+    };
+    let pem = std::fs::read(&*path)
+        .map_err(|error| wrong("sslrootcert cannot be read", format!("{path}: {error}")))?;
+    if !pem.windows(5).any(|word| word == b"-----") {
+        return Err(wrong("sslrootcert holds no PEM certificate", path.into()));
+    }
+    let trusted = TlsCertificates {
+        client_tls: None,
+        root_cert: Some(pem),
+    };
+    Client::build_with_tls(info, trusted)
 }
 
 /// What this host may let pass of a window that hosts share.
@@ -334,6 +364,37 @@ mod tests {
         assert_eq!(lot.take(100, NOW + 3600), None);
         assert_eq!(lot.peek(100, NOW + 3600), None);
     }
+
+    /// What the URL says of the way there is carried out, or refused before the host starts.
+    #[test]
+    fn a_url_says_whom_to_trust() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (empty, wrong) = (file("empty.pem", ""), file("wrong.pem", BROKEN_PEM));
+        for good in ["redis://:p@127.0.0.1:1/2", "rediss://:p@redis.internal:1/2"] {
+            assert!(client(good).is_ok(), "{good}");
+        }
+        for (bad, says) in [
+            ("http://127.0.0.1".to_owned(), ""),
+            ("rediss://127.0.0.1/#insecure".to_owned(), "always checked"),
+            (
+                "rediss://127.0.0.1/?sslrootcert=/nonexistent".to_owned(),
+                "/nonexistent",
+            ),
+            (format!("rediss://127.0.0.1/?sslrootcert={empty}"), "no PEM"),
+            (format!("rediss://127.0.0.1/?sslrootcert={wrong}"), ""),
+            (format!("redis://127.0.0.1/?sslrootcert={empty}"), ""),
+        ] {
+            let error = client(&bad).map(drop).unwrap_err().to_string();
+            assert!(error.contains(says), "{bad}: {error}");
+        }
+    }
+
+    const BROKEN_PEM: &str = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 
     /// Who is refused is refused for the rest of the second without another question.
     #[test]
