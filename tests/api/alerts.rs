@@ -415,49 +415,6 @@ async fn two_hosts_evaluate_each_alert_once() {
     drop(other);
 }
 
-/// Ten thousand alerts of ten companies that are due at once are all evaluated before they are due again, a minute later.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes a minute of the whole machine: cargo test -p souk-tests --test api ten_thousand -- --ignored --nocapture"]
-async fn ten_thousand_alerts_are_evaluated_within_their_minute() {
-    const COMPANIES: i64 = 10;
-    const EACH: i64 = 1_000;
-    let stage = Stage::new().await;
-    let cluster = PgCluster::shared().await;
-    let database = cluster.database(GAUGE).await;
-    for _ in 0..COMPANIES {
-        let company = stage.one.company(&unique("many")).await;
-        let connection = company.postgres(cluster, &database).await;
-        let asset = company.asset(&connection, json!({"sql_logic": READ})).await;
-        let body = json!({"condition": {"operator": "gt", "threshold": 10}, "is_active": false});
-        watch(&company, &asset, body).await;
-    }
-    let columns = "company_id, user_id, asset_id, name, params, operator, threshold, answer_field, consecutive_breaches, rearm_seconds, \
-                   webhook_ids, max_credits_per_day, created_at, updated_at, revision, state, breaches, delays, history, spent_on, \
-                   spent_credits, is_active, check_interval_seconds";
-    let copy = format!(
-        "INSERT INTO alerts (id, {columns}) SELECT id || '-' || n, {columns} FROM alerts, generate_series(2, {EACH}) AS n"
-    );
-    stage.store.execute(&copy, &[]).await.expect("copies");
-    let all = stage.count("SELECT COUNT(*) FROM alerts").await;
-    assert_eq!(all, COMPANIES * EACH);
-    for round in 1..=2 {
-        let wake =
-            "UPDATE alerts SET is_active = 1, check_interval_seconds = 2678400, next_check_at = 1";
-        stage.store.execute(wake, &[]).await.expect("an update");
-        let begun = Instant::now();
-        while stage
-            .count("SELECT COUNT(*) FROM alerts WHERE next_check_at = 1")
-            .await
-            > 0
-        {
-            assert!(begun.elapsed() < Duration::from_secs(60), "round {round}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        println!("round {round}: {all} alerts in {:?}", begun.elapsed());
-        stage.settle("state = 'ok'", Instant::now()).await;
-    }
-}
-
 /// Waits until the newest event of an alert says so of its mail.
 async fn wait_for_mail(company: &Company, alert: &str, status: &str) {
     let since = Instant::now();

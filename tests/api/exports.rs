@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::{Company, PgCluster};
 
-use crate::formats::{Raw, Sold};
+use crate::formats::{Raw, Sold, curl};
 use crate::pages::sqlite_file;
 use crate::{LEAGUE, host, unique};
 
@@ -81,6 +81,41 @@ async fn an_export_has_every_row_and_is_charged_by_the_page() {
         assert_eq!(Raw::get(&sold.feed, &empty, &[]).await.text(), "");
         assert_eq!(sold.buyer.credits().await, (76, 0));
     }
+}
+
+/// A client that asks for trailers is told behind the last row how much it was and what it cost, in each coding alike; the rows that it
+/// unpacks are the same, over several pages. Others are sent no trailers.
+#[tokio::test]
+async fn an_export_ends_with_its_sums() {
+    let (seller, connection) = seller().await;
+    let sold = Sold::new(&seller, &connection, definition(), 3, 1000).await;
+    let path = format!("{}?export=true", sold.path);
+    let plain = Raw::get(&sold.feed, &path, &[]).await;
+    assert_eq!(ids(&plain.text()), (1..=250).collect::<Vec<i64>>());
+    assert_eq!(
+        plain.header("trailer"),
+        "x-export-rows, x-export-pages, x-export-credits-used"
+    );
+    for encoding in ["identity", "gzip", "br", "zstd"] {
+        let asks = format!("accept-encoding: {encoding}");
+        let (head, rows) = curl(&sold.feed, &path, &["--header", &asks]);
+        assert!(rows == plain.bytes, "{encoding}");
+        assert!(!head.contains("x-export-rows:"), "{head}");
+        let asks = ["--header", "te: trailers", "--header", &asks];
+        let (head, rows) = curl(&sold.feed, &path, &asks);
+        assert!(rows == plain.bytes, "{encoding}");
+        let coded = format!("content-encoding: {encoding}");
+        assert_eq!(head.contains(&coded), encoding != "identity", "{head}");
+        let (_, trailers) = head.split_once("\r\n\r\n").expect("trailers");
+        for sum in [
+            "x-export-rows: 250\r\n",
+            "x-export-pages: 3\r\n",
+            "x-export-credits-used: 9\r\n",
+        ] {
+            assert!(trailers.contains(sum), "{encoding}: {head}");
+        }
+    }
+    assert_eq!(sold.buyer.credits().await, (1000 - 9 * 9, 0));
 }
 
 /// Where the credits end the export ends, after what was paid; with checkpoints its last line says where to go on, and going on there
@@ -285,114 +320,4 @@ async fn exports_are_bounded_and_end_with_their_key() {
     assert!(end.is_err(), "{end:?} after {read}");
     assert!(read < 200_000_000);
     assert!(left - sold.buyer.credits().await.0 <= 1);
-}
-
-const MILLION: &str = "
-    CREATE TABLE matches (id bigint PRIMARY KEY, team text NOT NULL, goals integer NOT NULL, played_on date NOT NULL, rating double precision);
-    INSERT INTO matches SELECT i, 'team ' || (i % 1000), i % 7, DATE '2000-01-01' + (i % 9000)::int, i * 0.25 FROM generate_series(1, 1000000) AS i;
-    ANALYZE matches;";
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-/// Any page of a million rows within 1.2 of the first; a whole export at no less than 0.8 (NDJSON) and 1.0 (Arrow) of the rows a second of
-/// COPY … TO STDOUT. `cargo test --profile dist -p souk-tests --test api a_million_rows -- --ignored --nocapture`
-#[tokio::test]
-#[ignore = "measures: on a machine that does nothing else, built with the profile dist"]
-async fn a_million_rows() {
-    let cluster = PgCluster::shared().await;
-    let seller = host().await.company(&unique("million")).await;
-    let database = cluster.database(MILLION).await;
-    let connection = seller.postgres(cluster, &database).await;
-    let fields = ["id", "team", "goals", "played_on", "rating"].map(|name| json!({"name": name}));
-    let body = json!({"source": {"table": "matches"}, "fields": fields, "max_limit": 10_000, "slug": unique("million"), "timeout_ms": 60_000});
-    let endpoint = seller.endpoint(&connection, body).await;
-    seller
-        .client
-        .get(&seller.path(&format!("/endpoints/{endpoint}/test")))
-        .await
-        .expect(200);
-    let path = seller.path(&format!("/endpoints/{endpoint}/execute"));
-
-    let mut addresses = vec![format!("{path}?limit=100")];
-    for start in [250_000, 500_000, 999_800] {
-        let page = seller
-            .client
-            .get(&format!("{path}?limit=100&start={start}"))
-            .await
-            .expect(200);
-        assert_eq!(page.at("/data/service/pagination/paging"), "keyset");
-        addresses.push(page.text("/data/service/pagination/next_url"));
-    }
-    let mut times = vec![Vec::new(); addresses.len()];
-    // A key has 1,000 requests an hour.
-    for round in 0..220 {
-        for (place, address) in addresses.iter().enumerate() {
-            let begun = Instant::now();
-            let page = Raw::get(&seller.client, address, &[]).await;
-            assert_eq!(page.status, 200);
-            if round >= 20 {
-                times[place].push(begun.elapsed().as_secs_f64() * 1e6);
-            }
-        }
-    }
-    let medians: Vec<f64> = times.into_iter().map(median).collect();
-    let ratios: Vec<f64> = medians.iter().map(|time| time / medians[0]).collect();
-    println!(
-        "pages of 100 at row 0, 250,100, 500,100, 999,900: {medians:.0?} us, to the first {ratios:.2?}"
-    );
-
-    let source = cluster.client(&database).await;
-    let (mut copies, mut exports) = (Vec::new(), [Vec::new(), Vec::new()]);
-    for _ in 0..5 {
-        let begun = Instant::now();
-        let copy = source.copy_out("COPY (SELECT id, team, goals, played_on, rating FROM matches ORDER BY id) TO STDOUT").await;
-        let mut copy = std::pin::pin!(copy.expect("COPY"));
-        let mut bytes = 0;
-        while let Some(chunk) = futures_util::StreamExt::next(&mut copy).await {
-            bytes += chunk.expect("rows").len();
-        }
-        assert!(bytes > 1_000_000);
-        copies.push(1_000_000.0 / begun.elapsed().as_secs_f64());
-        for (place, accept) in [
-            "application/x-ndjson",
-            "application/vnd.apache.arrow.stream",
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let begun = Instant::now();
-            let request = seller
-                .client
-                .request(Method::GET, &format!("{path}?export=true"));
-            let mut response = request
-                .header("accept", accept)
-                .send()
-                .await
-                .expect("a head");
-            assert_eq!(response.status(), 200);
-            let (mut bytes, mut lines) = (0, 0);
-            while let Some(chunk) = response.chunk().await.expect("a whole export") {
-                bytes += chunk.len();
-                if place == 0 {
-                    lines += chunk.iter().filter(|byte| **byte == b'\n').count();
-                }
-            }
-            assert!(place == 1 || lines == 1_000_000, "{lines} of {bytes} bytes");
-            exports[place].push(1_000_000.0 / begun.elapsed().as_secs_f64());
-        }
-    }
-    let copy = median(copies);
-    let [lines, arrow] = exports.map(median);
-    println!(
-        "rows a second: COPY {copy:.0}, NDJSON {lines:.0} ({:.2}), Arrow {arrow:.0} ({:.2})",
-        lines / copy,
-        arrow / copy
-    );
-    if !cfg!(debug_assertions) {
-        assert!(ratios.iter().all(|ratio| *ratio <= 1.2), "{ratios:?}");
-        assert!(lines >= 0.8 * copy && arrow >= copy);
-    }
 }

@@ -17,13 +17,13 @@ const ENDS_WITHIN: Duration = Duration::from_secs(180);
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A company with one post, which is published.
-struct Author {
-    company: Company,
-    post: String,
+pub struct Author {
+    pub company: Company,
+    pub post: String,
 }
 
 impl Author {
-    async fn new(name: &str) -> Author {
+    pub async fn new(name: &str) -> Author {
         let company = host().await.company(&unique(name)).await;
         let body = json!({
             "title": "Goals & <more>", "slug": unique("goals"), "summary": "About goals", "tags": ["goals"],
@@ -36,16 +36,16 @@ impl Author {
         Author { company, post }
     }
 
-    fn integrations(&self) -> String {
+    pub fn integrations(&self) -> String {
         self.company.path("/postgen_integrations")
     }
 
-    async fn integration(&self, body: Value) -> String {
+    pub async fn integration(&self, body: Value) -> String {
         let made = self.company.client.post(&self.integrations(), body).await;
         made.expect(201).text("/data/id")
     }
 
-    async fn wordpress(&self, base_url: &str) -> String {
+    pub async fn wordpress(&self, base_url: &str) -> String {
         self.integration(json!({
             "platform": "wordpress", "name": "blog", "config": {"base_url": base_url},
             "credentials": {"username": WORDPRESS_USER, "application_password": WORDPRESS_PASSWORD}
@@ -53,7 +53,7 @@ impl Author {
         .await
     }
 
-    async fn slack(&self, base_url: &str) -> String {
+    pub async fn slack(&self, base_url: &str) -> String {
         self.integration(json!({
             "platform": "slack", "name": "chat", "config": {"base_url": base_url, "link": "https://blog.example.com/{slug}"},
             "credentials": {"path": SLACK_PATH}
@@ -61,7 +61,7 @@ impl Author {
         .await
     }
 
-    async fn webhook(&self, base_url: &str) -> String {
+    pub async fn webhook(&self, base_url: &str) -> String {
         self.integration(json!({
             "platform": "webhook", "name": "hook", "config": {"base_url": base_url, "path": "/hooks"},
             "credentials": {"secret": WEBHOOK_SECRET}
@@ -69,12 +69,12 @@ impl Author {
         .await
     }
 
-    async fn publish(&self, integration: &str) -> Answer {
+    pub async fn publish(&self, integration: &str) -> Answer {
         let path = format!("{}/publish/{integration}", self.post);
         self.company.client.post(&path, json!({})).await.expect(202)
     }
 
-    async fn publication(&self, integration: &str) -> Value {
+    pub async fn publication(&self, integration: &str) -> Value {
         let path = format!("{}/publications", self.post);
         let listed = self.company.client.get(&path).await.expect(200);
         let all = listed.at("/data").as_array().expect("publications").clone();
@@ -85,7 +85,7 @@ impl Author {
     }
 
     /// The publication, once it is as it should be.
-    async fn until(&self, integration: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    pub async fn until(&self, integration: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let since = Instant::now();
         loop {
             let found = self.publication(integration).await;
@@ -97,12 +97,12 @@ impl Author {
         }
     }
 
-    async fn becomes(&self, integration: &str, status: &str) -> Value {
+    pub async fn becomes(&self, integration: &str, status: &str) -> Value {
         self.until(integration, |publication| publication["status"] == status)
             .await
     }
 
-    async fn test(&self, body: Value) -> (bool, String) {
+    pub async fn test(&self, body: Value) -> (bool, String) {
         let path = format!("{}/test", self.integrations());
         let tested = self.company.client.post(&path, body).await.expect(200);
         (

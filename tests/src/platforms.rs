@@ -382,6 +382,16 @@ pub enum Raw {
     Closes,
     /// A byte of the answer each second.
     Drips,
+    /// Ends before the length that it has told.
+    PromisesMore,
+    /// Goes on behind the length that it has told, with an answer to a question that nobody has asked.
+    PromisesLess,
+    /// Tells two lengths.
+    TwoLengths,
+    /// A piece without a length.
+    NoLength,
+    /// A piece that is longer than anything, and has no end.
+    LargePiece,
 }
 
 /// A server that misbehaves byte by byte, on every connection.
@@ -441,8 +451,38 @@ async fn misbehave(mut stream: TcpStream, raw: Raw) {
             vec![b'{'],
             Duration::from_secs(1),
         ),
+        Raw::PromisesMore => (
+            "HTTP/1.1 200 OK\r\ncontent-length: 600\r\n\r\n{\"id\": 7}",
+            Vec::new(),
+            Duration::ZERO,
+        ),
+        Raw::PromisesLess => (
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 201 Created\r\ncontent-length: 17\r\n\r\n{\"id\": \"unasked\"}",
+            Vec::new(),
+            Duration::ZERO,
+        ),
+        Raw::TwoLengths => (
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\n{\"id\": 7}",
+            Vec::new(),
+            Duration::ZERO,
+        ),
+        Raw::NoLength => (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nmany\r\n{\"id\": 7}\r\n0\r\n\r\n",
+            Vec::new(),
+            Duration::ZERO,
+        ),
+        Raw::LargePiece => (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffff\r\n",
+            vec![b'x'; 64 << 10],
+            Duration::ZERO,
+        ),
     };
     if stream.write_all(head.as_bytes()).await.is_err() {
+        return;
+    }
+    if rest.is_empty() {
+        let _ = stream.shutdown().await;
+        while stream.read(&mut request).await.is_ok_and(|read| read > 0) {}
         return;
     }
     while stream.write_all(&rest).await.is_ok() {
