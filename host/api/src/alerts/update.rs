@@ -35,6 +35,8 @@ pub struct AlertPatch {
     company_id: Option<String>,
     /// It stays as it is: another one is refused.
     asset_id: Option<String>,
+    /// Whose alert it is stays as it is: another one is refused.
+    user_id: Option<String>,
     is_active: Option<bool>,
     #[schema(min_length = 1, max_length = 255)]
     name: Option<String>,
@@ -86,12 +88,14 @@ pub async fn update_alert(
     let before = find(&mut read, &caller, &id).await?;
     drop(read);
     let (mut written, mut errors) = (before.written.clone(), Vec::new());
-    if body
-        .asset_id
-        .is_some_and(|asset| asset != before.asset_id.as_str())
-    {
-        let message = "cannot be changed: create another alert";
-        errors.push(FieldError::new("asset_id", "immutable", message));
+    for (name, wanted, known) in [
+        ("asset_id", body.asset_id, before.asset_id.as_str()),
+        ("user_id", body.user_id, before.user_id.as_str()),
+    ] {
+        if wanted.is_some_and(|wanted| wanted != known) {
+            let message = "cannot be changed: create another alert";
+            errors.push(FieldError::new(name, "immutable", message));
+        }
     }
     given.over(&mut written, &mut errors);
     if !errors.is_empty() {

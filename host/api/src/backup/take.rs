@@ -28,7 +28,7 @@ pub struct Archive(Receiver<io::Result<Bytes>>);
 impl Describe for Archive {
     fn describe(into: &mut Description) {
         let binary = |_: &mut _| json!({"type": "string", "format": "binary"});
-        into.answer(200, Some(("application/x-tar", binary)));
+        into.answer(200, Some(("application/octet-stream", binary)));
     }
 }
 
@@ -39,8 +39,12 @@ impl IntoResponse for Archive {
             Some((piece, pieces))
         });
         let mut response = Response::new(Body::from_stream(pieces));
-        let kind = HeaderValue::from_static("application/x-tar");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        let headers = response.headers_mut();
+        // Not as tar: generated clients know one kind of bytes.
+        let kind = HeaderValue::from_static("application/octet-stream");
+        headers.insert(header::CONTENT_TYPE, kind);
+        let name = HeaderValue::from_static("attachment; filename=\"souk-backup.tar\"");
+        headers.insert(header::CONTENT_DISPOSITION, name);
         response
     }
 }

@@ -300,12 +300,12 @@ async fn what_cannot_be_watched_is_refused() {
         .await
         .expect(201);
     let one = acme.path(&format!("/alerts/{}", made.text("/data/id")));
-    let change = json!({"asset_id": text, "name": ""});
+    let change = json!({"asset_id": text, "user_id": seller.user_id, "name": ""});
     let refused = world
         .patch(&acme.key, &one, change)
         .await
         .expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(refused.fields(), ["asset_id", "name"]);
+    assert_eq!(refused.fields(), ["asset_id", "user_id", "name"]);
     let change = json!({"condition": {"operator": "eq", "threshold": "x"}});
     let refused = world.patch(&acme.key, &one, change).await;
     assert_eq!(refused.expect(400).field(), "condition.threshold");

@@ -159,6 +159,17 @@ async fn what_is_no_favorite_is_refused() {
         .expect(201);
 
     let id = own.text("/data/id");
+    let one = path(&seller, &format!("/{id}"));
+    for (mismatch, field) in [
+        (json!({"company_id": acme.id}), "company_id"),
+        (json!({"user_id": acme.user_id}), "user_id"),
+    ] {
+        let refused = world.patch(&seller.key, &one, mismatch).await;
+        let refused = refused.expect_error(400, "PATH_BODY_MISMATCH");
+        assert_eq!(refused.field(), field);
+    }
+    let same = json!({"company_id": seller.id, "user_id": seller.user_id});
+    world.patch(&seller.key, &one, same).await.expect(200);
     let foreign = acme.path(&format!("/users/{}/favorites", seller.user_id));
     let own_path = path(&acme, "");
     for (rest, status) in [
