@@ -36,7 +36,8 @@ def run(name: str, key: str | None, document: str, base_url: str, settings: str,
             command += ["--header", f"x-api-key: {key}"]
         print(f"-- {name}", flush=True)
         environment = {**os.environ, "PYTHONPATH": str(here), "SCHEMATHESIS_HOOKS": "hooks"}
-        return subprocess.run(command, env=environment).returncode == 0
+        # It keeps what it found where it runs.
+        return subprocess.run(command, env=environment, cwd=directory).returncode == 0
 
 
 def main() -> None:
