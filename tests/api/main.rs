@@ -23,6 +23,7 @@ mod hostile;
 mod hostile_platforms;
 mod hosts;
 mod limits;
+mod mariadb_source;
 mod maturity;
 mod operators;
 mod pages;

@@ -31,8 +31,8 @@ pub struct PgCluster {
     _directory: TempDir,
 }
 
-/// The user and group that run the server: PostgreSQL refuses root.
-fn unprivileged() -> Option<(u32, u32)> {
+/// The user and group that run a database server: PostgreSQL refuses root, and MariaDB should.
+pub(crate) fn unprivileged() -> Option<(u32, u32)> {
     // SAFETY: geteuid has no preconditions.
     #[allow(unsafe_code)]
     if unsafe { libc::geteuid() } != 0 {
@@ -49,7 +49,7 @@ fn unprivileged() -> Option<(u32, u32)> {
     Some(
         find("postgres")
             .or_else(|| find("nobody"))
-            .expect("an unprivileged user to run PostgreSQL as"),
+            .expect("an unprivileged user to run a database server as"),
     )
 }
 
@@ -83,7 +83,7 @@ fn command(name: &str, user: Option<(u32, u32)>) -> Command {
     command
 }
 
-fn hand_over(path: &Path, user: Option<(u32, u32)>, mode: u32) {
+pub(crate) fn hand_over(path: &Path, user: Option<(u32, u32)>, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
     if let Some((uid, gid)) = user {
         chown(path, Some(uid), Some(gid)).expect("chown");

@@ -12,11 +12,12 @@ pub fn sweep(prefix: &str) {
     };
     for entry in entries.flatten() {
         let data = entry.path().join("data");
-        let pid = std::fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-        let runs = pid
-            .lines()
-            .next()
-            .is_some_and(|pid| Path::new("/proc").join(pid).exists());
+        // PostgreSQL's, MariaDB's.
+        let runs = ["postmaster.pid", "server.pid"].iter().any(|name| {
+            let pid = std::fs::read_to_string(data.join(name)).unwrap_or_default();
+            let first = pid.lines().next();
+            first.is_some_and(|pid| Path::new("/proc").join(pid).exists())
+        });
         let changed = data.metadata().and_then(|data| data.modified());
         let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE));
         if entry.file_name().to_string_lossy().starts_with(prefix) && is_old && !runs {

@@ -57,6 +57,21 @@ impl TestCa {
     }
 }
 
+impl Leaf {
+    /// Shakes hands with whoever trusts this certificate.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        let certificate = CertificateDer::from_pem_slice(self.certificate_pem.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.expect("PEM")], key.expect("PEM"))
+            .expect("a key that belongs to the certificate");
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
 /// Connections of clients that trust the certificate; the others are dropped.
 pub struct TlsListener {
     tcp: TcpListener,
@@ -65,17 +80,9 @@ pub struct TlsListener {
 
 impl TlsListener {
     pub fn new(tcp: TcpListener, leaf: &Leaf) -> TlsListener {
-        let certificate = CertificateDer::from_pem_slice(leaf.certificate_pem.as_bytes());
-        let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes());
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.expect("PEM")], key.expect("PEM"))
-            .expect("a key that belongs to the certificate");
         TlsListener {
             tcp,
-            acceptor: TlsAcceptor::from(Arc::new(config)),
+            acceptor: leaf.acceptor(),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::host::TestHost;
+use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
 
 /// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.
@@ -144,6 +145,16 @@ impl Company {
         self.connection(
             "postgres",
             json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": cluster.port,
+                   "database": database, "ssl_mode": "disable"}),
+        )
+        .await
+    }
+
+    pub async fn mariadb(&self, server: &MariaDb, database: &str) -> String {
+        let credentials = json!({"username": server.user, "password": server.password}).to_string();
+        self.connection(
+            "mysql",
+            json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": server.port,
                    "database": database, "ssl_mode": "disable"}),
         )
         .await

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
 use souk_sandbox::Compiler;
-use souk_tests::{PgCluster, guests, seller_api};
+use souk_tests::{MariaDb, PgCluster, guests, seller_api};
 use tempfile::TempDir;
 
 fn bundled(name: &str) -> &'static [u8] {
@@ -52,6 +52,28 @@ async fn postgres_conforms() {
     ));
     let report = tested(bundled("postgres"), profile).await;
     assert_conforms(&report, &[]);
+}
+
+/// MySQL's connector, against a real MariaDB, inside TLS.
+#[tokio::test]
+async fn mysql_conforms() {
+    let server = MariaDb::shared();
+    let database = server.database(
+        "CREATE TABLE stock (id INT PRIMARY KEY, sku VARCHAR(20) NOT NULL, price DECIMAL(10,3), day DATE, at DATETIME(6), weight DOUBLE, sold BIT(1), total BIGINT UNSIGNED);
+         INSERT INTO stock SELECT seq, CONCAT('sku ', CHAR(97 + seq % 26), seq), IF(seq % 5 > 0, seq * 1.005, NULL), DATE '2026-01-01' - INTERVAL seq DAY,
+             IF(seq % 3 > 0, TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq HOUR, NULL), seq / 8.0, seq % 2, seq * 1000000007 FROM seq_1_to_60;
+         CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10",
+    );
+    server.admin(&format!(
+        "CREATE OR REPLACE USER reader IDENTIFIED BY 'only reads'; GRANT SELECT ON {database}.* TO reader"
+    ));
+    let profile = profile(&format!(
+        "[source]\naddress = '127.0.0.1:{}'\ntls = 'require'\n[source.settings]\nusername = 'reader'\npassword = 'only reads'\ndatabase = '{database}'\n[table]\nname = 'stock'",
+        server.port
+    ));
+    let report = tested(bundled("mysql"), profile).await;
+    // Hosts page by offset here.
+    assert_conforms(&report, &["paging.after_a_row"]);
 }
 
 /// SQLite, on a real file.

@@ -82,6 +82,49 @@ const SQLITE: &[Literal] = &[
 ];
 const SQLITE_NULLS: &[&str] = &["NULL", "CAST(NULL AS INTEGER)", "CAST(NULL AS TEXT)"];
 
+/// What MySQL and MariaDB write alike.
+const MYSQL: &[Literal] = &[
+    ("-32768", "-32768"),
+    ("-9223372036854775808", "-9223372036854775808"),
+    ("9223372036854775807", "9223372036854775807"),
+    (
+        "CAST(18446744073709551615 AS UNSIGNED)",
+        "18446744073709551615",
+    ),
+    ("0.1E0", "0.1"),
+    ("12345678901234567890.00100", "12345678901234567890.00100"),
+    (
+        "CAST('-0.000000000000000000001' AS DECIMAL(30,21))",
+        "-0.000000000000000000001",
+    ),
+    ("''", "\"\""),
+    (
+        "'grüße \"quoted\" \\\\ 日本 😀'",
+        "\"grüße \\\"quoted\\\" \\\\ 日本 😀\"",
+    ),
+    ("TRUE", "1"),
+    ("x'deadbeef'", "\"3q2+7w==\""),
+    ("DATE '2024-02-29'", "\"2024-02-29\""),
+    ("DATE '0044-03-15'", "\"0044-03-15\""),
+    ("TIME '23:59:59.123456'", "\"23:59:59.123456\""),
+    ("TIME '-838:59:59'", "\"-838:59:59\""),
+    (
+        "TIMESTAMP '2026-11-20 08:00:00.000001'",
+        "\"2026-11-20T08:00:00.000001Z\"",
+    ),
+];
+const MYSQL_NULLS: &[&str] = &[
+    "NULL",
+    "CAST(NULL AS SIGNED)",
+    "CAST(NULL AS UNSIGNED)",
+    "CAST(NULL AS DECIMAL(10,2))",
+    "CAST(NULL AS CHAR)",
+    "CAST(NULL AS BINARY)",
+    "CAST(NULL AS DATE)",
+    "CAST(NULL AS TIME)",
+    "CAST(NULL AS DATETIME)",
+];
+
 /// How each kind of value is echoed, and what a buyer must read.
 const POSTGRES_ECHOES: &[(&str, EchoedValue, &str)] = &[
     (
@@ -119,9 +162,37 @@ const SQLITE_ECHOES: &[(&str, EchoedValue, &str)] = &[
     ),
     ("?1", EchoedValue::Null, "null"),
 ];
+const MYSQL_ECHOES: &[(&str, EchoedValue, &str)] = &[
+    ("?", EchoedValue::Int64(i64::MIN), "-9223372036854775808"),
+    ("?", EchoedValue::Float64(-0.5), "-0.5"),
+    (
+        "?",
+        EchoedValue::Decimal("12345678901234567890.00100"),
+        "12345678901234567890.00100",
+    ),
+    (
+        "?",
+        EchoedValue::Text("a'b\"c\\d 日本"),
+        "\"a'b\\\"c\\\\d 日本\"",
+    ),
+    ("?", EchoedValue::Boolean(true), "1"),
+    (
+        "CAST(? AS DATE)",
+        EchoedValue::Date(19_782),
+        "\"2024-02-29\"",
+    ),
+    (
+        "CAST(? AS DATETIME(6))",
+        EchoedValue::Timestamp(1),
+        "\"1970-01-01T00:00:00.000001Z\"",
+    ),
+    ("?", EchoedValue::Null, "null"),
+];
 /// More than a batch of any connector that cuts its batches, and more than one message of a protocol.
 const MANY: usize = 30_000;
 const POSTGRES_MANY: &str = "SELECT g::int8 AS n, repeat('x', 20) AS t, CASE WHEN g % 3 = 0 THEN NULL ELSE g::int4 END AS o FROM generate_series(1, 30000) AS g ORDER BY 1";
+/// A recursive statement ends after 1,000 rounds, unless the server is told otherwise.
+const MYSQL_MANY: &str = "WITH d AS (SELECT 0 AS i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9), s AS (SELECT CAST(1 + a.i + 10 * b.i + 100 * c.i + 1000 * e.i + 10000 * f.i AS SIGNED) AS n FROM d a, d b, d c, d e, d f WHERE f.i < 3) SELECT n, 'xxxxxxxxxxxxxxxxxxxx' AS t, CASE WHEN n % 3 = 0 THEN NULL ELSE n END AS o FROM s ORDER BY 1";
 const SQLITE_MANY: &str = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 30000) SELECT n, 'xxxxxxxxxxxxxxxxxxxx' AS t, CASE WHEN n % 3 = 0 THEN NULL ELSE n END AS o FROM s ORDER BY 1";
 
 #[derive(Clone, Copy)]
@@ -192,6 +263,7 @@ pub fn columns(suite: &mut Suite<'_>, truth: &Truth) {
 pub async fn run(suite: &mut Suite<'_>, place: &Place) {
     let known = match suite.dialect {
         Some(Dialect::Postgres) => (POSTGRES, POSTGRES_NULLS, POSTGRES_ECHOES, POSTGRES_MANY),
+        Some(Dialect::MySql) => (MYSQL, MYSQL_NULLS, MYSQL_ECHOES, MYSQL_MANY),
         Some(Dialect::Sqlite) => (SQLITE, SQLITE_NULLS, SQLITE_ECHOES, SQLITE_MANY),
         _ => {
             return suite.note("types", || {

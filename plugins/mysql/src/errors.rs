@@ -1,0 +1,163 @@
+//! Whose fault an error of the server's is, by its number. The server's text goes into `detail` only.
+
+use crate::protocol::{Reader, malformed};
+use souk_sdk::Error;
+
+/// An error message, read.
+pub struct ServerError {
+    pub number: u16,
+    sqlstate: String,
+    text: String,
+}
+
+impl ServerError {
+    /// `body` begins with 0xff.
+    pub fn read(body: &[u8]) -> Result<ServerError, Error> {
+        let mut reader = Reader(body);
+        reader.u8()?;
+        let number = reader.u16()?;
+        let mut sqlstate = "HY000".to_owned();
+        // Before the login there is no SQLSTATE.
+        if let Some(state) = reader.0.strip_prefix(b"#") {
+            let (state, text) = state.split_at_checked(5).ok_or_else(malformed)?;
+            sqlstate = String::from_utf8_lossy(state).into_owned();
+            reader.0 = text;
+        }
+        Ok(ServerError {
+            number,
+            sqlstate,
+            text: String::from_utf8_lossy(reader.0).into_owned(),
+        })
+    }
+
+    /// The prepared statement is no longer what the server has: prepare it again.
+    pub fn is_stale_statement(&self) -> bool {
+        matches!(self.number, 1243 | 1615)
+    }
+
+    /// The server keeps no more prepared statements, of all its sessions together.
+    pub fn is_full_of_statements(&self) -> bool {
+        self.number == 1461
+    }
+
+    /// A write was refused: by the transaction, the server, or for want of a privilege.
+    pub fn is_refused_write(&self) -> bool {
+        matches!(self.number, 1792 | 1290 | 1836 | 1044 | 1142 | 1227)
+    }
+
+    /// There is no such table.
+    pub fn is_unknown_table(&self) -> bool {
+        self.number == 1146
+    }
+
+    /// A variable that this server does not have.
+    pub fn is_unknown_variable(&self) -> bool {
+        self.number == 1193
+    }
+
+    /// The error of the contract. `bound`: the caller's values were part of the statement.
+    pub fn blame(self, bound: bool) -> Error {
+        let error = match self.number {
+            1045 | 1698 => Error::authentication(
+                "password_rejected",
+                "the database refused the user name or the password",
+            ),
+            1130 | 1820 | 1862 | 3118 | 3955 | 4151 => Error::authentication(
+                "login_refused",
+                "the database does not let this user in from here",
+            ),
+            1251 | 2059 => Error::configuration(
+                "login_method",
+                "the database wants a kind of login that this connector does not know",
+            ),
+            3159 => Error::configuration(
+                "tls_required",
+                "the database takes connections with TLS only; set ssl_mode",
+            ),
+            1046 | 1049 => Error::configuration(
+                "unknown_database",
+                "the database does not exist at the server",
+            ),
+            1044 | 1142 | 1143 | 1227 | 1356 | 1370 => Error::permission(
+                "permission_denied",
+                "the database user may not read what the statement names",
+            ),
+            1290 | 1792 | 1836 => Error::permission(
+                "read_only",
+                "the statement tries to change the database; connections are read-only",
+            ),
+            1146 => Error::not_found(
+                "unknown_table",
+                "the statement names a table that does not exist",
+            ),
+            1305 | 1630 => Error::not_found(
+                "unknown_function",
+                "the statement names a function that does not exist",
+            ),
+            1054 => Error::source_failed(
+                "unknown_column",
+                "the statement names a column that does not exist",
+            ),
+            1064 | 1065 | 1149 => {
+                Error::source_failed("syntax_error", "the database cannot read the statement")
+            }
+            1969 | 3024 => Error::timeout(
+                "statement_timeout",
+                "the statement ran longer than the database allows",
+            ),
+            1317 => Error::timeout("cancelled", "the statement was cancelled at the database"),
+            1040 | 1203 => Error::unavailable(
+                "too_many_connections",
+                "the database takes no more connections",
+            ),
+            1226 => Error::unavailable(
+                "quota_exhausted",
+                "the database user has used up what the database allows it",
+            ),
+            1129 => Error::unavailable(
+                "host_blocked",
+                "the database takes no connections from here after too many failed ones",
+            ),
+            1053 | 1077 | 1079 => {
+                Error::unavailable("shutting_down", "the database is shutting down")
+            }
+            1080 | 1927 | 3169 | 4031 => {
+                Error::unavailable("session_closed", "the database closed the session")
+            }
+            1021 | 1037 | 1038 | 1041 | 1114 | 1135 | 1461 => {
+                Error::unavailable("out_of_resources", "the database has run out of a resource")
+            }
+            1205 | 1213 | 1615 => Error::unavailable(
+                "conflict",
+                "the statement was in conflict with other work at the database; try again",
+            ),
+            1153 | 1301 if bound => Error::invalid_request(
+                "value_too_long",
+                "the database refused a value because of its length",
+            ),
+            // Values that are none of their type, some of which have no SQLSTATE of their own.
+            1210 | 1367 | 1411 | 1525 if bound => refused_value(),
+            _ => match self.sqlstate.get(..2).unwrap_or_default() {
+                "28" => Error::authentication("login_refused", "the database refused the login"),
+                "22" if bound => refused_value(),
+                "22" => Error::source_failed(
+                    "invalid_value",
+                    "the statement computes a value that the database refuses",
+                ),
+                "08" => Error::unavailable("connection_lost", "the database broke the connection"),
+                "40" => Error::unavailable(
+                    "conflict",
+                    "the statement was in conflict with other work at the database; try again",
+                ),
+                _ => Error::source_failed("sql_error", "the database could not run the statement"),
+            },
+        };
+        error
+            .detail(format!("{} ({})", self.text, self.number))
+            .source_code(self.sqlstate)
+    }
+}
+
+fn refused_value() -> Error {
+    Error::invalid_request("invalid_value", "the database refused a value")
+}

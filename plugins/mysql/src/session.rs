@@ -1,0 +1,277 @@
+//! One session: one request at a time, each as a few commands that leave together and are answered in that order.
+//!
+//! Nothing waits. A call writes what it can and returns; what arrives is the answer to the command at the head of the queue.
+
+use crate::frames::Frames;
+use crate::job::{Ask, Execute, Job, Prepare};
+use crate::settings::{self, Settings};
+use crate::startup::{Greeting, Login, SETUP};
+use crate::statements::{Statements, reads};
+use crate::{catalog, parameters, protocol};
+use souk_sdk::{Descriptor, Error, Input, Machine, Need, Request, Step};
+use std::collections::VecDeque;
+
+mod incoming;
+
+/// Must fail in a read-only transaction, before it is looked whether there is such a table. If it does not, it does nothing.
+const PROBE: &str = "DELETE FROM souk_read_only_probe WHERE 1 = 0";
+const BEGIN: &str = "START TRANSACTION READ ONLY";
+const END: &str = "ROLLBACK";
+/// `ping` answers in this shape; statements number theirs from 0.
+const PING_SHAPE: u32 = 1_000_000;
+
+/// A MySQL session as a state machine.
+pub struct Session {
+    settings: Settings,
+    phase: Phase,
+    tls: bool,
+    frames: Frames,
+    server: Server,
+    statements: Statements,
+    /// The request at work.
+    job: Option<Job>,
+    /// Commands on the wire, in the order in which they will be answered.
+    awaited: VecDeque<Awaited>,
+    /// For how long the server lets a statement run, as it was last told.
+    limit_ms: u32,
+    ping_described: bool,
+}
+
+/// What is known of the server.
+#[derive(Default)]
+struct Server {
+    version: String,
+    is_mariadb: bool,
+    deprecates_eof: bool,
+    /// It has no setting for how long a statement may run.
+    is_without_limit: bool,
+}
+
+enum Phase {
+    /// The server speaks first.
+    Greeting,
+    Handshake(Greeting),
+    Login(Login),
+    Open,
+}
+
+/// A command, by what answers it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// A statement that a session begins with.
+    Setup,
+    /// How long a statement may run.
+    Limit,
+    Begin,
+    Prepare,
+    Execute,
+    Probe,
+    End,
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("mysql", env!("CARGO_PKG_VERSION"), Need::Tcp)
+            .engine("mysql", "MySQL and MariaDB", "mysql", &["PASSWORD"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            settings: Settings::parse(&settings)?,
+            phase: Phase::Greeting,
+            tls: false,
+            frames: Frames::default(),
+            server: Server::default(),
+            statements: Statements::default(),
+            job: None,
+            awaited: VecDeque::new(),
+            limit_ms: 0,
+            ping_described: false,
+        })
+    }
+
+    fn start(&mut self, _: &mut Step) -> Result<(), Error> {
+        Ok(())
+    }
+
+    #[inline]
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        if !matches!(self.phase, Phase::Open) || self.job.is_some() {
+            return Err(Error::internal(
+                "not_open",
+                "a request came before the session was open, or beside another one",
+            ));
+        }
+        match request {
+            Request::Query(query) => {
+                let ask = Ask {
+                    id,
+                    parameters: query.parameters,
+                    limits: query.limits,
+                    is_catalog: false,
+                    retried: false,
+                };
+                self.ask(query.text, ask, step);
+            }
+            Request::Schema(filter) => {
+                let (text, parameters) = catalog::statement(&filter);
+                let ask = Ask {
+                    id,
+                    parameters,
+                    limits: filter.limits,
+                    is_catalog: true,
+                    retried: false,
+                };
+                self.ask(text, ask, step);
+            }
+            Request::Ping(limits) => {
+                self.limit(limits.timeout_ms, step);
+                self.command(BEGIN, Awaited::Begin, step);
+                self.command(PROBE, Awaited::Probe, step);
+                self.command(END, Awaited::End, step);
+                self.job = Some(Job::Probe { id, error: None });
+            }
+            Request::Call(_) => step.failed(id, Error::unsupported("functions")),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        match input {
+            Input::Bytes(bytes) => self.bytes(bytes, step),
+            Input::TlsEstablished => self.secured(step),
+            Input::Closed => Err(Error::unavailable(
+                "connection_lost",
+                "the database closed the connection",
+            )),
+            _ => Err(Error::internal(
+                "unexpected_input",
+                "the host sent an input that has no place here",
+            )),
+        }
+    }
+
+    /// The wire is closed; the server stops at its limit, or when it has rows to send.
+    fn cancel(&mut self, id: u32, _: &mut Step) -> Result<(), Error> {
+        let at_work = match &self.job {
+            Some(Job::Prepare(job)) => job.ask.id == id,
+            Some(Job::Execute(job)) => job.ask.id == id,
+            Some(Job::Probe { id: probe, .. }) => *probe == id,
+            Some(Job::Setup) | None => false,
+        };
+        match at_work {
+            true => Err(Error::timeout("cancelled", "the statement was cancelled")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Going out.
+impl Session {
+    fn set_up(&mut self, step: &mut Step) {
+        for statement in SETUP {
+            self.command(statement, Awaited::Setup, step);
+        }
+        self.limit(self.settings.statement_timeout_ms(), step);
+        self.job = Some(Job::Setup);
+    }
+
+    fn command(&mut self, sql: &str, awaited: Awaited, step: &mut Step) {
+        protocol::query(step.outgoing(), sql);
+        self.awaited.push_back(awaited);
+    }
+
+    /// Runs a statement, now if it is prepared, else once it is.
+    #[inline]
+    fn ask(&mut self, text: String, ask: Ask, step: &mut Step) {
+        match self.statements.find(&text) {
+            Some(place) => self.execute(ask, place, step),
+            None if reads(&text) => {
+                protocol::prepare(step.outgoing(), &text);
+                self.awaited.push_back(Awaited::Prepare);
+                self.job = Some(Job::Prepare(Prepare::new(text.into(), ask)));
+            }
+            None => step.failed(
+                ask.id,
+                Error::permission(
+                    "not_a_query",
+                    "the statement must be one SELECT, WITH, VALUES or TABLE",
+                ),
+            ),
+        }
+    }
+
+    /// Sends all that a statement's request is made of.
+    #[inline]
+    fn execute(&mut self, ask: Ask, place: usize, step: &mut Step) {
+        let Some(statement) = self.statements.at(place) else {
+            return step.failed(ask.id, Error::internal("lost", "a statement was lost"));
+        };
+        let (number, wanted) = (statement.id, statement.parameters);
+        let known = statement.shape.clone();
+        let mut command = Vec::with_capacity(128);
+        if let Err(error) = parameters::execute(&mut command, number, wanted, &ask.parameters) {
+            return step.failed(ask.id, error);
+        }
+        self.limit(ask.limits.timeout_ms, step);
+        self.command(BEGIN, Awaited::Begin, step);
+        step.send(&command);
+        self.awaited.push_back(Awaited::Execute);
+        self.command(END, Awaited::End, step);
+        self.job = Some(Job::Execute(Execute::new(ask, place, known)));
+    }
+
+    /// Tells the server for how long the next statement may run, unless it knows.
+    #[inline]
+    fn limit(&mut self, left_ms: u32, step: &mut Step) {
+        let limit_ms = rounded(left_ms).min(self.settings.statement_timeout_ms());
+        if limit_ms == self.limit_ms || self.server.is_without_limit {
+            return;
+        }
+        self.limit_ms = limit_ms;
+        let text = match self.server.is_mariadb {
+            true => format!(
+                "SET SESSION max_statement_time = {}.{:03}",
+                limit_ms / 1_000,
+                limit_ms % 1_000
+            ),
+            false => format!("SET SESSION max_execution_time = {limit_ms}"),
+        };
+        self.command(&text, Awaited::Limit, step);
+    }
+}
+
+/// A little more than is left, so that two requests in a row mostly have the same.
+fn rounded(left_ms: u32) -> u32 {
+    let step = match left_ms {
+        0..1_000 => 100,
+        1_000..5_000 => 500,
+        5_000..60_000 => 5_000,
+        _ => 30_000,
+    };
+    left_ms.max(1).div_ceil(step).saturating_mul(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The server's limit is never shorter than what is left, and not much longer.
+    #[test]
+    fn limits_are_rounded_up() {
+        for (left, limit) in [
+            (0, 100),
+            (1, 100),
+            (100, 100),
+            (999, 1_000),
+            (1_001, 1_500),
+            (29_990, 30_000),
+            (30_000, 30_000),
+            (60_001, 90_000),
+        ] {
+            assert_eq!(rounded(left), limit, "{left}");
+        }
+    }
+}

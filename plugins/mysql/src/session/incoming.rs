@@ -1,0 +1,271 @@
+//! What comes in: messages cut from the stream answer the command at the head of the queue.
+
+use super::{Awaited, PING_SHAPE, Phase, Session};
+use crate::errors::ServerError;
+use crate::frames::{self, MESSAGE_BYTES_MAX};
+use crate::job::{Ask, Execute, Job, Prepare, no_result};
+use crate::protocol::{self, ERROR, OK, malformed};
+use crate::settings::SslMode;
+use crate::startup::Greeting;
+use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step};
+
+/// A session and the step that it is making, for the frames that give it messages.
+struct Hearing<'a> {
+    session: &'a mut Session,
+    step: &'a mut Step,
+}
+
+impl frames::Sink for Hearing<'_> {
+    #[inline]
+    fn message(&mut self, number: u8, body: &[u8]) -> Result<(), Error> {
+        self.session.message(number, body, self.step)
+    }
+
+    fn discards(&mut self, first: Option<u8>, length: usize) -> Result<bool, Error> {
+        match &mut self.session.job {
+            Some(Job::Execute(job)) => job.discards(first, length, MESSAGE_BYTES_MAX),
+            _ => Ok(false),
+        }
+    }
+}
+
+impl Session {
+    #[inline]
+    pub(super) fn bytes(&mut self, bytes: Vec<u8>, step: &mut Step) -> Result<(), Error> {
+        if matches!(self.phase, Phase::Handshake(_)) {
+            // What is not protected by TLS must not be taken for protected.
+            return Err(unprotected());
+        }
+        let mut frames = std::mem::take(&mut self.frames);
+        let mut hearing = Hearing {
+            session: self,
+            step,
+        };
+        let heard = frames.feed(bytes, &mut hearing);
+        self.frames = frames;
+        heard?;
+        match matches!(self.phase, Phase::Handshake(_)) && !self.frames.is_empty() {
+            true => Err(unprotected()),
+            false => Ok(()),
+        }
+    }
+
+    fn message(&mut self, number: u8, body: &[u8], step: &mut Step) -> Result<(), Error> {
+        match &mut self.phase {
+            Phase::Open => self.answer(body, step),
+            Phase::Greeting => self.greeted(number, body, step),
+            Phase::Handshake(_) => Err(unprotected()),
+            Phase::Login(login) => {
+                let out = step.outgoing();
+                if login.answer(body, number, &self.settings, self.tls, out)? {
+                    self.phase = Phase::Open;
+                    self.set_up(step);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn greeted(&mut self, number: u8, body: &[u8], step: &mut Step) -> Result<(), Error> {
+        let greeting = Greeting::read(body)?;
+        self.server.version = greeting.version.clone();
+        self.server.is_mariadb = greeting.is_mariadb();
+        self.server.deprecates_eof = greeting.deprecates_eof();
+        let next = number.wrapping_add(1);
+        if self.settings.ssl_mode == SslMode::Disable {
+            let login = greeting.log_in(step.outgoing(), next, &self.settings, false)?;
+            self.phase = Phase::Login(login);
+        } else {
+            greeting.ask_tls(step.outgoing(), next)?;
+            step.start_tls();
+            self.phase = Phase::Handshake(greeting);
+        }
+        Ok(())
+    }
+
+    pub(super) fn secured(&mut self, step: &mut Step) -> Result<(), Error> {
+        match std::mem::replace(&mut self.phase, Phase::Greeting) {
+            Phase::Handshake(greeting) => {
+                self.tls = true;
+                // The greeting was number 0, the request for TLS 1.
+                let login = greeting.log_in(step.outgoing(), 2, &self.settings, true)?;
+                self.phase = Phase::Login(login);
+                Ok(())
+            }
+            _ => Err(Error::internal(
+                "unexpected_input",
+                "the host sent an input that has no place here",
+            )),
+        }
+    }
+
+    /// One message of the answer to the command at the head of the queue.
+    #[inline]
+    fn answer(&mut self, body: &[u8], step: &mut Step) -> Result<(), Error> {
+        let eof = self.server.deprecates_eof;
+        let is_over = match (self.awaited.front(), &mut self.job) {
+            (Some(Awaited::Execute), Some(Job::Execute(job))) => job.message(body, eof, step)?,
+            (Some(Awaited::Prepare), Some(Job::Prepare(job))) => job.message(body, eof)?,
+            (Some(awaited), Some(_)) => {
+                let awaited = *awaited;
+                self.simple(awaited, body)?;
+                true
+            }
+            // A server that closes a session may say why.
+            _ if body.first() == Some(&ERROR) => return Err(ServerError::read(body)?.blame(false)),
+            _ => return Err(malformed()),
+        };
+        if is_over {
+            self.awaited.pop_front();
+            if self.awaited.is_empty() {
+                self.job_ended(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer to a command that is answered by one message.
+    fn simple(&mut self, awaited: Awaited, body: &[u8]) -> Result<(), Error> {
+        let error = match body.first() {
+            Some(&OK) if awaited == Awaited::End => {
+                return match protocol::in_transaction(body)? {
+                    true => Err(malformed().detail("a statement left a transaction open")),
+                    false => Ok(()),
+                };
+            }
+            Some(&OK) => return Ok(()),
+            Some(&ERROR) => ServerError::read(body)?,
+            _ => return Err(malformed()),
+        };
+        match (awaited, &mut self.job) {
+            (Awaited::Limit, _) if error.is_unknown_variable() => {
+                self.server.is_without_limit = true;
+                Ok(())
+            }
+            (Awaited::Begin | Awaited::Limit, Some(Job::Execute(job))) => {
+                job.fail(error);
+                Ok(())
+            }
+            (
+                Awaited::Probe | Awaited::Begin | Awaited::Limit,
+                Some(Job::Probe { error: first, .. }),
+            ) => {
+                first.get_or_insert(error);
+                Ok(())
+            }
+            // What a session needs, or the end of its transaction: without it there is no session.
+            _ => Err(error.blame(false)),
+        }
+    }
+
+    /// All commands of the job have been answered.
+    fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
+        match self.job.take() {
+            Some(Job::Execute(job)) => self.executed(job, step),
+            Some(Job::Prepare(job)) => self.prepared(job, step),
+            Some(Job::Probe { id, error }) => self.probed(id, error, step),
+            Some(Job::Setup) => step.ready(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn executed(&mut self, mut job: Execute, step: &mut Step) {
+        if let (Some(shape), Some(statement)) = (&job.shape, self.statements.at(job.place)) {
+            statement.shape = Some(shape.clone());
+        }
+        let is_stale = job
+            .error
+            .as_ref()
+            .is_some_and(ServerError::is_stale_statement);
+        if is_stale && !job.ask.retried && job.unseen() {
+            let text = self
+                .statements
+                .at(job.place)
+                .map(|held| held.text.to_string());
+            if let Some(id) = self.statements.forget(job.place) {
+                protocol::close(step.outgoing(), id);
+            }
+            job.ask.retried = true;
+            return self.ask(text.unwrap_or_default(), job.ask, step);
+        }
+        job.finish(step);
+    }
+
+    fn prepared(&mut self, job: Prepare, step: &mut Step) {
+        let Prepare {
+            ask,
+            text,
+            error,
+            described,
+            ..
+        } = job;
+        match (error, described) {
+            (Some(error), _) if error.is_full_of_statements() && !ask.retried => {
+                self.prepare_alone(text, ask, step);
+            }
+            (Some(error), _) => step.failed(ask.id, error.blame(false)),
+            (None, Some((id, _, 0))) => {
+                protocol::close(step.outgoing(), id);
+                step.failed(ask.id, no_result());
+            }
+            (None, Some((id, parameters, _))) => {
+                let (place, evicted) = self.statements.keep(text, id, parameters);
+                if let Some(evicted) = evicted {
+                    protocol::close(step.outgoing(), evicted);
+                }
+                self.execute(ask, place, step);
+            }
+            (None, None) => step.failed(ask.id, malformed()),
+        }
+    }
+
+    /// The server keeps no more statements: ours make room.
+    #[cold]
+    fn prepare_alone(&mut self, text: Box<str>, mut ask: Ask, step: &mut Step) {
+        for id in self.statements.forget_all() {
+            protocol::close(step.outgoing(), id);
+        }
+        ask.retried = true;
+        self.ask(text.into(), ask, step);
+    }
+
+    fn probed(&mut self, id: u32, error: Option<ServerError>, step: &mut Step) {
+        let is_refused = error.as_ref().is_some_and(ServerError::is_refused_write);
+        match error {
+            Some(error) if !is_refused && !error.is_unknown_table() => {
+                step.failed(id, error.blame(false));
+            }
+            _ => {
+                let described = std::mem::replace(&mut self.ping_described, true);
+                let columns = (!described).then(Rows::ping_columns);
+                step.columns(id, PING_SHAPE, columns);
+                step.batch(id, ping_batch(&self.server.version, is_refused));
+                step.done(id);
+            }
+        }
+    }
+}
+
+fn ping_batch(version: &str, read_only: bool) -> Batch {
+    let cells = [Cell::Text(version), Cell::Boolean(read_only)];
+    let filled = |(column, cell): (Column, Cell<'_>)| {
+        let mut builder = ColumnBuilder::new(column.kind);
+        // The cells are of the columns' types.
+        let _ = builder.push(cell);
+        builder.finish()
+    };
+    let chunks = Rows::ping_columns().into_iter().zip(cells).map(filled);
+    Batch {
+        rows: 1,
+        chunks: chunks.collect(),
+    }
+}
+
+#[cold]
+fn unprotected() -> Error {
+    Error::source_failed(
+        "unexpected_bytes",
+        "the source sent data before the TLS handshake",
+    )
+}

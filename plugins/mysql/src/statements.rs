@@ -1,0 +1,289 @@
+//! The session's prepared statements: a bounded cache, least recently used out first.
+//!
+//! A statement's place is the number of its shape: a session does one thing at a time, so the number is free as soon as the statement goes.
+
+use crate::catalog::FLAGS;
+use crate::protocol::Reader;
+use crate::types::{Definition, Reading};
+use souk_sdk::{Column, ColumnBuilder, Error};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Statements kept prepared by one session. A server keeps 16,382 for all of its sessions, unless it is told otherwise.
+const STATEMENTS_MAX: usize = 64;
+/// A result's buffers are made as large as last time's, up to this.
+const HINT_MAX: u32 = 256 << 10;
+
+/// A prepared statement.
+pub struct Statement {
+    pub text: Box<str>,
+    /// Its number at the server.
+    pub id: u32,
+    pub parameters: usize,
+    /// What its last result looked like. Of `SELECT ?` that depends on the value.
+    pub shape: Option<Rc<Shape>>,
+    used: u64,
+}
+
+/// What a result looks like.
+pub struct Shape {
+    pub number: u32,
+    /// The definitions as the server sent them, each with its length in four bytes before it.
+    raw: Vec<u8>,
+    pub readings: Vec<Reading>,
+    columns: Vec<Column>,
+    described: Cell<bool>,
+    rows_hint: Cell<u32>,
+    bytes_hints: Vec<Cell<u32>>,
+}
+
+/// Definitions that arrive, held against those that are known.
+pub struct Arriving {
+    known: Option<Rc<Shape>>,
+    /// How much of the known ones has come again.
+    same: usize,
+    /// All that came, once something was different.
+    fresh: Option<Vec<u8>>,
+}
+
+impl Arriving {
+    pub fn new(known: Option<Rc<Shape>>) -> Arriving {
+        let fresh = known.is_none().then(Vec::new);
+        Arriving {
+            known,
+            same: 0,
+            fresh,
+        }
+    }
+
+    pub fn definition(&mut self, body: &[u8]) {
+        let length = (body.len() as u32).to_le_bytes();
+        if self.fresh.is_none()
+            && let Some(known) = &self.known
+        {
+            let rest = known.raw[self.same..].strip_prefix(&length);
+            if rest.is_some_and(|rest| rest.starts_with(body)) {
+                self.same += length.len() + body.len();
+                return;
+            }
+            self.fresh = Some(known.raw[..self.same].to_vec());
+        }
+        let fresh = self.fresh.get_or_insert_default();
+        fresh.extend_from_slice(&length);
+        fresh.extend_from_slice(body);
+    }
+
+    /// All have come.
+    pub fn shape(self, number: u32, is_catalog: bool) -> Result<Rc<Shape>, Error> {
+        match (self.fresh, self.known) {
+            (None, Some(known)) if self.same == known.raw.len() => Ok(known),
+            (None, Some(known)) => Shape::new(number, known.raw[..self.same].to_vec(), is_catalog),
+            (fresh, _) => Shape::new(number, fresh.unwrap_or_default(), is_catalog),
+        }
+    }
+}
+
+impl Shape {
+    fn new(number: u32, raw: Vec<u8>, is_catalog: bool) -> Result<Rc<Shape>, Error> {
+        let mut reader = Reader(&raw);
+        let (mut readings, mut columns) = (Vec::new(), Vec::new());
+        let schema = souk_sdk::Rows::schema_columns();
+        while !reader.0.is_empty() {
+            let length = reader.u32()?;
+            let definition = Definition::read(reader.take(length as usize)?)?;
+            let reading = definition.reading()?;
+            let place = readings.len();
+            let (reading, column) = match schema.get(place).filter(|_| is_catalog) {
+                Some(column) if FLAGS.contains(&place) => (reading.as_flag(), column.clone()),
+                Some(column) => (reading, column.clone()),
+                None => {
+                    let name = String::from_utf8_lossy(definition.name);
+                    let kind = reading.column_type();
+                    let column = souk_sdk::column(name, kind, definition.native());
+                    (reading, column)
+                }
+            };
+            readings.push(reading);
+            columns.push(column);
+        }
+        Ok(Rc::new(Shape {
+            number,
+            described: Cell::new(false),
+            rows_hint: Cell::new(0),
+            bytes_hints: vec![Cell::new(0); readings.len()],
+            raw,
+            readings,
+            columns,
+        }))
+    }
+
+    /// The columns, the first time.
+    pub fn describe(&self) -> Option<Vec<Column>> {
+        match self.described.replace(true) {
+            true => None,
+            false => Some(self.columns.clone()),
+        }
+    }
+
+    /// Empty columns with the room that the last batch took.
+    pub fn builders(&self) -> Vec<ColumnBuilder> {
+        let rows = self.rows_hint.get() as usize;
+        let room = |(column, bytes): (&Column, &Cell<u32>)| {
+            ColumnBuilder::with_capacity(column.kind, rows, bytes.get() as usize)
+        };
+        self.columns
+            .iter()
+            .zip(&self.bytes_hints)
+            .map(room)
+            .collect()
+    }
+
+    /// Remembers how large a batch was.
+    pub fn remember(&self, builders: &[ColumnBuilder]) {
+        let bounded = |n: usize| u32::try_from(n).unwrap_or(HINT_MAX).min(HINT_MAX);
+        self.rows_hint
+            .set(bounded(builders.first().map_or(0, ColumnBuilder::rows)));
+        for (hint, builder) in self.bytes_hints.iter().zip(builders) {
+            hint.set(bounded(builder.bytes()));
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Statements {
+    slots: Vec<Option<Statement>>,
+    clock: u64,
+}
+
+impl Statements {
+    /// The place of a text. Lengths differ before bytes do, so this is cheaper than a hash.
+    #[inline]
+    pub fn find(&mut self, text: &str) -> Option<usize> {
+        self.clock += 1;
+        let held = |slot: &Option<Statement>| slot.as_ref().is_some_and(|slot| *slot.text == *text);
+        let place = self.slots.iter().position(held)?;
+        if let Some(statement) = &mut self.slots[place] {
+            statement.used = self.clock;
+        }
+        Some(place)
+    }
+
+    #[inline]
+    pub fn at(&mut self, place: usize) -> Option<&mut Statement> {
+        self.slots.get_mut(place)?.as_mut()
+    }
+
+    /// Keeps a statement. Answers its place and the number of the one that had to go.
+    pub fn keep(&mut self, text: Box<str>, id: u32, parameters: usize) -> (usize, Option<u32>) {
+        let place = match self.slots.iter().position(Option::is_none) {
+            Some(free) => free,
+            None if self.slots.len() < STATEMENTS_MAX => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+            None => {
+                let used = |place: &usize| self.slots[*place].as_ref().map(|slot| slot.used);
+                (0..self.slots.len()).min_by_key(used).unwrap_or(0)
+            }
+        };
+        let evicted = self.slots[place].replace(Statement {
+            text,
+            id,
+            parameters,
+            shape: None,
+            used: self.clock,
+        });
+        (place, evicted.map(|statement| statement.id))
+    }
+
+    /// Forgets a statement; it has to be closed at the server.
+    pub fn forget(&mut self, place: usize) -> Option<u32> {
+        Some(self.slots.get_mut(place)?.take()?.id)
+    }
+
+    /// Forgets all of them.
+    pub fn forget_all(&mut self) -> Vec<u32> {
+        let slots = std::mem::take(&mut self.slots);
+        slots.into_iter().flatten().map(|slot| slot.id).collect()
+    }
+}
+
+/// Whether the text begins like a statement that only reads. It is the server that holds read-only; this keeps away what is no query.
+pub fn reads(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        let line = || {
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            end.unwrap_or(rest.len())
+        };
+        at += match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | b'(', ..] => 1,
+            [b'#', ..] => line(),
+            [b'-', b'-', b' ' | b'\t' | b'\n' | b'\r', ..] => line(),
+            // Not a comment: the server runs what is in it.
+            [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => return false,
+            [b'/', b'*', inside @ ..] => {
+                let end = inside.windows(2).position(|pair| pair == b"*/");
+                end.map_or(rest.len(), |end| end + 4)
+            }
+            _ => break,
+        };
+    }
+    let word = &bytes[at..];
+    let end = word.iter().position(|byte| !byte.is_ascii_alphabetic());
+    let word = &word[..end.unwrap_or(word.len())];
+    ["select", "with", "values", "table"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reading_statements_pass() {
+        for text in [
+            "SELECT 1",
+            " (\n(select 1))",
+            "-- x\nWITH a AS (SELECT 1) TABLE a",
+            "# x\n/* a /* b */values(1)",
+        ] {
+            assert!(reads(text), "{text}");
+        }
+        for text in [
+            "",
+            "CALL p()",
+            "COMMIT",
+            "SET @x = 1",
+            "/* open SELECT 1",
+            "/*! SELECT 1 */ DELETE FROM t",
+            "/*M! DELETE */ SELECT 1",
+            "selectx",
+            "-- SELECT 1",
+            "--SELECT 1",
+            "\u{a0}SELECT 1",
+        ] {
+            assert!(!reads(text), "{text}");
+        }
+    }
+
+    /// The cache keeps 64 statements and lets the one go that was used longest ago.
+    #[test]
+    fn the_oldest_statement_goes() {
+        let mut statements = Statements::default();
+        for i in 0..STATEMENTS_MAX {
+            let text = format!("SELECT {i}");
+            assert!(statements.find(&text).is_none());
+            assert_eq!(statements.keep(text.into(), i as u32, 0), (i, None));
+        }
+        assert_eq!(statements.find("SELECT 0"), Some(0));
+        assert!(statements.find("SELECT x").is_none());
+        assert_eq!(statements.keep("SELECT x".into(), 99, 0), (1, Some(1)));
+        assert!(statements.find("SELECT 1").is_none());
+        assert_eq!(statements.forget(1), Some(99));
+        assert_eq!(statements.forget_all().len(), STATEMENTS_MAX - 1);
+    }
+}

@@ -1,0 +1,591 @@
+//! The server's types: which column each becomes, and how a binary value gets there.
+//!
+//! - Integers are int64, but for the unsigned ones of 64 bits, which are decimal. `TINYINT(1)` is an integer too: it holds what it likes.
+//! - `BIT(1)` is boolean, a longer `BIT` a number (of 64 bits decimal).
+//! - `DATETIME` and `TIMESTAMP` are moments in UTC (the session's zone is UTC). What is in no calendar, `0000-00-00` and
+//!   `2024-02-00` among it, is NULL.
+//! - `TIME` is a span of up to 838 hours, not a time of day: it is text, as the server writes it.
+//! - `FLOAT` becomes the number with its own shortest digits: 0.1, not 0.10000000149011612.
+//! - MariaDB's JSON is `LONGTEXT`, hence text. What has the character set `binary` is bytes.
+
+use crate::protocol::{self, Reader, malformed};
+use souk_sdk::time::{DAY_US, Date};
+use souk_sdk::{ColumnBuilder, ColumnType, Error};
+use std::borrow::Cow;
+use std::io::Write;
+
+/// Numbers of types in the protocol.
+pub mod id {
+    pub const DECIMAL: u8 = 0;
+    pub const TINY: u8 = 1;
+    pub const SHORT: u8 = 2;
+    pub const LONG: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const DOUBLE: u8 = 5;
+    pub const NULL: u8 = 6;
+    pub const TIMESTAMP: u8 = 7;
+    pub const LONGLONG: u8 = 8;
+    pub const INT24: u8 = 9;
+    pub const DATE: u8 = 10;
+    pub const TIME: u8 = 11;
+    pub const DATETIME: u8 = 12;
+    pub const YEAR: u8 = 13;
+    pub const VARCHAR: u8 = 15;
+    pub const BIT: u8 = 16;
+    pub const VECTOR: u8 = 242;
+    pub const JSON: u8 = 245;
+    pub const NEWDECIMAL: u8 = 246;
+    pub const ENUM: u8 = 247;
+    pub const SET: u8 = 248;
+    pub const TINY_BLOB: u8 = 249;
+    pub const MEDIUM_BLOB: u8 = 250;
+    pub const LONG_BLOB: u8 = 251;
+    pub const BLOB: u8 = 252;
+    pub const VAR_STRING: u8 = 253;
+    pub const STRING: u8 = 254;
+    pub const GEOMETRY: u8 = 255;
+}
+
+const UNSIGNED: u16 = 1 << 5;
+const IS_ENUM: u16 = 1 << 8;
+const IS_SET: u16 = 1 << 11;
+/// Bytes that the longest character of utf8mb4 takes: lengths are given in bytes.
+const CHARACTER_BYTES: u32 = 4;
+/// `decimals` of what has no fixed number of them.
+const DECIMALS_MAX: u8 = 6;
+
+/// What the server says of a column.
+pub struct Definition<'a> {
+    pub name: &'a [u8],
+    character_set: u16,
+    length: u32,
+    kind: u8,
+    flags: u16,
+    decimals: u8,
+}
+
+impl<'a> Definition<'a> {
+    pub fn read(body: &'a [u8]) -> Result<Definition<'a>, Error> {
+        let mut reader = Reader(body);
+        // Catalog, schema, table, table's own name.
+        for _ in 0..4 {
+            reader.sized()?;
+        }
+        let name = reader.sized()?;
+        let _own_name = reader.sized()?;
+        let mut reader = Reader(reader.sized()?);
+        Ok(Definition {
+            name,
+            character_set: reader.u16()?,
+            length: reader.u32()?,
+            kind: reader.u8()?,
+            flags: reader.u16()?,
+            decimals: reader.u8()?,
+        })
+    }
+
+    fn is_unsigned(&self) -> bool {
+        self.flags & UNSIGNED != 0
+    }
+
+    fn is_text(&self) -> bool {
+        self.character_set != protocol::BINARY
+    }
+
+    pub fn reading(&self) -> Result<Reading, Error> {
+        Ok(match (self.kind, self.is_unsigned()) {
+            (id::TINY, false) => Reading::I8,
+            (id::TINY, true) => Reading::U8,
+            (id::SHORT, false) => Reading::I16,
+            (id::SHORT, true) | (id::YEAR, _) => Reading::U16,
+            (id::LONG | id::INT24, false) => Reading::I32,
+            (id::LONG | id::INT24, true) => Reading::U32,
+            (id::LONGLONG, false) => Reading::I64,
+            (id::LONGLONG, true) => Reading::U64,
+            (id::FLOAT, _) => Reading::F32,
+            (id::DOUBLE, _) => Reading::F64,
+            (id::NULL, _) => Reading::Null,
+            (id::TIMESTAMP | id::DATETIME, _) => Reading::Moment,
+            (id::DATE, _) => Reading::Date,
+            (id::TIME, _) => Reading::Time(self.decimals.min(DECIMALS_MAX)),
+            (id::BIT, _) => match self.length {
+                0..=1 => Reading::Bit,
+                2..=63 => Reading::Bits,
+                _ => Reading::LongBits,
+            },
+            (id::JSON, _) => Reading::Json,
+            (id::NEWDECIMAL | id::DECIMAL, _) => Reading::Decimal,
+            (id::GEOMETRY | id::VECTOR, _) => Reading::Bytes,
+            (
+                id::VARCHAR
+                | id::ENUM
+                | id::SET
+                | id::TINY_BLOB
+                | id::MEDIUM_BLOB
+                | id::LONG_BLOB
+                | id::BLOB
+                | id::VAR_STRING
+                | id::STRING,
+                _,
+            ) => match self.is_text() {
+                true => Reading::Text,
+                false => Reading::Bytes,
+            },
+            (other, _) => {
+                return Err(Error::unsupported("a type of the result's columns")
+                    .detail(format!("type {other} of the protocol")));
+            }
+        })
+    }
+
+    /// The type's name for people: `int unsigned`, `decimal(10,2)`, `varchar(20)`.
+    pub fn native(&self) -> Cow<'static, str> {
+        let name = match self.kind {
+            id::TINY => "tinyint",
+            id::SHORT => "smallint",
+            id::INT24 => "mediumint",
+            id::LONG => "int",
+            id::LONGLONG => "bigint",
+            id::YEAR => return "year".into(),
+            id::FLOAT => return "float".into(),
+            id::DOUBLE => return "double".into(),
+            id::NULL => return "null".into(),
+            id::DATE => return "date".into(),
+            id::JSON => return "json".into(),
+            id::GEOMETRY => return "geometry".into(),
+            id::VECTOR => return "vector".into(),
+            id::BIT => return format!("bit({})", self.length).into(),
+            id::DECIMAL | id::NEWDECIMAL => return self.decimal().into(),
+            id::TIME => return self.precise("time"),
+            id::TIMESTAMP => return self.precise("timestamp"),
+            id::DATETIME => return self.precise("datetime"),
+            _ if self.flags & IS_ENUM != 0 => return "enum".into(),
+            _ if self.flags & IS_SET != 0 => return "set".into(),
+            _ => return self.string(),
+        };
+        match self.is_unsigned() {
+            true => format!("{name} unsigned").into(),
+            false => name.into(),
+        }
+    }
+
+    fn decimal(&self) -> String {
+        let point = u32::from(self.decimals > 0);
+        let sign = u32::from(!self.is_unsigned());
+        let digits = self.length.saturating_sub(point + sign);
+        format!("decimal({digits},{})", self.decimals)
+    }
+
+    fn precise(&self, name: &'static str) -> Cow<'static, str> {
+        match self.decimals {
+            1..=DECIMALS_MAX => format!("{name}({})", self.decimals).into(),
+            _ => name.into(),
+        }
+    }
+
+    fn string(&self) -> Cow<'static, str> {
+        let is_text = self.is_text();
+        let length = match is_text {
+            true => self.length / CHARACTER_BYTES,
+            false => self.length,
+        };
+        match (self.kind, is_text) {
+            (id::STRING, true) => format!("char({length})").into(),
+            (id::STRING, false) => format!("binary({length})").into(),
+            (id::VARCHAR | id::VAR_STRING, true) => format!("varchar({length})").into(),
+            (id::VARCHAR | id::VAR_STRING, false) => format!("varbinary({length})").into(),
+            (_, is_text) => {
+                let size = match length {
+                    0..=0xff => "tiny",
+                    0x100..=0xffff => "",
+                    0x1_0000..=0xff_ffff => "medium",
+                    _ => "long",
+                };
+                format!("{size}{}", if is_text { "text" } else { "blob" }).into()
+            }
+        }
+    }
+}
+
+/// How a value of one type is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F32,
+    F64,
+    Text,
+    Json,
+    Bytes,
+    Decimal,
+    Date,
+    Moment,
+    /// With so many digits after the point.
+    Time(u8),
+    Bit,
+    Bits,
+    LongBits,
+    /// An integer of so many bytes that stands for true or false.
+    Flag(u8),
+    /// Never has a value.
+    Null,
+}
+
+impl Reading {
+    pub fn column_type(self) -> ColumnType {
+        match self {
+            Reading::I8
+            | Reading::U8
+            | Reading::I16
+            | Reading::U16
+            | Reading::I32
+            | Reading::U32
+            | Reading::I64
+            | Reading::Bits => ColumnType::Int64,
+            Reading::U64 | Reading::Decimal | Reading::LongBits => ColumnType::Decimal,
+            Reading::F32 | Reading::F64 => ColumnType::Float64,
+            Reading::Text | Reading::Time(_) | Reading::Null => ColumnType::Text,
+            Reading::Json => ColumnType::Json,
+            Reading::Bytes => ColumnType::Bytes,
+            Reading::Date => ColumnType::Date,
+            Reading::Moment => ColumnType::Timestamp,
+            Reading::Bit | Reading::Flag(_) => ColumnType::Boolean,
+        }
+    }
+
+    /// The same value as true or false, where it is an integer.
+    pub fn as_flag(self) -> Reading {
+        match self {
+            Reading::I8 | Reading::U8 => Reading::Flag(1),
+            Reading::I16 | Reading::U16 => Reading::Flag(2),
+            Reading::I32 | Reading::U32 => Reading::Flag(4),
+            Reading::I64 | Reading::U64 => Reading::Flag(8),
+            other => other,
+        }
+    }
+
+    /// Appends the next value of a row.
+    #[inline]
+    pub fn push(self, row: &mut Reader<'_>, into: &mut ColumnBuilder) -> Result<(), Error> {
+        match self {
+            Reading::I32 => into.i64(i64::from(i32::from_le_bytes(row.array()?))),
+            Reading::I64 => into.i64(i64::from_le_bytes(row.array()?)),
+            Reading::Text => {
+                let value = row.sized()?;
+                match std::str::from_utf8(value) {
+                    Ok(_) => into.var(value),
+                    Err(_) => Err(broken_text()),
+                }
+            }
+            Reading::Json | Reading::Bytes => into.var(row.sized()?),
+            Reading::F64 => into.f64(f64::from_le_bytes(row.array()?)),
+            Reading::Decimal => decimal(row.sized()?, into),
+            Reading::Moment => match moment(row)? {
+                Some(value) => into.i64(value),
+                None => {
+                    into.null();
+                    Ok(())
+                }
+            },
+            Reading::Date => match date(row)? {
+                Some(value) => into.i32(value),
+                None => {
+                    into.null();
+                    Ok(())
+                }
+            },
+            Reading::U32 => into.i64(i64::from(row.u32()?)),
+            Reading::I16 => into.i64(i64::from(i16::from_le_bytes(row.array()?))),
+            Reading::U16 => into.i64(i64::from(row.u16()?)),
+            Reading::I8 => into.i64(i64::from(i8::from_le_bytes(row.array()?))),
+            Reading::U8 => into.i64(i64::from(row.u8()?)),
+            Reading::U64 => unsigned(u64::from_le_bytes(row.array()?), into),
+            Reading::F32 => into.f64(shortest(f32::from_le_bytes(row.array()?))),
+            Reading::Time(decimals) => {
+                let value = Span::read(row)?;
+                into.var_with(|out| {
+                    value.write(decimals, out);
+                    Ok(())
+                })
+            }
+            Reading::Bit => into.boolean(bits(row.sized()?)? != 0),
+            Reading::Bits => into.i64(bits(row.sized()?)? as i64),
+            Reading::LongBits => unsigned(bits(row.sized()?)?, into),
+            Reading::Flag(bytes) => {
+                let value = row.take(usize::from(bytes))?;
+                into.boolean(value.iter().any(|byte| *byte != 0))
+            }
+            Reading::Null => Err(malformed()),
+        }
+    }
+}
+
+fn unsigned(value: u64, into: &mut ColumnBuilder) -> Result<(), Error> {
+    into.var_with(|out| {
+        // A Vec takes everything.
+        let _ = write!(out, "{value}");
+        Ok(())
+    })
+}
+
+/// The digits as the server sent them, without those that ZEROFILL put in front.
+fn decimal(value: &[u8], into: &mut ColumnBuilder) -> Result<(), Error> {
+    match value {
+        [b'0', b'0'..=b'9', ..] => {
+            let zeros = value.iter().take_while(|byte| **byte == b'0').count();
+            let is_digit = value.get(zeros).is_some_and(u8::is_ascii_digit);
+            into.var(&value[zeros - usize::from(!is_digit)..])
+        }
+        // MariaDB leaves the zero before the point out where there is no room for it.
+        [b'.', ..] => into.var_with(|out| {
+            out.push(b'0');
+            out.extend_from_slice(value);
+            Ok(())
+        }),
+        _ => into.var(value),
+    }
+}
+
+/// The number whose shortest decimal form is this one's.
+fn shortest(value: f32) -> f64 {
+    let wide = f64::from(value);
+    if value.fract() == 0.0 {
+        return wide;
+    }
+    value.to_string().parse().unwrap_or(wide)
+}
+
+fn bits(value: &[u8]) -> Result<u64, Error> {
+    if value.len() > 8 {
+        return Err(malformed());
+    }
+    Ok(value
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+}
+
+/// Days since 1970-01-01; None is a day that no calendar has. The value is what is left of a date's bytes.
+fn days(row: &mut Reader<'_>) -> Result<Option<i32>, Error> {
+    let (year, month, day) = (row.u16()?, row.u8()?, row.u8()?);
+    let date = Date::new(i64::from(year), month, day).filter(|_| year > 0);
+    Ok(date.and_then(|date| i32::try_from(date.days()).ok()))
+}
+
+fn date(row: &mut Reader<'_>) -> Result<Option<i32>, Error> {
+    match row.u8()? {
+        0 => Ok(None),
+        4 => days(row),
+        // Some servers send a midnight with it.
+        length @ (7 | 11) => {
+            let found = days(row)?;
+            row.take(usize::from(length) - 4)?;
+            Ok(found)
+        }
+        _ => Err(malformed()),
+    }
+}
+
+/// Microseconds since 1970-01-01T00:00:00Z; None is a day that no calendar has.
+#[inline]
+fn moment(row: &mut Reader<'_>) -> Result<Option<i64>, Error> {
+    let length = row.u8()?;
+    if length == 0 {
+        return Ok(None);
+    }
+    let days = days(row)?;
+    let mut micros = 0;
+    if length >= 7 {
+        let [hour, minute, second] = row.array()?;
+        if hour > 23 || minute > 59 || second > 59 {
+            return Err(malformed());
+        }
+        let seconds = i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
+        micros = seconds * 1_000_000;
+    }
+    match length {
+        4 | 7 => {}
+        11 => {
+            let fraction = row.u32()?;
+            if fraction > 999_999 {
+                return Err(malformed());
+            }
+            micros += i64::from(fraction);
+        }
+        _ => return Err(malformed()),
+    }
+    Ok(days.map(|days| i64::from(days) * DAY_US + micros))
+}
+
+/// A value of type TIME.
+struct Span {
+    is_negative: bool,
+    hours: u32,
+    minutes: u8,
+    seconds: u8,
+    micros: u32,
+}
+
+impl Span {
+    fn read(row: &mut Reader<'_>) -> Result<Span, Error> {
+        let mut span = Span {
+            is_negative: false,
+            hours: 0,
+            minutes: 0,
+            seconds: 0,
+            micros: 0,
+        };
+        let length = row.u8()?;
+        if length == 0 {
+            return Ok(span);
+        }
+        span.is_negative = row.u8()? != 0;
+        let days = row.u32()?;
+        let [hours, minutes, seconds] = row.array()?;
+        // 838:59:59 is the longest.
+        if days > 99 || hours > 23 || minutes > 59 || seconds > 59 {
+            return Err(malformed());
+        }
+        span.hours = days * 24 + u32::from(hours);
+        (span.minutes, span.seconds) = (minutes, seconds);
+        match length {
+            8 => {}
+            12 => span.micros = row.u32()?,
+            _ => return Err(malformed()),
+        }
+        match span.micros {
+            0..=999_999 => Ok(span),
+            _ => Err(malformed()),
+        }
+    }
+
+    fn write(&self, decimals: u8, out: &mut Vec<u8>) {
+        if self.is_negative {
+            out.push(b'-');
+        }
+        // A Vec takes everything.
+        let _ = write!(
+            out,
+            "{:02}:{:02}:{:02}",
+            self.hours, self.minutes, self.seconds
+        );
+        if decimals > 0 {
+            let _ = write!(out, ".{:06}", self.micros);
+            out.truncate(out.len() - usize::from(DECIMALS_MAX - decimals));
+        }
+    }
+}
+
+#[cold]
+fn broken_text() -> Error {
+    Error::source_failed(
+        "invalid_text",
+        "a text in the result is not valid UTF-8: the database holds broken characters",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ColumnData;
+
+    fn read(reading: Reading, bytes: &[u8]) -> Result<String, Error> {
+        let mut column = ColumnBuilder::new(reading.column_type());
+        let mut reader = Reader(bytes);
+        reading.push(&mut reader, &mut column)?;
+        assert!(reader.0.is_empty(), "{reading:?} {bytes:?}");
+        let chunk = column.finish();
+        if chunk.validity.is_some() {
+            return Ok("NULL".into());
+        }
+        Ok(match chunk.data {
+            ColumnData::Bits(bits) => (bits[0] == 1).to_string(),
+            ColumnData::I32s(values) => values[0].to_string(),
+            ColumnData::I64s(values) => values[0].to_string(),
+            ColumnData::F64s(values) => format!("{:?}", values[0]),
+            ColumnData::VarLen(values) => String::from_utf8(values.bytes).unwrap(),
+        })
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        let value = |reading, bytes: &[u8]| read(reading, bytes).unwrap();
+        assert_eq!(value(Reading::U64, &[0xff; 8]), u64::MAX.to_string());
+        assert_eq!(value(Reading::I64, &[0xff; 8]), "-1");
+        assert_eq!(value(Reading::U32, &[0xff; 4]), u32::MAX.to_string());
+        assert_eq!(value(Reading::U8, &[0xff]), "255");
+        assert_eq!(value(Reading::I8, &[0x80]), "-128");
+        assert_eq!(value(Reading::F32, &0.1f32.to_le_bytes()), "0.1");
+        assert_eq!(
+            value(Reading::F32, &16_777_216f32.to_le_bytes()),
+            "16777216.0"
+        );
+        assert_eq!(value(Reading::Decimal, b"\x07-12.340"), "-12.340");
+        assert_eq!(value(Reading::Decimal, b"\x0800012.30"), "12.30");
+        assert_eq!(value(Reading::Decimal, b"\x0500.30"), "0.30");
+        assert_eq!(value(Reading::Decimal, b"\x03000"), "0");
+        assert_eq!(value(Reading::Bit, &[1, 1]), "true");
+        assert_eq!(value(Reading::Bits, &[2, 1, 2]), "258");
+        assert_eq!(
+            value(
+                Reading::LongBits,
+                &[8, 255, 255, 255, 255, 255, 255, 255, 255]
+            ),
+            u64::MAX.to_string()
+        );
+        assert!(read(Reading::LongBits, &[9; 10]).is_err());
+    }
+
+    /// A day that no calendar has is NULL.
+    #[test]
+    fn days_are_days() {
+        let value = |reading, bytes: &[u8]| read(reading, bytes).unwrap();
+        assert_eq!(value(Reading::Date, &[4, 0xb2, 7, 1, 1]), "0");
+        assert_eq!(value(Reading::Date, &[4, 0xe8, 7, 2, 29]), "19782");
+        for zero in [
+            &[0][..],
+            &[4, 0, 0, 0, 0],
+            &[4, 0xe7, 7, 2, 29],
+            &[4, 0xe8, 7, 0, 0],
+        ] {
+            assert_eq!(value(Reading::Date, zero), "NULL");
+        }
+        assert_eq!(value(Reading::Moment, &[0]), "NULL");
+        assert_eq!(
+            value(Reading::Moment, &[4, 0xb2, 7, 1, 2]),
+            DAY_US.to_string()
+        );
+        let long = [11, 0xb2, 7, 1, 1, 0, 0, 1, 1, 0, 0, 0];
+        assert_eq!(value(Reading::Moment, &long), "1000001");
+        assert!(read(Reading::Moment, &[7, 0xb2, 7, 1, 1, 24, 0, 0]).is_err());
+        assert!(read(Reading::Moment, &[5, 0xb2, 7, 1, 1, 0]).is_err());
+    }
+
+    /// A span is written as the server writes it.
+    #[test]
+    fn spans_are_texts() {
+        let value = |decimals, bytes: &[u8]| read(Reading::Time(decimals), bytes).unwrap();
+        assert_eq!(value(0, &[0]), "00:00:00");
+        assert_eq!(value(3, &[0]), "00:00:00.000");
+        let longest = [12, 1, 34, 0, 0, 0, 22, 59, 59, 0x40, 0x42, 0x0f, 0];
+        assert!(read(Reading::Time(6), &longest).is_err());
+        let longest = [8, 1, 34, 0, 0, 0, 22, 59, 59];
+        assert_eq!(value(0, &longest), "-838:59:59");
+        let short = [12, 0, 0, 0, 0, 0, 1, 2, 3, 0x20, 0xa1, 7, 0];
+        assert_eq!(value(1, &short), "01:02:03.5");
+        assert_eq!(value(6, &short), "01:02:03.500000");
+    }
+
+    #[test]
+    fn broken_text_is_the_sources() {
+        assert_eq!(
+            read(Reading::Text, &[1, 0xe4]).unwrap_err().code,
+            "invalid_text"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! A MariaDB as a source, through the connector `mysql`.
+
+use serde_json::{Value, json};
+use souk_tests::{Company, MariaDb};
+
+use crate::{host, unique};
+
+const LEAGUE: &str = "CREATE TABLE matches (id INT PRIMARY KEY, club VARCHAR(20), goals INT, fee DECIMAL(20,5), views BIGINT UNSIGNED, played DATETIME(6), note JSON);
+    INSERT INTO matches SELECT seq, CONCAT('Club ', seq % 7), IF(seq % 11 = 0, NULL, seq % 5), seq / 3, 18446744073709551615 - seq,
+        TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq MINUTE, JSON_OBJECT('n', seq) FROM seq_1_to_100";
+
+async fn seller() -> (Company, String, String) {
+    let server = MariaDb::shared();
+    let database = server.database(LEAGUE);
+    let seller = host().await.company(&unique("mariadb")).await;
+    let connection = seller.mariadb(server, &database).await;
+    (seller, connection, database)
+}
+
+async fn posted(seller: &Company, path: &str, body: Value) -> souk_tests::Answer {
+    seller.client.post(&seller.path(path), body).await
+}
+
+/// A seller connects a MariaDB, sees that it works and what is in it, and sells an asset and an endpoint of it; a buyer pays and reads
+/// pages, filtered, to the last digit.
+#[tokio::test]
+async fn a_seller_sells_from_mariadb() {
+    let (seller, connection, database) = seller().await;
+    let test = posted(
+        &seller,
+        &format!("/connections/{connection}/test"),
+        json!({}),
+    )
+    .await;
+    let test = test.expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    let path = format!("/connections/{connection}/schema");
+    let schema = seller.client.get(&seller.path(&path)).await.expect(200);
+    assert!(
+        schema.body.to_string().contains("bigint(20) unsigned"),
+        "{}",
+        schema.body
+    );
+
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT SUM(goals) FROM matches WHERE club = :club AND goals >= :least",
+            "parameters": [{"name": "club", "type": "string"}, {"name": "least", "type": "integer"}]}))
+        .await;
+    let endpoint = seller
+        .endpoint(&connection, json!({"slug": "matches", "source": {"schema": database, "table": "matches"},
+            "fields": [{"name": "id"}, {"name": "club"}, {"name": "goals"}, {"name": "fee"}, {"name": "views"}, {"name": "played"}],
+            "order_by": ["id"],
+            "filters": ["club", {"field": "goals", "operators": ["eq", "gt", "in"]}, {"field": "fee", "operators": ["gte"]},
+                {"field": "club", "operators": ["like"]}, {"field": "played", "operators": ["lt"]}]}))
+        .await;
+    seller.publish(&asset, 2).await;
+    seller.publish(&endpoint, 1).await;
+
+    let buyer = host().await.buyer(&unique("buyer"), 100).await;
+    buyer.buy(&asset).await;
+    buyer.buy(&endpoint).await;
+    let answer = buyer
+        .execute(&asset, json!({"club": "Club 3", "least": 2}))
+        .await;
+    assert_eq!(answer.expect(200).at("/data/answer_value"), 27);
+
+    let page = async |query: &str| {
+        let path = buyer.path(&format!("/endpoints/{endpoint}/execute?{query}"));
+        buyer.client.get(&path).await.expect(200)
+    };
+    let first = page("limit=2").await;
+    let rows = first.at("/data/response/data").clone();
+    assert_eq!(rows[0]["played"], "2026-01-01T00:01:00.000000Z");
+    let text = rows.to_string();
+    assert!(text.contains("18446744073709551614"), "{text}");
+    let mut seen = Vec::new();
+    for start in [0, 40, 80] {
+        let page = page(&format!("limit=40&start={start}")).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        seen.extend(rows.iter().map(|row| row["id"].as_i64().unwrap()));
+    }
+    assert_eq!(seen, (1..=100).collect::<Vec<i64>>());
+    for (query, wanted) in [
+        ("club=Club%203&goals[gt]=2", vec![3, 24, 38, 59, 73, 94]),
+        ("goals[in]=4&club=Club%202", vec![9, 79]),
+        ("fee[gte]=33&limit=10", vec![99, 100]),
+        ("club[like]=Club%25", vec![]),
+        ("played[lt]=2026-01-01T00:03:00Z", vec![1, 2]),
+    ] {
+        let page = page(query).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids, wanted, "{query}");
+    }
+}
+
+/// What is wrong at the source is told as what it is.
+#[tokio::test]
+async fn a_seller_is_told_what_is_wrong() {
+    let (seller, connection, _) = seller().await;
+    let server = MariaDb::shared();
+    for (change, code) in [
+        (
+            json!({"credentials": json!({"username": "souk", "password": "wrong"}).to_string()}),
+            "password_rejected",
+        ),
+        (
+            json!({"credentials": json!({"username": server.user, "password": server.password}).to_string(), "database": "nowhere"}),
+            "unknown_database",
+        ),
+    ] {
+        let path = seller.path(&format!("/connections/{connection}"));
+        seller.client.patch(&path, change).await.expect(200);
+        let test = posted(
+            &seller,
+            &format!("/connections/{connection}/test"),
+            json!({}),
+        )
+        .await;
+        assert!(test.body.to_string().contains(code), "{}", test.body);
+    }
+}
+
+/// Whatever a statement looks like, the source refuses to be changed.
+#[tokio::test]
+async fn a_function_that_writes_is_refused_by_the_source() {
+    let server = MariaDb::shared();
+    let (seller, connection, database) = seller().await;
+    server.admin(&format!(
+        "USE {database};
+DELIMITER //
+CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches; RETURN 1; END //
+"
+    ));
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT sneak()"}))
+        .await;
+    let answer = seller.execute(&asset, json!({})).await;
+    assert_eq!(answer.status, 502, "{}", answer.body);
+    assert!(
+        answer.body.to_string().contains("read_only"),
+        "{}",
+        answer.body
+    );
+    let left = server.admin(&format!("SELECT COUNT(*) FROM {database}.matches"));
+    assert_eq!(left, "100");
+}

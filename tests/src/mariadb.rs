@@ -1,0 +1,202 @@
+//! A real MariaDB for the tests: a server of our own in a temporary directory, run by an unprivileged user, with TLS and with
+//! ed25519 among its ways to log in. Its default character set is not UTF-8: connectors have to ask for that.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::postgres::{hand_over, unprivileged};
+use crate::process::{free_port, signal, spawn_tied};
+use crate::sweep::sweep;
+use crate::tls::TestCa;
+
+/// Generous: a loaded CI machine may need many seconds to make the system's tables.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub struct MariaDb {
+    pub port: u16,
+    pub user: String,
+    pub password: String,
+    /// The authority that signed the server's certificate.
+    pub ca_pem: String,
+    server: Child,
+    directory: TempDir,
+}
+
+/// A program of MariaDB: on the `PATH`, or where Debian has what only root runs.
+fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/bin".into()])
+        .map(|home| home.join(name))
+        .find(|path| path.is_file());
+    found.unwrap_or_else(|| {
+        panic!("{name} was not found: install MariaDB 10.5 or later (Debian: apt-get install mariadb-server)")
+    })
+}
+
+fn command(name: &str, user: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program(name));
+    if let Some((uid, gid)) = user {
+        command.uid(uid).gid(gid);
+    }
+    // Before all others: no file of the machine's has a say.
+    command.arg("--no-defaults").stdin(Stdio::null());
+    command.env("LC_ALL", "C");
+    command
+}
+
+impl MariaDb {
+    /// The server of this test process.
+    pub fn shared() -> &'static MariaDb {
+        static SHARED: OnceLock<MariaDb> = OnceLock::new();
+        SHARED.get_or_init(|| MariaDb::start(&[]))
+    }
+
+    /// Makes and starts a server of its own; `options` are of its command line, and the last of a name counts.
+    pub fn start(options: &[&str]) -> MariaDb {
+        let user = unprivileged();
+        sweep("souk-mariadb-");
+        let directory = tempfile::Builder::new()
+            .prefix("souk-mariadb-")
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        let root = directory.path();
+        hand_over(root, user, 0o700);
+        let data = root.join("data");
+        let data_option = format!("--datadir={}", data.display());
+        let output = command("mariadb-install-db", user)
+            .args([&data_option, "--auth-root-authentication-method=normal"])
+            .args(["--skip-test-db", "--skip-name-resolve"])
+            .current_dir(root)
+            .output()
+            .expect("mariadb-install-db runs");
+        assert!(
+            output.status.success(),
+            "mariadb-install-db failed: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let ca = TestCa::new("souk test authority");
+        let leaf = ca.server(&["localhost", "127.0.0.1"]);
+        for (name, text) in [
+            ("server.crt", &leaf.certificate_pem),
+            ("server.key", &leaf.key_pem),
+        ] {
+            let path = root.join(name);
+            fs::write(&path, text).expect("the certificate");
+            hand_over(&path, user, 0o600);
+        }
+        let port = free_port();
+        let log = fs::File::create(root.join("log")).expect("the log");
+        let mut server = command("mariadbd", user);
+        server
+            .arg(&data_option)
+            .arg(format!("--socket={}", root.join("socket").display()))
+            .arg(format!("--pid-file={}", data.join("server.pid").display()))
+            .arg(format!("--port={port}"))
+            .arg(format!("--ssl-cert={}", root.join("server.crt").display()))
+            .arg(format!("--ssl-key={}", root.join("server.key").display()))
+            .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
+            .args(["--plugin-load-add=auth_ed25519", "--max-connections=300"])
+            .args([
+                "--innodb-buffer-pool-size=64M",
+                "--innodb-flush-log-at-trx-commit=0",
+            ])
+            .args(["--max-allowed-packet=64M", "--character-set-server=latin1"])
+            .args(options)
+            .current_dir(root)
+            .stdout(Stdio::null())
+            .stderr(log);
+        // Nothing of its data is looked at afterwards.
+        let server = spawn_tied(server, libc::SIGKILL).expect("mariadbd starts");
+        let server = MariaDb {
+            port,
+            user: "souk".to_owned(),
+            password: "correct horse battery staple".to_owned(),
+            ca_pem: ca.pem(),
+            server,
+            directory,
+        };
+        server.wait_until_ready();
+        server.admin(&format!(
+            "CREATE USER '{0}'@'%' IDENTIFIED BY '{1}'; GRANT ALL ON *.* TO '{0}'@'%'",
+            server.user, server.password
+        ));
+        server
+    }
+
+    fn wait_until_ready(&self) {
+        let since = Instant::now();
+        while let Err(error) = self.try_admin("SELECT 1") {
+            if since.elapsed() > START_TIMEOUT {
+                let log = fs::read_to_string(self.directory.path().join("log"));
+                panic!(
+                    "MariaDB did not start: {error}\n{}",
+                    log.unwrap_or_default()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Runs SQL as root; returns what it answered, columns between tabs. A body with semicolons stands between lines `DELIMITER //` and
+    /// `// DELIMITER ;`.
+    pub fn admin(&self, sql: &str) -> String {
+        self.try_admin(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    fn try_admin(&self, sql: &str) -> Result<String, String> {
+        let socket = self.directory.path().join("socket");
+        let mut client = command("mariadb", None);
+        client
+            .arg(format!("--socket={}", socket.display()))
+            .args(["--user=root", "--batch", "--skip-column-names"])
+            .arg("--default-character-set=utf8mb4")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let told = |error: std::io::Error| error.to_string();
+        let mut client = client.spawn().map_err(told)?;
+        if let Some(mut stdin) = client.stdin.take() {
+            // A client that has failed does not read: its own words say more.
+            let _ = stdin.write_all(sql.as_bytes());
+        }
+        let output = client.wait_with_output().map_err(told)?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout)
+                .trim_end()
+                .to_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    /// A new database, of UTF-8, with this schema; returns its name.
+    pub fn database(&self, schema: &str) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "test_{}_{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        self.admin(&format!(
+            "CREATE DATABASE {name} CHARACTER SET utf8mb4; USE {name};\n{schema}"
+        ));
+        name
+    }
+}
+
+impl Drop for MariaDb {
+    fn drop(&mut self) {
+        signal(&self.server, libc::SIGKILL);
+        let _ = self.server.wait();
+    }
+}
