@@ -204,7 +204,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     is_tls: bool,
     shared: &Shared,
 ) -> io::Result<()> {
-    let (is_in, how) = log_in(peer, response, is_tls, shared).await?;
+    let (is_in, how) = log_in(peer, response, shared).await?;
     let place = if is_tls { "TLS" } else { "plain" };
     let line = format!("{place}: {how}{}", if is_in { "" } else { ", refused" });
     shared.log.lock().expect("a lock").push(line);
@@ -233,7 +233,6 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
 async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     peer: &mut Peer<S>,
     response: &[u8],
-    is_tls: bool,
     shared: &Shared,
 ) -> io::Result<(bool, String)> {
     let switch = |name: &str| [&[0xfe], name.as_bytes(), b"\0", NONCE, b"\0"].concat();

@@ -134,6 +134,7 @@ impl Machine for Session {
                 self.job = Some(Job::Probe { id, error: None });
             }
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
+            Request::Errand(_) => step.failed(id, Error::unsupported("errands")),
         }
         Ok(())
     }
