@@ -610,6 +610,8 @@ fn errors_have_their_class() {
     // A session that is ended by others ends.
     let thread = owner.scalar("SELECT CONNECTION_ID()");
     let id = owner.ask("SELECT SLEEP(10)", vec![]);
+    // It is prepared; now it runs.
+    owner.pump().unwrap();
     wait_for(server, &thread, "SLEEP");
     server.admin(&format!("KILL {thread}"));
     assert_eq!(owner.wait(id).unwrap_err().class, ErrorClass::Unavailable);
