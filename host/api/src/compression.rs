@@ -2,7 +2,7 @@
 //!
 //! Only answers to reading that are worth it, and only for clients with a key: a page that a browser's cookie opened could have a stranger's
 //! text beside its secrets, and their common length would tell of them. What Parquet has compressed is left alone. A worker compresses for
-//! two milliseconds at a stretch, then others have their turn. Start reading at [`layer`] and [`Wish`].
+//! two milliseconds at a stretch, then others have their turn. Start reading at [`Wish`].
 
 use crate::unread::{Charge, Tally};
 use axum::body::Body;
@@ -10,10 +10,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use tower::{Layer, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
@@ -35,57 +37,68 @@ const KINDS: [&str; 5] = [
     "application/javascript",
 ];
 
-/// In an answer's extensions: it may be compressed.
-#[derive(Clone, Copy)]
-struct Worthwhile;
-
-/// Around all routes. Fast rather than small: the workers' time is everybody's.
-pub fn layer()
--> CompressionLayer<impl Fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool + Clone> {
-    CompressionLayer::new()
-        .quality(CompressionLevel::Fastest)
-        .compress_when(
-            |_: StatusCode, _: Version, _: &HeaderMap, extensions: &Extensions| {
-                extensions.get::<Worthwhile>().is_some()
-            },
-        )
-}
-
-/// Whether a request may be answered compressed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Wish(bool);
+/// What a request asks for, if it may be answered compressed: its `Accept-Encoding`.
+pub struct Wish(Option<Box<HeaderMap>>);
 
 impl Wish {
     pub fn of<B>(request: &Request<B>) -> Wish {
         let headers = request.headers();
         let asks = headers.contains_key(header::ACCEPT_ENCODING);
-        Wish(asks && request.method() == Method::GET && !headers.contains_key(header::COOKIE))
+        if !asks || request.method() != Method::GET || headers.contains_key(header::COOKIE) {
+            return Wish(None);
+        }
+        let asked = headers.get_all(header::ACCEPT_ENCODING).iter();
+        let asked = asked.map(|value| (header::ACCEPT_ENCODING, value.clone()));
+        Wish(Some(Box::new(asked.collect())))
     }
 
-    /// Lets an answer be compressed, if it is worth it.
-    pub fn grant(self, response: &mut Response, tally: Option<&Arc<Tally>>) {
-        if !self.0 || !is_worthwhile(response) {
-            return;
+    /// The answer compressed, if that was asked for and is worth it.
+    pub async fn grant(self, response: Response, tally: Option<&Arc<Tally>>) -> Response {
+        match self.0.filter(|_| is_worthwhile(&response)) {
+            None => response,
+            // Boxed: other requests need not have room for this.
+            Some(asked) => Box::pin(compressed(*asked, response, tally)).await,
         }
-        let headers = response.headers_mut();
-        // The bytes will be others than those that it was made of.
-        let weak = headers.get(header::ETAG).and_then(|tag| {
-            let tag = tag.to_str().ok()?;
-            let is_strong = tag.starts_with('"');
-            is_strong.then(|| HeaderValue::try_from(format!("W/{tag}")).ok())?
-        });
-        if let Some(weak) = weak {
-            headers.insert(header::ETAG, weak);
-        }
-        response.extensions_mut().insert(Worthwhile);
-        let body = std::mem::take(response.body_mut());
-        *response.body_mut() = Body::new(Stepped {
+    }
+}
+
+/// Fast rather than small: the workers' time is everybody's.
+async fn compressed(
+    asked: HeaderMap,
+    mut response: Response,
+    tally: Option<&Arc<Tally>>,
+) -> Response {
+    let headers = response.headers_mut();
+    // The bytes will be others than those that it was made of.
+    let weak = headers.get(header::ETAG).and_then(|tag| {
+        let tag = tag.to_str().ok()?;
+        let is_strong = tag.starts_with('"');
+        is_strong.then(|| HeaderValue::try_from(format!("W/{tag}")).ok())?
+    });
+    if let Some(weak) = weak {
+        headers.insert(header::ETAG, weak);
+    }
+    let response = response.map(|body| {
+        Body::new(Stepped {
             body,
             left: Bytes::new(),
             since: None,
             _charge: tally.map(|tally| tally.take(COMPRESSOR_BYTES)),
-        });
-    }
+        })
+    });
+    let mut request = Request::new(());
+    *request.headers_mut() = asked;
+    let mut response = Some(response);
+    let answered = tower::service_fn(move |_| {
+        let response = response.take().unwrap_or_default();
+        std::future::ready(Ok::<_, Infallible>(response))
+    });
+    let layer = CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        // That is judged already.
+        .compress_when(|_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| true);
+    let Ok(response) = layer.layer(answered).oneshot(request).await;
+    response.map(Body::new)
 }
 
 fn is_worthwhile(response: &Response) -> bool {
@@ -202,9 +215,9 @@ mod tests {
     }
 
     /// Neither what is small, nor what failed, nor what is compressed already, nor what a cookie opened.
-    #[test]
-    fn only_what_is_worth_it() {
-        let request = |method: Method, headers: &[(&'static str, &'static str)]| {
+    #[tokio::test]
+    async fn only_what_is_worth_it() {
+        let wish = |method: Method, headers: &[(&'static str, &'static str)]| {
             let mut request = Request::builder().method(method);
             for (name, value) in headers {
                 request = request.header(*name, *value);
@@ -212,29 +225,31 @@ mod tests {
             Wish::of(&request.body(()).unwrap())
         };
         let asks = ("accept-encoding", "gzip");
-        assert!(request(Method::GET, &[asks]) == Wish(true));
-        assert!(request(Method::GET, &[]) == Wish(false));
-        assert!(request(Method::POST, &[asks]) == Wish(false));
-        assert!(request(Method::GET, &[asks, ("cookie", "a=b")]) == Wish(false));
-        let granted = |status: u16, kind: &'static str, bytes: usize| {
+        let is_wished = |wish: Wish| wish.0.is_some();
+        assert!(is_wished(wish(Method::GET, &[asks])));
+        assert!(!is_wished(wish(Method::GET, &[])));
+        assert!(!is_wished(wish(Method::POST, &[asks])));
+        assert!(!is_wished(wish(Method::GET, &[asks, ("cookie", "a=b")])));
+        for (status, kind, bytes, expected) in [
+            (200, "application/json", 1_024, true),
+            (200, "text/csv; charset=utf-8", 5_000, true),
+            (200, "application/json", 1_023, false),
+            (404, "application/json", 5_000, false),
+            (200, "application/vnd.apache.parquet", 5_000, false),
+        ] {
             let mut response = Response::new(Body::from(vec![b'x'; bytes]));
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
             headers.insert(header::ETAG, HeaderValue::from_static("\"a\""));
-            Wish(true).grant(&mut response, None);
-            let is_granted = response.extensions().get::<Worthwhile>().is_some();
-            let tag = response.headers()[header::ETAG]
-                .to_str()
-                .unwrap()
-                .to_owned();
-            assert_eq!(tag.starts_with("W/"), is_granted);
-            is_granted
-        };
-        assert!(granted(200, "application/json", 1_024));
-        assert!(granted(200, "text/csv; charset=utf-8", 5_000));
-        assert!(!granted(200, "application/json", 1_023));
-        assert!(!granted(404, "application/json", 5_000));
-        assert!(!granted(200, "application/vnd.apache.parquet", 5_000));
+            let response = wish(Method::GET, &[asks]).grant(response, None).await;
+            let headers = response.headers();
+            let case = format!("{status} {kind} {bytes}");
+            assert_eq!(headers.contains_key("content-encoding"), expected, "{case}");
+            let tag = headers[header::ETAG].to_str().unwrap().to_owned();
+            assert_eq!(tag.starts_with("W/"), expected, "{case}");
+            let sent = response.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(sent.len() < bytes, expected, "{case}");
+        }
     }
 }

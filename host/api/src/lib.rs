@@ -175,5 +175,5 @@ pub fn state(app: App, settings: Settings) -> ApiState {
 
 /// The service: every operation behind its gate.
 pub fn router(state: ApiState) -> axum::Router {
-    all().into_router(state).layer(compression::layer())
+    all().into_router(state)
 }

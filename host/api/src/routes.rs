@@ -207,8 +207,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                     }
                 };
                 let tally = call.finish(&state, &mut response);
-                wish.grant(&mut response, tally.as_ref());
-                response
+                wish.grant(response, tally.as_ref()).await
             })
             .await
         })

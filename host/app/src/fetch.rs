@@ -123,7 +123,7 @@ fn unmade() -> Cause {
 fn told(
     app: &App,
     endpoint: &EndpointSnapshot,
-    asked: &Asked,
+    asked: &Asked<'_>,
     learned: Option<&Learned>,
     statement: &PageStatement,
     output: &Output,
@@ -155,17 +155,17 @@ fn told(
 async fn rows(
     app: &App,
     endpoint: &EndpointSnapshot,
-    asked: &Asked,
+    asked: &Asked<'_>,
     learned: Option<&Learned>,
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
     if let Some(text) = endpoint.whole() {
         return whole::page(app, endpoint, text, asked, deadline).await;
     }
-    if endpoint.order(learned, None).is_empty() {
+    if !endpoint.has_order(learned) {
         return Err(Cause::NoOrder);
     }
-    let statement = endpoint.statement(asked.shape.clone(), learned);
+    let statement = endpoint.statement(&asked.shape, learned);
     let limits = Limits::new(asked.page.fetch(), PAGE_BYTES_MAX);
     let source = source(
         app,

@@ -33,14 +33,14 @@ pub(crate) fn random_base62(out: &mut String, count: usize) {
     }
 }
 
-/// Writes `number` as exactly `width` base62 digits; higher digits are cut off.
-pub(crate) fn base62(mut number: u64, width: usize) -> String {
-    let mut digits = vec![b'0'; width];
+/// `number` as exactly `WIDTH` base62 digits; higher digits are cut off.
+pub(crate) fn base62<const WIDTH: usize>(mut number: u64) -> [u8; WIDTH] {
+    let mut digits = [b'0'; WIDTH];
     for digit in digits.iter_mut().rev() {
         *digit = BASE62[(number % 62) as usize];
         number /= 62;
     }
-    digits.into_iter().map(char::from).collect()
+    digits
 }
 
 /// Whether `text` may stand in a path as an id.
@@ -133,8 +133,22 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
+                /// A text is read where it stands: serde's `Cow` would copy it.
+                struct Text;
+
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a string")
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$name, E> {
+                        $name::parse(text).map_err(E::custom)
+                    }
+                }
+
+                deserializer.deserialize_str(Text)
             }
         }
     };
@@ -147,12 +161,18 @@ macro_rules! timed_id {
         impl $name {
             /// A new id that sorts after those made in earlier microseconds.
             pub fn generate_at(now: Timestamp) -> Self {
-                let mut text = String::with_capacity($prefix.len() + 1 + RANDOM_CHARS);
-                text.push_str($prefix);
-                text.push('_');
-                text.push_str(&base62(now.micros().max(0) as u64, TIME_CHARS));
-                random_base62(&mut text, RANDOM_CHARS - TIME_CHARS);
-                Self(text.into())
+                const BEGIN: &[u8] = concat!($prefix, "_").as_bytes();
+                const TIME: usize = BEGIN.len() + TIME_CHARS;
+                // Several are made for each request: in place, without a text that is copied into the shared one.
+                let mut text = [b'0'; BEGIN.len() + RANDOM_CHARS];
+                text[..BEGIN.len()].copy_from_slice(BEGIN);
+                let time = base62::<TIME_CHARS>(now.micros().max(0) as u64);
+                text[BEGIN.len()..TIME].copy_from_slice(&time);
+                let mut rng = rand::rng();
+                for digit in &mut text[TIME..] {
+                    *digit = BASE62[rng.random_range(0..BASE62.len())];
+                }
+                Self(str::from_utf8(&text).unwrap_or_default().into())
             }
         }
     };

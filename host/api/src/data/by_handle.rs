@@ -1,4 +1,4 @@
-use super::{Rows, path_url, serve};
+use super::{Address, Rows, serve};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
 use crate::runs::page::RanPage;
 use crate::{Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, RawBody};
@@ -30,6 +30,6 @@ pub async fn fetch_data_by_handle(
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
 ) -> Result<RanPage, Problem> {
-    let link = path_url(api.settings(), &handle, &slug);
-    serve(api, caller, Some(handle), slug, link, query, raw).await
+    let address = Address::Path { handle, slug };
+    serve(&api, &caller, address, query, &raw).await
 }

@@ -1,4 +1,4 @@
-use super::{Rows, handle_of_host, serve, url};
+use super::{Address, Rows, handle_of_host, serve};
 use crate::refusals::{COMPANY_ACCESS_DENIED, ENDPOINT_NOT_FOUND, ENDPOINT_SCOPE_MISMATCH};
 use crate::runs::page::RanPage;
 use crate::{Access, ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, RawBody};
@@ -26,10 +26,9 @@ pub async fn fetch_data(
     Query(query): Query<Open<Rows>>,
     raw: RawBody<Nothing>,
 ) -> Result<RanPage, Problem> {
-    let handle = handle_of_host(api.settings(), &raw.parts);
-    let link = match &handle {
-        Some(handle) => url(api.settings(), handle, &slug),
-        None => format!("{}/endpoints/v1/{slug}", api.settings().base_url),
+    let address = match handle_of_host(api.settings(), &raw.parts) {
+        Some(handle) => Address::Subdomain { handle, slug },
+        None => Address::Slug(slug),
     };
-    serve(api, caller, handle, slug, link, query, raw).await
+    serve(&api, &caller, address, query, &raw).await
 }

@@ -20,7 +20,7 @@ use souk_app::fetch::Choice;
 use souk_app::products::{self, EndpointSnapshot};
 use souk_app::run;
 use souk_domain::fields::FieldErrors;
-use souk_domain::ids::EndpointId;
+use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::pages::{LIMIT_MAX, START_MAX};
 use std::sync::Arc;
 
@@ -114,26 +114,61 @@ impl Request {
     }
 }
 
+/// Where a page was asked for: what the address of the next one begins with.
+pub enum Address {
+    /// The owner's route.
+    Own(CompanyId, EndpointId),
+    Path {
+        handle: String,
+        slug: String,
+    },
+    Subdomain {
+        handle: String,
+        slug: String,
+    },
+    /// Without a seller: the key names one.
+    Slug(String),
+}
+
+impl Address {
+    /// Without a query.
+    pub fn url(&self, settings: &Settings) -> String {
+        let base = &settings.base_url;
+        match self {
+            Address::Own(company, id) => {
+                format!("{base}/companies/{company}/endpoints/{id}/execute")
+            }
+            Address::Path { handle, slug } => path_url(settings, handle, slug),
+            Address::Subdomain { handle, slug } => url(settings, handle, slug),
+            Address::Slug(slug) => format!("{base}/endpoints/v1/{slug}"),
+        }
+    }
+}
+
 /// Fetches a page of the endpoint that this caller may fetch as `slug` of `handle`.
 async fn serve(
-    api: ApiState,
-    caller: Caller,
-    handle: Option<String>,
-    slug: String,
-    link: String,
+    api: &ApiState,
+    caller: &Caller,
+    address: Address,
     query: Open<Rows>,
-    raw: RawBody<Nothing>,
+    raw: &RawBody<Nothing>,
 ) -> Result<RanPage, Problem> {
-    let handle = handle.as_deref();
+    let (handle, slug) = match &address {
+        Address::Own(_, id) => (None, id.as_str()),
+        Address::Path { handle, slug } | Address::Subdomain { handle, slug } => {
+            (Some(handle.as_str()), slug.as_str())
+        }
+        Address::Slug(slug) => (None, slug.as_str()),
+    };
     let endpoint = match caller.scope() {
-        Scope::Endpoint(id) => of_endpoint_key(&api, &caller, id, handle, &slug).await?,
-        Scope::Everything => of_analytics_key(&api, &caller, handle, &slug).await?,
+        Scope::Endpoint(id) => of_endpoint_key(api, caller, id, handle, slug).await?,
+        Scope::Everything => of_analytics_key(api, caller, handle, slug).await?,
     };
     run::admit(api.app(), &endpoint.sold(), caller.payer())
         .await
         .map_err(|error| refusal("endpoint", endpoint.row.id.as_str())(error.into()))?;
     let wanted = Request::read(query);
-    runs::page(&api, &caller, &raw, endpoint, caller.payer(), wanted, link).await
+    runs::page(api, caller, raw, endpoint, caller.payer(), wanted, address).await
 }
 
 /// The key's own endpoint, if the request means it. What it does not mean is not looked at, so that

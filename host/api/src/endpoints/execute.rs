@@ -1,4 +1,4 @@
-use crate::data::{Request, Rows};
+use crate::data::{Address, Request, Rows};
 use crate::products::own;
 use crate::runs;
 use crate::runs::page::RanPage;
@@ -22,11 +22,8 @@ pub async fn execute_endpoint(
 ) -> Result<RanPage, Problem> {
     let endpoint = own(&api, &caller, &id).await?;
     let wanted = Request::read(query);
-    let link = format!(
-        "{}/companies/{company}/endpoints/{id}/execute",
-        api.settings().base_url
-    );
+    let address = Address::Own(company, id);
     // Platform staff fetch as the company they act in.
     let company = caller.company();
-    runs::page(&api, &caller, &raw, endpoint, company, wanted, link).await
+    runs::page(&api, &caller, &raw, endpoint, company, wanted, address).await
 }

@@ -4,7 +4,7 @@ use super::answer;
 use super::export::export;
 use super::shape::PageAnswer;
 use super::{once, payer, refusal};
-use crate::data::{Request, accept};
+use crate::data::{Address, Request, accept};
 use crate::describe::{Describe, Description, JSON};
 use crate::idempotency::Attempt;
 use crate::refusals::{CONFLICT, NOT_ACCEPTABLE};
@@ -21,6 +21,7 @@ use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use souk_store::executions::Billing;
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// A page, or what a request with the same `Idempotency-Key` was answered.
@@ -45,7 +46,7 @@ pub async fn page<T>(
     endpoint: Arc<EndpointSnapshot>,
     company: &CompanyId,
     wanted: Request,
-    link: String,
+    address: Address,
 ) -> Result<RanPage, Problem> {
     if wanted.is_export {
         // Boxed: a page need not have room for this.
@@ -69,7 +70,9 @@ pub async fn page<T>(
                 company: &company,
                 ..payer(&caller, ticket.as_ref())
             };
-            let has = |told: &Told| !known.0.is_empty() && known.has(&validator(format, told));
+            let has = |told: &Told| {
+                !known.0.is_empty() && known.has(Validator::of(format, told).as_bytes())
+            };
             let manner = Manner {
                 format,
                 head: match format {
@@ -80,7 +83,9 @@ pub async fn page<T>(
             };
             let finish = |out: &mut Vec<u8>, told: &Told, about: &About<'_>| {
                 let next = told.next.as_ref();
-                let next_url = next.map(|next| wanted.link(&link, &next.cursor, told.limit));
+                let next_url = next.map(|next| {
+                    wanted.link(&address.url(api.settings()), &next.cursor, told.limit)
+                });
                 if format == Format::Json && !out.is_empty() {
                     answer::page(out, &endpoint, told, next_url.as_deref(), about);
                 }
@@ -121,29 +126,51 @@ impl Validators {
     }
 
     /// By weak comparison, as RFC 9110 has it for this header.
-    fn has(&self, validator: &str) -> bool {
-        let wanted = opaque(validator);
-        self.0.iter().any(|known| known == wanted || known == "*")
+    fn has(&self, validator: &[u8]) -> bool {
+        let wanted = validator.strip_prefix(b"W/").unwrap_or(validator);
+        let mut known = self.0.iter().map(String::as_bytes);
+        known.any(|known| known == wanted || known == b"*")
     }
 }
 
+/// A tag without its strength.
 fn opaque(tag: &str) -> &str {
     let tag = tag.trim();
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-/// Of the rows in this format. JSON has an envelope that changes each time, so that its validator is a weak one.
-fn validator(format: Format, told: &Told) -> String {
-    let (weak, word) = match format {
-        Format::Json => ("W/", "j"),
-        Format::JsonLines => ("", "n"),
-        Format::Csv => ("", "c"),
-        Format::Arrow => ("", "a"),
-        Format::Parquet => ("", "p"),
-    };
-    let more = if told.paged.has_more { "m" } else { "" };
-    format!("{weak}\"{word}{:016x}{more}\"", told.digest)
+/// Of rows in a format: `W/"j0123456789abcdefm"` at the longest.
+struct Validator {
+    text: [u8; 24],
+    length: usize,
 }
+
+impl Validator {
+    /// JSON has an envelope that changes each time, so that its validator is a weak one.
+    fn of(format: Format, told: &Told) -> Validator {
+        let (weak, word) = match format {
+            Format::Json => ("W/", "j"),
+            Format::JsonLines => ("", "n"),
+            Format::Csv => ("", "c"),
+            Format::Arrow => ("", "a"),
+            Format::Parquet => ("", "p"),
+        };
+        let more = if told.paged.has_more { "m" } else { "" };
+        let mut text = [0; 24];
+        let mut left = &mut text[..];
+        // Every page has one, and it fits.
+        let _ = write!(left, "{weak}\"{word}{:016x}{more}\"", told.digest);
+        let length = 24 - left.len();
+        Validator { text, length }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+}
+
+/// Of a page as JSON, with those that every answer has.
+const HEADERS: usize = 12;
 
 /// What is told beside the rows.
 fn headers(
@@ -153,15 +180,17 @@ fn headers(
     next_url: Option<&str>,
     about: &About<'_>,
 ) -> HeaderMap {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    if let Ok(tag) = HeaderValue::from_bytes(Validator::of(format, told).as_bytes()) {
+        headers.insert(header::ETAG, tag);
+    }
     let mut put = |name: HeaderName, value: String| {
         // Numbers, words, ids and addresses that we wrote.
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }
     };
-    put(header::ETAG, validator(format, told));
     if let Some(next_url) = next_url {
         put(header::LINK, format!("<{next_url}>; rel=\"next\""));
     }
@@ -267,9 +296,9 @@ mod tests {
             Validators::of(&headers)
         };
         for text in ["\"j1\"", "W/\"j1\"", "\"x\", W/\"j1\"", "*"] {
-            assert!(known(text).has("W/\"j1\""), "{text}");
+            assert!(known(text).has(b"W/\"j1\""), "{text}");
         }
-        assert!(!known("\"j2\"").has("W/\"j1\""));
-        assert!(!Validators::of(&HeaderMap::new()).has("\"j1\""));
+        assert!(!known("\"j2\"").has(b"W/\"j1\""));
+        assert!(!Validators::of(&HeaderMap::new()).has(b"\"j1\""));
     }
 }

@@ -42,15 +42,15 @@ pub struct Choice {
 }
 
 /// The same, checked against the endpoint.
-pub struct Asked {
+pub struct Asked<'a> {
     pub page: Page,
     pub(super) shape: Shape,
     /// Of the filters, in their order.
     values: Vec<Value>,
     /// Where the page begins.
     pub(super) from: Position,
-    /// What a cursor goes on with: filters and order.
-    filters: Vec<(Chosen, String)>,
+    /// What a cursor goes on with, beside the order.
+    used: Vec<Used<'a>>,
 }
 
 /// A filter that is used, before its values are read.
@@ -65,8 +65,8 @@ struct Used<'a> {
 pub async fn ask<'a>(
     app: &App,
     endpoint: &'a EndpointSnapshot,
-    choice: &Choice,
-) -> Result<(Asked, Option<&'a Learned>), Cause> {
+    choice: &'a Choice,
+) -> Result<(Asked<'a>, Option<&'a Learned>), Cause> {
     let mut errors = FieldErrors::default();
     errors.extend(choice.wrong.clone());
     let mut used = used(endpoint, &choice.filters, &mut errors);
@@ -84,19 +84,22 @@ pub async fn ask<'a>(
         known => known,
     };
     let mut values = Vec::with_capacity(used.len());
-    let mut filters = Vec::with_capacity(used.len());
     for used in &mut used {
         let before = values.len();
         let column = &endpoint.plan.filters[used.chosen.filter].field;
         let kind = learned.and_then(|learned| kind_of(learned.kind(column)?));
         let kind = kind.unwrap_or(ColumnKind::Text);
         let operator = used.chosen.operator;
-        match read(endpoint.plan.dialect, kind, operator, used.text) {
-            Ok(mut read) => values.append(&mut read),
-            Err(message) => errors.add(used.name, "invalid_type", message),
+        if let Err(message) = read(
+            endpoint.plan.dialect,
+            kind,
+            operator,
+            used.text,
+            &mut values,
+        ) {
+            errors.add(used.name, "invalid_type", message);
         }
         used.chosen.values = values.len() - before;
-        filters.push((used.chosen, used.text.to_owned()));
     }
     if values.len() > VALUES_MAX {
         let message = format!("all filters together have at most {VALUES_MAX} values");
@@ -106,7 +109,7 @@ pub async fn ask<'a>(
         page,
         shape: Shape {
             fields,
-            conditions: filters.iter().map(|(chosen, _)| *chosen).collect(),
+            conditions: used.iter().map(|used| used.chosen).collect(),
             sort,
             after: None,
             is_learned: learned.is_some(),
@@ -114,7 +117,7 @@ pub async fn ask<'a>(
         },
         values,
         from: Position::of_start(page.start),
-        filters,
+        used,
     };
     if let Some(cursor) = &choice.cursor {
         // What it was told for can only be compared when that is known.
@@ -137,9 +140,9 @@ pub async fn ask<'a>(
     errors.or((asked, learned)).map_err(Cause::Parameters)
 }
 
-impl Asked {
+impl Asked<'_> {
     /// The first page as the source gives it.
-    pub fn first(limit: u32, learned: Option<&Learned>) -> Asked {
+    pub fn first(limit: u32, learned: Option<&Learned>) -> Asked<'static> {
         let mut asked = Asked {
             page: Page { start: 0, limit },
             shape: Shape {
@@ -152,7 +155,7 @@ impl Asked {
             },
             values: Vec::new(),
             from: Position::of_start(0),
-            filters: Vec::new(),
+            used: Vec::new(),
         };
         asked.begin_at(Position::of_start(0));
         asked
@@ -205,10 +208,10 @@ impl Asked {
             part(order.field);
             part(if order.descending { "desc" } else { "asc" });
         }
-        for (chosen, text) in &self.filters {
-            part(&endpoint.plan.filters[chosen.filter].field);
-            part(chosen.operator.word());
-            part(text);
+        for used in &self.used {
+            part(&endpoint.plan.filters[used.chosen.filter].field);
+            part(used.chosen.operator.word());
+            part(used.text);
         }
         hex::encode(&hash.finalize()[..8])
     }
@@ -371,18 +374,21 @@ fn read(
     kind: ColumnKind,
     operator: Operator,
     text: &str,
-) -> Result<Vec<Value>, String> {
+    into: &mut Vec<Value>,
+) -> Result<(), String> {
     match operator {
-        Operator::Like if kind != ColumnKind::Text => Err(format!(
-            "[like] is for texts, and this column is {}",
-            kind.as_str()
-        )),
+        Operator::Like if kind != ColumnKind::Text => {
+            return Err(format!(
+                "[like] is for texts, and this column is {}",
+                kind.as_str()
+            ));
+        }
         Operator::Like => {
             read_value(kind, text)?;
-            Ok(vec![Value::Text(prefix_pattern(dialect, text))])
+            into.push(Value::Text(prefix_pattern(dialect, text)));
         }
         operator if operator.is_range() && kind == ColumnKind::Boolean => {
-            Err("true and false have no order".to_owned())
+            return Err("true and false have no order".to_owned());
         }
         Operator::In => {
             let texts = listed(text);
@@ -390,15 +396,16 @@ fn read(
                 return Err(format!("names more than {IN_VALUES_MAX} values"));
             }
             let read = texts.iter().map(|text| read_value(kind, text));
-            let mut values = read.collect::<Result<Vec<Value>, String>>()?;
+            let values = read.collect::<Result<Vec<Value>, String>>()?;
             // Lists of nearly the same length share a statement: naming a value twice changes nothing.
             let padded = values.len().next_power_of_two();
             let last = values.last().cloned();
-            values.extend(last.into_iter().cycle().take(padded - values.len()));
-            Ok(values)
+            let padding = last.into_iter().cycle().take(padded - values.len());
+            into.extend(values.into_iter().chain(padding));
         }
-        _ => Ok(vec![read_value(kind, text)?]),
+        _ => into.push(read_value(kind, text)?),
     }
+    Ok(())
 }
 
 /// Parts between commas; `\,` is a comma of a part.

@@ -43,7 +43,7 @@ pub(super) async fn page(
     app: &App,
     endpoint: &EndpointSnapshot,
     text: &str,
-    asked: &Asked,
+    asked: &Asked<'_>,
     deadline: Instant,
 ) -> Result<(Arc<PageStatement>, Output), Cause> {
     let mut output = ask(app, endpoint, text, deadline).await?;
@@ -69,7 +69,7 @@ pub(super) async fn page(
 /// Where the result has the fields that are wanted.
 fn published(
     endpoint: &EndpointSnapshot,
-    asked: &Asked,
+    asked: &Asked<'_>,
     output: &Output,
 ) -> Result<Vec<json::Field>, Cause> {
     // An empty result may come without its columns.

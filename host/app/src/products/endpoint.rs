@@ -193,6 +193,11 @@ impl EndpointSnapshot {
         }
     }
 
+    /// Whether it is known what rows are sorted by.
+    pub(crate) fn has_order(&self, learned: Option<&Learned>) -> bool {
+        !self.plan.order_by.is_empty() || learned.is_some_and(|learned| !learned.key.is_empty())
+    }
+
     /// What rows are sorted by: by what is asked for, then as the seller says, then by the primary key. Empty: not known yet.
     pub(crate) fn order<'a>(
         &'a self,
@@ -230,17 +235,17 @@ impl EndpointSnapshot {
     }
 
     /// The statement for a page of this shape. Its length is written into it, as long as few lengths are asked for.
-    pub(crate) fn statement(
-        &self,
-        mut shape: Shape,
-        learned: Option<&Learned>,
-    ) -> Arc<PageStatement> {
+    pub(crate) fn statement(&self, shape: &Shape, learned: Option<&Learned>) -> Arc<PageStatement> {
         let mut statements = self.plan.statements.lock();
-        if statements.len() >= TEXTS_MAX && !statements.contains_key(&shape) {
-            shape.window = Window::Bound;
-        }
-        if let Some(known) = statements.get(&shape) {
+        if let Some(known) = statements.get(shape) {
             return known.clone();
+        }
+        let mut shape = shape.clone();
+        if statements.len() >= TEXTS_MAX {
+            shape.window = Window::Bound;
+            if let Some(known) = statements.get(&shape) {
+                return known.clone();
+            }
         }
         if statements.len() >= 2 * TEXTS_MAX {
             statements.clear();
