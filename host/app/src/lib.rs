@@ -20,6 +20,7 @@ pub mod files;
 pub mod forecast;
 pub mod identity;
 pub mod integrations;
+mod leases;
 pub mod mail;
 pub mod payments;
 pub mod payouts;

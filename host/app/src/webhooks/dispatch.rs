@@ -1,10 +1,6 @@
-//! The dispatcher: takes deliveries that are due, sends them, and writes down what became of them.
-//!
-//! One task per host decides and writes; attempts run beside it, bounded in number. Hosts that share a store share the work: whoever claims a
-//! delivery first has it until the lease ends, so that no two attempt it at once, and a host that dies in between is followed by another (by
-//! its own next start, when it has its store to itself). At least once, in no promised order. Start reading at [`Loop::run`].
+//! The dispatch of webhooks' deliveries: how one that is due is found, sent and written down ([`crate::leases`] does so).
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,43 +9,29 @@ use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{FAILING_MAX, retry_pause};
 use souk_store::deliveries::{self, Attempted, Delivery};
 use souk_store::webhooks::{self, DisabledReason, Webhook};
-use souk_store::{Change, StoreError, Topic, Write};
+use souk_store::{Change, Read, StoreError, Topic, Write};
 use tokio::sync::{Notify, watch};
-use tokio::task::{Id, JoinError, JoinSet};
 
 use super::client::{Client, Message, TIMEOUT};
 use super::signature::{Secret, header};
 use crate::App;
 use crate::background::Background;
+use crate::leases::{self, Claim, Due};
 
 /// Attempts in flight on this host: each costs a socket, and some memory for TLS.
 pub(super) const IN_FLIGHT_MAX: usize = 64;
 /// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
 /// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
 pub(super) const IN_FLIGHT_PER_WEBHOOK: usize = 4;
-/// Deliveries looked at in one turn: those of companies and webhooks that are busy to their bound may come first, so there is room for as
-/// many others.
-const LOOKED_AT_MAX: i64 = 2 * IN_FLIGHT_MAX as i64;
-/// How long a claim holds: the attempt, the writing down, and a generous difference between the clocks of two hosts.
 const LEASE: Duration = Duration::from_secs(60);
 const _: () = assert!(LEASE.as_secs() >= 3 * TIMEOUT.as_secs());
-/// What was just written is announced; this finds retries that have come due, and what another host has left behind.
-const POLL: Duration = Duration::from_secs(1);
 /// Old deliveries are in nobody's way for an hour.
 const SWEEP_EVERY: Duration = Duration::from_secs(3_600);
 /// Of what went wrong, so much is kept for the webhook's owner.
 const ERROR_CHARS_MAX: usize = 500;
-/// Of randomness, in the name under which this host claims.
-const CLAIMANT_BYTES: usize = 16;
 
 /// Delivers from now on, on the current runtime, which should be one that waits little (not a worker's).
 pub async fn start(app: &App) -> Result<Background, StoreError> {
-    if !app.db.is_shared() {
-        // Nobody else has this store open, so whoever held a claim is gone.
-        app.db
-            .write(async |write| deliveries::release_all(write).await)
-            .await?;
-    }
     let client = Client::new(&app.egress)
         .map_err(|error| StoreError::Unavailable(format!("TLS cannot be set up: {error}")))?;
     let written = Arc::new(Notify::new());
@@ -63,19 +45,11 @@ pub async fn start(app: &App) -> Result<Background, StoreError> {
             heard.notify_one();
         }
     }));
-    let dispatch = Loop {
+    let kind = Deliveries {
         app: app.clone(),
         client: Arc::new(client),
-        claimant: hex::encode(rand::random::<[u8; CLAIMANT_BYTES]>()),
-        attempts: JoinSet::new(),
-        in_flight: HashMap::new(),
-        finished: Vec::new(),
     };
-    let app = app.clone();
-    Ok(Background::start("webhook deliveries", |stopped| {
-        tokio::spawn(sweep(app, stopped.clone()));
-        dispatch.run(written, stopped)
-    }))
+    leases::start(app, kind, written).await
 }
 
 /// An attempt that has ended.
@@ -87,176 +61,147 @@ struct Finished {
     result: Result<http::StatusCode, String>,
 }
 
-/// Whose room an attempt takes.
-struct Receiver {
-    webhook: WebhookId,
-    company: CompanyId,
+/// Who has room for so many attempts.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Receiver {
+    Webhook(WebhookId),
+    Company(CompanyId),
 }
 
-struct Loop {
+#[derive(Clone)]
+struct Deliveries {
     app: App,
     client: Arc<Client>,
-    /// The name under which this process claims.
-    claimant: String,
-    attempts: JoinSet<Finished>,
-    /// To whom each attempt goes.
-    in_flight: HashMap<Id, Receiver>,
-    /// Not written down yet: at most [`IN_FLIGHT_MAX`] and what an unavailable store has held up, which counts as in flight.
-    finished: Vec<Finished>,
 }
 
-impl Loop {
-    async fn run(mut self, written: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
-        let mut stopping = false;
-        loop {
-            let idle = self.attempts.is_empty();
-            if stopping && idle && self.finished.is_empty() {
-                return;
+impl leases::Kind for Deliveries {
+    const WHAT: &'static str = "webhook deliveries";
+    const IN_FLIGHT_MAX: usize = IN_FLIGHT_MAX;
+    const LEASE: Duration = LEASE;
+    /// What was just written is announced; this finds retries that have come due, and what another host has left behind.
+    const POLL: Duration = Duration::from_secs(1);
+
+    type Id = DeliveryId;
+    type Concerned = Receiver;
+    type Claimed = (Delivery, Webhook);
+    type Ended = Finished;
+
+    async fn due(
+        &self,
+        read: &mut Read,
+        now: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<Due<Self>>, StoreError> {
+        let per_company = self.app.bounds.deliveries as usize;
+        let per_webhook = IN_FLIGHT_PER_WEBHOOK;
+        let found =
+            deliveries::due(read, now, per_webhook as i64, per_company as i64, limit).await?;
+        let due = found.into_iter().map(|found| {
+            let webhook = (Receiver::Webhook(found.webhook), per_webhook);
+            // Without a company its webhook was deleted: it is only swept away, not sent.
+            let company = found.company.map(Receiver::Company);
+            let company = company.map(|company| (company, per_company));
+            Due {
+                id: found.id,
+                concerns: std::iter::once(webhook).chain(company).collect(),
             }
-            tokio::select! {
-                () = written.notified(), if !stopping => {}
-                () = tokio::time::sleep(POLL) => {}
-                Some(ended) = self.attempts.join_next_with_id(), if !idle => self.end(ended),
-                _ = stopped.changed(), if !stopping => stopping = true,
-            }
-            while let Some(ended) = self.attempts.try_join_next_with_id() {
-                self.end(ended);
-            }
-            if let Err(error) = self.turn(stopping).await {
-                tracing::warn!(%error, "webhook deliveries wait for the store");
-                tokio::time::sleep(POLL).await;
-            }
-        }
+        });
+        Ok(due.collect())
     }
 
-    fn end(&mut self, ended: Result<(Id, Finished), JoinError>) {
-        match ended {
-            Ok((id, finished)) => {
-                self.in_flight.remove(&id);
-                self.finished.push(finished);
-            }
-            // Its lease ends, and it is attempted again.
-            Err(error) => {
-                self.in_flight.remove(&error.id());
-                tracing::error!(%error, "an attempt to deliver to a webhook panicked");
-            }
-        }
-    }
-
-    /// Writes down what has ended and takes what is due, in one transaction; then sends what was taken.
-    async fn turn(&mut self, stopping: bool) -> Result<(), StoreError> {
-        let now = self.app.clock.now();
-        let mut due = match stopping {
-            true => Vec::new(),
-            false => self.due(now).await?,
+    async fn claim(
+        &self,
+        write: &mut Write,
+        id: &DeliveryId,
+        claim: &Claim<'_>,
+    ) -> Result<Option<Self::Claimed>, StoreError> {
+        let taken = deliveries::claim(write, id, claim.by, claim.now, claim.until).await?;
+        let Some(delivery) = taken else {
+            return Ok(None);
         };
-        if due.is_empty() && self.finished.is_empty() {
+        match webhooks::find(write, &delivery.webhook_id).await? {
+            None => deliveries::delete(write, id).await?,
+            Some(webhook) if !webhook.is_active() => {
+                let (gone, why) = (Attempted::GivenUp, Some("the webhook was disabled"));
+                deliveries::record(write, id, claim.by, &gone, None, why, claim.now).await?;
+            }
+            Some(webhook) => return Ok(Some((delivery, webhook))),
+        }
+        Ok(None)
+    }
+
+    async fn attempt(self, (delivery, webhook): Self::Claimed) -> Finished {
+        let result = match self.message(&delivery, &webhook) {
+            Ok(message) => {
+                let posted = self.client.post(&webhook.company_id, message).await;
+                posted.map_err(|error| error.message)
+            }
+            Err(error) => Err(error),
+        };
+        Finished {
+            webhook: webhook.id,
+            delivery: delivery.id,
+            attempts: delivery.attempts,
+            result,
+        }
+    }
+
+    fn order(one: &Finished, other: &Finished) -> Ordering {
+        one.webhook.cmp(&other.webhook)
+    }
+
+    /// What follows from it for the webhook, too.
+    async fn record(
+        &self,
+        write: &mut Write,
+        finished: &Finished,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let code = finished.result.as_ref().ok().map(http::StatusCode::as_u16);
+        let error = failure(&finished.result);
+        let attempted = match (&error, code) {
+            (None, _) => Attempted::Delivered,
+            (Some(_), Some(GONE)) => Attempted::GivenUp,
+            (Some(_), _) => {
+                let attempts = u32::try_from(finished.attempts).unwrap_or(u32::MAX);
+                retry_pause(attempts, rand::random()).map_or(Attempted::GivenUp, |pause| {
+                    Attempted::Again(now.after(pause))
+                })
+            }
+        };
+        let delivery = &finished.delivery;
+        let text = error.as_deref();
+        if !deliveries::record(write, delivery, by, &attempted, code, text, now).await? {
             return Ok(());
         }
-        // Every host locks webhooks in one order, and deliveries that nobody has yet in another, so that none waits for another in a circle.
-        due.sort_unstable();
-        self.finished
-            .sort_unstable_by(|one, other| one.webhook.cmp(&other.webhook));
-        let claimed = self
-            .app
-            .db
-            .write(async |write| -> Result<_, StoreError> {
-                for finished in &self.finished {
-                    self.settle(write, finished).await?;
-                }
-                let mut claimed = Vec::with_capacity(due.len());
-                for id in &due {
-                    let until = now.after(LEASE);
-                    let taken = deliveries::claim(write, id, &self.claimant, now, until).await?;
-                    let Some(delivery) = taken else { continue };
-                    match webhooks::find(write, &delivery.webhook_id).await? {
-                        None => deliveries::delete(write, id).await?,
-                        Some(webhook) if !webhook.is_active() => {
-                            let (gone, why) =
-                                (Attempted::GivenUp, Some("the webhook was disabled"));
-                            let by = &self.claimant;
-                            deliveries::record(write, id, by, &gone, None, why, now).await?;
-                        }
-                        Some(webhook) => claimed.push((delivery, webhook)),
-                    }
-                }
-                Ok(claimed)
-            })
-            .await?;
-        self.finished.clear();
-        for (delivery, webhook) in claimed {
-            self.send(delivery, webhook);
+        let webhook = &finished.webhook;
+        tracing::debug!(%webhook, %delivery, attempt = finished.attempts, ?attempted, error = text, "webhook delivery attempted");
+        if attempted == Attempted::Delivered {
+            return webhooks::note_success(write, webhook).await;
+        }
+        let since = webhooks::note_failure(write, webhook, now).await?;
+        let reason = match since {
+            _ if code == Some(GONE) => DisabledReason::Gone,
+            Some(since) if now.since(since) >= FAILING_MAX => DisabledReason::Failing,
+            _ => return Ok(()),
+        };
+        if webhooks::disable(write, webhook, reason, now).await? {
+            tracing::warn!(%webhook, reason = reason.as_str(), "a webhook was disabled");
         }
         Ok(())
     }
 
-    /// What may be attempted now, within the bounds.
-    async fn due(&self, now: Timestamp) -> Result<Vec<DeliveryId>, StoreError> {
-        let mut room = IN_FLIGHT_MAX.saturating_sub(self.in_flight.len() + self.finished.len());
-        if room == 0 {
-            return Ok(Vec::new());
-        }
-        let mut busy: HashMap<&WebhookId, usize> = HashMap::new();
-        let mut busy_companies: HashMap<&CompanyId, usize> = HashMap::new();
-        for receiver in self.in_flight.values() {
-            *busy.entry(&receiver.webhook).or_default() += 1;
-            *busy_companies.entry(&receiver.company).or_default() += 1;
-        }
-        let per_company = self.app.bounds.deliveries as usize;
-        let mut read = self.app.db.read().await?;
-        let per_webhook = IN_FLIGHT_PER_WEBHOOK as i64;
-        let found = deliveries::due(
-            &mut read,
-            now,
-            per_webhook,
-            per_company as i64,
-            LOOKED_AT_MAX,
-        )
-        .await?;
-        let mut due = Vec::new();
-        for delivery in &found {
-            let to_it = busy.entry(&delivery.webhook).or_default();
-            let mut nobodys = 0;
-            let to_them = match &delivery.company {
-                Some(company) => busy_companies.entry(company).or_default(),
-                // Its webhook was deleted: it is only swept away, not sent.
-                None => &mut nobodys,
-            };
-            if room > 0 && *to_it < IN_FLIGHT_PER_WEBHOOK && *to_them < per_company {
-                *to_it += 1;
-                *to_them += 1;
-                room -= 1;
-                due.push(delivery.id.clone());
-            }
-        }
-        Ok(due)
+    async fn beside(self, stopped: watch::Receiver<bool>) {
+        sweep(self.app, stopped).await;
     }
 
-    fn send(&mut self, delivery: Delivery, webhook: Webhook) {
-        let message = self.message(&delivery, &webhook);
-        let client = self.client.clone();
-        let receiver = Receiver {
-            webhook: webhook.id.clone(),
-            company: webhook.company_id.clone(),
-        };
-        let task = self.attempts.spawn(async move {
-            let result = match message {
-                Ok(message) => {
-                    let posted = client.post(&webhook.company_id, message).await;
-                    posted.map_err(|error| error.message)
-                }
-                Err(error) => Err(error),
-            };
-            Finished {
-                webhook: webhook.id,
-                delivery: delivery.id,
-                attempts: delivery.attempts,
-                result,
-            }
-        });
-        self.in_flight.insert(task.id(), receiver);
+    async fn release_all(&self, write: &mut Write) -> Result<(), StoreError> {
+        deliveries::release_all(write).await
     }
+}
 
+impl Deliveries {
     fn message(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Message, String> {
         let now = self.app.clock.now();
         let former = webhook.former_secret.as_ref();
@@ -288,43 +233,6 @@ impl Loop {
             tracing::error!(webhook = %webhook.id, error, "a webhook's secret cannot be read");
             "the event cannot be signed at the moment".to_owned()
         })
-    }
-
-    /// Writes down what became of an attempt, and what follows from it for the webhook.
-    async fn settle(&self, write: &mut Write, finished: &Finished) -> Result<(), StoreError> {
-        let now = self.app.clock.now();
-        let code = finished.result.as_ref().ok().map(http::StatusCode::as_u16);
-        let error = failure(&finished.result);
-        let attempted = match (&error, code) {
-            (None, _) => Attempted::Delivered,
-            (Some(_), Some(GONE)) => Attempted::GivenUp,
-            (Some(_), _) => {
-                let attempts = u32::try_from(finished.attempts).unwrap_or(u32::MAX);
-                retry_pause(attempts, rand::random()).map_or(Attempted::GivenUp, |pause| {
-                    Attempted::Again(now.after(pause))
-                })
-            }
-        };
-        let (delivery, by) = (&finished.delivery, &self.claimant);
-        let text = error.as_deref();
-        if !deliveries::record(write, delivery, by, &attempted, code, text, now).await? {
-            return Ok(());
-        }
-        let webhook = &finished.webhook;
-        tracing::debug!(%webhook, %delivery, attempt = finished.attempts, ?attempted, error = text, "webhook delivery attempted");
-        if attempted == Attempted::Delivered {
-            return webhooks::note_success(write, webhook).await;
-        }
-        let since = webhooks::note_failure(write, webhook, now).await?;
-        let reason = match since {
-            _ if code == Some(GONE) => DisabledReason::Gone,
-            Some(since) if now.since(since) >= FAILING_MAX => DisabledReason::Failing,
-            _ => return Ok(()),
-        };
-        if webhooks::disable(write, webhook, reason, now).await? {
-            tracing::warn!(%webhook, reason = reason.as_str(), "a webhook was disabled");
-        }
-        Ok(())
     }
 }
 
