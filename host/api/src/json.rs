@@ -120,6 +120,10 @@ fn with_integer(bytes: &[u8], error: &ReadError) -> Option<Vec<u8>> {
 
 /// The integer that a number with a fraction or an exponent is, computed on its digits. A double would spoil the large ones.
 pub(crate) fn integer(number: &str) -> Option<i64> {
+    // Nearly all are written plainly. Rust's has a plus that JSON has not.
+    if let (false, Ok(plain)) = (number.starts_with('+'), number.parse()) {
+        return Some(plain);
+    }
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (number, 0),

@@ -466,7 +466,10 @@ mod tests {
     /// Lists are padded to few lengths, so that few statements are prepared.
     #[test]
     fn lists_are_padded() {
-        let read = |text| read(Dialect::Postgres, ColumnKind::Int64, Operator::In, text);
+        let read = |text| {
+            let (dialect, kind, mut values) = (Dialect::Postgres, ColumnKind::Int64, Vec::new());
+            read(dialect, kind, Operator::In, text, &mut values).map(|()| values)
+        };
         assert_eq!(read("1,2,3").unwrap().len(), 4);
         assert_eq!(read("1,2,3").unwrap()[3], Value::Int64(3));
         assert_eq!(read("7").unwrap(), [Value::Int64(7)]);
