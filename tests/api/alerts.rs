@@ -415,6 +415,31 @@ async fn two_hosts_evaluate_each_alert_once() {
     drop(other);
 }
 
+/// An alert that a host had claimed when it died is evaluated by another as soon as the claim is over, and not before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_hosts_alert_is_taken_over() {
+    let stage = Stage::new().await;
+    let gauge = Gauge::new(&stage.one).await;
+    let body = json!({"condition": {"operator": "gt", "threshold": 10}});
+    let alert = watch(&gauge.seller, &gauge.asset, body).await;
+    stage.evaluate().await;
+    let before = show(&gauge.seller, &alert).await;
+    assert_eq!(before["state"], "ok");
+    gauge.turn("UPDATE gauge SET value = 20").await;
+    let died = "UPDATE alerts
+        SET claimed_by = 'a host that died', next_check_at = 1,
+            lease_until = CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) + 4000000";
+    stage.store.execute(died, &[]).await.expect("a claim");
+    let claimed = Instant::now();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let still = show(&gauge.seller, &alert).await;
+    assert_eq!(still["last_checked_at"], before["last_checked_at"]);
+    stage.settle("state = 'triggered'", claimed).await;
+    assert!(claimed.elapsed() > Duration::from_secs(4));
+    let mine = stage.count("SELECT COUNT(*) FROM alerts WHERE claimed_by IS NULL");
+    assert_eq!(mine.await, 1);
+}
+
 /// Waits until the newest event of an alert says so of its mail.
 async fn wait_for_mail(company: &Company, alert: &str, status: &str) {
     let since = Instant::now();

@@ -37,6 +37,13 @@ impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX
     }
 }
 
+/// A member that may be left out, and is not `null`: `null` would say neither what it is nor that it stays. Needs `#[serde(default)]`.
+pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// A field of a PATCH: left out, `null`, or a value. Needs `#[serde(default)]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {

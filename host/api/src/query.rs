@@ -366,13 +366,21 @@ impl<const MIN: i64, const MAX: i64> Parameter for Integer<MIN, MAX> {
     }
 }
 
+/// No store keeps a NUL.
+const NO_NUL: &str = r"^[^\u0000]*$";
+
 impl<const MAX: usize> Parameter for Text<0, MAX> {
     fn schema() -> Value {
-        json!({"type": "string", "maxLength": MAX})
+        json!({"type": "string", "maxLength": MAX, "pattern": NO_NUL})
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        Text::new(text).ok_or_else(|| format!("must be a text of at most {MAX} characters"))
+        match text.contains('\0') {
+            true => Err("must be a text without U+0000".to_owned()),
+            false => {
+                Text::new(text).ok_or_else(|| format!("must be a text of at most {MAX} characters"))
+            }
+        }
     }
 }
 

@@ -178,6 +178,9 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
         Need::Http => check_http(draft, &mut errors),
         Need::Directory => check_file(draft, &mut errors),
     };
+    if engine.need != Need::Tcp {
+        check_ssl_mode(draft, &mut errors);
+    }
     match target {
         Some(target) => errors.or(Checked {
             name,
@@ -323,6 +326,20 @@ fn check_tcp(engine: &Engine, draft: &Draft, errors: &mut FieldErrors) -> Option
         }
     };
     let database = check_database(draft, engine, errors);
+    let ssl_mode = check_ssl_mode(draft, errors);
+    let ca_pem = check_ca(draft, errors);
+    refuse(draft.base_url.is_some(), "base_url", engine, errors);
+    Some(Target::Tcp {
+        host: host.to_owned(),
+        port: port?,
+        database: database?,
+        ssl_mode: ssl_mode?,
+        ca_pem,
+    })
+}
+
+/// A word that is none is wrong for engines too that have no use for it.
+fn check_ssl_mode(draft: &Draft, errors: &mut FieldErrors) -> Option<SslMode> {
     let ssl_mode = match draft.ssl_mode.as_deref() {
         None => Some(SslMode::Require),
         Some(text) => SslMode::parse(text),
@@ -334,15 +351,7 @@ fn check_tcp(engine: &Engine, draft: &Draft, errors: &mut FieldErrors) -> Option
             "ssl_mode must be disable, require, verify-ca or verify-full",
         );
     }
-    let ca_pem = check_ca(draft, errors);
-    refuse(draft.base_url.is_some(), "base_url", engine, errors);
-    Some(Target::Tcp {
-        host: host.to_owned(),
-        port: port?,
-        database: database?,
-        ssl_mode: ssl_mode?,
-        ca_pem,
-    })
+    ssl_mode
 }
 
 fn check_http(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {

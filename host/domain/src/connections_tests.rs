@@ -50,6 +50,24 @@ fn defaults_are_the_engines_port_tls_and_ten_seconds() {
     assert_eq!((port, ssl_mode), (5432, SslMode::Require));
 }
 
+/// A word for TLS that is none is wrong for an engine too that has no use for it.
+#[test]
+fn a_tls_mode_is_one_whatever_the_engine() {
+    let wrong = Draft {
+        credential_type: "API_KEY".into(),
+        credentials: Some([("api_key".to_owned(), "k".to_owned())].into()),
+        base_url: Some("https://api.example.com".into()),
+        ssl_mode: Some("sometimes".into()),
+        ..Draft::default()
+    };
+    let named = Draft {
+        name: "api".into(),
+        ..wrong
+    };
+    let faults = fields(check(&seller_api(), &named).unwrap_err());
+    assert_eq!(faults, ["ssl_mode"]);
+}
+
 /// Every broken member is reported at once.
 #[test]
 fn all_faults_are_reported_together() {

@@ -305,6 +305,10 @@ impl AssetIn {
             self.freshness_column,
             definition::COLUMN_CHARS_MAX,
         );
+        if freshness_column.as_ref().is_some_and(String::is_empty) {
+            let message = "must be a column's name, or null";
+            errors.add("freshness_column", "invalid", message);
+        }
 
         if let (Some(connection), Some((kind, text))) = (&connection, &source)
             && let Some(speaks) = engine(&mut errors, api, caller, connection).await?

@@ -1,5 +1,6 @@
 //! A connection as clients write and read it.
 
+use crate::fields::some;
 use crate::words;
 use crate::{FieldError, Patch};
 use serde::{Deserialize, Serialize};
@@ -23,15 +24,19 @@ pub struct ConnectionIn {
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
     /// Cannot be changed.
+    #[serde(default, deserialize_with = "some")]
     #[schema(value_type = i64, required = true, minimum = 1)]
     pub engine_id: Option<i64>,
+    #[serde(default, deserialize_with = "some")]
     #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Option<String>,
     /// As the engine lists.
+    #[serde(default, deserialize_with = "some")]
     #[schema(value_type = words::CredentialType, required = true)]
     pub credential_type: Option<String>,
     /// A JSON object as text, `"{}"` for `NONE`. `host`, `port`, `database`, `ssl_mode` and `base_url` are also read from it when they are
     /// absent here.
+    #[serde(default, deserialize_with = "some")]
     #[schema(value_type = String, required = true, max_length = 32768, write_only)]
     pub credentials: Option<String>,
     #[serde(default)]

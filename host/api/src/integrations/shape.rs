@@ -1,6 +1,7 @@
 //! An integration as clients write and read it.
 
 use crate::answer::AnyObject;
+use crate::fields::some;
 use crate::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use souk_domain::time::Timestamp;
 use souk_store::integrations::Integration;
 use utoipa::ToSchema;
 
-/// An integration to save or to test, or what to change of one. Which settings a platform asks for: `docs/publishing.md`, or the
+/// An integration to save or to test. Which settings a platform asks for: `docs/publishing.md`, or the
 /// `settings_schema` of its publisher in `GET /connectors`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct IntegrationIn {
@@ -20,13 +21,16 @@ pub struct IntegrationIn {
     pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
-    /// Required on create, cannot be changed: `wordpress`, `ghost`, `slack`, `webhook`, or one of a publisher that the company has uploaded.
+    /// Cannot be changed: `wordpress`, `ghost`, `slack`, `webhook`, or one of a publisher that the company has uploaded.
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = String, required = true)]
     pub platform: Option<String>,
-    /// Required on create.
-    #[schema(min_length = 1, max_length = 255)]
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Option<String>,
     /// Texts by name; `base_url` is always one of them. Given, it replaces the former one.
-    #[schema(value_type = Option<AnyObject>)]
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = AnyObject, required = true)]
     pub config: Option<Map<String, Value>>,
     /// Texts by name, sealed and never shown again. Given, it replaces the former one.
     #[schema(write_only, value_type = Option<AnyObject>)]

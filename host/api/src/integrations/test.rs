@@ -28,6 +28,7 @@ pub const OPERATION: Operation = Operation::post(
 /// An integration that is saved.
 #[derive(Default, Deserialize, ToSchema)]
 pub struct SavedIntegrationIn {
+    #[schema(value_type = String, required = true)]
     integration_id: Option<String>,
 }
 

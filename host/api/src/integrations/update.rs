@@ -1,7 +1,7 @@
 use super::refusal;
 use super::shape::{IntegrationIn, IntegrationOut};
 use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
+use crate::{ApiState, Caller, Change, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::integrations;
 use souk_domain::ids::{CompanyId, IntegrationId};
@@ -24,7 +24,7 @@ pub async fn update_integration(
     State(api): State<ApiState>,
     caller: Caller,
     Path((_, id)): Path<(CompanyId, IntegrationId)>,
-    Body(body): Body<IntegrationIn>,
+    Change(body): Change<IntegrationIn>,
 ) -> Result<Data<IntegrationOut>, Problem> {
     caller.agree_company(body.company_id.as_deref())?;
     let (app, company) = (api.app(), caller.company());

@@ -78,10 +78,13 @@ async fn assets_are_searched() {
         "offset=100001",
         "include_schema=1",
         "page=1",
+        "q=%00",
     ] {
         let path = acme.path(&format!("/assets/search?{wrong}"));
         let refused = world.get(&acme.key, &path).await;
-        refused.expect_error(400, "INVALID_PARAMETER");
+        let refused = refused.expect_error(400, "INVALID_PARAMETER");
+        let is_told = refused.text("/error/message").contains("U+0000");
+        assert_eq!(is_told, wrong == "q=%00", "{}", refused.body);
     }
     let foreign = world.get(&other.key, &acme.path("/assets/search")).await;
     foreign.expect_error(403, "COMPANY_ACCESS_DENIED");
