@@ -4,6 +4,7 @@ use crate::describe::{Argument, Describe, Description, Incoming};
 use crate::problem::{FieldError, Problem};
 use crate::refusals::{self, Refusal};
 use axum::extract::FromRequestParts;
+use axum::extract::path::ErrorKind;
 use axum::extract::rejection::PathRejection;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -38,8 +39,12 @@ pub(crate) async fn segments<T: DeserializeOwned + Send>(
     match axum::extract::Path::<T>::from_request_parts(parts, state).await {
         Ok(axum::extract::Path(value)) => Ok(value),
         Err(PathRejection::FailedToDeserializePathParams(error)) => {
-            let text = error.body_text();
-            let text = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
+            let text = match error.into_kind() {
+                ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message) => {
+                    message
+                }
+                kind => kind.to_string(),
+            };
             let error = FieldError::new("path", "invalid", text);
             Err(Problem::fields(
                 refusals::INVALID_PATH_PARAMETER,

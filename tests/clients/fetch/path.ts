@@ -9,7 +9,8 @@ type Problem = components["schemas"]["Problem"];
 
 const ready = JSON.parse(readFileSync(process.argv[2]!, "utf8"));
 const client = (key: string) =>
-  createClient<paths>({ baseUrl: ready.base_url, headers: { "x-api-key": key } });
+  // A feed has five media types: without one named a page would be of all their types.
+  createClient<paths, "application/json">({ baseUrl: ready.base_url, headers: { "x-api-key": key } });
 
 /** The answer, unless it is a refusal. */
 function right<T>(answer: { data?: T; error?: Problem }): T {
