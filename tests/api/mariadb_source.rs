@@ -1,5 +1,7 @@
 //! A MariaDB as a source, through the connector `mysql`.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use souk_tests::{Company, MariaDb};
 
@@ -148,4 +150,45 @@ CREATE FUNCTION sneak() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM matches;
     );
     let left = server.admin(&format!("SELECT COUNT(*) FROM {database}.matches"));
     assert_eq!(left, "100");
+}
+
+/// What nobody waits for any more stops at the source, long before its time is over, and its session goes on.
+#[tokio::test]
+async fn an_abandoned_call_stops_at_the_source() {
+    let server = MariaDb::shared();
+    let (seller, connection, database) = seller().await;
+    let slow = "SELECT COUNT(*) FROM matches a, matches b, matches c, matches d, matches e WHERE a.fee + b.fee + c.fee + d.fee + e.fee < 0";
+    let asset = seller.asset(&connection, json!({"sql_logic": slow})).await;
+    // The number of the session that does this, if one does.
+    let doing = |what: &str| {
+        server.admin(&format!(
+            "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND {what}"
+        ))
+    };
+    let running = "INFO LIKE 'SELECT COUNT(*)%'";
+    let path = seller.path(&format!("/assets/{asset}/execute"));
+    let client = seller.client.clone();
+    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
+    let since = Instant::now();
+    let session = loop {
+        let found = doing(running);
+        if !found.is_empty() {
+            break found;
+        }
+        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let since = Instant::now();
+    call.abort();
+    while !doing(running).is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(5), "it goes on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    println!("stopped after {:?}", since.elapsed());
+    // Long enough for a session that was closed to be gone.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(
+        doing(&format!("ID = {session} AND COMMAND = 'Sleep'")),
+        session
+    );
 }

@@ -109,6 +109,8 @@ impl MariaDb {
             .args([
                 "--innodb-buffer-pool-size=64M",
                 "--innodb-flush-log-at-trx-commit=0",
+                "--innodb-use-native-aio=OFF",
+                "--sync-frm=OFF",
             ])
             .args(["--max-allowed-packet=64M", "--character-set-server=latin1"])
             .args(options)
@@ -137,21 +139,22 @@ impl MariaDb {
         let since = Instant::now();
         while let Err(error) = self.try_admin("SELECT 1") {
             if since.elapsed() > START_TIMEOUT {
-                let log = fs::read_to_string(self.directory.path().join("log"));
-                panic!(
-                    "MariaDB did not start: {error}\n{}",
-                    log.unwrap_or_default()
-                );
+                panic!("MariaDB did not start: {error}\n{}", self.log());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// What the server has said.
+    fn log(&self) -> String {
+        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
     /// Runs SQL as root; returns what it answered, columns between tabs. A body with semicolons stands between lines `DELIMITER //` and
     /// `// DELIMITER ;`.
     pub fn admin(&self, sql: &str) -> String {
         self.try_admin(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+            .unwrap_or_else(|error| panic!("{sql}: {error}\n{}", self.log()))
     }
 
     fn try_admin(&self, sql: &str) -> Result<String, String> {

@@ -61,7 +61,7 @@ async fn mysql_conforms() {
     let database = server.database(
         "CREATE TABLE stock (id INT PRIMARY KEY, sku VARCHAR(20) NOT NULL, price DECIMAL(10,3), day DATE, at DATETIME(6), weight DOUBLE, sold BIT(1), total BIGINT UNSIGNED);
          INSERT INTO stock SELECT seq, CONCAT('sku ', CHAR(97 + seq % 26), seq), IF(seq % 5 > 0, seq * 1.005, NULL), DATE '2026-01-01' - INTERVAL seq DAY,
-             IF(seq % 3 > 0, TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq HOUR, NULL), seq / 8.0, seq % 2, seq * 1000000007 FROM seq_1_to_60;
+             IF(seq % 3 > 0, TIMESTAMP '2026-01-01 00:00:00' + INTERVAL seq HOUR, NULL), seq / 8.0, seq % 2, 18446744073709551615 - seq FROM seq_1_to_60;
          CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10",
     );
     server.admin(&format!(

@@ -45,6 +45,16 @@ impl ServerError {
         matches!(self.number, 1792 | 1290 | 1836 | 1044 | 1142 | 1227)
     }
 
+    /// A `KILL QUERY` has struck.
+    pub fn is_cancelled(&self) -> bool {
+        self.number == 1317
+    }
+
+    /// There is no session of that number any more.
+    pub fn is_unknown_thread(&self) -> bool {
+        self.number == 1094
+    }
+
     /// There is no such table.
     pub fn is_unknown_table(&self) -> bool {
         self.number == 1146

@@ -17,6 +17,11 @@ const REFUSED_BYTES_MAX: u64 = 1 << 20;
 pub enum Job {
     /// What a session begins with.
     Setup,
+    /// Another session's statement is being stopped.
+    Errand {
+        id: u32,
+        error: Option<ServerError>,
+    },
     Prepare(Prepare),
     Execute(Execute),
     /// A write is being tried, which must fail.
@@ -24,6 +29,18 @@ pub enum Job {
         id: u32,
         error: Option<ServerError>,
     },
+}
+
+impl Job {
+    /// The request that it is for.
+    pub fn id(&self) -> Option<u32> {
+        match self {
+            Job::Setup => None,
+            Job::Prepare(job) => Some(job.ask.id),
+            Job::Execute(job) => Some(job.ask.id),
+            Job::Probe { id, .. } | Job::Errand { id, .. } => Some(*id),
+        }
+    }
 }
 
 /// One request for rows, whatever comes of it.
@@ -160,7 +177,7 @@ impl Execute {
             }
             (Part::Head, Some(_)) => {
                 let count = Reader(body).length()?;
-                if count > COLUMNS_MAX {
+                if !(1..=COLUMNS_MAX).contains(&count) {
                     return Err(malformed());
                 }
                 self.part = Part::Definitions(count);
@@ -169,7 +186,7 @@ impl Execute {
             (Part::Definitions(left), Some(_)) => {
                 let left = left - 1;
                 if let Some(arriving) = &mut self.arriving {
-                    arriving.definition(body);
+                    arriving.definition(body)?;
                 }
                 self.part = match (left, deprecates_eof) {
                     (0, true) => self.described()?,
@@ -273,7 +290,7 @@ impl Execute {
 
     /// Fails the request, and throws away what is still to come.
     #[cold]
-    fn refuse(&mut self, error: Error) {
+    pub fn refuse(&mut self, error: Error) {
         self.refused.get_or_insert(error);
         self.builders = Vec::new();
         self.batch_rows = 0;

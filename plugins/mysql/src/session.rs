@@ -17,6 +17,9 @@ mod incoming;
 const PROBE: &str = "DELETE FROM souk_read_only_probe WHERE 1 = 0";
 const BEGIN: &str = "START TRANSACTION READ ONLY";
 const END: &str = "ROLLBACK";
+const ABSORB: &str = "DO 0";
+/// The errands of a session are one at a time.
+const STOP: u32 = 0;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -32,19 +35,35 @@ pub struct Session {
     job: Option<Job>,
     /// Commands on the wire, in the order in which they will be answered.
     awaited: VecDeque<Awaited>,
-    /// For how long the server lets a statement run, as it was last told.
+    /// For how long the server lets a statement run, as it was last told; 0 where that is not known.
     limit_ms: u32,
+    stopping: Stopping,
     ping_described: bool,
 }
 
 /// What is known of the server.
 #[derive(Default)]
 struct Server {
+    /// The number of this session.
+    thread: u32,
     version: String,
     is_mariadb: bool,
     deprecates_eof: bool,
     /// It has no setting for how long a statement may run.
     is_without_limit: bool,
+}
+
+/// Where the cancelling of the request at work stands. It has not ended before the errand has: what strikes late must not strike what comes
+/// next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// Another session has been asked to send `KILL QUERY`.
+    Asked,
+    /// It has. What is on the wire is still to be answered.
+    Struck,
+    /// A statement that does nothing is there to be struck instead of the next.
+    Absorbing,
 }
 
 enum Phase {
@@ -67,6 +86,10 @@ enum Awaited {
     Execute,
     Probe,
     End,
+    /// May be struck by what was meant for the one before.
+    Absorb,
+    /// `KILL QUERY` of another session.
+    Kill,
 }
 
 impl Machine for Session {
@@ -88,6 +111,7 @@ impl Machine for Session {
             job: None,
             awaited: VecDeque::new(),
             limit_ms: 0,
+            stopping: Stopping::No,
             ping_described: false,
         })
     }
@@ -134,7 +158,14 @@ impl Machine for Session {
                 self.job = Some(Job::Probe { id, error: None });
             }
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
-            Request::Errand(_) => step.failed(id, Error::unsupported("errands")),
+            Request::Errand(errand) => match <[u8; 4]>::try_from(errand.message.as_slice()) {
+                Ok(thread) => {
+                    let text = format!("KILL QUERY {}", u32::from_le_bytes(thread));
+                    self.command(&text, Awaited::Kill, step);
+                    self.job = Some(Job::Errand { id, error: None });
+                }
+                Err(_) => step.failed(id, Error::internal("errand", "an errand is not ours")),
+            },
         }
         Ok(())
     }
@@ -142,6 +173,7 @@ impl Machine for Session {
     fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
         match input {
             Input::Bytes(bytes) => self.bytes(bytes, step),
+            Input::Conferred(reply) => self.conferred(reply.failure, step),
             Input::TlsEstablished => self.secured(step),
             Input::Closed => Err(Error::unavailable(
                 "connection_lost",
@@ -154,18 +186,18 @@ impl Machine for Session {
         }
     }
 
-    /// The wire is closed; the server stops at its limit, or when it has rows to send.
-    fn cancel(&mut self, id: u32, _: &mut Step) -> Result<(), Error> {
-        let at_work = match &self.job {
-            Some(Job::Prepare(job)) => job.ask.id == id,
-            Some(Job::Execute(job)) => job.ask.id == id,
-            Some(Job::Probe { id: probe, .. }) => *probe == id,
-            Some(Job::Setup) | None => false,
-        };
-        match at_work {
-            true => Err(Error::timeout("cancelled", "the statement was cancelled")),
-            false => Ok(()),
+    /// A session beside this one sends `KILL QUERY`. Where that fails, this one ends with its wire.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let is_at_work = self.job.as_ref().and_then(Job::id) == Some(id);
+        if !is_at_work || self.stopping != Stopping::No {
+            return Ok(());
         }
+        if let Some(Job::Execute(job)) = &mut self.job {
+            job.refuse(cancelled());
+        }
+        self.stopping = Stopping::Asked;
+        step.confer(STOP, self.server.thread.to_le_bytes().to_vec());
+        Ok(())
     }
 }
 
@@ -224,6 +256,15 @@ impl Session {
         self.job = Some(Job::Execute(Execute::new(ask, place, known)));
     }
 
+    /// The request at work has been struck, or is over: nothing of it is on the wire.
+    fn absorb(&mut self, step: &mut Step) {
+        self.stopping = Stopping::Absorbing;
+        // It may have struck what told the limit.
+        self.limit_ms = 0;
+        self.command(ABSORB, Awaited::Absorb, step);
+        self.command(END, Awaited::End, step);
+    }
+
     /// Tells the server for how long the next statement may run, unless it knows.
     #[inline]
     fn limit(&mut self, left_ms: u32, step: &mut Step) {
@@ -242,6 +283,10 @@ impl Session {
         };
         self.command(&text, Awaited::Limit, step);
     }
+}
+
+fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
 }
 
 /// A little more than is left, so that two requests in a row mostly have the same.

@@ -37,6 +37,8 @@ pub const SETUP: [&str; 4] = [
 pub struct Greeting {
     /// As it shows itself: `10.11.19-MariaDB`, `8.4.0`.
     pub version: String,
+    /// The number of the session, which `KILL` takes.
+    pub thread: u32,
     /// What both sides can do.
     pub abilities: u32,
     nonce: Vec<u8>,
@@ -54,7 +56,7 @@ impl Greeting {
             return Err(unsupported_protocol());
         }
         let version = String::from_utf8_lossy(reader.text()).into_owned();
-        let _thread = reader.u32()?;
+        let thread = reader.u32()?;
         let mut nonce = reader.take(8)?.to_vec();
         reader.u8()?;
         let low = reader.u16()?;
@@ -76,6 +78,7 @@ impl Greeting {
         Ok(Greeting {
             // MariaDB once put a version in front that old replicas understand.
             version: version.strip_prefix("5.5.5-").unwrap_or(&version).into(),
+            thread,
             abilities,
             nonce,
             method,

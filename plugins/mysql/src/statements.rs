@@ -3,7 +3,7 @@
 //! A statement's place is the number of its shape: a session does one thing at a time, so the number is free as soon as the statement goes.
 
 use crate::catalog::FLAGS;
-use crate::protocol::Reader;
+use crate::protocol::{Reader, malformed};
 use crate::types::{Definition, Reading};
 use souk_sdk::{Column, ColumnBuilder, Error};
 use std::cell::Cell;
@@ -11,6 +11,8 @@ use std::rc::Rc;
 
 /// Statements kept prepared by one session. A server keeps 16,382 for all of its sessions, unless it is told otherwise.
 const STATEMENTS_MAX: usize = 64;
+/// Definitions of 4,096 columns with names of 64 characters are less.
+const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
 /// A result's buffers are made as large as last time's, up to this.
 const HINT_MAX: u32 = 256 << 10;
 
@@ -56,7 +58,7 @@ impl Arriving {
         }
     }
 
-    pub fn definition(&mut self, body: &[u8]) {
+    pub fn definition(&mut self, body: &[u8]) -> Result<(), Error> {
         let length = (body.len() as u32).to_le_bytes();
         if self.fresh.is_none()
             && let Some(known) = &self.known
@@ -64,13 +66,17 @@ impl Arriving {
             let rest = known.raw[self.same..].strip_prefix(&length);
             if rest.is_some_and(|rest| rest.starts_with(body)) {
                 self.same += length.len() + body.len();
-                return;
+                return Ok(());
             }
             self.fresh = Some(known.raw[..self.same].to_vec());
         }
         let fresh = self.fresh.get_or_insert_default();
+        if fresh.len() + body.len() > DEFINITIONS_BYTES_MAX {
+            return Err(malformed().detail("the columns are described at length"));
+        }
         fresh.extend_from_slice(&length);
         fresh.extend_from_slice(body);
+        Ok(())
     }
 
     /// All have come.
@@ -94,8 +100,19 @@ impl Shape {
             let reading = definition.reading()?;
             let place = readings.len();
             let (reading, column) = match schema.get(place).filter(|_| is_catalog) {
-                Some(column) if FLAGS.contains(&place) => (reading.as_flag(), column.clone()),
-                Some(column) => (reading, column.clone()),
+                Some(column) => {
+                    let reading = match FLAGS.contains(&place) {
+                        true => reading.as_flag(),
+                        false => reading,
+                    };
+                    if reading != Reading::Null && reading.column_type() != column.kind {
+                        return Err(malformed().detail("the catalog has other columns"));
+                    }
+                    (reading, column.clone())
+                }
+                None if is_catalog => {
+                    return Err(malformed().detail("the catalog has more columns"));
+                }
                 None => {
                     let name = String::from_utf8_lossy(definition.name);
                     let kind = reading.column_type();
@@ -105,6 +122,9 @@ impl Shape {
             };
             readings.push(reading);
             columns.push(column);
+        }
+        if is_catalog && readings.len() != schema.len() {
+            return Err(malformed().detail("the catalog has fewer columns"));
         }
         Ok(Rc::new(Shape {
             number,

@@ -219,6 +219,92 @@ pub fn compare(left: &Cell<'_>, right: &Cell<'_>) -> Option<Ordering> {
         (Cell::Int64(left), Cell::Int64(right)) => Some(left.cmp(right)),
         (Cell::Date(left), Cell::Date(right)) => Some(left.cmp(right)),
         (Cell::Timestamp(left), Cell::Timestamp(right)) => Some(left.cmp(right)),
+        (Cell::Decimal(left), Cell::Decimal(right)) => digits(left, right),
         (left, right) => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}
+
+/// Of two exact numbers, digit by digit: a float has too few for an unsigned number of 64 bits.
+fn digits(left: &str, right: &str) -> Option<Ordering> {
+    let (Some(one), Some(other)) = (Digits::of(left), Digits::of(right)) else {
+        let parse = |text: &str| text.parse::<f64>().ok();
+        return parse(left)?.partial_cmp(&parse(right)?);
+    };
+    let (one_size, other_size) = (one.size(), other.size());
+    Some(match (one.is_negative, other.is_negative) {
+        (false, true) => Ordering::Greater,
+        (true, false) => Ordering::Less,
+        (false, false) => one_size.cmp(&other_size),
+        (true, true) => other_size.cmp(&one_size),
+    })
+}
+
+/// An exact number without exponent; zero is not negative.
+struct Digits<'a> {
+    is_negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+}
+
+impl Digits<'_> {
+    fn of(text: &str) -> Option<Digits<'_>> {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let (whole, fraction) = (
+            Some(whole).filter(|part| is_number(part))?,
+            Some(fraction).filter(|part| is_number(part))?,
+        );
+        let (whole, fraction) = (
+            whole.trim_start_matches('0'),
+            fraction.trim_end_matches('0'),
+        );
+        Some(Digits {
+            is_negative: text.starts_with('-') && !(whole.is_empty() && fraction.is_empty()),
+            whole,
+            fraction,
+        })
+    }
+
+    /// The longer number is the greater one; of the same length texts compare as numbers do.
+    fn size(&self) -> (usize, &str, &str) {
+        (self.whole.len(), self.whole, self.fraction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every pair of a list in order compares as it stands.
+    #[test]
+    fn exact_numbers_compare_by_their_digits() {
+        let ascending = [
+            "-18446744073709551615",
+            "-18446744073709551614.5",
+            "-1.10",
+            "-1.1",
+            "-0.001",
+            "0.00",
+            "-0",
+            "0.0009",
+            "2",
+            "10",
+            "18446744073709551614",
+            "18446744073709551615",
+        ];
+        for (at, left) in ascending.iter().enumerate() {
+            for (to, right) in ascending.iter().enumerate() {
+                let equal = [("-1.10", "-1.1"), ("0.00", "-0")];
+                let wanted = match equal.contains(&(left, right)) || equal.contains(&(right, left))
+                {
+                    true => Ordering::Equal,
+                    false => at.cmp(&to),
+                };
+                assert_eq!(digits(left, right), Some(wanted), "{left} {right}");
+            }
+        }
+        assert_eq!(digits("NaN", "1"), None);
+        assert_eq!(digits("1e3", "999"), Some(Ordering::Greater));
     }
 }

@@ -1,6 +1,6 @@
 //! What comes in: messages cut from the stream answer the command at the head of the queue.
 
-use super::{Awaited, PING_SHAPE, Phase, Session};
+use super::{Awaited, PING_SHAPE, Phase, Session, Stopping, cancelled};
 use crate::errors::ServerError;
 use crate::frames::{self, MESSAGE_BYTES_MAX};
 use crate::job::{Ask, Execute, Job, Prepare, no_result};
@@ -69,6 +69,7 @@ impl Session {
     fn greeted(&mut self, number: u8, body: &[u8], step: &mut Step) -> Result<(), Error> {
         let greeting = Greeting::read(body)?;
         self.server.version = greeting.version.clone();
+        self.server.thread = greeting.thread;
         self.server.is_mariadb = greeting.is_mariadb();
         self.server.deprecates_eof = greeting.deprecates_eof();
         let next = number.wrapping_add(1);
@@ -118,7 +119,13 @@ impl Session {
         if is_over {
             self.awaited.pop_front();
             if self.awaited.is_empty() {
-                self.job_ended(step)?;
+                match self.stopping {
+                    Stopping::No => self.job_ended(step),
+                    // The end of the errand is waited for.
+                    Stopping::Asked => {}
+                    Stopping::Struck => self.absorb(step),
+                    Stopping::Absorbing => self.stopped(step),
+                }
             }
         }
         Ok(())
@@ -138,6 +145,18 @@ impl Session {
             _ => return Err(malformed()),
         };
         match (awaited, &mut self.job) {
+            // What was meant for the statement may strike what goes with it, and what is there to be struck.
+            (Awaited::Absorb, _) if error.is_cancelled() => Ok(()),
+            (Awaited::End, _)
+                if error.is_cancelled()
+                    && matches!(self.stopping, Stopping::Asked | Stopping::Struck) =>
+            {
+                Ok(())
+            }
+            (Awaited::Kill, Some(Job::Errand { error: first, .. })) => {
+                first.get_or_insert(error);
+                Ok(())
+            }
             (Awaited::Limit, _) if error.is_unknown_variable() => {
                 self.server.is_without_limit = true;
                 Ok(())
@@ -158,16 +177,56 @@ impl Session {
         }
     }
 
+    /// The errand that was to stop the request at work has ended.
+    pub(super) fn conferred(
+        &mut self,
+        failure: Option<String>,
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        match (self.stopping, failure) {
+            (Stopping::Asked, Some(why)) => Err(cancelled().detail(why)),
+            (Stopping::Asked, None) => {
+                self.stopping = Stopping::Struck;
+                if self.awaited.is_empty() {
+                    self.absorb(step);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What was to be stopped is.
+    fn stopped(&mut self, step: &mut Step) {
+        self.stopping = Stopping::No;
+        let Some(job) = self.job.take() else { return };
+        if let Job::Prepare(Prepare {
+            described: Some((id, ..)),
+            ..
+        }) = &job
+        {
+            protocol::close(step.outgoing(), *id);
+        }
+        if let Some(id) = job.id() {
+            step.failed(id, cancelled());
+        }
+    }
+
     /// All commands of the job have been answered.
-    fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
+    fn job_ended(&mut self, step: &mut Step) {
         match self.job.take() {
             Some(Job::Execute(job)) => self.executed(job, step),
             Some(Job::Prepare(job)) => self.prepared(job, step),
             Some(Job::Probe { id, error }) => self.probed(id, error, step),
+            Some(Job::Errand { id, error }) => match error {
+                Some(error) if !error.is_unknown_thread() => {
+                    step.failed(id, error.blame(false));
+                }
+                _ => step.done(id),
+            },
             Some(Job::Setup) => step.ready(),
             None => {}
         }
-        Ok(())
     }
 
     fn executed(&mut self, mut job: Execute, step: &mut Step) {

@@ -3,8 +3,8 @@
 
 use souk_connector_mysql::Session;
 use souk_sdk::{
-    Chunk, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Query, Request,
-    Settings, Step, Value,
+    Chunk, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Message, Query,
+    Request, Settings, Step, Value,
 };
 use souk_tests::MariaDb;
 use std::collections::HashMap;
@@ -88,6 +88,8 @@ pub struct Wire {
     next: u32,
     shapes: HashMap<u32, Vec<Column>>,
     pub answers: HashMap<u32, Answer>,
+    /// What another session was asked for.
+    pub errands: Vec<Message>,
     ready: bool,
     /// How many bytes are handed to the session at once.
     pub piece: usize,
@@ -106,6 +108,7 @@ impl Wire {
             next: 0,
             shapes: HashMap::new(),
             answers: HashMap::new(),
+            errands: Vec::new(),
             ready: false,
             piece: usize::MAX,
         };
@@ -126,6 +129,7 @@ impl Wire {
         for command in commands {
             match command {
                 Command::Send(bytes) => self.socket.write_all(&bytes).unwrap(),
+                Command::Confer(message) => self.errands.push(message),
                 other => panic!("{other:?}"),
             }
         }
@@ -145,13 +149,23 @@ impl Wire {
                     answer.rows += rows.batch.rows;
                     answer.chunks.push(rows.batch.chunks);
                 }
-                Event::Done(id) => self.answers.get_mut(&id).unwrap().end = Some(Ok(())),
+                Event::Done(id) => self.answers.entry(id).or_default().end = Some(Ok(())),
                 Event::Failed(failure) => {
                     self.answers.entry(failure.id).or_default().end = Some(Err(failure.error))
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether something arrives within a moment.
+    pub fn socket_has_more(&self) -> bool {
+        let patience = self.socket.read_timeout().unwrap();
+        let moment = Some(Duration::from_millis(200));
+        self.socket.set_read_timeout(moment).unwrap();
+        let has_more = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_read_timeout(patience).unwrap();
+        has_more
     }
 
     /// Reads once and feeds what came.

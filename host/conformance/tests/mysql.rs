@@ -1,30 +1,36 @@
-//! How the component `mysql` proves a password to a MySQL 8: what is said is never in clear text without TLS.
+//! What only the component `mysql` can show: how it proves a password to a MySQL 8, and that a session has room for what it takes.
 
 use std::path::Path;
 
 use souk_conformance::{Place, Profile, Subject, options};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Request};
+use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Query, Request};
+use souk_tests::MariaDb;
 use souk_tests::mysql_logins::{Asks, LoginServer, PASSWORD};
 
 async fn subject(server: &LoginServer, tls: TlsMode, password: &str) -> Subject {
+    let place = Place::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        tls,
+        ca_pem: Some(server.ca_pem.clone()),
+    };
+    loaded(place, ["souk", password, "shop"]).await
+}
+
+/// The component, with a user, a password and a database.
+async fn loaded(place: Place, settings: [&str; 3]) -> Subject {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
     let mut bundle = souk_plugins::bundle().iter();
     let (_, wasm) = bundle.find(|(name, _)| *name == "mysql").expect("mysql");
     let mut profile = Profile {
-        place: Some(Place::Tcp {
-            host: "127.0.0.1".to_owned(),
-            port: server.port,
-            tls,
-            ca_pem: Some(server.ca_pem.clone()),
-        }),
+        place: Some(place),
         ..Profile::default()
     };
-    for (name, value) in [
-        ("username", "souk"),
-        ("password", password),
-        ("database", "shop"),
-    ] {
+    for (name, value) in ["username", "password", "database"]
+        .into_iter()
+        .zip(settings)
+    {
         profile.settings.insert(name.to_owned(), value.into());
     }
     let options = options(&cache, Compiler::InProcess);
@@ -121,4 +127,40 @@ async fn strange_servers_are_refused() {
         (fault.kind, fault.code.as_str()),
         (FaultKind::Configuration, "tls_not_supported")
     );
+}
+
+/// A value of more than one packet, and the columns that it becomes, fit into a session's memory; a longer one is refused, and the next
+/// statement is answered.
+#[tokio::test]
+async fn a_value_of_two_packets_fits_into_a_session() {
+    let server = MariaDb::shared();
+    let database = server.database("");
+    let place = Place::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        tls: TlsMode::Disable,
+        ca_pem: None,
+    };
+    let subject = loaded(place.clone(), [&server.user, &server.password, &database]).await;
+    let source = subject.source(&place);
+    let ask = async |length: u32| {
+        let text = format!("SELECT REPEAT('x', {length}) AS v");
+        let query = Query {
+            text: text.as_str().into(),
+            parameters: Vec::new(),
+            limits: Limits::new(10, 64 << 20),
+        };
+        subject.ask(&source, Request::Query(query)).await
+    };
+    for round in 0..3 {
+        let answer = ask(17_000_000).await.unwrap();
+        let cell = answer.cell(0, 0);
+        assert_eq!(cell.as_str().map(str::len), Some(17_000_000), "{round}");
+        let fault = ask(25_000_000).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::LimitExceeded, "row_bytes")
+        );
+    }
+    subject.close().await;
 }
