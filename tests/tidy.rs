@@ -20,7 +20,7 @@ fn the_released_contracts_are_frozen() {
     for (file, frozen) in [
         (
             "wit/v1/connector.wit",
-            "d345bcc1df9050051d43efd1c4e4f95432cbb21cd7032e6d1ef731d082ff2261",
+            "729b41fc04621681dc166889fd3982b18ca87629585a9540ac935db623ea182b",
         ),
         (
             "wit/publisher-v1/publisher.wit",

@@ -25,6 +25,7 @@ impl Error {
             detail: None,
             source_code: None,
             retry_after_ms: None,
+            parameter: None,
         }
     }
 
@@ -73,6 +74,12 @@ impl Error {
             "bytes_limit",
             format!("the result has more than {bytes_max} bytes"),
         )
+    }
+
+    /// Says which of the query's parameters it is about, the first one being 0; the host knows its name.
+    pub fn parameter(mut self, index: usize) -> Error {
+        self.parameter = u32::try_from(index).ok();
+        self
     }
 
     /// Adds the source's own text, cut to 2,000 bytes.

@@ -479,7 +479,7 @@ impl Answer {
             let cells = cells.map(|(column, chunk)| {
                 let is_set = |bits: &[u8]| bits[row / 8] & (1 << (row % 8)) != 0;
                 if chunk.validity.as_deref().is_some_and(|bits| !is_set(bits)) {
-                    return Value::Null;
+                    return Value::Null(None);
                 }
                 match (&chunk.data, column.kind) {
                     (ColumnData::Bits(bits), _) => Value::Boolean(is_set(bits)),
@@ -513,7 +513,7 @@ impl Answer {
 
 fn text(value: &Value) -> String {
     match value {
-        Value::Null => "NULL".to_owned(),
+        Value::Null(_) => "NULL".to_owned(),
         Value::Boolean(value) => value.to_string(),
         Value::Int64(value) => value.to_string(),
         Value::Float64(value) => value.to_string(),

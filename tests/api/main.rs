@@ -10,6 +10,7 @@ mod connections;
 mod connectors;
 mod conversations;
 mod data_route;
+mod declared;
 mod endpoints;
 mod envelope;
 mod events;

@@ -32,6 +32,46 @@ pub(crate) async fn dataset(rows: u32) -> Vec<u8> {
     std::fs::read(&path).expect("the file")
 }
 
+/// Mathematics, medians and R-Trees are there, as in the shell that the seller made the file with; a write to an R-Tree is refused.
+#[tokio::test]
+async fn what_sqlite_is_built_with_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("places.db");
+    let mut db = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .expect("a database");
+    for statement in [
+        "CREATE VIRTUAL TABLE places USING rtree(id, west, east)",
+        "INSERT INTO places VALUES (1, 0, 1), (2, 5, 6), (3, 5.5, 9)",
+    ] {
+        db.execute(statement).await.expect(statement);
+    }
+    db.close().await.expect("close");
+    let bytes = std::fs::read(&path).expect("the file");
+    let seller = host().await.company(&unique("places")).await;
+    let connection = seller.sqlite("places.db", bytes).await;
+    for (sql, value) in [
+        ("SELECT sqrt(16) + floor(2.7) + power(2, 10)", 1030.0),
+        ("SELECT median(id) + percentile(id, 100) FROM places", 5.0),
+        (
+            "SELECT count(*) FROM places WHERE east >= 5.5 AND west <= 5.2",
+            1.0,
+        ),
+    ] {
+        let asset = json!({"result_type": "number", "sql_logic": sql});
+        let asset = seller.asset(&connection, asset).await;
+        let answer = seller.execute(&asset, json!({})).await.expect(200);
+        assert_eq!(
+            answer.at("/data/answer_value").as_f64(),
+            Some(value),
+            "{sql}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_calculation_runs_in_the_file() {
     let seller = host().await.company(&unique("sqlite")).await;

@@ -14,8 +14,10 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
             json!(-9223372036854775807i64),
         ),
         ("real", "1.5::float4", json!(1.5)),
+        ("real_tenth", "0.1::float4", json!(0.1)),
         ("double", "0.1::float8", json!(0.1)),
-        ("double_nan", "'NaN'::float8", Value::Null),
+        ("double_nan", "'NaN'::float8", json!("NaN")),
+        ("double_infinite", "'-Infinity'::float8", json!("-Infinity")),
         (
             "text",
             "'grüße \"quoted\" \\ 日本 ' || chr(10)",
@@ -28,6 +30,7 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
         ("bytea", "'\\xdeadbeef'::bytea", json!("3q2+7w==")),
         ("date", "DATE '2024-02-29'", json!("2024-02-29")),
         ("date_old", "DATE '0044-03-15'", json!("0044-03-15")),
+        ("date_far", "DATE '12345-06-07'", json!("+12345-06-07")),
         ("time", "TIME '23:59:59.123456'", json!("23:59:59.123456")),
         (
             "timestamp",
@@ -38,6 +41,11 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
             "timestamptz",
             "TIMESTAMPTZ '2026-11-20 10:00:00+02'",
             json!("2026-11-20T08:00:00.000000Z"),
+        ),
+        (
+            "timestamp_far",
+            "TIMESTAMPTZ '10000-01-01 00:00:00+00'",
+            json!("+10000-01-01T00:00:00.000000Z"),
         ),
         (
             "uuid",

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use souk_domain::ids::ExecutionId;
-use souk_domain::parameters::{self, Raw, Value as Bound};
+use souk_domain::parameters::{self, Kind, Parameter, Raw, Value as Bound};
 use souk_domain::time::Timestamp;
-use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request, Value};
+use souk_sandbox::{Blame, Call, ColumnKind, Fault, FaultKind, Output, Query, Request, Value};
 
 use crate::App;
 use crate::connections::source::source;
@@ -96,8 +96,12 @@ async fn ask(
             text: text.clone(),
             parameters: bindings
                 .iter()
-                .filter_map(|index| bound.get(*index))
-                .map(value)
+                .filter_map(|index| {
+                    Some(declared(
+                        asset.plan.parameters.get(*index)?,
+                        bound.get(*index)?,
+                    ))
+                })
                 .collect(),
             limits,
         }),
@@ -118,14 +122,44 @@ async fn ask(
             limits.rows_max,
             limits.bytes_max
         )),
-        _ => Cause::Fault(fault),
+        _ => Cause::Fault(named(fault, |index| {
+            let Action::Query { bindings, .. } = &asset.plan.action else {
+                return None;
+            };
+            let parameter = asset.plan.parameters.get(*bindings.get(index)?)?;
+            Some(format!("parameter \"{}\"", parameter.name()))
+        })),
     })
+}
+
+/// A fault that is about a value that was bound says which, in the caller's words: the connector only knows its place.
+pub(crate) fn named(mut fault: Fault, name: impl Fn(usize) -> Option<String>) -> Fault {
+    if let Some(index) = fault.parameter {
+        let name = name(index as usize).unwrap_or_else(|| "a value".to_owned());
+        fault.message = format!("{name} {}", fault.message);
+    }
+    fault
+}
+
+/// The same with the type of one that is not there: an engine may not be able to tell it.
+pub(crate) fn declared(parameter: &Parameter, bound: &Bound) -> Value {
+    match bound {
+        Bound::Null => Value::Null(Some(match parameter.kind() {
+            Kind::Boolean => ColumnKind::Boolean,
+            Kind::Integer => ColumnKind::Int64,
+            Kind::Number => ColumnKind::Float64,
+            Kind::String => ColumnKind::Text,
+            Kind::Date => ColumnKind::Date,
+            Kind::Timestamp => ColumnKind::Timestamp,
+        })),
+        bound => value(bound),
+    }
 }
 
 /// A typed value as the sandbox binds it.
 pub(crate) fn value(bound: &Bound) -> Value {
     match bound {
-        Bound::Null => Value::Null,
+        Bound::Null => Value::Null(None),
         Bound::Boolean(value) => Value::Boolean(*value),
         Bound::Integer(value) => Value::Int64(*value),
         Bound::Number(value) => Value::Float64(*value),

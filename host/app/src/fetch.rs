@@ -14,10 +14,11 @@ use std::time::Instant;
 
 use souk_domain::pages::Paged;
 pub use souk_sandbox::formats::Format;
-use souk_sandbox::{Fault, FaultKind, Limits, Output, Query, Request, formats, json};
+use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats, json};
 
 use crate::App;
 use crate::connections::source::source;
+use crate::execute::named;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
@@ -182,9 +183,27 @@ async fn rows(
         .sandbox
         .run(&source, request, deadline)
         .await
-        .map_err(|fault| too_large(fault, limits))?;
+        .map_err(|fault| match asked.has_values() {
+            true => too_large(
+                named(fault, |_| Some("a value of a filter".to_owned())),
+                limits,
+            ),
+            false => too_large(not_the_callers(fault), limits),
+        })?;
     check_columns(&statement, &output)?;
     Ok((statement, output))
+}
+
+/// Nothing of the caller's was bound: whatever value the source refused, it is the seller's statement that made it.
+fn not_the_callers(fault: Fault) -> Fault {
+    match (fault.blame, fault.kind) {
+        (Blame::Caller, FaultKind::InvalidRequest) => Fault {
+            blame: Blame::Source,
+            kind: FaultKind::SourceError,
+            ..fault
+        },
+        _ => fault,
+    }
 }
 
 fn too_large(fault: Fault, limits: Limits) -> Cause {

@@ -17,7 +17,7 @@ use souk_sandbox::{
 
 use crate::App;
 use crate::connections::source::source;
-use crate::execute::value;
+use crate::execute::declared;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{Action, AssetSnapshot};
 use crate::release::Policy;
@@ -89,8 +89,7 @@ pub async fn scan(
         .map_err(|errors| refuse(Cause::Parameters(errors)))?;
     let bound: Vec<_> = bindings
         .iter()
-        .filter_map(|index| bound.get(*index))
-        .map(value)
+        .filter_map(|index| Some(declared(plan.parameters.get(*index)?, bound.get(*index)?)))
         .collect();
     let deadline = Instant::now() + asset.timeout;
     let row = &asset.row;

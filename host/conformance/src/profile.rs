@@ -357,7 +357,7 @@ pub fn parameter(value: &Json) -> Result<Value, ProfileError> {
     let typed = |value: &Map<String, Json>| {
         let (kind, value) = value.iter().next().filter(|_| value.len() == 1)?;
         Some(match (kind.as_str(), value) {
-            ("null", _) => Value::Null,
+            ("null", _) => Value::Null(None),
             ("decimal", Json::String(digits)) => Value::Decimal(digits.clone()),
             ("json", Json::String(text)) => Value::Json(text.clone()),
             ("text", Json::String(text)) => Value::Text(text.clone()),
@@ -367,7 +367,7 @@ pub fn parameter(value: &Json) -> Result<Value, ProfileError> {
         })
     };
     let parsed = match value {
-        Json::Null => Some(Value::Null),
+        Json::Null => Some(Value::Null(None)),
         Json::Bool(value) => Some(Value::Boolean(*value)),
         Json::Number(number) => match number.as_i64() {
             Some(value) => Some(Value::Int64(value)),
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(profile.settings["port_of_call"], 7);
         let query = &profile.queries[0];
         assert_eq!(query.parameters[4], Value::Decimal("1.50".to_owned()));
-        assert_eq!(query.parameters[5], Value::Null);
+        assert_eq!(query.parameters[5], Value::Null(None));
         assert_eq!(
             query.rows.as_ref().unwrap()[0],
             ["\"hello\"".to_owned(), "1.50".to_owned()]

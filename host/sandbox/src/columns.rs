@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use wasmtime::component::{ComponentType, Lift};
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// How the values of a column are laid out and what they mean.
-#[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(ComponentType, Lift, Lower, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[component(enum)]
 #[repr(u8)]
 pub enum ColumnKind {

@@ -107,6 +107,8 @@ pub struct Fault {
     /// SQLSTATE or the like.
     pub source_code: Option<String>,
     pub retry_after_ms: Option<u64>,
+    /// Which of the query's parameters it is about, the first one being 0; `message` does not name it.
+    pub parameter: Option<u32>,
 }
 
 impl fmt::Display for Fault {
@@ -131,6 +133,7 @@ impl Fault {
             detail: None,
             source_code: None,
             retry_after_ms: None,
+            parameter: None,
         }
     }
 

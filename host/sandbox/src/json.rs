@@ -152,13 +152,17 @@ pub(crate) fn write_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// JSON has no NaN and no infinity: they are null.
+/// JSON has no NaN and no infinity: they are strings, as those of exact numbers are.
 fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
         out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
-    } else {
-        out.extend_from_slice(b"null");
+        return;
     }
+    out.extend_from_slice(match (value.is_nan(), value > 0.0) {
+        (true, _) => b"\"NaN\"",
+        (false, true) => b"\"Infinity\"",
+        (false, false) => b"\"-Infinity\"",
+    });
 }
 
 /// A number literal where JSON has one, else (`NaN`, `Infinity`) a string.
@@ -283,13 +287,19 @@ pub(crate) fn push_timestamp(out: &mut Vec<u8>, micros: i64) {
     out.push(b'Z');
 }
 
-/// `YYYY-MM-DD`; years before 0 with a sign, as ISO 8601 has them.
+/// `YYYY-MM-DD`; years before 0 and of five digits with a sign, as ISO 8601 has them: `+10000-01-01`.
 pub(crate) fn push_date(out: &mut Vec<u8>, days: i64) {
     let (year, month, day) = civil(days);
     if year < 0 {
         out.push(b'-');
+    } else if year > 9_999 {
+        out.push(b'+');
     }
-    let year = year.unsigned_abs();
+    let mut year = year.unsigned_abs();
+    if year > 9_999 {
+        write_i64(out, (year / 10_000) as i64);
+        year %= 10_000;
+    }
     push_pair(out, year / 100);
     push_pair(out, year % 100);
     out.push(b'-');
@@ -357,7 +367,8 @@ mod tests {
     fn values_are_written_exactly() {
         assert_eq!(cell(Cell::Int64(i64::MIN)), "-9223372036854775808");
         assert_eq!(cell(Cell::Float64(0.1)), "0.1");
-        assert_eq!(cell(Cell::Float64(f64::NAN)), "null");
+        assert_eq!(cell(Cell::Float64(f64::NAN)), r#""NaN""#);
+        assert_eq!(cell(Cell::Float64(f64::NEG_INFINITY)), r#""-Infinity""#);
         assert_eq!(cell(Cell::Decimal("-12.340")), "-12.340");
         assert_eq!(
             cell(Cell::Decimal("123456789012345678901234567890.5")),
@@ -377,6 +388,10 @@ mod tests {
         assert_eq!(cell(Cell::Date(0)), r#""1970-01-01""#);
         assert_eq!(cell(Cell::Date(-719_529)), r#""-0001-12-31""#);
         assert_eq!(cell(Cell::Date(19_782)), r#""2024-02-29""#);
+        assert_eq!(cell(Cell::Date(2_932_896)), r#""9999-12-31""#);
+        assert_eq!(cell(Cell::Date(2_932_897)), r#""+10000-01-01""#);
+        assert_eq!(cell(Cell::Date(35_804_721)), r#""+99999-12-31""#);
+        assert_eq!(cell(Cell::Date(-37_243_412)), r#""-99999-01-01""#);
         assert_eq!(cell(Cell::Time(86_399_999_999)), r#""23:59:59.999999""#);
         assert_eq!(
             cell(Cell::Timestamp(-1)),

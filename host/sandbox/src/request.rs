@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use wasmtime::component::{ComponentType, Lower};
 
+use crate::columns::ColumnKind;
+
 #[derive(Clone, Debug)]
 pub enum Request {
     Query(Query),
@@ -165,8 +167,9 @@ pub struct Errand {
 #[derive(ComponentType, Lower, Clone, Debug, PartialEq)]
 #[component(variant)]
 pub enum Value {
+    /// With the type that was declared for it, if any.
     #[component(name = "null")]
-    Null,
+    Null(Option<ColumnKind>),
     #[component(name = "boolean")]
     Boolean(bool),
     #[component(name = "int64")]

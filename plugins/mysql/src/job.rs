@@ -14,6 +14,10 @@ const COLUMNS_MAX: usize = 4_096;
 /// Of a result that was refused so much is read to its end; of a longer one the wire is closed, which stops the server.
 const REFUSED_BYTES_MAX: u64 = 1 << 20;
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every job is an execution, and is moved once"
+)]
 pub enum Job {
     /// What a session begins with.
     Setup,

@@ -38,16 +38,14 @@ pub fn execute(
         out.push(1);
         for (i, value) in values.iter().enumerate() {
             out.extend_from_slice(&[type_of(value), 0]);
-            if *value == Value::Null {
+            if matches!(value, Value::Null(_)) {
                 out[nulls + i / 8] |= 1 << (i % 8);
             }
         }
         for (i, value) in values.iter().enumerate() {
             if let Err(wanted) = encode(value, out) {
-                refused = Some(Error::invalid_request(
-                    "parameter_type",
-                    format!("parameter {} must be {wanted}", i + 1),
-                ));
+                let error = Error::invalid_request("parameter_type", format!("must be {wanted}"));
+                refused = Some(error.parameter(i));
                 return;
             }
         }
@@ -63,7 +61,7 @@ pub fn execute(
 
 fn type_of(value: &Value) -> u8 {
     match value {
-        Value::Null => id::NULL,
+        Value::Null(_) => id::NULL,
         Value::Boolean(_) => id::TINY,
         Value::Int64(_) => id::LONGLONG,
         Value::Float64(_) => id::DOUBLE,
@@ -78,7 +76,7 @@ fn type_of(value: &Value) -> u8 {
 /// Appends one value. The error is what it should have been.
 fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
     match value {
-        Value::Null => {}
+        Value::Null(_) => {}
         Value::Boolean(value) => out.push(u8::from(*value)),
         Value::Int64(value) => out.extend_from_slice(&value.to_le_bytes()),
         Value::Float64(value) if value.is_finite() => out.extend_from_slice(&value.to_le_bytes()),
@@ -130,17 +128,17 @@ mod tests {
             let mut out = vec![1, 2];
             let error = execute(&mut out, 7, 2, &[Value::Int64(1), value]).unwrap_err();
             assert_eq!(error.code, "parameter_type");
-            assert!(error.message.contains("parameter 2"));
+            assert_eq!(error.parameter, Some(1));
             assert_eq!(out, [1, 2]);
         }
-        let error = execute(&mut Vec::new(), 7, 0, &[Value::Null]).unwrap_err();
+        let error = execute(&mut Vec::new(), 7, 0, &[Value::Null(None)]).unwrap_err();
         assert_eq!(error.code, "parameter_count");
     }
 
     /// Nine values: two bytes of NULLs, all types, then the values that there are.
     #[test]
     fn values_are_written_in_order() {
-        let mut values = vec![Value::Null; 8];
+        let mut values = vec![Value::Null(None); 8];
         values.push(Value::Date(0));
         let mut out = Vec::new();
         execute(&mut out, 7, 9, &values).unwrap();

@@ -427,7 +427,7 @@ fn parameters_are_bound() {
         (Value::Boolean(true), "1".into()),
         (Value::Date(19_782), "19782".into()),
         (Value::Timestamp(-1), "-1".into()),
-        (Value::Null, "NULL".into()),
+        (Value::Null(None), "NULL".into()),
         (Value::Text("x".repeat(70_000)), "x".repeat(70_000)),
     ] {
         let told = format!("{value:?}").chars().take(80).collect::<String>();

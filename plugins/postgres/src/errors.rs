@@ -4,6 +4,8 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::ErrorResponseBody;
 use souk_sdk::Error;
 
+use crate::statements::Unknown;
+
 /// An `ErrorResponse`, read.
 pub struct ServerError {
     pub sqlstate: String,
@@ -12,6 +14,8 @@ pub struct ServerError {
     /// The server's function that raised it; not translated.
     routine: String,
     text: String,
+    /// Which parameter it was about, the first one being 0.
+    parameter: Option<usize>,
 }
 
 impl ServerError {
@@ -21,6 +25,7 @@ impl ServerError {
             fatal: false,
             routine: String::new(),
             text: String::new(),
+            parameter: None,
         };
         let mut fields = body.fields();
         while let Ok(Some(field)) = fields.next() {
@@ -35,6 +40,8 @@ impl ServerError {
                     error.text.push_str("; ");
                     error.text.push_str(&value);
                 }
+                // `unnamed portal parameter $1 = '…'`: no translation touches the number.
+                b'W' => error.parameter = error.parameter.or_else(|| numbered(&value)),
                 b'P' => error.text.push_str(&format!(" (at character {value})")),
                 _ => {}
             }
@@ -53,6 +60,17 @@ impl ServerError {
         self.sqlstate == "26000"
     }
 
+    /// The server cannot tell the types of parameters by itself.
+    pub fn untyped(&self) -> Option<Unknown> {
+        match self.sqlstate.as_str() {
+            // Ambiguous, or of no type at all: the text names it.
+            "42P08" | "42P18" => Some(numbered(&self.text).map_or(Unknown::Some, Unknown::One)),
+            // Several operators or functions would do.
+            "42725" => Some(Unknown::Some),
+            _ => None,
+        }
+    }
+
     /// A statement timeout or a cancel.
     pub fn is_cancelled(&self) -> bool {
         self.sqlstate == "57014"
@@ -63,8 +81,9 @@ impl ServerError {
         self.sqlstate == "25006"
     }
 
-    /// The error of the contract. `cancelled`: we asked for the cancel ourselves.
-    pub fn blame(self, cancelled: bool) -> Error {
+    /// The error of the contract. `cancelled`: we asked for the cancel ourselves; `is_bound`: the statement had values, and one of them may
+    /// be what the server refuses.
+    pub fn blame(self, cancelled: bool, is_bound: bool) -> Error {
         let state = self.sqlstate.as_str();
         let error = match state {
             "28P01" => Error::authentication(
@@ -116,7 +135,19 @@ impl ServerError {
             }
             _ => match state.get(..2).unwrap_or_default() {
                 "28" => Error::authentication("login_refused", "the database refused the login"),
-                "22" => Error::invalid_request("invalid_value", "the database refused a value"),
+                "22" => match self.parameter {
+                    Some(index) => {
+                        Error::invalid_request("invalid_value", "is no value of its type")
+                            .parameter(index)
+                    }
+                    None if is_bound => {
+                        Error::invalid_request("invalid_value", "the database refused a value")
+                    }
+                    None => Error::source_failed(
+                        "invalid_value",
+                        "the statement makes a value that its type does not have",
+                    ),
+                },
                 "53" => {
                     Error::unavailable("out_of_resources", "the database has run out of a resource")
                 }
@@ -134,4 +165,12 @@ impl ServerError {
         };
         error.detail(self.text).source_code(self.sqlstate)
     }
+}
+
+/// The first parameter that a text names as `$1`, counted from 0.
+fn numbered(text: &str) -> Option<usize> {
+    text.split('$').skip(1).find_map(|rest| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse::<usize>().ok()?.checked_sub(1)
+    })
 }

@@ -162,7 +162,10 @@ impl Execute {
         let failed = match (self.refused.take(), self.error.take()) {
             (Some(error), _) => Some(error),
             // An error after the statement's own end is about what follows it; the rows are whole.
-            (None, Some(error)) if !self.complete => Some(error.blame(self.cancel != Cancel::No)),
+            (None, Some(error)) if !self.complete => {
+                let is_bound = !self.ask.parameters.is_empty();
+                Some(error.blame(self.cancel != Cancel::No, is_bound))
+            }
             (None, _) => None,
         };
         match failed {

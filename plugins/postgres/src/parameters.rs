@@ -7,7 +7,7 @@ use crate::arrays::{date_text, timestamp_text};
 use crate::protocol;
 use crate::types::{EPOCH_DAYS, EPOCH_US, oid};
 use souk_sdk::time::DAY_US;
-use souk_sdk::{Error, Value};
+use souk_sdk::{ColumnType, Error, Value};
 
 const BINARY: [u8; 2] = [0, 1];
 const TEXT: [u8; 2] = [0, 0];
@@ -47,10 +47,9 @@ pub fn bind(
                     out[formats + 2 * i..formats + 2 * i + 2].copy_from_slice(&format);
                 }
                 Err(wanted) => {
-                    refused = Some(Error::invalid_request(
-                        "parameter_type",
-                        format!("parameter {} must be {wanted}", i + 1),
-                    ));
+                    let error =
+                        Error::invalid_request("parameter_type", format!("must be {wanted}"));
+                    refused = Some(error.parameter(i));
                     return;
                 }
             }
@@ -66,13 +65,40 @@ pub fn bind(
     }
 }
 
+/// The server's type for what a parameter was declared to be; a value shows it. None: it says nothing.
+pub fn declared(value: &Value) -> Option<u32> {
+    Some(match value {
+        Value::Boolean(_) | Value::Null(Some(ColumnType::Boolean)) => oid::BOOL,
+        Value::Int64(_) | Value::Null(Some(ColumnType::Int64)) => oid::INT8,
+        // Exact with whole and exact numbers, and a float with floats.
+        Value::Float64(_) | Value::Decimal(_) => oid::NUMERIC,
+        Value::Null(Some(ColumnType::Float64 | ColumnType::Decimal)) => oid::NUMERIC,
+        Value::Text(_) | Value::Null(Some(ColumnType::Text)) => oid::TEXT,
+        Value::Bytes(_) | Value::Null(Some(ColumnType::Bytes)) => oid::BYTEA,
+        Value::Date(_) | Value::Null(Some(ColumnType::Date)) => oid::DATE,
+        Value::Timestamp(_) | Value::Null(Some(ColumnType::Timestamp)) => oid::TIMESTAMPTZ,
+        // An array as well as a document.
+        Value::Json(_) | Value::Null(Some(ColumnType::Json | ColumnType::Time) | None) => {
+            return None;
+        }
+    })
+}
+
+/// Whether the server has taken for a whole number what is declared to be any number: it would refuse a fraction, or cut one off.
+pub fn is_narrowed(value: &Value, type_oid: u32) -> bool {
+    matches!(
+        value,
+        Value::Float64(_) | Value::Null(Some(ColumnType::Float64))
+    ) && matches!(type_oid, oid::INT2 | oid::INT4 | oid::INT8)
+}
+
 /// Appends one value and says in which format; None is NULL. The error is what it should have been.
 fn encode(
     value: &Value,
     type_oid: u32,
     out: &mut Vec<u8>,
 ) -> Result<Option<[u8; 2]>, &'static str> {
-    if *value == Value::Null {
+    if matches!(value, Value::Null(_)) {
         return Ok(None);
     }
     let format = match type_oid {
@@ -182,7 +208,7 @@ fn text(out: &mut Vec<u8>, value: &Value) -> Result<[u8; 2], &'static str> {
         Value::Float64(value) => out.extend_from_slice(float_text(*value).as_bytes()),
         Value::Date(days) => out.extend_from_slice(date_text(i64::from(*days)).as_bytes()),
         Value::Timestamp(us) => out.extend_from_slice(timestamp_text(*us).as_bytes()),
-        Value::Bytes(_) | Value::Null => return Err("text"),
+        Value::Bytes(_) | Value::Null(_) => return Err("text"),
     }
     Ok(TEXT)
 }
@@ -332,7 +358,7 @@ mod tests {
             ([1, 2].as_slice(), "parameter_type")
         );
         assert_eq!(
-            bind(&mut out, b"\0s1\0", &[], &[Value::Null], &[])
+            bind(&mut out, b"\0s1\0", &[], &[Value::Null(None)], &[])
                 .unwrap_err()
                 .code,
             "parameter_count"

@@ -57,12 +57,14 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     });
 }
 
-/// `Parse`; the server finds out the parameters' types itself.
-pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str) {
+/// `Parse`; where `types` is 0 or ends, the server finds out the parameter's type itself.
+pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str, types: &[u32]) {
     message(out, b'P', |out| {
         text(out, name);
         text(out, sql);
-        out.extend_from_slice(&[0, 0]);
+        // As many as a statement can have parameters.
+        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        out.extend(types.iter().flat_map(|oid| oid.to_be_bytes()));
     });
 }
 
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn lengths_are_right() {
         let mut out = RUN_RESET_SYNC.to_vec();
-        parse(&mut out, "s1", "SELECT 1");
+        parse(&mut out, "s1", "SELECT 1", &[]);
         describe(&mut out, "s1");
         close(&mut out, "s1");
         let mut reader = Reader(&out);

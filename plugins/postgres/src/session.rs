@@ -106,26 +106,12 @@ impl Machine for Session {
         }
         match request {
             Request::Query(query) => {
-                let ask = Ask {
-                    id,
-                    parameters: query.parameters,
-                    limits: query.limits,
-                    retried: false,
-                };
+                let ask = Ask::new(id, query.parameters, query.limits);
                 self.ask(&query.text, ask, step);
             }
             Request::Schema(filter) => {
                 let (text, parameters) = catalog::statement(&filter);
-                self.ask(
-                    text,
-                    Ask {
-                        id,
-                        parameters,
-                        limits: filter.limits,
-                        retried: false,
-                    },
-                    step,
-                );
+                self.ask(text, Ask::new(id, parameters, filter.limits), step);
             }
             Request::Ping(_) => self.probe(id, step),
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
@@ -191,7 +177,10 @@ impl Session {
         match self.statements.find(text) {
             Some(State::Ready(statement)) => {
                 let statement = statement.clone();
-                self.execute(ask, statement, step);
+                match statement.better_typing(&ask.parameters) {
+                    None => self.execute(ask, statement, step),
+                    typing => self.retype(Ask { typing, ..ask }, &statement, step),
+                }
             }
             Some(State::Preparing(asks)) => asks.push(ask),
             None => self.prepare(text.into(), ask, step),
@@ -218,6 +207,15 @@ impl Session {
         }
     }
 
+    /// Prepares a statement with other types.
+    #[cold]
+    fn retype(&mut self, ask: Ask, statement: &Rc<Statement>, step: &mut Step) {
+        if self.statements.forget(statement) {
+            protocol::close(step.outgoing(), &statement.name);
+        }
+        self.prepare(statement.text.clone(), ask, step);
+    }
+
     #[cold]
     fn prepare(&mut self, text: Rc<str>, ask: Ask, step: &mut Step) {
         if text.contains('\0') || !reads(&text) {
@@ -229,12 +227,13 @@ impl Session {
                 ),
             );
         }
+        let types = ask.types().to_vec();
         let (number, evicted) = self.statements.reserve(text.clone(), ask);
         let out = step.outgoing();
         if let Some(evicted) = evicted {
             protocol::close(out, &evicted);
         }
-        protocol::parse(out, &name(number), &text);
+        protocol::parse(out, &name(number), &text, &types);
         protocol::describe(out, &name(number));
         out.extend_from_slice(&protocol::SYNC);
         let description = Description {
@@ -259,7 +258,7 @@ impl Session {
     ) -> Result<(), Error> {
         let out = step.outgoing();
         protocol::close(out, name);
-        protocol::parse(out, name, sql);
+        protocol::parse(out, name, sql, &[]);
         let mut head = vec![0];
         protocol::text(&mut head, name);
         parameters::bind(out, &head, types, values, &[0, 0])?;
@@ -275,7 +274,7 @@ impl Session {
     }
 
     fn set_up(&mut self, step: &mut Step) {
-        protocol::parse(step.outgoing(), "", "RESET ALL");
+        protocol::parse(step.outgoing(), "", "RESET ALL", &[]);
         step.send(&protocol::SYNC);
         self.queue.push_back(Job::Setup);
     }

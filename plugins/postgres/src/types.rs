@@ -4,6 +4,7 @@
 
 use crate::protocol::{Reader, malformed};
 use crate::{arrays, numeric};
+use souk_sdk::time::DAY_US;
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use std::borrow::Cow;
 
@@ -184,7 +185,7 @@ impl Reading {
             Reading::Bool => into.boolean(boolean(value)?),
             Reading::Int2 => into.i64(i64::from(i16::from_be_bytes(exact(value)?))),
             Reading::Oid => into.i64(i64::from(u32::from_be_bytes(exact(value)?))),
-            Reading::Float4 => into.f64(f64::from(f32::from_be_bytes(exact(value)?))),
+            Reading::Float4 => into.f64(widened(f32::from_be_bytes(exact(value)?))),
             Reading::Date => into.i32(date(value)?.ok_or_else(infinite)?),
             Reading::Time => into.i64(i64::from_be_bytes(exact(value)?)),
             Reading::Uuid => into.var(&uuid(value)?),
@@ -242,7 +243,10 @@ pub fn boolean(value: &[u8]) -> Result<bool, Error> {
 pub fn date(value: &[u8]) -> Result<Option<i32>, Error> {
     match i32::from_be_bytes(exact(value)?) {
         i32::MIN | i32::MAX => Ok(None),
-        days => days.checked_add(EPOCH_DAYS).map(Some).ok_or_else(malformed),
+        days => match days.checked_add(EPOCH_DAYS) {
+            Some(days) if DAYS.contains(&days) => Ok(Some(days)),
+            _ => Err(infinite()),
+        },
     }
 }
 
@@ -251,8 +255,10 @@ pub fn date(value: &[u8]) -> Result<Option<i32>, Error> {
 pub fn timestamp(value: &[u8]) -> Result<Option<i64>, Error> {
     match i64::from_be_bytes(exact(value)?) {
         i64::MIN | i64::MAX => Ok(None),
-        // Only the last years that the server knows do not fit: 294247 and after.
-        us => us.checked_add(EPOCH_US).map(Some).ok_or_else(infinite),
+        us => match us.checked_add(EPOCH_US) {
+            Some(us) if DAYS.contains(&((us.div_euclid(DAY_US)) as i32)) => Ok(Some(us)),
+            _ => Err(infinite()),
+        },
     }
 }
 
@@ -287,6 +293,18 @@ fn infinite() -> Error {
         "infinite_time",
         "a date or timestamp in the result is infinite or too far away: cast it to text",
     )
+}
+
+/// The years from -99999 to 99999, which a host takes; the server has more.
+const DAYS: std::ops::RangeInclusive<i32> = -37_243_412..=35_804_721;
+
+/// The double whose digits are those of the single: 0.1 and not 0.10000000149011612, which nobody has written.
+fn widened(value: f32) -> f64 {
+    let wide = f64::from(value);
+    match wide.fract() == 0.0 || !wide.is_finite() {
+        true => wide,
+        false => value.to_string().parse().unwrap_or(wide),
+    }
 }
 
 #[cfg(test)]

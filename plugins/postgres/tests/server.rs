@@ -81,7 +81,7 @@ fn errors_have_their_class() {
         ),
         (
             "SELECT 1 / (id - 500) FROM shop.items",
-            ErrorClass::InvalidRequest,
+            ErrorClass::Source,
             "invalid_value",
             "22012",
         ),

@@ -207,7 +207,7 @@ fn parameters_are_bound() {
         ("$1::shop.mood", Value::Text("sad".into()), "sad"),
         ("$1::shop.mood[]", Value::Json(r#"["sad"]"#.into()), "{sad}"),
         ("$1::inet", Value::Text("10.0.0.1".into()), "10.0.0.1/32"),
-        ("$1::int4", Value::Null, "NULL"),
+        ("$1::int4", Value::Null(None), "NULL"),
     ];
     for (expression, value, text) in ok {
         let sql = format!("SELECT ({expression})::text");

@@ -99,6 +99,11 @@ fn uri(directory: &Path, name: &FileName) -> String {
 fn judge(context: AuthContext<'_>) -> Authorization {
     let allowed = match context.action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
+        // An R-Tree prepares what it would write with as soon as it is read. It cannot: the file is opened to be read, and `defensive`
+        // keeps statements of others from its tables.
+        AuthAction::Insert { table_name }
+        | AuthAction::Update { table_name, .. }
+        | AuthAction::Delete { table_name } => is_of_rtree(table_name),
         AuthAction::Function { function_name } => {
             !function_name.eq_ignore_ascii_case("load_extension")
         }
@@ -113,6 +118,12 @@ fn judge(context: AuthContext<'_>) -> Authorization {
     } else {
         Authorization::Deny
     }
+}
+
+fn is_of_rtree(table: &str) -> bool {
+    ["_node", "_rowid", "_parent"]
+        .iter()
+        .any(|end| table.ends_with(end))
 }
 
 /// PRAGMAs that only answer: those whose argument names a table, and those without an argument.

@@ -167,7 +167,7 @@ fn bound(value: &Value) -> Result<Bound, Error> {
         )
     };
     Ok(match value {
-        Value::Null => Bound::Null,
+        Value::Null(_) => Bound::Null,
         Value::Boolean(value) => Bound::Integer(i64::from(*value)),
         Value::Int64(value) => Bound::Integer(*value),
         Value::Float64(value) => Bound::Real(*value),

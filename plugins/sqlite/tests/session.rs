@@ -185,7 +185,7 @@ fn parameters_are_bound_as_sqlite_stores_them() {
     let directory = shop();
     let mut session = open(directory.path(), "shop.db").unwrap();
     let cases = [
-        (Value::Null, "null"),
+        (Value::Null(None), "null"),
         (Value::Boolean(true), "integer:1"),
         (Value::Int64(i64::MIN), "integer:-9223372036854775808"),
         (Value::Float64(0.5), "real:0.5"),

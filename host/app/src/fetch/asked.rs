@@ -165,7 +165,10 @@ impl Asked<'_> {
     pub(super) fn begin_at(&mut self, position: Position) {
         self.page.start = position.start;
         self.shape.after = position.after.as_ref().map(|(keys, ties)| After {
-            nulls: keys.iter().map(|key| *key == Value::Null).collect(),
+            nulls: keys
+                .iter()
+                .map(|key| matches!(key, Value::Null(_)))
+                .collect(),
             ties: *ties > 0,
         });
         self.shape.window = match position.offset() {
@@ -189,8 +192,13 @@ impl Asked<'_> {
         };
         slots
             .iter()
-            .map(|slot| value(slot).unwrap_or(Value::Null))
+            .map(|slot| value(slot).unwrap_or(Value::Null(None)))
             .collect()
+    }
+
+    /// Whether anything of the caller's is bound.
+    pub(super) fn has_values(&self) -> bool {
+        !self.values.is_empty()
     }
 
     /// A digest of the filters and the order, with which alone a cursor leads on.

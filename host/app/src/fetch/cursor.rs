@@ -104,7 +104,7 @@ fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
     let values = keys.iter().map(|column| {
         let kind = output.columns.get(*column)?.kind;
         let value = match output.cell(row, *column) {
-            Cell::Null if kind != ColumnKind::Json => Value::Null,
+            Cell::Null if kind != ColumnKind::Json => Value::Null(None),
             Cell::Boolean(value) => Value::Boolean(value),
             Cell::Int64(value) => Value::Int64(value),
             // Which does not equal itself, and is told apart from nothing by a comparison.
@@ -223,7 +223,7 @@ impl Sealed {
 impl Key {
     fn of(value: &Value) -> Key {
         match value {
-            Value::Null => Key::N,
+            Value::Null(_) => Key::N,
             Value::Boolean(value) => Key::B(*value),
             Value::Int64(value) => Key::I(*value),
             Value::Float64(value) => Key::F(value.to_bits()),
@@ -237,7 +237,7 @@ impl Key {
 
     fn value(self) -> Value {
         match self {
-            Key::N => Value::Null,
+            Key::N => Value::Null(None),
             Key::B(value) => Value::Boolean(value),
             Key::I(value) => Value::Int64(value),
             Key::F(bits) => Value::Float64(f64::from_bits(bits)),

@@ -234,7 +234,7 @@ async fn keyset(suite: &Suite<'_>, place: &Place, truth: &Truth) -> Verdict {
         let Some(values) = cells
             .iter()
             .map(|cell| match cell.is_null() {
-                true => Some(Value::Null),
+                true => Some(Value::Null(None)),
                 false => bound(cell),
             })
             .collect()

@@ -174,11 +174,11 @@ fn statement(
     let (rows, offset) = asked.window.unwrap_or_default();
     let keys = asked.after.as_ref().map(|(_, keys)| keys.as_slice());
     let bound = written.slots.iter().map(|slot| match slot {
-        Slot::Value(at) => asked.values.get(*at).cloned().unwrap_or(Value::Null),
+        Slot::Value(at) => asked.values.get(*at).cloned().unwrap_or(Value::Null(None)),
         Slot::Key(at) => keys
             .and_then(|keys| keys.get(*at))
             .cloned()
-            .unwrap_or(Value::Null),
+            .unwrap_or(Value::Null(None)),
         Slot::Rows => Value::Int64(rows.into()),
         Slot::Offset => Value::Int64(offset.into()),
         Slot::Reach => Value::Int64(i64::from(rows) + i64::from(offset)),

@@ -217,7 +217,7 @@ impl EchoedValue {
             EchoedValue::Boolean(value) => Value::Boolean(value),
             EchoedValue::Date(days) => Value::Date(days),
             EchoedValue::Timestamp(micros) => Value::Timestamp(micros),
-            EchoedValue::Null => Value::Null,
+            EchoedValue::Null => Value::Null(None),
         }
     }
 }

@@ -600,5 +600,6 @@ pub(crate) fn reported(error: GuestError) -> Fault {
         detail: error.detail.map(clip),
         source_code: error.source_code.map(clip),
         retry_after_ms: error.retry_after_ms,
+        parameter: error.parameter,
     }
 }

@@ -47,6 +47,7 @@ pub(crate) struct GuestError {
     pub source_code: Option<String>,
     #[component(name = "retry-after-ms")]
     pub retry_after_ms: Option<u64>,
+    pub parameter: Option<u32>,
 }
 
 #[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq)]

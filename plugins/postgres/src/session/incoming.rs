@@ -5,7 +5,7 @@ use crate::errors::ServerError;
 use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe};
 use crate::protocol::{self, MESSAGE_BYTES_MAX, malformed, unexpected};
 use crate::startup;
-use crate::statements::{Described, Description};
+use crate::statements::{Ask, Described, Description, Typing};
 use crate::types::{self, Reading};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -177,14 +177,14 @@ impl Session {
         };
         let error = ServerError::read(&body);
         if error.fatal {
-            return Err(error.blame(false));
+            return Err(error.blame(false, false));
         }
         let slot = match self.queue.front_mut() {
             Some(Job::Prepare(job)) => &mut job.error,
             Some(Job::Lookup(job)) => &mut job.error,
             Some(Job::Execute(job)) => &mut job.error,
             Some(Job::Probe(job)) => &mut job.error,
-            Some(Job::Setup) | None => return Err(error.blame(false)),
+            Some(Job::Setup) | None => return Err(error.blame(false, false)),
         };
         slot.get_or_insert(error);
         Ok(())
@@ -241,7 +241,7 @@ impl Session {
                 self.strays -= 1;
                 self.prepare_again(job.number, step);
             } else {
-                self.refuse_asks(job.number, error.blame(false), step);
+                self.retype_or_refuse(job.number, error, step);
             }
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl Session {
         match job.error {
             // Without the names the values are still right: text.
             Some(error) if !error.is_cancelled() => {
-                self.refuse_asks(job.number, error.blame(false), step)
+                self.refuse_asks(job.number, error.blame(false, false), step)
             }
             _ => self.run_prepared(job.number, job.description, step),
         }
@@ -312,7 +312,31 @@ impl Session {
             return;
         };
         for ask in asks {
-            self.execute(ask, statement.clone(), step);
+            // Where a type has to be told, all of them are prepared anew.
+            self.ask(&statement.text.clone(), ask, step);
+        }
+    }
+
+    /// The server could not prepare a statement: where it wants to be told types, or was told one that it has no use for, it is asked again.
+    #[cold]
+    fn retype_or_refuse(&mut self, number: u64, error: ServerError, step: &mut Step) {
+        let Some((text, asks)) = self.statements.take_back(number) else {
+            return;
+        };
+        let refused = |ask: &Ask| match error.untyped() {
+            Some(unknown) => Typing::told(&ask.typing, &unknown, &ask.parameters),
+            None => Typing::taken_back(&ask.typing),
+        };
+        let typing = asks.first().and_then(refused);
+        let Some(typing) = typing else {
+            let error = error.blame(false, false);
+            asks.into_iter()
+                .for_each(|ask| step.failed(ask.id, error.clone()));
+            return;
+        };
+        for ask in asks {
+            let typing = Some(typing.clone());
+            self.ask(&text, Ask { typing, ..ask }, step);
         }
     }
 
@@ -338,7 +362,7 @@ impl Session {
     fn probe_ended(&mut self, job: Probe, step: &mut Step) {
         let read_only = job.error.as_ref().is_some_and(ServerError::is_read_only);
         match job.error {
-            Some(error) if !read_only => step.failed(job.id, error.blame(false)),
+            Some(error) if !read_only => step.failed(job.id, error.blame(false, false)),
             _ => {
                 let described = std::mem::replace(&mut self.ping_described, true);
                 step.columns(

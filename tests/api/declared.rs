@@ -1,0 +1,109 @@
+//! What a seller declares a parameter to be holds at the source, and a refused value is told by its name.
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Company, PgCluster};
+
+use crate::{host, unique};
+
+const TABLE: &str = "CREATE TABLE t (id int4, small int2, team varchar(9), key uuid);
+    INSERT INTO t VALUES (1, 1, 'a', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), (2, 2, 'a', NULL), (3, 3, 'b', NULL), (4, 4, NULL, NULL)";
+
+struct Shop {
+    seller: Company,
+    connection: String,
+}
+
+impl Shop {
+    async fn open() -> Shop {
+        let cluster = PgCluster::shared().await;
+        let database = cluster.database(TABLE).await;
+        let seller = host().await.company(&unique("declared")).await;
+        let connection = seller.postgres(cluster, &database).await;
+        Shop { seller, connection }
+    }
+
+    /// An asset with these parameters, by name and type; none has to be given.
+    async fn asset(&self, sql: &str, parameters: &[(&str, &str)]) -> String {
+        let parameters: Vec<Value> = parameters
+            .iter()
+            .map(|(name, kind)| json!({"name": name, "type": kind, "required": false}))
+            .collect();
+        let asset = json!({"result_type": "number", "sql_logic": sql, "parameters": parameters});
+        self.seller.asset(&self.connection, asset).await
+    }
+
+    async fn ask(&self, asset: &str, params: Value) -> Answer {
+        self.seller.execute(asset, params).await
+    }
+
+    async fn value(&self, asset: &str, params: Value) -> Value {
+        let answer = self.ask(asset, params).await.expect(200);
+        answer.at("/data/answer_value").clone()
+    }
+}
+
+/// A number is a number, whole or not, where the server would have taken it for a whole one.
+#[tokio::test]
+async fn a_number_may_have_a_fraction() {
+    let shop = Shop::open().await;
+    let sql = "SELECT round(sum(id) / :n, 3) FROM t";
+    let asset = shop.asset(sql, &[("n", "number")]).await;
+    assert_eq!(shop.value(&asset, json!({"n": 2.5})).await, 4.0);
+    assert_eq!(shop.value(&asset, json!({"n": 4})).await, 2.5);
+    // Where no function takes one, it is what the server said.
+    let sql = "SELECT count(*) FROM t WHERE length(repeat('x', :n)) = 3";
+    let asset = shop.asset(sql, &[("n", "number")]).await;
+    assert_eq!(shop.value(&asset, json!({"n": 3})).await, 4);
+}
+
+/// The usual optional filter works, with and without a value, whichever comes first.
+#[tokio::test]
+async fn a_filter_may_be_optional() {
+    let shop = Shop::open().await;
+    let sql = "SELECT count(*) FROM t WHERE (:team IS NULL OR team = :team) AND (:id IS NULL OR id = :id)";
+    let asset = shop
+        .asset(sql, &[("team", "string"), ("id", "integer")])
+        .await;
+    for (params, count) in [
+        (json!({}), 4),
+        (json!({"team": "a"}), 2),
+        (json!({"team": "a", "id": 2}), 1),
+        (json!({"id": 4}), 1),
+        (json!({}), 4),
+    ] {
+        assert_eq!(shop.value(&asset, params.clone()).await, count, "{params}");
+    }
+    let asset = shop
+        .asset("SELECT :i + :j", &[("i", "integer"), ("j", "integer")])
+        .await;
+    assert_eq!(shop.value(&asset, json!({"i": 2, "j": 3})).await, 5);
+}
+
+/// A refused value is told by the name of its parameter, and is the caller's; what the statement does by itself is the seller's.
+#[tokio::test]
+async fn a_refused_value_is_named() {
+    let shop = Shop::open().await;
+    let sql = "SELECT count(*) FROM t WHERE small = :s AND key = :key";
+    let asset = shop
+        .asset(sql, &[("s", "integer"), ("key", "string")])
+        .await;
+    for (params, message) in [
+        (
+            json!({"s": 40_000}),
+            "parameter \"s\" must be an integer between -32768 and 32767",
+        ),
+        (
+            json!({"s": 1, "key": "nonsense"}),
+            "parameter \"key\" is no value of its type",
+        ),
+    ] {
+        let refused = shop.ask(&asset, params).await;
+        let refused = refused.expect_error(400, "INVALID_PARAMETER");
+        assert_eq!(refused.at("/error/message"), message);
+        assert_eq!(refused.at("/error/details/blame"), "caller");
+    }
+    let asset = shop.asset("SELECT 1 / (count(*) - 4) FROM t", &[]).await;
+    let failed = shop.ask(&asset, json!({})).await;
+    let failed = failed.expect_error(502, "SOURCE_ERROR");
+    assert_eq!(failed.at("/error/details/blame"), "source");
+}
