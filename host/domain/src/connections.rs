@@ -180,6 +180,9 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
     };
     if engine.need != Need::Tcp {
         check_ssl_mode(draft, &mut errors);
+        if draft.port.is_some_and(|port| !(1..=65_535).contains(&port)) {
+            errors.add("port", "out_of_range", "port must be 1 to 65535");
+        }
     }
     match target {
         Some(target) => errors.or(Checked {
