@@ -84,15 +84,18 @@ async fn sha256_is_sealed() {
     assert_eq!(server.taken_log(), ["TLS: in clear text"]);
 }
 
-/// Clear text is said within TLS only, and to a server that proves who it is if the connection wants that.
+/// Clear text is said within TLS only, and only to a server that proves who it is.
 #[tokio::test]
-async fn clear_text_needs_tls() {
-    let server = LoginServer::start(Asks::ClearText, false).await;
-    let fault = ping(&server, TlsMode::Disable, PASSWORD).await.unwrap_err();
-    assert_eq!(
-        (fault.kind, fault.code.as_str()),
-        (FaultKind::Configuration, "cleartext_refused")
-    );
+async fn clear_text_needs_a_checked_server() {
+    for tls in [TlsMode::Disable, TlsMode::Require] {
+        let server = LoginServer::start(Asks::ClearText, tls == TlsMode::Require).await;
+        let fault = ping(&server, tls, PASSWORD).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::Configuration, "cleartext_refused")
+        );
+        assert_eq!(server.taken_log(), [""; 0]);
+    }
     let server = LoginServer::start(Asks::ClearText, true).await;
     ping(&server, TlsMode::VerifyCa, PASSWORD).await.unwrap();
     assert_eq!(server.taken_log(), ["TLS: in clear text"]);

@@ -16,7 +16,8 @@ mod incoming;
 /// Must fail in a read-only transaction, before it is looked whether there is such a table. If it does not, it does nothing.
 const PROBE: &str = "DELETE FROM souk_read_only_probe WHERE 1 = 0";
 const BEGIN: &str = "START TRANSACTION READ ONLY";
-const END: &str = "ROLLBACK";
+/// Whatever `completion_type` of the server is: nothing begins, and the session stays.
+const END: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 const ABSORB: &str = "DO 0";
 /// The errands of a session are one at a time.
 const STOP: u32 = 0;

@@ -42,6 +42,13 @@ pub enum SslMode {
     VerifyFull,
 }
 
+impl SslMode {
+    /// Whether the server has shown who it is.
+    pub fn is_checked(self) -> bool {
+        matches!(self, SslMode::VerifyCa | SslMode::VerifyFull)
+    }
+}
+
 impl Settings {
     pub fn parse(settings: &souk_sdk::Settings) -> Result<Settings, Error> {
         let parsed: Settings = settings.parse()?;

@@ -130,7 +130,7 @@ impl Greeting {
     ) -> Result<Login, Error> {
         let method = Method::of(&self.method).filter(|method| method.proves_at_once());
         let method = method.unwrap_or(Method::Native);
-        let proof = method.proof(&settings.password, &self.nonce, tls)?;
+        let proof = method.proof(settings, &self.nonce, tls)?;
         let ours = self.ours(tls);
         protocol::message(out, number, |out| {
             self.head(out, tls);
@@ -190,20 +190,23 @@ impl Method {
         matches!(self, Method::Native | Method::CachingSha2)
     }
 
-    fn proof(self, password: &str, nonce: &[u8], tls: bool) -> Result<Vec<u8>, Error> {
+    fn proof(self, settings: &Settings, nonce: &[u8], tls: bool) -> Result<Vec<u8>, Error> {
+        let password = &settings.password;
         let part = |bytes| nonce.get(..bytes).ok_or_else(malformed);
         Ok(match self {
             Method::Native => secrets::native(password, part(secrets::NONCE_BYTES)?),
             Method::CachingSha2 => secrets::caching_sha2(password, part(secrets::NONCE_BYTES)?),
             Method::Ed25519 => secrets::ed25519(password, part(secrets::MESSAGE_BYTES)?),
-            Method::Sha256 | Method::Clear if tls => secrets::clear(password),
+            Method::Sha256 if tls => secrets::clear(password),
+            // Any server may ask for it: only one that has shown who it is gets it.
+            Method::Clear if tls && settings.ssl_mode.is_checked() => secrets::clear(password),
             Method::Sha256 if password.is_empty() => vec![0],
             // The server's public key, please.
             Method::Sha256 => vec![1],
             Method::Clear => {
                 return Err(Error::configuration(
                     "cleartext_refused",
-                    "the database asks for the password in clear text over a wire without TLS; set ssl_mode",
+                    "the database asks for the password in clear text, which only a server with a checked certificate is told; set ssl_mode to verify-ca or verify-full",
                 ));
             }
         })
@@ -261,7 +264,7 @@ impl Login {
             self.nonce = reader.0.to_vec();
         }
         self.awaits_key = self.method == Method::Sha256 && !tls;
-        self.method.proof(&settings.password, &self.nonce, tls)
+        self.method.proof(settings, &self.nonce, tls)
     }
 
     /// The rest of a conversation that is longer than one message.

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     guests::{broken, budget, call_fault, in_lane},
-    outgoing::{EXCHANGES_FREE, LATER_MAX, Later, handshake, pause},
+    outgoing::{LATER_MAX, Later, Pace, handshake, pause},
 };
 use crate::{
     fault::{Blame, Fault, FaultKind},
@@ -232,7 +232,7 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
 /// The pauses of a session that is being opened.
 struct Pauses {
     running: FuturesUnordered<Later>,
-    begun: usize,
+    pace: Pace,
     latest: Instant,
 }
 
@@ -240,7 +240,7 @@ impl Pauses {
     fn new(pool: &Pool) -> Pauses {
         Pauses {
             running: FuturesUnordered::new(),
-            begun: 0,
+            pace: Pace::default(),
             latest: Instant::now() + pool.shared.options.limits.open_timeout,
         }
     }
@@ -251,9 +251,7 @@ impl Pauses {
                 "it asked for more than {LATER_MAX} pauses at once"
             )));
         }
-        self.begun += 1;
-        let paced = self.begun > EXCHANGES_FREE;
-        self.running.push(pause(asked, paced, self.latest));
+        self.running.push(pause(asked, &mut self.pace, self.latest));
         Ok(())
     }
 }

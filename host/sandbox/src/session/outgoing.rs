@@ -20,11 +20,37 @@ const ASIDE_BYTES_MAX: usize = 4 << 10;
 /// HTTP requests of one session at once.
 pub(super) const EXCHANGES_MAX: usize = 64;
 /// HTTP requests and pauses for one answer that are as fast as they are asked for; further ones at this pace. A page takes an API longer, and
-/// a guest that asks for ever does so two hundred times a second.
-pub(super) const EXCHANGES_FREE: usize = 64;
+/// a guest that asks for ever does so two hundred times a second, however many it asks for at once.
+const EXCHANGES_FREE: usize = 64;
 const EXCHANGE_PACE: Duration = Duration::from_millis(5);
 
-/// Pauses and errands of one session at once.
+/// The pace of what one guest asks for.
+#[derive(Default)]
+pub(super) struct Pace {
+    asked: usize,
+    /// When the last one that had to wait may go.
+    last: Option<Instant>,
+}
+
+impl Pace {
+    /// For another answer the first ones are free again.
+    pub fn begin_answer(&mut self) {
+        self.asked = 0;
+    }
+
+    /// How long the next one has to wait.
+    pub fn next(&mut self, now: Instant) -> Duration {
+        self.asked += 1;
+        if self.asked <= EXCHANGES_FREE {
+            return Duration::ZERO;
+        }
+        let at = self.last.map_or(now, |last| last.max(now)) + EXCHANGE_PACE;
+        self.last = Some(at);
+        at - now
+    }
+}
+
+/// Pauses of one session at once, and errands.
 pub(super) const LATER_MAX: usize = 64;
 /// No pause is shorter: without one a guest would be called again and again with nothing in between.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -37,10 +63,11 @@ pub(super) type Exchange = BoxFuture<'static, Result<HttpResponse, HttpFailure>>
 pub(super) type Later = BoxFuture<'static, Option<Received>>;
 
 /// A pause, which is forgotten where it lasts longer than until `latest`. It is a timer of the runtime that polls the session.
-pub(super) fn pause(pause: Pause, paced: bool, latest: Instant) -> Later {
-    let least = if paced { EXCHANGE_PACE } else { PAUSE_MIN };
+pub(super) fn pause(pause: Pause, pace: &mut Pace, latest: Instant) -> Later {
+    let now = Instant::now();
+    let least = pace.next(now).max(PAUSE_MIN);
     let wanted = Duration::from_millis(u64::from(pause.ms)).max(least);
-    let left = latest.saturating_duration_since(Instant::now());
+    let left = latest.saturating_duration_since(now);
     Box::pin(async move {
         tokio::time::sleep(wanted.min(left)).await;
         (wanted <= left).then_some(Received::Woken(pause.id))
@@ -65,17 +92,18 @@ pub(super) fn handshake(asked: TlsHandshake) -> Result<Handshake, Fault> {
     })
 }
 
-/// An HTTP request under way. `paced`: it waits for its turn first.
+/// An HTTP request under way, which waits for its turn first.
 pub(super) fn exchange(
     origin: &HttpOrigin,
     request: HttpRequest,
-    paced: bool,
+    pace: &mut Pace,
 ) -> Result<Exchange, Fault> {
     let id = request.id;
+    let wait = pace.next(Instant::now());
     let exchange = origin.send(request).map_err(|refused| broken(refused.0))?;
     Ok(Box::pin(async move {
-        if paced {
-            tokio::time::sleep(EXCHANGE_PACE).await;
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
         }
         exchange.await.map_err(|error| HttpFailure {
             id,
@@ -112,4 +140,22 @@ pub(super) fn aside(dialer: Dialer, bytes: Vec<u8>) -> Result<(), Fault> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first ones are free; then, however many are asked for at once, they follow each other; another answer has free ones again.
+    #[test]
+    fn what_is_asked_for_at_once_follows_in_a_row() {
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        assert!((0..EXCHANGES_FREE).all(|_| pace.next(now).is_zero()));
+        let waits: Vec<Duration> = (0..3).map(|_| pace.next(now)).collect();
+        assert_eq!(waits, [1, 2, 3].map(|place| place * EXCHANGE_PACE));
+        let later = now + 10 * EXCHANGE_PACE;
+        assert_eq!(pace.next(later), EXCHANGE_PACE);
+        pace.begin_answer();
+        assert!(pace.next(later).is_zero());
+    }
 }

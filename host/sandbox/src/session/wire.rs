@@ -22,7 +22,7 @@ use super::{
     in_flight::{Submitted, Wrong},
     lease::{End, Lease},
     open::OpenWire,
-    outgoing::{EXCHANGES_FREE, EXCHANGES_MAX, Exchange, LATER_MAX, Later, aside, exchange, pause},
+    outgoing::{EXCHANGES_MAX, Exchange, LATER_MAX, Later, Pace, aside, exchange, pause},
 };
 use crate::{
     engine::TICK,
@@ -77,10 +77,10 @@ pub(crate) struct WireSession {
     cancels: Vec<u32>,
     /// Second wires and errands that the guest may ask for.
     asides: usize,
-    /// HTTP requests and pauses since something was last asked of it.
-    exchanged: usize,
-    /// Its pauses and errands.
-    later: FuturesUnordered<Later>,
+    /// Of its HTTP requests and pauses.
+    pace: Pace,
+    pauses: FuturesUnordered<Later>,
+    errands: FuturesUnordered<Later>,
     /// It was opened for an errand, and sends none.
     on_errand: bool,
     sampled: Sampled,
@@ -153,8 +153,9 @@ impl WireSession {
             nudged: false,
             cancels: Vec::new(),
             asides: 0,
-            exchanged: 0,
-            later: FuturesUnordered::new(),
+            pace: Pace::default(),
+            pauses: FuturesUnordered::new(),
+            errands: FuturesUnordered::new(),
             on_errand: false,
             sampled: Sampled::default(),
             streamed: 0,
@@ -245,7 +246,7 @@ impl WireSession {
             return Poll::Ready(Turn::Pool);
         }
         // Before the wire, which may always have something to read: pauses last long enough to leave it its turn.
-        if !self.later.is_empty()
+        if !(self.pauses.is_empty() && self.errands.is_empty())
             && let Poll::Ready(turn) = self.poll_later(cx, lease)
         {
             return Poll::Ready(turn);
@@ -270,7 +271,14 @@ impl WireSession {
     }
 
     fn poll_later(&mut self, cx: &mut Context<'_>, lease: &Lease) -> Poll<Turn> {
-        while let Some(came) = ready!(Pin::new(&mut self.later).poll_next(cx)) {
+        loop {
+            let came = match Pin::new(&mut self.errands).poll_next(cx) {
+                Poll::Ready(Some(came)) => came,
+                _ => match Pin::new(&mut self.pauses).poll_next(cx) {
+                    Poll::Ready(Some(came)) => came,
+                    _ => return Poll::Pending,
+                },
+            };
             let Some(received) = came else {
                 continue;
             };
@@ -284,7 +292,6 @@ impl WireSession {
             }
             return Poll::Ready(self.receive(lease, received.input()));
         }
-        Poll::Pending
     }
 
     #[inline]
@@ -410,10 +417,12 @@ impl WireSession {
         }
         if lease.in_flight.is_empty() {
             self.streamed = 0;
+            // They were for requests that have ended.
+            self.pauses.clear();
         }
         self.next_id = self.next_id.wrapping_add(1);
         self.asides += 1;
-        self.exchanged = 0;
+        self.pace.begin_answer();
         job.request.limits_mut().timeout_ms =
             u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
         self.arm(job.deadline);
@@ -564,7 +573,7 @@ impl WireSession {
             (Command::Confer(message), Wire::Tcp { dialer, .. }) => {
                 self.asides -= 1;
                 let errand = confer(&lease.pool, dialer, message)?;
-                begin(&mut self.later, errand)?;
+                begin(&mut self.errands, errand)?;
             }
             (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
                 self.asides -= 1;
@@ -580,9 +589,7 @@ impl WireSession {
                         "it made more than {EXCHANGES_MAX} HTTP requests at once"
                     )));
                 }
-                self.exchanged += 1;
-                let paced = self.exchanged > EXCHANGES_FREE;
-                exchanges.push(exchange(origin, request, paced)?);
+                exchanges.push(exchange(origin, request, &mut self.pace)?);
             }
             (Command::Wake(asked), _) => {
                 let Some(latest) = lease.in_flight.latest() else {
@@ -590,9 +597,7 @@ impl WireSession {
                         "it asked for a pause while nobody asked it for anything",
                     ));
                 };
-                self.exchanged += 1;
-                let paced = self.exchanged > EXCHANGES_FREE;
-                begin(&mut self.later, pause(asked, paced, latest))?;
+                begin(&mut self.pauses, pause(asked, &mut self.pace, latest))?;
             }
             (Command::Close, _) => self.closing = true,
             (Command::StartTls(_), _) => {
@@ -740,7 +745,7 @@ impl WireSession {
 fn begin(running: &mut FuturesUnordered<Later>, later: Later) -> Result<(), Fault> {
     if running.len() >= LATER_MAX {
         return Err(broken(format!(
-            "it had more than {LATER_MAX} pauses and errands at once"
+            "it had more than {LATER_MAX} pauses or errands at once"
         )));
     }
     running.push(later);
