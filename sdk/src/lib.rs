@@ -27,9 +27,11 @@ mod errors;
 mod export;
 pub mod http;
 mod io;
+mod known;
 mod later;
 mod machine;
 pub mod pager;
+mod pieces;
 pub mod publisher;
 mod rows;
 mod settings;
@@ -44,10 +46,13 @@ pub use driver::Driver;
 pub use export::Component;
 pub use http::Http;
 pub use io::Io;
+pub use known::KnownColumns;
 pub use machine::{Machine, Step};
 pub use pager::Pager;
+pub use pieces::Pieces;
 pub use publisher::{Published, Publisher, PublisherDriver};
 pub use rows::Rows;
+pub use settings::SslMode;
 pub use tcp::Tcp;
 
 pub use bindings::souk::connector::types::{

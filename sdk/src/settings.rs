@@ -1,6 +1,7 @@
 //! The connection's settings as the connector's own type.
 
 use crate::{Error, Settings};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 impl Settings {
@@ -20,5 +21,24 @@ impl Settings {
             )
             .detail(what)
         })
+    }
+}
+
+/// `ssl_mode` of a connection over TCP. How the certificate is checked is the host's decision: a connector asks whether there is TLS at
+/// all, and whether the peer has shown who it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum SslMode {
+    Disable,
+    #[default]
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+impl SslMode {
+    /// Whether the peer has shown who it is, once TLS stands.
+    pub fn is_checked(self) -> bool {
+        matches!(self, SslMode::VerifyCa | SslMode::VerifyFull)
     }
 }

@@ -22,6 +22,7 @@ mod sweep;
 pub mod talking_server;
 pub mod tls;
 mod warm;
+pub mod wire;
 pub mod world;
 
 pub use client::{Answer, Client};

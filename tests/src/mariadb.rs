@@ -101,6 +101,8 @@ impl MariaDb {
             .arg(&data_option)
             .arg(format!("--socket={}", root.join("socket").display()))
             .arg(format!("--pid-file={}", data.join("server.pid").display()))
+            // A server that starts removes the temporary tables that it finds there: others' too.
+            .arg(format!("--tmpdir={}", root.display()))
             .arg(format!("--port={port}"))
             .arg(format!("--ssl-cert={}", root.join("server.crt").display()))
             .arg(format!("--ssl-key={}", root.join("server.key").display()))

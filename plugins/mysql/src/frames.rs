@@ -3,13 +3,11 @@
 //! Nothing larger than [`MESSAGE_BYTES_MAX`] is ever kept; what is not wanted is thrown away while it arrives.
 
 use crate::protocol::{HEADER_BYTES, PACKET_BYTES_MAX, malformed};
-use souk_sdk::Error;
+use souk_sdk::{Error, Pieces};
 
 /// A message of the server's may be this long; a longer one is not kept. The row and its columns both have to fit into the 64 MiB that a
 /// host gives a session.
 pub const MESSAGE_BYTES_MAX: usize = 20 << 20;
-/// Room that stays set aside for messages that arrive in pieces.
-const PARTIAL_BYTES_KEPT: usize = 256 << 10;
 
 /// Who is given the messages.
 pub trait Sink {
@@ -20,10 +18,16 @@ pub trait Sink {
     fn discards(&mut self, first: Option<u8>, length: usize) -> Result<bool, Error>;
 }
 
+/// How long the packet is that begins here: three bytes of length, and its number.
+fn packet(begun: &[u8]) -> Option<usize> {
+    let [a, b, c, _] = *begun.first_chunk::<HEADER_BYTES>()?;
+    Some(HEADER_BYTES + u32::from_le_bytes([a, b, c, 0]) as usize)
+}
+
 #[derive(Default)]
 pub struct Frames {
-    /// The beginning of a packet whose end has not arrived.
-    partial: Vec<u8>,
+    /// Where packets that arrive in pieces are put together.
+    pieces: Pieces,
     /// The packets before, of a message of several.
     joined: Vec<u8>,
     /// Bytes that are still to come and are thrown away.
@@ -35,37 +39,16 @@ pub struct Frames {
 impl Frames {
     /// Whether nothing is begun.
     pub fn is_empty(&self) -> bool {
-        self.partial.is_empty() && self.joined.is_empty()
+        self.pieces.is_empty() && self.joined.is_empty()
     }
 
     #[inline]
     pub fn feed(&mut self, bytes: Vec<u8>, sink: &mut impl Sink) -> Result<(), Error> {
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;
-        if self.partial.is_empty() {
-            let used = skipped + self.packets(&bytes[skipped..], sink)?;
-            if used == 0 {
-                self.partial = bytes;
-            } else if used < bytes.len() {
-                self.partial.extend_from_slice(&bytes[used..]);
-            }
-        } else {
-            let mut all = std::mem::take(&mut self.partial);
-            all.extend_from_slice(&bytes[skipped..]);
-            let used = self.packets(&all, sink)?;
-            all.drain(..used);
-            if used > 0 {
-                // A long message's room is not kept for short ones.
-                all.shrink_to(PARTIAL_BYTES_KEPT);
-            }
-            self.partial = all;
-        }
-        if let Some([a, b, c, _]) = self.partial.first_chunk::<HEADER_BYTES>() {
-            // Room for the whole packet at once: doubling would take three times as much.
-            let whole = HEADER_BYTES + u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-            let missing = whole.saturating_sub(self.partial.len());
-            self.partial.reserve_exact(missing);
-        }
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.feed(bytes, skipped, |bytes| self.packets(bytes, sink), packet)?;
+        self.pieces = pieces;
         Ok(())
     }
 

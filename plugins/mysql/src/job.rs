@@ -231,7 +231,7 @@ impl Execute {
             return Err(malformed());
         };
         if self.batch_rows == 0 {
-            self.builders = shape.builders();
+            self.builders = shape.columns.builders();
         }
         let decoded = decode(body, shape, &mut self.builders);
         if let Err(error) = decoded {
@@ -328,7 +328,7 @@ impl Execute {
         if let Some(shape) = &self.shape
             && !std::mem::replace(&mut self.announced, true)
         {
-            step.columns(self.ask.id, shape.number, shape.describe());
+            step.columns(self.ask.id, shape.number, shape.columns.describe());
         }
     }
 
@@ -336,7 +336,7 @@ impl Execute {
         self.announce(step);
         let builders = std::mem::take(&mut self.builders);
         if let Some(shape) = &self.shape {
-            shape.remember(&builders);
+            shape.columns.remember(&builders);
         }
         let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
         let rows = std::mem::take(&mut self.batch_rows);

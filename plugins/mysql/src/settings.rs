@@ -1,7 +1,7 @@
 //! The connection's settings. Host and port are the host's business: they never come here.
 
 use serde::Deserialize;
-use souk_sdk::Error;
+use souk_sdk::{Error, SslMode};
 
 /// A statement may run this long unless the settings say otherwise. The host's own deadline holds as well.
 const STATEMENT_TIMEOUT_MS: u32 = 30_000;
@@ -29,24 +29,6 @@ pub struct Settings {
     #[serde(default)]
     pub ssl_mode: SslMode,
     pub statement_timeout_ms: Option<u32>,
-}
-
-/// How the certificate is checked is decided by the host; here it only matters whether there is TLS at all.
-#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum SslMode {
-    Disable,
-    #[default]
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
-impl SslMode {
-    /// Whether the server has shown who it is.
-    pub fn is_checked(self) -> bool {
-        matches!(self, SslMode::VerifyCa | SslMode::VerifyFull)
-    }
 }
 
 impl Settings {

@@ -5,16 +5,13 @@
 use crate::catalog::FLAGS;
 use crate::protocol::{Reader, malformed};
 use crate::types::{Definition, Reading};
-use souk_sdk::{Column, ColumnBuilder, Error};
-use std::cell::Cell;
+use souk_sdk::{Error, KnownColumns};
 use std::rc::Rc;
 
 /// Statements kept prepared by one session. A server keeps 16,382 for all of its sessions, unless it is told otherwise.
 const STATEMENTS_MAX: usize = 64;
 /// Definitions of 4,096 columns with names of 64 characters are less.
 const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
-/// A result's buffers are made as large as last time's, up to this.
-const HINT_MAX: u32 = 256 << 10;
 
 /// A prepared statement.
 pub struct Statement {
@@ -33,10 +30,7 @@ pub struct Shape {
     /// The definitions as the server sent them, each with its length in four bytes before it.
     raw: Vec<u8>,
     pub readings: Vec<Reading>,
-    columns: Vec<Column>,
-    described: Cell<bool>,
-    rows_hint: Cell<u32>,
-    bytes_hints: Vec<Cell<u32>>,
+    pub columns: KnownColumns,
 }
 
 /// Definitions that arrive, held against those that are known.
@@ -128,44 +122,10 @@ impl Shape {
         }
         Ok(Rc::new(Shape {
             number,
-            described: Cell::new(false),
-            rows_hint: Cell::new(0),
-            bytes_hints: vec![Cell::new(0); readings.len()],
             raw,
             readings,
-            columns,
+            columns: KnownColumns::new(columns),
         }))
-    }
-
-    /// The columns, the first time.
-    pub fn describe(&self) -> Option<Vec<Column>> {
-        match self.described.replace(true) {
-            true => None,
-            false => Some(self.columns.clone()),
-        }
-    }
-
-    /// Empty columns with the room that the last batch took.
-    pub fn builders(&self) -> Vec<ColumnBuilder> {
-        let rows = self.rows_hint.get() as usize;
-        let room = |(column, bytes): (&Column, &Cell<u32>)| {
-            ColumnBuilder::with_capacity(column.kind, rows, bytes.get() as usize)
-        };
-        self.columns
-            .iter()
-            .zip(&self.bytes_hints)
-            .map(room)
-            .collect()
-    }
-
-    /// Remembers how large a batch was.
-    pub fn remember(&self, builders: &[ColumnBuilder]) {
-        let bounded = |n: usize| u32::try_from(n).unwrap_or(HINT_MAX).min(HINT_MAX);
-        self.rows_hint
-            .set(bounded(builders.first().map_or(0, ColumnBuilder::rows)));
-        for (hint, builder) in self.bytes_hints.iter().zip(builders) {
-            hint.set(bounded(builder.bytes()));
-        }
     }
 }
 

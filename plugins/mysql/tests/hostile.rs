@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{LIMITS, settings};
+use common::settings;
 use souk_connector_mysql::Session;
 use souk_sdk::{
     Command, Event, Input, Limits, Machine, Query, Request, SchemaFilter, Settings, Step, Value,
 };
 use souk_tests::MariaDb;
+use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{LIMITS, Wire, settings, wire};
+use common::{Wire, settings, wire};
 use souk_sdk::time::DAY_US;
 use souk_sdk::{
     ColumnType, Errand, ErrorClass, Input, Limits, Machine, Reply, Request, SchemaFilter, Value,
 };
 use souk_tests::MariaDb;
+use souk_tests::wire::LIMITS;
 use std::time::{Duration, Instant};
 
 const ITEMS: &str =

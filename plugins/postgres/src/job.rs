@@ -90,7 +90,7 @@ impl Execute {
             return;
         }
         if self.batch_rows == 0 {
-            self.builders = self.statement.builders();
+            self.builders = self.statement.columns.builders();
         }
         if let Err(error) = self.decode(body) {
             return self.refuse(error);
@@ -183,14 +183,18 @@ impl Execute {
 
     fn announce(&mut self, step: &mut Step) {
         if !std::mem::replace(&mut self.announced, true) {
-            step.columns(self.ask.id, self.statement.shape, self.statement.describe());
+            step.columns(
+                self.ask.id,
+                self.statement.shape,
+                self.statement.columns.describe(),
+            );
         }
     }
 
     fn cut(&mut self, step: &mut Step) {
         self.announce(step);
         let builders = std::mem::take(&mut self.builders);
-        self.statement.remember(&builders);
+        self.statement.columns.remember(&builders);
         let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
         step.batch(
             self.ask.id,

@@ -9,7 +9,7 @@ use crate::startup::{self, Login};
 use crate::statements::{Ask, Description, State, Statement, Statements, name, reads};
 use crate::types::Reading;
 use crate::{catalog, parameters};
-use souk_sdk::{Descriptor, Error, Input, Machine, Need, Request, Step, Value};
+use souk_sdk::{Descriptor, Error, Input, Machine, Need, Pieces, Request, SslMode, Step, Value};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -27,8 +27,8 @@ pub struct Session {
     settings: Settings,
     phase: Phase,
     tls: bool,
-    /// The beginning of a message whose end has not arrived.
-    partial: Vec<u8>,
+    /// Where messages that arrive in pieces are put together.
+    pieces: Pieces,
     /// Bytes of a refused row that are still to come and are thrown away.
     skip: usize,
     queue: VecDeque<Job>,
@@ -75,7 +75,7 @@ impl Machine for Session {
             settings: Settings::parse(&settings)?,
             phase: Phase::AskedTls,
             tls: false,
-            partial: Vec::new(),
+            pieces: Pieces::default(),
             skip: 0,
             queue: VecDeque::new(),
             statements: Statements::default(),
@@ -88,7 +88,7 @@ impl Machine for Session {
     }
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
-        if self.settings.ssl_mode == settings::SslMode::Disable {
+        if self.settings.ssl_mode == SslMode::Disable {
             self.log_in(step);
         } else {
             step.send(&protocol::SSL_REQUEST);

@@ -1,7 +1,7 @@
 //! The connection's settings. Host and port are the host's business: they never come here.
 
 use serde::Deserialize;
-use souk_sdk::Error;
+use souk_sdk::{Error, SslMode};
 
 /// `application_name` at the server unless the settings say otherwise.
 const APPLICATION_NAME: &str = "souk";
@@ -35,17 +35,6 @@ pub struct Settings {
     pub ssl_mode: SslMode,
     pub statement_timeout_ms: Option<u32>,
     pub application_name: Option<String>,
-}
-
-/// How the certificate is checked is decided by the host; here it only matters whether there is TLS at all.
-#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum SslMode {
-    Disable,
-    #[default]
-    Require,
-    VerifyCa,
-    VerifyFull,
 }
 
 impl Settings {

@@ -6,14 +6,11 @@
 use crate::parameters::{declared, is_narrowed};
 use crate::protocol;
 use crate::types::Reading;
-use souk_sdk::{Column, ColumnBuilder, Limits, Value};
-use std::cell::Cell;
+use souk_sdk::{KnownColumns, Limits, Value};
 use std::rc::Rc;
 
 /// Statements kept prepared at the server by one session.
 const STATEMENTS_MAX: usize = 256;
-/// A result's buffers are made as large as last time's, up to this.
-const HINT_MAX: u32 = 256 << 10;
 
 /// One request for rows, whatever comes of it.
 pub struct Ask {
@@ -126,10 +123,7 @@ pub struct Statement {
     /// The end of its `Bind`: the result formats.
     pub tail: Vec<u8>,
     typing: Told,
-    columns: Vec<Column>,
-    described: Cell<bool>,
-    rows_hint: Cell<u32>,
-    bytes_hints: Vec<Cell<u32>>,
+    pub columns: KnownColumns,
 }
 
 impl Statement {
@@ -162,12 +156,11 @@ impl Statement {
             head,
             tail,
             typing,
-            columns: columns
-                .map(|(c, reading)| souk_sdk::column(c.name, reading.column_type(), c.native))
-                .collect(),
-            described: Cell::new(false),
-            rows_hint: Cell::new(0),
-            bytes_hints: vec![Cell::new(0); readings.len()],
+            columns: KnownColumns::new(
+                columns
+                    .map(|(c, reading)| souk_sdk::column(c.name, reading.column_type(), c.native))
+                    .collect(),
+            ),
             readings,
         }
     }
@@ -200,38 +193,6 @@ impl Statement {
             typing.set(index, value);
         });
         Some(Rc::new(typing))
-    }
-
-    /// The columns, the first time.
-    pub fn describe(&self) -> Option<Vec<Column>> {
-        if self.described.replace(true) {
-            None
-        } else {
-            Some(self.columns.clone())
-        }
-    }
-
-    /// Empty columns with the room that the last batch took.
-    pub fn builders(&self) -> Vec<ColumnBuilder> {
-        let rows = self.rows_hint.get() as usize;
-        let room = |(reading, bytes): (&Reading, &Cell<u32>)| {
-            ColumnBuilder::with_capacity(reading.column_type(), rows, bytes.get() as usize)
-        };
-        self.readings
-            .iter()
-            .zip(&self.bytes_hints)
-            .map(room)
-            .collect()
-    }
-
-    /// Remembers how large a batch was.
-    pub fn remember(&self, builders: &[ColumnBuilder]) {
-        let bounded = |n: usize| u32::try_from(n).unwrap_or(HINT_MAX).min(HINT_MAX);
-        self.rows_hint
-            .set(bounded(builders.first().map_or(0, ColumnBuilder::rows)));
-        for (hint, builder) in self.bytes_hints.iter().zip(builders) {
-            hint.set(bounded(builder.bytes()));
-        }
     }
 }
 

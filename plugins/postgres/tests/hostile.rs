@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Cluster, LIMITS};
+use common::Cluster;
 use souk_connector_postgres::Session;
 use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Step, Value};
+use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

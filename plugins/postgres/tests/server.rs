@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Cluster, LIMITS, Wire};
+use common::{Cluster, Wire};
 use souk_sdk::{ColumnType, ErrorClass, Limits, Machine, Query, Request, SchemaFilter, Value};
+use souk_tests::wire::LIMITS;
 use std::time::{Duration, Instant};
 
 /// SCRAM and md5 let in; a wrong password, an unknown database and cleartext without TLS do not.
@@ -118,7 +119,7 @@ fn errors_have_their_class() {
         .admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'stranger'");
     let mut doomed = Wire::open(cluster.port, cluster.settings("stranger", "strangerpw")).unwrap();
     doomed.ask("SELECT pg_sleep(10)", vec![]);
-    while doomed.scalar_at_server(cluster) == 0 {
+    while running(cluster) == 0 {
         doomed.pump().unwrap();
     }
     cluster
@@ -126,14 +127,12 @@ fn errors_have_their_class() {
     assert_eq!(doomed.wait(1).unwrap_err().class, ErrorClass::Unavailable);
 }
 
-impl Wire {
-    /// How many statements of `stranger` the server is running.
-    fn scalar_at_server(&mut self, cluster: &Cluster) -> i32 {
-        cluster
-            .admin("SELECT count(*) FROM pg_stat_activity WHERE usename = 'stranger' AND state = 'active' AND query LIKE '%sleep%' AND backend_xmin IS NOT NULL")
-            .parse()
-            .unwrap()
-    }
+/// How many statements of `stranger` the server is running.
+fn running(cluster: &Cluster) -> i32 {
+    cluster
+        .admin("SELECT count(*) FROM pg_stat_activity WHERE usename = 'stranger' AND state = 'active' AND query LIKE '%sleep%' AND backend_xmin IS NOT NULL")
+        .parse()
+        .unwrap()
 }
 
 /// Whatever a statement does to the session's settings, the next one is read-only and finds them as they were,

@@ -5,9 +5,8 @@ use crate::errors::ServerError;
 use crate::frames::{self, MESSAGE_BYTES_MAX};
 use crate::job::{Ask, Execute, Job, Prepare, no_result};
 use crate::protocol::{self, ERROR, OK, malformed};
-use crate::settings::SslMode;
 use crate::startup::Greeting;
-use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step};
+use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, SslMode, Step};
 
 /// A session and the step that it is making, for the frames that give it messages.
 struct Hearing<'a> {

@@ -12,12 +12,16 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::Message;
 use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step, Value};
 
-/// Room that stays set aside for messages that arrive in pieces.
-const PARTIAL_BYTES_KEPT: usize = 256 << 10;
 /// Name of the type, and whether it is an array of an enumeration, which we read in binary.
 const LOOKUP: &str = "SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL), \
      COALESCE(t.typcategory = 'A' AND e.typtype = 'e', false)::text \
      FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem WHERE t.oid = ANY ($1::oid[])";
+
+/// How long the message is that begins here: a tag, and a length that counts itself.
+fn message(begun: &[u8]) -> Option<usize> {
+    let [_, length @ ..] = begun.first_chunk::<5>()?;
+    Some(1 + u32::from_be_bytes(*length) as usize)
+}
 
 impl Session {
     #[inline]
@@ -30,30 +34,9 @@ impl Session {
         }
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;
-        if self.partial.is_empty() {
-            let used = skipped + self.messages(&bytes[skipped..], step)?;
-            if used == 0 {
-                self.partial = bytes;
-            } else if used < bytes.len() {
-                self.partial.extend_from_slice(&bytes[used..]);
-            }
-        } else {
-            let mut all = std::mem::take(&mut self.partial);
-            all.extend_from_slice(&bytes[skipped..]);
-            let used = self.messages(&all, step)?;
-            all.drain(..used);
-            if used > 0 {
-                // A long message's room is not kept for short ones.
-                all.shrink_to(PARTIAL_BYTES_KEPT);
-            }
-            self.partial = all;
-        }
-        if let Some([_, length @ ..]) = self.partial.first_chunk::<5>() {
-            // Room for the whole message at once: doubling would take three times as much.
-            let whole = 1 + u32::from_be_bytes(*length) as usize;
-            self.partial
-                .reserve_exact(whole.saturating_sub(self.partial.len()));
-        }
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.feed(bytes, skipped, |bytes| self.messages(bytes, step), message)?;
+        self.pieces = pieces;
         Ok(())
     }
 
