@@ -5,6 +5,8 @@
 //! its addresses come from its own discovery document, and all that is asked of it is bounded. Start reading at
 //! [`IdentityProvider::identify`].
 
+mod config;
+mod error;
 mod http;
 mod signatures;
 mod token;
@@ -14,46 +16,19 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
 use serde::Deserialize;
-use souk_domain::time::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::protected::{AddressError, protected};
+use IdentityError::{Refused, Unavailable};
+pub use config::{AGAIN_AFTER, Config};
+pub use error::IdentityError;
 use http::Http;
+pub use token::Identity;
 
 /// Providers announce new keys at least as long ahead.
 const KEYS_HOLD: Duration = Duration::from_secs(3_600);
 /// While a provider cannot be asked, its keys are believed for as long: it has other ways to say that one was stolen.
 const KEYS_HOLD_AT_MOST: Duration = Duration::from_secs(24 * 3_600);
-/// Tokens with made-up key ids, or a provider that is down, cost it one question in so long.
-pub const AGAIN_AFTER: Duration = Duration::from_secs(10);
-
-/// What the operator says of a provider.
-#[derive(Clone)]
-pub struct Config {
-    /// As which it is shown: `google`.
-    pub name: String,
-    /// Its discovery document is below this, and its tokens name it.
-    pub issuer: String,
-    pub client_id: String,
-    /// Without it codes are redeemed as by a public client, with PKCE alone.
-    pub client_secret: Option<String>,
-    /// [`AGAIN_AFTER`], but for tests.
-    pub again_after: Duration,
-}
-
-/// Somebody, as the provider knows them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// By which the provider knows them for ever.
-    pub subject: String,
-    /// That the provider vouches for, in lower case.
-    pub verified_email: Option<String>,
-    pub name: Option<String>,
-    pub picture: Option<String>,
-    /// From when on nobody is identified by the same token.
-    pub proof_ends_at: Timestamp,
-}
-
 /// By what somebody shows who they are.
 #[derive(Clone, Copy)]
 pub enum Proof<'a> {
@@ -67,18 +42,6 @@ pub enum Proof<'a> {
         redirect_uri: &'a str,
     },
 }
-
-#[derive(Debug, thiserror::Error)]
-pub enum IdentityError {
-    /// What was shown proves nothing. For whoever showed it.
-    #[error("{0}")]
-    Refused(String),
-    /// The provider cannot be asked, or answers what it must not. For the log.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-use IdentityError::{Refused, Unavailable};
 
 pub struct IdentityProvider {
     config: Config,

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use souk_domain::emails::parse_email;
 use souk_domain::time::Timestamp;
 
+use super::Config;
 use super::IdentityError::{self, Refused};
-use super::{Config, Identity};
 
 /// Clocks differ.
 const LEEWAY_SECONDS: u64 = 60;
@@ -27,6 +27,19 @@ const ALGORITHMS: &[Algorithm] = &[
     Algorithm::ES384,
     Algorithm::EdDSA,
 ];
+
+/// Somebody, as the provider knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// By which the provider knows them for ever.
+    pub subject: String,
+    /// That the provider vouches for, in lower case.
+    pub verified_email: Option<String>,
+    pub name: Option<String>,
+    pub picture: Option<String>,
+    /// From when on nobody is identified by the same token.
+    pub proof_ends_at: Timestamp,
+}
 
 #[derive(Deserialize)]
 struct Claims {
