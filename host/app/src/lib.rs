@@ -12,6 +12,7 @@ pub mod bounds;
 pub mod connections;
 pub mod connectors;
 pub mod definition;
+mod destinations;
 pub mod earnings;
 pub mod execute;
 pub mod failure;

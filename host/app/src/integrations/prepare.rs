@@ -13,7 +13,8 @@ use souk_store::{StoreError, users};
 use url::Url;
 
 use super::IntegrationError;
-use crate::{App, connectors, webhooks};
+use crate::destinations::judge;
+use crate::{App, connectors};
 
 /// An integration as a client sends it. A member that is absent is `None`.
 #[derive(Debug, Clone, Default)]
@@ -221,7 +222,7 @@ pub(super) async fn check_address(app: &App, base_url: &str) -> Result<(), Integ
             "it is no address".to_owned(),
         ));
     };
-    webhooks::judge(&app.egress, &url)
+    judge(&app.egress, &url)
         .await
         .map_err(IntegrationError::UnsafeAddress)
 }

@@ -8,8 +8,13 @@ use http_body_util::Full;
 use souk_domain::ids::CompanyId;
 use souk_outbound::{Bounds, Clients, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
 
-use super::dispatch::{IN_FLIGHT_MAX, IN_FLIGHT_PER_WEBHOOK};
+use crate::destinations::plain;
 
+/// Attempts in flight on this host: each costs a socket, and some memory for TLS.
+pub(super) const IN_FLIGHT_MAX: usize = 64;
+/// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
+/// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
+pub(super) const IN_FLIGHT_PER_WEBHOOK: usize = 4;
 /// From the lookup of the name to the last byte of the answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 /// Nothing in an answer's body matters; so much is read, so that the receiver gets rid of it, and the rest is not.
@@ -52,7 +57,7 @@ impl Client {
     fn trusting(egress: &EgressPolicy, trust: Trust) -> Client {
         let reach = Reach {
             egress: egress.clone(),
-            egress_plain: super::plain(egress),
+            egress_plain: plain(egress),
             trust: Some(trust),
             account: Own,
         };

@@ -12,17 +12,12 @@ use souk_store::webhooks::{self, DisabledReason, Webhook};
 use souk_store::{Change, Read, StoreError, Topic, Write};
 use tokio::sync::{Notify, watch};
 
-use super::client::{Client, Message, TIMEOUT};
-use super::signature::{Secret, header};
+use super::client::{Client, IN_FLIGHT_MAX, IN_FLIGHT_PER_WEBHOOK, Message, TIMEOUT};
+use super::signature::{Secret, header, owner};
 use crate::App;
 use crate::background::Background;
 use crate::leases::{self, Claim, Due};
 
-/// Attempts in flight on this host: each costs a socket, and some memory for TLS.
-pub(super) const IN_FLIGHT_MAX: usize = 64;
-/// … and to one webhook, so that a slow receiver leaves room for others, and a small one is not run over. How many may go to all webhooks
-/// of one company is a setting ([`crate::CompanyBounds::deliveries`]).
-pub(super) const IN_FLIGHT_PER_WEBHOOK: usize = 4;
 const LEASE: Duration = Duration::from_secs(60);
 const _: () = assert!(LEASE.as_secs() >= 3 * TIMEOUT.as_secs());
 /// Old deliveries are in nobody's way for an hour.
@@ -224,7 +219,7 @@ impl Deliveries {
 
     /// What is wrong with the master key is not the company's business.
     fn unseal(&self, webhook: &Webhook, sealed: &[u8]) -> Result<Secret, String> {
-        let owner = super::owner(&webhook.company_id, &webhook.id);
+        let owner = owner(&webhook.company_id, &webhook.id);
         let plain = self.app.sealer.unseal(owner, sealed);
         let secret = plain.map_err(|error| error.to_string()).and_then(|plain| {
             Secret::read(plain).ok_or_else(|| "it is no webhook secret".to_owned())

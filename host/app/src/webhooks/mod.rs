@@ -7,22 +7,17 @@ mod client;
 pub mod dispatch;
 mod signature;
 
-use std::time::Duration;
-
-pub use dispatch::start;
-pub use signature::Secret;
 use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::webhooks::{EventType, SECRETS_OVERLAP, UrlError, check_url};
-use souk_outbound::{EgressPolicy, ErrorKind, check_address};
+use souk_outbound::EgressPolicy;
 use souk_store::StoreError;
-use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
-use url::Url;
 
 use crate::App;
-
-/// How long a name may take to be looked up while its webhook is saved.
-const LOOKUP_MAX: Duration = Duration::from_secs(3);
+use crate::destinations::judge;
+pub use dispatch::start;
+pub use signature::Secret;
+use signature::owner;
 
 /// What a company wants.
 #[derive(Debug, Clone)]
@@ -111,32 +106,6 @@ async fn judged(egress: &EgressPolicy, text: &str) -> Result<String, WebhookErro
     Ok(url.into())
 }
 
-/// Whether something of a company's may be sent there, as far as that can be told before. Says why not.
-pub(crate) async fn judge(egress: &EgressPolicy, url: &Url) -> Result<(), String> {
-    let is_protected = url.scheme() == "https";
-    let policy = match is_protected {
-        true => egress.clone(),
-        false => plain(egress),
-    };
-    let host = url.host_str().unwrap_or_default();
-    let port = url.port_or_known_default().unwrap_or(443);
-    match check_address(&policy, host, port, LOOKUP_MAX).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_protected && error.kind == ErrorKind::EgressRefused => Err(error.message),
-        // A name that is not known yet, or whose server is down, may be there when there is something to say.
-        Err(_) if is_protected => Ok(()),
-        Err(_) => Err(
-            "must be an https:// address; http:// is for addresses that the operator has named (--allow-network)".to_owned(),
-        ),
-    }
-}
-
-/// Public addresses are reached under TLS only: whoever sits between could read events, and answer for the receiver. The operator's own
-/// networks are the operator's responsibility.
-fn plain(egress: &EgressPolicy) -> EgressPolicy {
-    egress.named_only()
-}
-
 fn seal(
     app: &App,
     company: &CompanyId,
@@ -146,14 +115,6 @@ fn seal(
     Ok(app
         .sealer
         .seal(owner(company, id), secret.expose().as_bytes())?)
-}
-
-/// Both secrets of a webhook belong to it alone.
-fn owner<'a>(company: &'a CompanyId, id: &'a WebhookId) -> Owner<'a> {
-    Owner {
-        company: company.as_str(),
-        subject: id.as_str(),
-    }
 }
 
 #[cfg(test)]
