@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use souk_domain::ids::ExecutionId;
-use souk_domain::parameters::{self, Kind, Parameter, Raw, Value as Bound};
-use souk_domain::time::Timestamp;
-use souk_sandbox::{Blame, Call, ColumnKind, Fault, FaultKind, Output, Query, Request, Value};
+use souk_domain::parameters::{self, Raw, Value as Bound};
+use souk_sandbox::{Blame, Call, Fault, FaultKind, Output, Query, Request};
 
 use crate::App;
+use crate::binding::{declared, named};
 use crate::connections::source::source;
 use crate::failure::{Cause, Failure, abandoned};
+use crate::preview;
 use crate::products::{Action, AssetSnapshot};
-use crate::publish;
 use crate::release::{Released, Wording};
 use crate::run::{self, About, Payer, Purpose, Run};
 
@@ -34,7 +34,7 @@ pub async fn execute(
         .map_err(|cause| run.fail(cause))?;
     let elapsed = run.started.elapsed();
     if purpose == Purpose::Test {
-        Box::pin(publish::keep_tested_asset(
+        Box::pin(preview::keep_tested_asset(
             app, asset, &released, wording, payer.now,
         ))
         .await;
@@ -132,43 +132,6 @@ async fn ask(
     })
 }
 
-/// A fault that is about a value that was bound says which, in the caller's words: the connector only knows its place.
-pub(crate) fn named(mut fault: Fault, name: impl Fn(usize) -> Option<String>) -> Fault {
-    if let Some(index) = fault.parameter {
-        let name = name(index as usize).unwrap_or_else(|| "a value".to_owned());
-        fault.message = format!("{name} {}", fault.message);
-    }
-    fault
-}
-
-/// The same with the type of one that is not there: an engine may not be able to tell it.
-pub(crate) fn declared(parameter: &Parameter, bound: &Bound) -> Value {
-    match bound {
-        Bound::Null => Value::Null(Some(match parameter.kind() {
-            Kind::Boolean => ColumnKind::Boolean,
-            Kind::Integer => ColumnKind::Int64,
-            Kind::Number => ColumnKind::Float64,
-            Kind::String => ColumnKind::Text,
-            Kind::Date => ColumnKind::Date,
-            Kind::Timestamp => ColumnKind::Timestamp,
-        })),
-        bound => value(bound),
-    }
-}
-
-/// A typed value as the sandbox binds it.
-pub(crate) fn value(bound: &Bound) -> Value {
-    match bound {
-        Bound::Null => Value::Null(None),
-        Bound::Boolean(value) => Value::Boolean(*value),
-        Bound::Integer(value) => Value::Int64(*value),
-        Bound::Number(value) => Value::Float64(*value),
-        Bound::Text(text) => Value::Text(text.clone()),
-        Bound::Date(days) => Value::Date(*days),
-        Bound::Timestamp(micros) => Value::Timestamp(*micros),
-    }
-}
-
 /// The parameters of a seller's function, as a JSON object. One that is null is left out.
 fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
     let mut members = serde_json::Map::new();
@@ -184,23 +147,6 @@ fn object(asset: &AssetSnapshot, bound: &[Bound]) -> String {
         members.insert(parameter.name().to_owned(), value);
     }
     serde_json::Value::Object(members).to_string()
-}
-
-/// What a preview shows: the result that passed the test at publication, or the first one after a change.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub struct Sample {
-    /// An object of the result's own members, as they are worded; absent when the test had only made-up parameters and found nothing.
-    pub result: Option<Box<serde_json::value::RawValue>>,
-    pub data_freshness: Option<Timestamp>,
-    pub taken_at: Timestamp,
-}
-
-impl Sample {
-    /// Of an asset, if it has one.
-    pub fn of(asset: &AssetSnapshot) -> Result<Sample, Cause> {
-        let text = asset.row.sample.as_deref().ok_or(Cause::NoPreview)?;
-        serde_json::from_str(text).map_err(|error| Cause::Internal(error.to_string()))
-    }
 }
 
 /// Runs an asset for its publication, without an answer to anybody.

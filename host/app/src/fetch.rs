@@ -4,6 +4,7 @@
 //! are selected, and only published fields are written.
 
 mod asked;
+mod choice;
 mod cursor;
 pub mod export;
 mod learn;
@@ -17,18 +18,14 @@ pub use souk_sandbox::formats::Format;
 use souk_sandbox::{Blame, Fault, FaultKind, Limits, Output, Query, Request, formats, json};
 
 use crate::App;
+use crate::binding::named;
 use crate::connections::source::source;
-use crate::execute::named;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{EndpointSnapshot, Learned, PageStatement};
 use crate::run::{About, Payer, Purpose, Run};
-pub use asked::{Asked, Choice};
+use asked::{Asked, PAGE_BYTES_MAX};
+pub use choice::Choice;
 pub use learn::learn;
-
-/// A page as JSON stays well below what a client can parse at once.
-const PAGE_BYTES_MAX: u64 = 16 << 20;
-/// Rows that every preview of an endpoint shows.
-pub const PREVIEW_ROWS: u32 = 3;
 
 /// How a page is answered.
 pub struct Manner<'a> {
@@ -79,7 +76,7 @@ pub async fn fetch<T>(
     let sold = endpoint.sold();
     let owner = sold.is_owner(payer.company);
     let refuse = |cause: Cause| Failure::before(owner, cause);
-    let (asked, learned) = asked::ask(app, endpoint, choice).await.map_err(refuse)?;
+    let (asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
 
     let mut run = Run::begin(app, sold, payer, Purpose::Result).await?;
     run.keeps_answer = manner.format == Format::Json;

@@ -4,20 +4,19 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use souk_domain::ids::{AssetId, CompanyId, EndpointId};
 use souk_domain::parameters::{Raw, Value};
 use souk_domain::time::Timestamp;
 use souk_sandbox::Blame;
-use souk_store::products::{self as store, Kind, Row, Tested, Written};
+use souk_store::products::{self as store, Kind, Row, Tested};
 
 use crate::App;
-use crate::execute::{self, Sample};
 use crate::failure::{Cause, Failure};
-use crate::fetch::{self, PREVIEW_ROWS};
-use crate::products::{self, AssetSnapshot, EndpointSnapshot, Sells, Snapshot};
-use crate::release::{NO_ROW, Released, Wording};
+use crate::preview::{PREVIEW_ROWS, Sample, text};
+use crate::products::{self, AssetSnapshot, Sells, Snapshot};
+use crate::release::{NO_ROW, Wording};
 use crate::run::Payer;
+use crate::{execute, fetch};
 
 /// Tests an asset, with these parameters where they are given, and puts it on the market.
 pub async fn asset(
@@ -89,62 +88,6 @@ async fn publish<K: Kind>(app: &App, row: &Row<K>, tested: &Tested) -> Result<()
         .await
 }
 
-/// Whether what a preview shows is still what the product would answer: else its seller has withdrawn it.
-pub fn sample_holds<K: Sells>(before: &Written<K::Details>, after: &Written<K::Details>) -> bool {
-    before.connection_id == after.connection_id
-        && K::shows_the_same(&before.details, &after.details)
-}
-
-/// Gives an asset without a preview one: what a test of it has just returned.
-pub(crate) async fn keep_tested_asset(
-    app: &App,
-    asset: &AssetSnapshot,
-    released: &Released,
-    wording: Wording,
-    taken_at: Timestamp,
-) {
-    let sample = || text(&sample_of(released, wording, taken_at)?);
-    keep_tested(app, &asset.row, sample).await;
-}
-
-/// Gives an endpoint without a preview one: the first rows of a test.
-pub async fn keep_tested_endpoint(app: &App, endpoint: &EndpointSnapshot, tested: &fetch::Tested) {
-    keep_tested(app, &endpoint.row, || first_rows(&tested.rows)).await;
-}
-
-async fn keep_tested<K: Kind>(
-    app: &App,
-    row: &Row<K>,
-    sample: impl FnOnce() -> Result<String, Cause>,
-) {
-    if row.sample.is_some() {
-        return;
-    }
-    let kept = async {
-        let (sample, now) = (sample()?, app.clock.now());
-        app.db
-            .write(async |tx| store::keep_sample(tx, &row.id, row.updated_at, &sample, now).await)
-            .await?;
-        Ok::<_, Cause>(())
-    };
-    // The test has passed all the same, and the next one tries again.
-    if let Err(error) = kept.await {
-        tracing::warn!(%error, product = %row.id, "a tested product got no preview");
-    }
-}
-
-fn text(sample: &impl serde::Serialize) -> Result<String, Cause> {
-    serde_json::to_string(sample).map_err(|error| Cause::Internal(error.to_string()))
-}
-
-/// A test may show more rows than a preview.
-fn first_rows(rows: &[u8]) -> Result<String, Cause> {
-    let unreadable = |error: serde_json::Error| Cause::Internal(error.to_string());
-    let mut rows: Vec<&RawValue> = serde_json::from_slice(rows).map_err(unreadable)?;
-    rows.truncate(PREVIEW_ROWS as usize);
-    serde_json::to_string(&rows).map_err(unreadable)
-}
-
 /// `updated_at` is also the version that an update is checked against: it must move.
 pub fn later(before: Timestamp, now: Timestamp) -> Timestamp {
     now.max(Timestamp::from_micros(before.micros() + 1))
@@ -173,9 +116,8 @@ async fn sample(
             .map(|((name, _), text)| (*name, Raw::Query(text))),
     );
     match execute::sample(app, asset, &all, payer).await {
-        Ok(released) => {
-            sample_of(&released, wording, payer.now).map_err(|error| Failure::before(true, error))
-        }
+        Ok(released) => Sample::taken(&released, wording, payer.now)
+            .map_err(|error| Failure::before(true, error)),
         // Made-up values may find nothing, or be refused: that says nothing about the asset.
         Err(failure) if !made_up.is_empty() && is_about_values(&failure.cause) => Ok(Sample {
             result: None,
@@ -188,16 +130,4 @@ async fn sample(
 
 fn is_about_values(cause: &Cause) -> bool {
     matches!(cause, Cause::Fault(fault) if fault.blame == Blame::Caller || fault.code == NO_ROW)
-}
-
-fn sample_of(released: &Released, wording: Wording, taken_at: Timestamp) -> Result<Sample, Cause> {
-    let mut members = Vec::new();
-    wording(&mut members, &released.insight);
-    let text = format!("{{{}}}", String::from_utf8_lossy(&members));
-    let result = RawValue::from_string(text).map_err(|error| Cause::Internal(error.to_string()))?;
-    Ok(Sample {
-        result: Some(result),
-        data_freshness: released.freshness.map(Timestamp::from_micros),
-        taken_at,
-    })
 }

@@ -16,8 +16,8 @@ use souk_sandbox::{
 };
 
 use crate::App;
+use crate::binding::declared;
 use crate::connections::source::source;
-use crate::execute::declared;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{Action, AssetSnapshot};
 use crate::release::Policy;

@@ -6,7 +6,7 @@ use crate::{ApiState, Caller, Data, Integer, Operation, Path, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use souk_app::{fetch, publish};
+use souk_app::{fetch, preview};
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
@@ -61,7 +61,7 @@ pub async fn test_endpoint(
     let tested = fetch::test(api.app(), &endpoint, limit)
         .await
         .map_err(refusal("endpoint", id.as_str()))?;
-    publish::keep_tested_endpoint(api.app(), &endpoint, &tested).await;
+    preview::keep_tested_endpoint(api.app(), &endpoint, &tested.rows).await;
     let rows = String::from_utf8(tested.rows).map_err(Problem::internal)?;
     let field = |field: &souk_app::definition::Field| EndpointTestField {
         name: field.published().to_owned(),

@@ -3,7 +3,8 @@
 use super::{Offered, changed, check, credits, find, price, show, slug_taken};
 use crate::{ApiState, Caller, Created, Data, Problem, json};
 use serde_json::{Map, Value};
-use souk_app::publish::{later, sample_holds};
+use souk_app::preview::sample_holds;
+use souk_app::publish::later;
 use souk_domain::products::ProductStatus;
 use souk_domain::slugs;
 use souk_store::StoreError;

@@ -2,9 +2,9 @@
 //! of them again would cost more than all the rest.
 
 use serde::Serialize;
-use souk_app::execute::Sample;
 use souk_app::failure::Cause;
 use souk_app::fetch::{Next, Told};
+use souk_app::preview::Sample;
 use souk_app::products::{AssetSnapshot, EndpointSnapshot};
 use souk_app::release::{Forecast, Insight, Released};
 use souk_app::run::{About, Payer, Purpose};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use souk_sandbox::formats::{Format, Stream};
 use tokio::sync::mpsc;
 
-use super::{Choice, INLINE_BYTES_MAX, asked, cursor, rows};
+use super::{Choice, INLINE_BYTES_MAX, choice, cursor, rows};
 use crate::App;
 use crate::failure::{Cause, Failure, abandoned};
 use crate::products::{self, EndpointSnapshot};
@@ -87,7 +87,7 @@ async fn pages(
     let begun = Instant::now();
     let owner = endpoint.sold().is_owner(payer.company);
     let refuse = |cause: Cause| Failure::before(owner, cause);
-    let (mut asked, learned) = asked::ask(app, endpoint, choice).await.map_err(refuse)?;
+    let (mut asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
     let mut stream = Stream::new(format);
     let (mut sent, mut pages, mut credits) = (0, 0, 0);
     loop {

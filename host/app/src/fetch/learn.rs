@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use souk_sandbox::{Blame, Fault, Limits, Output, Query, Request, SchemaFilter, Source};
 
-use super::{PAGE_BYTES_MAX, whole};
+use super::asked::PAGE_BYTES_MAX;
+use super::whole;
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
@@ -29,7 +30,7 @@ pub async fn learn(
     .await?;
     if let Some(text) = endpoint.whole() {
         let output = whole::ask(app, endpoint, text, deadline).await?;
-        return whole::learned(endpoint, &output);
+        return of_whole(endpoint, &output);
     }
     let mut learned = Learned::default();
     let mut catalog = Output::default();
@@ -92,6 +93,33 @@ pub async fn learn(
     }
     // To SQLite a quoted name that no column has is a text, and the answer has a column of another name.
     let missing = endpoint.missing(|name| learned.kind(name).is_some());
+    match missing.is_empty() {
+        true => Ok(learned),
+        false => Err(Cause::NoSuchColumns(missing)),
+    }
+}
+
+/// What a whole result says of the published columns.
+fn of_whole(endpoint: &EndpointSnapshot, output: &Output) -> Result<Learned, Cause> {
+    let mut learned = Learned::default();
+    if output.rows == 0 && output.columns.is_empty() {
+        return Ok(learned);
+    }
+    let mut missing = Vec::new();
+    for name in endpoint.needed() {
+        match output.column(name) {
+            Some(column) => {
+                let column = &output.columns[column];
+                learned.columns.push(LearnedColumn {
+                    name: name.to_owned(),
+                    kind: column.kind.as_str().to_owned(),
+                    native: column.native.clone(),
+                    nullable: Some(column.nullable),
+                });
+            }
+            None => missing.push(("fields", name.to_owned())),
+        }
+    }
     match missing.is_empty() {
         true => Ok(learned),
         false => Err(Cause::NoSuchColumns(missing)),

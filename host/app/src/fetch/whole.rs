@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use souk_sandbox::{FaultKind, Limits, Output, Query, Request, json};
 
-use super::{Asked, PAGE_BYTES_MAX};
+use super::asked::{Asked, PAGE_BYTES_MAX};
 use crate::App;
 use crate::connections::source::source;
 use crate::failure::Cause;
-use crate::products::{EndpointSnapshot, Learned, LearnedColumn, PageStatement};
+use crate::products::{EndpointSnapshot, PageStatement};
 
 /// Rows of a whole result: what a seller's API answers in one go.
 pub(crate) const ROWS_MAX: u32 = 10_000;
@@ -90,31 +90,4 @@ fn published(
             ))),
         })
         .collect()
-}
-
-/// What the result says of the published columns.
-pub(super) fn learned(endpoint: &EndpointSnapshot, output: &Output) -> Result<Learned, Cause> {
-    let mut learned = Learned::default();
-    if output.rows == 0 && output.columns.is_empty() {
-        return Ok(learned);
-    }
-    let mut missing = Vec::new();
-    for name in endpoint.needed() {
-        match output.column(name) {
-            Some(column) => {
-                let column = &output.columns[column];
-                learned.columns.push(LearnedColumn {
-                    name: name.to_owned(),
-                    kind: column.kind.as_str().to_owned(),
-                    native: column.native.clone(),
-                    nullable: Some(column.nullable),
-                });
-            }
-            None => missing.push(("fields", name.to_owned())),
-        }
-    }
-    match missing.is_empty() {
-        true => Ok(learned),
-        false => Err(Cause::NoSuchColumns(missing)),
-    }
 }
