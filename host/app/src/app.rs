@@ -20,7 +20,7 @@ use crate::identity::IdentityProvider;
 use crate::mail::Mailer;
 use crate::payments::Payments;
 use crate::products::Products;
-use crate::settle::{self, Entitlements};
+use crate::settle::entitlements::{self, Entitlements};
 
 /// The application. Cheap to clone.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ impl App {
             sources: connections::source::sources(&parts.db),
             connectors: Registry::new(&parts.db),
             products: Products::new(&parts.db),
-            entitlements: settle::entitlements(&parts.db),
+            entitlements: entitlements::new(&parts.db),
             teller: parts.teller,
             sealer: parts.sealer,
             db: parts.db,

@@ -5,151 +5,25 @@
 
 mod asset;
 mod endpoint;
+mod snapshot;
+mod sold;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value as Json;
-use souk_domain::ids::{AssetId, CompanyId, ConnectionId, EndpointId};
-use souk_domain::products::ProductStatus;
+use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::sql::Dialect;
 use souk_domain::time::Timestamp;
-use souk_store::prices::{self, Price};
-use souk_store::products::{self, Kind, Row};
-use souk_store::{AnyConnection, Cache, Db, StoreError, Topic, companies, connections};
+use souk_store::{AnyConnection, StoreError, companies, connections, prices, products};
 
 use crate::App;
-use crate::connectors::{self, SERVING, serving_ids};
+use crate::connectors::serving;
 use crate::failure::Cause;
-use crate::run::Sold;
 pub use asset::{Action, AssetPlan};
 pub(crate) use endpoint::{Chosen, PageStatement, Shape, kind_of};
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
-
-pub type AssetSnapshot = Snapshot<AssetId>;
-pub type EndpointSnapshot = Snapshot<EndpointId>;
-
-/// Products in use at once; a snapshot is a few kB, at most the 64 kB of a long statement.
-const SNAPSHOTS_MAX: usize = 10_000;
-
-/// A kind of product, as it is run.
-pub trait Sells: Kind {
-    /// What is made of a row once: what runs at the source, and what of the answer may leave.
-    type Plan: Send + Sync + 'static;
-
-    /// `dialect`: how its SQL is written, if it has any.
-    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Cause>;
-
-    /// Whether its source is SQL.
-    fn is_sql(details: &Self::Details) -> bool;
-
-    /// Whether what a preview shows is still what the product would answer.
-    fn shows_the_same(before: &Self::Details, after: &Self::Details) -> bool;
-
-    /// The products of this kind in use.
-    fn in_use(products: &Products) -> &InUse<Self>;
-}
-
-/// A product as it was when it was read, with its price.
-pub struct Snapshot<K: Sells> {
-    pub row: Row<K>,
-    pub plan: K::Plan,
-    pub timeout: Duration,
-    pub priced: Priced,
-}
-
-impl<K: Sells> Snapshot<K> {
-    pub fn sold(&self) -> Sold<'_> {
-        let row = &self.row;
-        Sold {
-            product: row.id.product(),
-            owner: &row.company_id,
-            status: row.status,
-            is_suspended: row.is_suspended,
-            priced: &self.priced,
-            allow_ai_training: row.written.allow_ai_training,
-            timeout: self.timeout,
-            seller_api: !K::is_sql(&row.written.details),
-        }
-    }
-
-    /// It is this company's, and not archived.
-    pub fn is_of(&self, company: &CompanyId) -> bool {
-        self.row.company_id == *company && self.row.status != ProductStatus::Archived
-    }
-}
-
-/// The products in use.
-pub struct Products {
-    pub assets: InUse<AssetId>,
-    pub endpoints: InUse<EndpointId>,
-}
-
-/// The products of one kind in use.
-pub struct InUse<K: Sells> {
-    pub snapshots: Cache<K, Snapshot<K>>,
-    /// By `handle/slug`.
-    slugs: Cache<String, K>,
-}
-
-impl Products {
-    pub fn new(db: &Db) -> Products {
-        Products {
-            assets: InUse::new(db),
-            endpoints: InUse::new(db),
-        }
-    }
-}
-
-impl<K: Sells> InUse<K> {
-    fn new(db: &Db) -> InUse<K> {
-        // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect.
-        let [own, platforms] = SERVING;
-        InUse {
-            snapshots: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                [Topic::Product, Topic::Price, Topic::Company, own, platforms],
-                |id: &K, product: &Snapshot<K>| ids(id.as_ref(), &product.row.company_id),
-            ),
-            slugs: Cache::new(
-                db,
-                SNAPSHOTS_MAX,
-                [Topic::Handle, Topic::Product],
-                |path: &String, id: &K| [handle(path), id.as_ref().into()],
-            ),
-        }
-    }
-}
-
-fn ids(product: &str, owner: &CompanyId) -> [Arc<str>; 5] {
-    let (product, owner) = (Arc::from(product), Arc::from(owner.as_str()));
-    let [own, platforms] = serving_ids(&owner);
-    [Arc::clone(&product), product, owner, own, platforms]
-}
-
-/// The first part of `handle/slug`.
-fn handle(path: &str) -> Arc<str> {
-    path.split('/').next().unwrap_or_default().into()
-}
-
-/// The price now, and how long that is known to be so.
-#[derive(Clone, Debug)]
-pub struct Priced {
-    pub price: Option<Price>,
-    until: Option<Timestamp>,
-}
-
-impl Priced {
-    fn holds(&self, now: Timestamp) -> bool {
-        // A request that came in before the price began pays the one before it, however late it gets here.
-        let begun = self
-            .price
-            .as_ref()
-            .is_none_or(|price| price.validity.from <= now);
-        begun && self.until.is_none_or(|until| now < until)
-    }
-}
+pub use snapshot::{AssetSnapshot, EndpointSnapshot, InUse, Products, Sells, Snapshot};
+pub use sold::{Priced, Sold};
 
 /// No execution takes longer, whatever a product says.
 pub const TIMEOUT_MS_MAX: i64 = 60_000;
@@ -247,7 +121,7 @@ pub async fn speaks(
     let connection = connections::get(db, company, connection)
         .await?
         .ok_or(Cause::NotFound)?;
-    let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
+    let engine = serving(app, company, &connection.engine_scope, &connection.engine)
         .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
     Ok(Speaks {
         engine: engine.slug.clone(),
@@ -277,15 +151,4 @@ async fn price(
     let price = prices::active(db, product, now).await?;
     let until = prices::next_change(db, product, now).await?;
     Ok(Priced { price, until })
-}
-
-fn read(text: &str) -> Result<Json, Cause> {
-    serde_json::from_str(text)
-        .map_err(|error| Cause::Internal(format!("a stored product cannot be read: {error}")))
-}
-
-fn unreadable(part: &str) -> Cause {
-    Cause::Internal(format!(
-        "a stored product cannot be executed: its {part} cannot be read"
-    ))
 }

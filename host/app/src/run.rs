@@ -9,16 +9,14 @@
 
 use std::time::{Duration, Instant};
 
-use souk_domain::actors::Actor;
-use souk_domain::ids::{CompanyId, ExecutionId, RequestId};
-use souk_domain::products::{Product, ProductStatus};
-use souk_domain::time::Timestamp;
+use souk_domain::ids::{CompanyId, ExecutionId};
+use souk_domain::products::ProductStatus;
 use souk_store::executions::{Billing, Outcome, Run as Record};
-use souk_store::idempotency::Ticket;
 
 use crate::App;
 use crate::failure::{Cause, Failure};
-use crate::products::Priced;
+use crate::products::Sold;
+pub use crate::settle::Payer;
 use crate::settle::{self, Charge, Settled};
 
 /// Why a product is run.
@@ -28,37 +26,6 @@ pub enum Purpose {
     Result,
     /// By its owner, to see whether it works: also before it is published, and always free.
     Test,
-}
-
-/// Who calls, for the company that pays.
-#[derive(Clone, Debug)]
-pub struct Payer<'a> {
-    pub company: &'a CompanyId,
-    pub actor: &'a Actor,
-    pub request: &'a RequestId,
-    pub now: Timestamp,
-    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
-    pub ticket: Option<&'a Ticket>,
-}
-
-/// What a product's kind does not matter for.
-pub struct Sold<'a> {
-    pub product: Product,
-    pub owner: &'a CompanyId,
-    pub status: ProductStatus,
-    /// The owner's company is suspended.
-    pub is_suspended: bool,
-    pub priced: &'a Priced,
-    pub allow_ai_training: bool,
-    pub timeout: Duration,
-    /// Its source is a seller's API and not a database.
-    pub seller_api: bool,
-}
-
-impl Sold<'_> {
-    pub fn is_owner(&self, company: &CompanyId) -> bool {
-        self.owner == company
-    }
 }
 
 /// Whether `company` may run this product now. An unpublished one stays with those who bought it.

@@ -4,47 +4,40 @@
 //! make a seller work for nothing, and posted durably before the first byte of the answer leaves.
 //! Runs that cost nothing are recorded without waiting.
 
+pub mod entitlements;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, TransactionId};
+use souk_domain::actors::Actor;
+use souk_domain::ids::{CompanyId, ExecutionId, PriceId, PurchaseId, RequestId, TransactionId};
+use souk_domain::time::Timestamp;
+use souk_store::StoreError;
 use souk_store::executions::{Billing, Run};
 use souk_store::idempotency::{self, KeptAnswer, Ticket};
 use souk_store::purchases::{self, NewPurchase, PurchaseStatus};
 use souk_store::teller::{Hold, HoldError, HoldRequest, IdempotencyEntry, PostError, Receipt};
-use souk_store::{Cache, Db, StoreError, Topic};
 
 use crate::App;
 use crate::failure::Cause;
-use crate::run::{Payer, Sold};
+use crate::products::Sold;
+use entitlements::Entitlement;
 
-/// Companies and products that meet often; an entry is about 200 bytes.
-const ENTITLEMENTS_MAX: usize = 100_000;
 /// A hold outlives its run's deadline by as much as posting may take.
 const HOLD_GRACE: Duration = Duration::from_secs(10);
 /// How long an answer is kept for a retry.
 const ANSWER_KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// What a company has to do with a product that it does not own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entitlement {
-    None,
-    Active(PurchaseId),
-    /// The purchase was cancelled or suspended.
-    Ended(PurchaseStatus),
-}
-
-/// By [`purchases::entitlement`].
-pub type Entitlements = Cache<String, Entitlement>;
-
-pub fn entitlements(db: &Db) -> Entitlements {
-    Cache::new(
-        db,
-        ENTITLEMENTS_MAX,
-        [Topic::Purchase],
-        |entitlement: &String, _| [entitlement.as_str().into()],
-    )
+/// Who calls, for the company that pays.
+#[derive(Clone, Debug)]
+pub struct Payer<'a> {
+    pub company: &'a CompanyId,
+    pub actor: &'a Actor,
+    pub request: &'a RequestId,
+    pub now: Timestamp,
+    /// The claim of a request with an `Idempotency-Key`: its answer is kept with the charge, if there is one.
+    pub ticket: Option<&'a Ticket>,
 }
 
 pub(crate) async fn entitlement(

@@ -54,7 +54,7 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
             Problem::fields(INVALID_PATH_PARAMETER, vec![error])
         }
         FileError::TooLarge { max } => Problem::too_large(max),
-        error @ (FileError::CompanyFull { .. } | FileError::TooManyFiles) => {
+        error @ (FileError::CompanyFull { .. } | FileError::TooManyFiles { .. }) => {
             Problem::of(CONFLICT, error.to_string())
         }
         error @ (FileError::Aborted(_) | FileError::Empty) => {

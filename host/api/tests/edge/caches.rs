@@ -4,7 +4,7 @@
 
 use crate::world::{Company, World, now};
 use souk_app::products;
-use souk_app::settle::{self, Entitlement};
+use souk_app::settle::entitlements::{self, Entitlement};
 use souk_domain::ids::{AssetId, CompanyId, ConnectionId};
 use souk_domain::money::{Credits, UsdCents};
 use souk_domain::prices::Validity;
@@ -212,7 +212,7 @@ async fn a_purchase_concerns_its_buyer_and_product() {
         world.company("other").await,
     );
     let product = Product::Asset(AssetId::parse(&world.asset(&acme).await).unwrap());
-    let entitlements = settle::entitlements(&world.db);
+    let entitlements = entitlements::new(&world.db);
     let of = |company: &Company, product: &str| purchases::entitlement(&company.id, product);
     let (own, others) = (
         of(&buyer, product.id()),

@@ -9,7 +9,7 @@ use souk_domain::sql::{self, Dialect};
 use souk_sandbox::Route;
 use souk_store::products::{AssetDetails, Row};
 
-use super::{InUse, Products, Sells, read, unreadable};
+use super::snapshot::{InUse, Products, Sells, read, unreadable};
 use crate::definition;
 use crate::failure::Cause;
 use crate::release::{Policy, ResultKind};

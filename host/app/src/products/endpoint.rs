@@ -12,7 +12,7 @@ use souk_domain::sql::{
 use souk_sandbox::{ColumnKind, json};
 use souk_store::products::{EndpointDetails, Row};
 
-use super::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
+use super::snapshot::{EndpointSnapshot, InUse, Products, Sells, read, unreadable};
 use crate::definition::{self, Field, Filter, Sort, Sorting};
 use crate::failure::Cause;
 

@@ -1,0 +1,242 @@
+//! Uploads on disk: received, kept below one directory, removed.
+//!
+//! What is opened here is opened below a [`Dir`], which no name and no link leads out of.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use futures_util::{Stream, StreamExt};
+use sha2::{Digest, Sha256};
+use souk_domain::ids::CompanyId;
+
+use super::error::FileError;
+use super::quota::Room;
+
+/// Bytes held in memory per upload before they are written.
+const BLOCK_BYTES: usize = 1 << 20;
+/// One block that is being written and one that is being received.
+pub const UPLOAD_MEMORY_MAX: u64 = 2 * BLOCK_BYTES as u64;
+/// A client that sends nothing for so long has gone.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Requests that still name a replaced file have opened it, or failed, long before this.
+const REPLACED_KEPT: Duration = Duration::from_secs(60);
+
+/// The directory that holds one upload and nothing else.
+pub fn directory(files_dir: &Path, company: &CompanyId, upload_id: &str) -> PathBuf {
+    files_dir.join(company.as_str()).join(upload_id)
+}
+
+/// Writes the body, block by block, away from the threads that serve requests; returns once it is on disk.
+pub async fn receive<S, E>(
+    place: Place,
+    name: &str,
+    mut body: S,
+    room: &mut Room<'_>,
+) -> Result<(u64, String), FileError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: std::fmt::Display,
+{
+    let name = name.to_owned();
+    let mut sink = blocking(move || Sink::create(&place, &name)).await?;
+    let mut block: Vec<Bytes> = Vec::new();
+    let (mut pending, mut size) = (0, 0_u64);
+    loop {
+        let next = tokio::time::timeout(IDLE_MAX, body.next()).await;
+        let next = next.map_err(|_| {
+            FileError::Aborted(format!("no byte for {} seconds", IDLE_MAX.as_secs()))
+        })?;
+        let Some(bytes) = next else { break };
+        let bytes = bytes.map_err(|error| FileError::Aborted(error.to_string()))?;
+        size += bytes.len() as u64;
+        room.grow(size)?;
+        pending += bytes.len();
+        block.push(bytes);
+        if pending >= BLOCK_BYTES {
+            let full = std::mem::take(&mut block);
+            pending = 0;
+            sink = blocking(move || sink.write(full)).await?;
+        }
+    }
+    if size == 0 {
+        return Err(FileError::Empty);
+    }
+    let sha256 = blocking(move || sink.write(block)?.finish()).await?;
+    Ok((size, sha256))
+}
+
+/// Where an upload is: `<company>/<upload>` below the directory of all files.
+#[derive(Clone)]
+pub struct Place {
+    files_dir: PathBuf,
+    company: CompanyId,
+    upload: String,
+}
+
+impl Place {
+    pub fn of(files_dir: &Path, company: &CompanyId, upload: &str) -> Place {
+        Place {
+            files_dir: files_dir.to_owned(),
+            company: company.clone(),
+            upload: upload.to_owned(),
+        }
+    }
+
+    fn remove(&self) {
+        let removed = root(&self.files_dir)
+            .and_then(|files| files.open_dir(self.company.as_str()))
+            .and_then(|uploads| uploads.remove_dir_all(&self.upload));
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let (company, upload) = (&self.company, &self.upload);
+                tracing::warn!(%company, upload, %error, "could not remove an upload");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The directory of all files, made when there is none.
+pub fn root(files_dir: &Path) -> std::io::Result<Dir> {
+    Dir::create_ambient_dir_all(files_dir, ambient_authority())?;
+    Dir::open_ambient_dir(files_dir, ambient_authority())
+}
+
+/// A file being written, with the digest of what is in it so far.
+struct Sink {
+    file: cap_std::fs::File,
+    upload: Dir,
+    uploads: Dir,
+    digest: Sha256,
+}
+
+impl Sink {
+    fn create(place: &Place, name: &str) -> std::io::Result<Sink> {
+        let files = root(&place.files_dir)?;
+        files.create_dir_all(place.company.as_str())?;
+        let uploads = files.open_dir(place.company.as_str())?;
+        uploads.create_dir(&place.upload)?;
+        let upload = uploads.open_dir(&place.upload)?;
+        let file = upload.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+        Ok(Sink {
+            file,
+            upload,
+            uploads,
+            digest: Sha256::new(),
+        })
+    }
+
+    fn write(mut self, block: Vec<Bytes>) -> std::io::Result<Sink> {
+        for bytes in block {
+            self.digest.update(&bytes);
+            self.file.write_all(&bytes)?;
+        }
+        Ok(self)
+    }
+
+    /// The file, its name and the name of its directory outlive a power failure from here on.
+    fn finish(self) -> std::io::Result<String> {
+        self.file.sync_all()?;
+        for directory in [self.upload, self.uploads] {
+            directory.open(".")?.sync_all()?;
+        }
+        Ok(hex::encode(self.digest.finalize()))
+    }
+}
+
+/// Removes an upload that did not become a file.
+pub struct Leftover(Option<Place>);
+
+impl Leftover {
+    pub fn of(place: &Place) -> Leftover {
+        Leftover(Some(place.clone()))
+    }
+
+    pub fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        if let Some(place) = self.0.take() {
+            std::thread::spawn(move || place.remove());
+        }
+    }
+}
+
+/// Removes a file's upload that another has replaced.
+pub fn remove_later(place: Place) {
+    tokio::spawn(async move {
+        tokio::time::sleep(REPLACED_KEPT).await;
+        let _ = tokio::task::spawn_blocking(move || place.remove()).await;
+    });
+}
+
+pub async fn blocking<T, F>(work: F) -> Result<T, FileError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> std::io::Result<T> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(error) => Err(FileError::Io(std::io::Error::other(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(files_dir: &Path) -> Place {
+        Place {
+            files_dir: files_dir.to_owned(),
+            company: CompanyId::generate(),
+            upload: "upl_1".to_owned(),
+        }
+    }
+
+    /// What is received is there under its name, and is gone when it is removed.
+    #[test]
+    fn uploads_are_kept_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = place(&directory.path().join("files"));
+        let sink = Sink::create(&place, "a.csv").unwrap();
+        let sink = sink.write(vec![Bytes::from("a,b\n")]).unwrap();
+        sink.finish().unwrap();
+        let upload = super::directory(&place.files_dir, &place.company, &place.upload);
+        let kept = std::fs::read(upload.join("a.csv")).unwrap();
+        assert_eq!(kept, b"a,b\n");
+        place.remove();
+        assert!(!upload.exists());
+        // A second time there is nothing to do, and nothing to complain about.
+        place.remove();
+    }
+
+    /// Neither a name nor a link, whoever made it, leads out of the directory of all files.
+    #[test]
+    fn nothing_leads_out_of_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (files, outside) = (
+            directory.path().join("files"),
+            directory.path().join("outside"),
+        );
+        std::fs::create_dir_all(&files).unwrap();
+        std::fs::create_dir_all(outside.join("upl_1")).unwrap();
+        std::fs::write(outside.join("upl_1/b.csv"), "kept").unwrap();
+        for name in ["../../../c.csv", "/tmp/souk-c.csv"] {
+            assert!(Sink::create(&place(&files), name).is_err(), "{name}");
+        }
+        let linked = place(&files);
+        std::os::unix::fs::symlink(&outside, files.join(linked.company.as_str())).unwrap();
+        assert!(Sink::create(&linked, "c.csv").is_err());
+        linked.remove();
+        let left = |path: &Path| std::fs::read_dir(path).unwrap().count();
+        assert_eq!((left(directory.path()), left(&outside)), (2, 1));
+        assert_eq!(std::fs::read(outside.join("upl_1/b.csv")).unwrap(), b"kept");
+    }
+}

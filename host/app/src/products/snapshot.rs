@@ -1,0 +1,134 @@
+//! A product as it is run, made of its row once, and those in use: each kept until a transaction changes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use souk_domain::ids::{AssetId, CompanyId, EndpointId};
+use souk_domain::products::ProductStatus;
+use souk_domain::sql::Dialect;
+use souk_store::products::{Kind, Row};
+use souk_store::{Cache, Db, Topic};
+
+use super::sold::{Priced, Sold};
+use crate::connectors::{SERVING, serving_ids};
+use crate::failure::Cause;
+
+pub type AssetSnapshot = Snapshot<AssetId>;
+pub type EndpointSnapshot = Snapshot<EndpointId>;
+
+/// Products in use at once; a snapshot is a few kB, at most the 64 kB of a long statement.
+const SNAPSHOTS_MAX: usize = 10_000;
+
+/// A kind of product, as it is run.
+pub trait Sells: Kind {
+    /// What is made of a row once: what runs at the source, and what of the answer may leave.
+    type Plan: Send + Sync + 'static;
+
+    /// `dialect`: how its SQL is written, if it has any.
+    fn plan(row: &Row<Self>, dialect: Option<Dialect>) -> Result<Self::Plan, Cause>;
+
+    /// Whether its source is SQL.
+    fn is_sql(details: &Self::Details) -> bool;
+
+    /// Whether what a preview shows is still what the product would answer.
+    fn shows_the_same(before: &Self::Details, after: &Self::Details) -> bool;
+
+    /// The products of this kind in use.
+    fn in_use(products: &Products) -> &InUse<Self>;
+}
+
+/// A product as it was when it was read, with its price.
+pub struct Snapshot<K: Sells> {
+    pub row: Row<K>,
+    pub plan: K::Plan,
+    pub timeout: Duration,
+    pub priced: Priced,
+}
+
+impl<K: Sells> Snapshot<K> {
+    pub fn sold(&self) -> Sold<'_> {
+        let row = &self.row;
+        Sold {
+            product: row.id.product(),
+            owner: &row.company_id,
+            status: row.status,
+            is_suspended: row.is_suspended,
+            priced: &self.priced,
+            allow_ai_training: row.written.allow_ai_training,
+            timeout: self.timeout,
+            seller_api: !K::is_sql(&row.written.details),
+        }
+    }
+
+    /// It is this company's, and not archived.
+    pub fn is_of(&self, company: &CompanyId) -> bool {
+        self.row.company_id == *company && self.row.status != ProductStatus::Archived
+    }
+}
+
+/// The products in use.
+pub struct Products {
+    pub assets: InUse<AssetId>,
+    pub endpoints: InUse<EndpointId>,
+}
+
+/// The products of one kind in use.
+pub struct InUse<K: Sells> {
+    pub snapshots: Cache<K, Snapshot<K>>,
+    /// By `handle/slug`.
+    pub(super) slugs: Cache<String, K>,
+}
+
+impl Products {
+    pub fn new(db: &Db) -> Products {
+        Products {
+            assets: InUse::new(db),
+            endpoints: InUse::new(db),
+        }
+    }
+}
+
+impl<K: Sells> InUse<K> {
+    fn new(db: &Db) -> InUse<K> {
+        // A snapshot is made from the product, its prices, its owner, and the word of connectors for the dialect.
+        let [own, platforms] = SERVING;
+        InUse {
+            snapshots: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Product, Topic::Price, Topic::Company, own, platforms],
+                |id: &K, product: &Snapshot<K>| ids(id.as_ref(), &product.row.company_id),
+            ),
+            slugs: Cache::new(
+                db,
+                SNAPSHOTS_MAX,
+                [Topic::Handle, Topic::Product],
+                |path: &String, id: &K| [handle(path), id.as_ref().into()],
+            ),
+        }
+    }
+}
+
+fn ids(product: &str, owner: &CompanyId) -> [Arc<str>; 5] {
+    let (product, owner) = (Arc::from(product), Arc::from(owner.as_str()));
+    let [own, platforms] = serving_ids(&owner);
+    [Arc::clone(&product), product, owner, own, platforms]
+}
+
+/// The first part of `handle/slug`.
+fn handle(path: &str) -> Arc<str> {
+    path.split('/').next().unwrap_or_default().into()
+}
+
+/// A part of a stored product, which is JSON.
+pub(super) fn read(text: &str) -> Result<Json, Cause> {
+    serde_json::from_str(text)
+        .map_err(|error| Cause::Internal(format!("a stored product cannot be read: {error}")))
+}
+
+pub(super) fn unreadable(part: &str) -> Cause {
+    Cause::Internal(format!(
+        "a stored product cannot be executed: its {part} cannot be read"
+    ))
+}
