@@ -181,6 +181,7 @@ fn no_circle_of_more_than_two_files() {
         ("store", false),
         ("outbound", false),
         ("sandbox", false),
+        ("app", false),
         ("domain", true),
         ("api", true),
     ] {

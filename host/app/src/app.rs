@@ -13,7 +13,7 @@ use souk_store::sealing::Sealer;
 use souk_store::teller::Teller;
 
 use crate::bounds::CompanyBounds;
-use crate::connections::{self, source::Sources};
+use crate::connections::sources::{self, Sources};
 use crate::connectors::Registry;
 use crate::files::Quota;
 use crate::identity::IdentityProvider;
@@ -71,7 +71,7 @@ pub struct Inner {
 impl App {
     pub fn new(parts: Parts) -> App {
         App(Arc::new(Inner {
-            sources: connections::source::sources(&parts.db),
+            sources: sources::new(&parts.db),
             connectors: Registry::new(&parts.db),
             products: Products::new(&parts.db),
             entitlements: entitlements::new(&parts.db),

@@ -1,7 +1,8 @@
 //! Data connections: what may be saved, what a connector gets of it, whether it works.
 //!
 //! - here: create, change, delete;
-//! - [`prepare`]: what may be saved;
+//! - [`input`]: what a client says; [`prepare`]: whether that may be saved;
+//! - [`stored`]: what was saved;
 //! - [`schema`]: what a connector's schema says of its settings;
 //! - [`source`]: a stored connection as the sandbox wants it;
 //! - [`check`]: does it work, and if not, why, in words for its owner;
@@ -13,68 +14,27 @@
 pub mod catalog;
 pub mod check;
 mod differences;
+mod error;
+mod input;
 mod prepare;
 pub mod routings;
 pub(crate) mod schema;
 pub mod source;
+pub(crate) mod sources;
+mod stored;
 
 use souk_domain::connections::{Checked, Target};
-use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
 use souk_store::connections::Connection;
-use souk_store::sealing::SealError;
-use souk_store::{StoreError, Write, connections, files};
+use souk_store::{Write, connections, files};
 
 use crate::App;
-use crate::failure::Cause;
-pub use prepare::Input;
-pub(crate) use prepare::{Prepared, need};
-
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectionError {
-    #[error("there is no such connection")]
-    NotFound,
-    #[error("the connection breaks {} rules", .0.len())]
-    Invalid(Vec<FieldError>),
-    #[error("{message}")]
-    UnsafeAddress {
-        field: &'static str,
-        message: String,
-    },
-    #[error("{assets} assets and {endpoints} endpoints run on this connection")]
-    InUse { assets: i64, endpoints: i64 },
-    #[error("the company has {0} connections, which is as many as it may have: delete one first")]
-    TooMany(u32),
-    #[error("the connection was changed at the same time; read it again and repeat the change")]
-    Lost,
-    #[error("engine \"{0}\" has no catalog of tables")]
-    NoCatalog(String),
-    /// The source could not be asked, or its answer is no use.
-    #[error(transparent)]
-    Failed(#[from] Cause),
-}
-
-impl From<StoreError> for ConnectionError {
-    fn from(error: StoreError) -> ConnectionError {
-        Cause::from(error).into()
-    }
-}
-
-impl From<SealError> for ConnectionError {
-    fn from(error: SealError) -> ConnectionError {
-        Cause::Internal(format!("the stored credentials cannot be opened: {error}")).into()
-    }
-}
-
-/// For a product: what its own connection lacks is no fault of whoever runs it.
-impl From<ConnectionError> for Cause {
-    fn from(error: ConnectionError) -> Cause {
-        match error {
-            ConnectionError::Failed(cause) => cause,
-            error => Cause::Internal(error.to_string()),
-        }
-    }
-}
+pub use error::ConnectionError;
+use error::no_file;
+pub use input::Input;
+use prepare::Prepared;
+pub use stored::get;
 
 /// Saves a new connection; nothing is dialled. `of_caller`: the user whose key is used.
 pub async fn create(
@@ -171,15 +131,6 @@ pub async fn delete(
     Ok(())
 }
 
-pub async fn get(
-    app: &App,
-    company: &CompanyId,
-    id: &ConnectionId,
-) -> Result<Connection, ConnectionError> {
-    let found = connections::get(&mut *app.db.read().await?, company, id).await?;
-    found.ok_or(ConnectionError::NotFound)
-}
-
 /// Whether a session opened before the change would still be right after it.
 fn same_source(before: &Connection, after: &Checked) -> bool {
     before.target().is_ok_and(|target| target == after.target)
@@ -200,11 +151,4 @@ async fn lock_file(
         true => Ok(()),
         false => Err(ConnectionError::Invalid(vec![no_file(company, name)])),
     }
-}
-
-pub(crate) fn no_file(company: &CompanyId, name: &str) -> FieldError {
-    let message = format!(
-        "the company has no file \"{name}\": upload it with PUT /companies/{company}/files/{name}"
-    );
-    FieldError::new("database", "unknown", message)
 }

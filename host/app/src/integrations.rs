@@ -236,7 +236,7 @@ fn built(
 fn engine(app: &App, integration: &Integration) -> Result<String, IntegrationError> {
     let (company, scope) = (&integration.company_id, &integration.scope);
     let slug = souk_sandbox::platform(&integration.platform);
-    match connectors::serving(app, company, scope, &slug) {
+    match connectors::serving(&app.sandbox, company, scope, &slug) {
         Some(serving) => Ok(serving.slug),
         None => Err(IntegrationError::NoPublisher(integration.platform.clone())),
     }

@@ -121,8 +121,13 @@ pub async fn speaks(
     let connection = connections::get(db, company, connection)
         .await?
         .ok_or(Cause::NotFound)?;
-    let engine = serving(app, company, &connection.engine_scope, &connection.engine)
-        .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
+    let engine = serving(
+        &app.sandbox,
+        company,
+        &connection.engine_scope,
+        &connection.engine,
+    )
+    .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
     Ok(Speaks {
         engine: engine.slug.clone(),
         sql: Dialect::of(&engine.dialect),

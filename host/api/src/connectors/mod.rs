@@ -101,9 +101,7 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
                     .detail("retry_after", wait_seconds)
             }
             ConnectorError::NotFound => Problem::not_found("connector", name),
-            ConnectorError::TooLarge => {
-                Problem::too_large(souk_app::connectors::COMPONENT_BYTES_MAX as u64)
-            }
+            ConnectorError::TooLarge { max } => Problem::too_large(max as u64),
             ConnectorError::Aborted(_) => Problem::of(INVALID_REQUEST, text),
             ConnectorError::Internal(error) => Problem::internal(error),
             ConnectorError::Store(error) => error.into(),

@@ -9,9 +9,10 @@ use souk_outbound::TlsMode;
 use souk_sandbox::{Cell, Fault, FaultKind, Grant, Limits, Request, Source};
 use souk_store::connections;
 
+use super::prepare::Prepared;
 use super::routings::{self, Probe};
 use super::source;
-use super::{ConnectionError, Input, Prepared};
+use super::{ConnectionError, Input};
 use crate::App;
 
 /// Name lookup, connect, TLS and log-in on the far side of the world, and one statement.
@@ -82,7 +83,7 @@ pub async fn unsaved(
     let mut errors = FieldErrors::default();
     let probe = errors.take(probe).flatten();
     let draft = Prepared::new(app, company, input, None, errors).await?;
-    let source = source::unsaved(app, company, &draft).await?;
+    let source = draft.source(app, company).await?;
     Ok(run(app, source, probe).await)
 }
 

@@ -1,46 +1,26 @@
-//! What a client says about a connection, laid over what is stored and checked: everything that is wrong is found at once, and nothing
-//! is dialled.
+//! What may be saved of what a client says about a connection: everything that is wrong is found at once, and nothing is dialled.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde_json::{Map, Value};
-use souk_domain::connections::{self as rules, Checked, Draft, Engine, Need, Target};
+use souk_domain::connections::{self as rules, Checked, Engine, Target};
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId, UserId};
 use souk_domain::reference::CLOUD_PROVIDERS;
-use souk_sandbox::EngineInfo;
+use souk_sandbox::{EngineInfo, Source};
 use souk_store::connections::{Connection, Written};
 use souk_store::{StoreError, files, reference, users};
 
+use super::error::{ConnectionError, no_file};
+use super::input::{Input, draft, parse_credentials};
 use super::schema::Asked;
-use super::{ConnectionError, no_file};
+use super::source::{Plan, build, settings};
+use super::stored::{credentials as stored_credentials, owner};
 use crate::App;
-use crate::connectors;
-
-/// A connection as a client sends it. A member that is absent is `None`; one that is null clears.
-#[derive(Debug, Clone, Default)]
-pub struct Input {
-    /// Absent: the caller's.
-    pub user_id: Option<String>,
-    pub engine_id: Option<i64>,
-    pub name: Option<String>,
-    pub credential_type: Option<String>,
-    /// JSON as text.
-    pub credentials: Option<String>,
-    pub host: Option<Option<String>>,
-    pub port: Option<Option<i64>>,
-    pub database: Option<Option<String>>,
-    pub ssl_mode: Option<Option<String>>,
-    pub base_url: Option<Option<String>>,
-    pub ca_pem: Option<Option<String>>,
-    pub cloud_provider_id: Option<Option<i64>>,
-    pub verified_usage_ability: Option<bool>,
-    pub statement_timeout_ms: Option<i64>,
-}
+use crate::connectors::{need, serving};
 
 /// A connection that obeys every rule that can be checked without dialling.
-pub(crate) struct Prepared {
+pub(super) struct Prepared {
     pub engine_id: i64,
     pub engine: EngineInfo,
     pub checked: Checked,
@@ -145,9 +125,20 @@ impl Prepared {
         id: &ConnectionId,
     ) -> Result<Vec<u8>, ConnectionError> {
         let text = Value::Object(self.credentials.clone().unwrap_or_default()).to_string();
-        Ok(app
-            .sealer
-            .seal(super::source::owner(company, id), text.as_bytes())?)
+        Ok(app.sealer.seal(owner(company, id), text.as_bytes())?)
+    }
+
+    /// The source of a connection that is not saved.
+    pub async fn source(&self, app: &App, company: &CompanyId) -> Result<Source, ConnectionError> {
+        let plan = Plan {
+            company,
+            id: &ConnectionId::generate(),
+            revision: 0,
+            engine: &self.engine,
+            target: &self.checked.target,
+            statement_timeout_ms: self.checked.statement_timeout_ms,
+        };
+        build(app, &plan, &self.credentials.clone().unwrap_or_default()).await
     }
 
     pub fn written<'a>(&'a self, sealed: &'a [u8]) -> Written<'a> {
@@ -228,7 +219,7 @@ async fn engine(
         errors.add("engine_id", "unknown", message);
         return Ok(None);
     };
-    let serving = connectors::serving(app, company, &known.scope, &known.slug);
+    let serving = serving(&app.sandbox, company, &known.scope, &known.slug);
     if serving.is_none() {
         let message = format!(
             "no connector for {} is active on this service: see GET /storage-engines",
@@ -252,19 +243,18 @@ async fn check_settings(
     let stored = match (credentials, before) {
         (Some(_), _) => None,
         (None, Some(before)) if before.target()? != checked.target => {
-            Some(super::source::credentials(app, before)?)
+            Some(stored_credentials(app, before)?)
         }
         (None, _) => return Ok(()),
     };
     let Some(credentials) = credentials.or(stored.as_ref()).cloned() else {
         return Ok(());
     };
-    let settings =
-        super::source::settings(&checked.target, checked.statement_timeout_ms, &credentials);
+    let told = settings(&checked.target, checked.statement_timeout_ms, &credentials);
     let (asked, credential_type) = (Asked::of(engine), checked.credential_type.clone());
     // The schema is a stranger's: what it costs to follow is its own company's time.
     let found = app.sandbox.compute(company.as_str(), move || {
-        asked.check(&settings, &credential_type, &credentials)
+        asked.check(&told, &credential_type, &credentials)
     });
     let found = found.await.ok_or_else(crate::failure::abandoned)?;
     // What the rules of all engines have said already is not said twice.
@@ -296,14 +286,6 @@ async fn check_file(
     Ok(())
 }
 
-pub(crate) fn need(engine: &EngineInfo) -> Need {
-    match engine.need {
-        souk_sandbox::Need::Tcp => Need::Tcp,
-        souk_sandbox::Need::Http => Need::Http,
-        souk_sandbox::Need::Directory => Need::Directory,
-    }
-}
-
 /// Stored credentials stay with the server that they were given for: whoever may change a connection but was never told its password could
 /// otherwise have it sent to a server of their own. Where none are stored there is nothing to learn.
 fn keep_credentials(
@@ -324,7 +306,7 @@ fn keep_credentials(
         // The engine's connector speaks over another wire than when the connection was saved.
         _ => "kind of address",
     };
-    if super::source::credentials(app, before)?.is_empty() {
+    if stored_credentials(app, before)?.is_empty() {
         return Ok(());
     }
     let message = format!(
@@ -340,118 +322,6 @@ fn check_cloud_provider(input: &Input, errors: &mut FieldErrors) {
     {
         let message = format!("{id} is no cloud provider: GET /cloud-providers lists the ids");
         errors.add("cloud_provider_id", "unknown", message);
-    }
-}
-
-/// A member of the body wins over the same member of new credentials, which wins over what is stored.
-fn draft(
-    input: &Input,
-    before: Option<&Connection>,
-    credentials: Option<&Map<String, Value>>,
-) -> Draft {
-    let member = |name: &str| {
-        credentials
-            .and_then(|members| members.get(name))
-            .and_then(scalar)
-    };
-    let text = |given: &Option<Option<String>>, name: &str, stored: Option<&String>| match given {
-        Some(given) => given.clone(),
-        None => member(name).or_else(|| stored.cloned()),
-    };
-    let port = match input.port {
-        Some(given) => given,
-        // A port that is not a number becomes one that no rule accepts.
-        None => match member("port") {
-            Some(port) => Some(port.parse().unwrap_or(-1)),
-            None => before.and_then(|before| before.port),
-        },
-    };
-    let stored = |text: fn(&Connection) -> &str| {
-        before
-            .map(|before| text(before).to_owned())
-            .unwrap_or_default()
-    };
-    Draft {
-        name: input
-            .name
-            .clone()
-            .unwrap_or_else(|| stored(|before| &before.name)),
-        credential_type: input
-            .credential_type
-            .clone()
-            .unwrap_or_else(|| stored(|before| &before.credential_type)),
-        host: text(
-            &input.host,
-            "host",
-            before.and_then(|before| before.host.as_ref()),
-        ),
-        port,
-        database: text(
-            &input.database,
-            "database",
-            before.and_then(|before| before.database.as_ref()),
-        ),
-        ssl_mode: text(
-            &input.ssl_mode,
-            "ssl_mode",
-            before.and_then(|before| before.ssl_mode.as_ref()),
-        ),
-        base_url: text(
-            &input.base_url,
-            "base_url",
-            before.and_then(|before| before.base_url.as_ref()),
-        ),
-        ca_pem: text(
-            &input.ca_pem,
-            "ca_pem",
-            before.and_then(|before| before.ca_pem.as_ref()),
-        ),
-        statement_timeout_ms: input
-            .statement_timeout_ms
-            .or(before.map(|before| before.statement_timeout_ms)),
-        credentials: credentials.map(|members| {
-            members
-                .iter()
-                .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)))
-                .collect::<BTreeMap<_, _>>()
-        }),
-    }
-}
-
-/// Credentials are one JSON object. The message never repeats any of it.
-fn parse_credentials(text: &str) -> Result<Map<String, Value>, Vec<FieldError>> {
-    let refuse = |code, message: String| vec![FieldError::new("credentials", code, message)];
-    if text.len() > rules::CREDENTIALS_BYTES_MAX {
-        let message = format!(
-            "credentials must have at most {} bytes",
-            rules::CREDENTIALS_BYTES_MAX
-        );
-        return Err(refuse("length", message));
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(mut members)) => {
-            // `user` is what libpq calls it; the name that connectors read is `username`.
-            if !members.contains_key("username")
-                && let Some(user) = members.remove("user")
-            {
-                members.insert("username".to_owned(), user);
-            }
-            Ok(members)
-        }
-        _ => {
-            let message =
-                "credentials must be a JSON object, written as text: \"{\\\"username\\\": …}\"";
-            Err(refuse("format", message.to_owned()))
-        }
-    }
-}
-
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! A stored connection as the sandbox wants it: settings, the one grant, and a revision.
+//! A connection as the sandbox wants it: settings, the one grant, and a revision.
 
 use std::sync::Arc;
 
@@ -8,34 +8,14 @@ use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_outbound::TlsMode;
 use souk_sandbox::{EngineInfo, Grant, PoolLimits, Source};
 use souk_store::connections::Connection;
-use souk_store::sealing::{Owner, SealError};
-use souk_store::{Cache, Db, Topic, files};
+use souk_store::files;
 
+use super::error::{ConnectionError, no_file};
 use super::schema::Asked;
-use super::{ConnectionError, Prepared};
+use super::stored::{credentials, get};
 use crate::App;
-use crate::connectors::{self, SERVING, serving_ids};
+use crate::connectors::serving;
 use crate::failure::Cause;
-
-/// Connections in use at once, of all sellers; a source is about 2 kB.
-const SOURCES_MAX: usize = 10_000;
-
-/// The sources in use, dropped when their connection, its file or a connector that their company may use changes.
-pub type Sources = Cache<ConnectionId, Source>;
-
-pub fn sources(db: &Db) -> Sources {
-    // Which settings a connector asks for is in its schema.
-    let [own, platforms] = SERVING;
-    Cache::new(
-        db,
-        SOURCES_MAX,
-        [Topic::Connection, own, platforms],
-        |id: &ConnectionId, source: &Source| {
-            let [own, platforms] = serving_ids(&source.company.as_str().into());
-            [id.as_str().into(), own, platforms]
-        },
-    )
-}
 
 /// The source of a company's connection.
 pub async fn source(
@@ -54,22 +34,19 @@ pub async fn source(
     }
 }
 
-/// What sealed credentials are bound to: they open for this company and connection only.
-pub(crate) fn owner<'a>(company: &'a CompanyId, id: &'a ConnectionId) -> Owner<'a> {
-    Owner {
-        company: company.as_str(),
-        subject: id.as_str(),
-    }
-}
-
 async fn load(
     app: &App,
     company: &CompanyId,
     id: &ConnectionId,
 ) -> Result<Source, ConnectionError> {
-    let connection = super::get(app, company, id).await?;
-    let engine = connectors::serving(app, company, &connection.engine_scope, &connection.engine)
-        .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
+    let connection = get(app, company, id).await?;
+    let engine = serving(
+        &app.sandbox,
+        company,
+        &connection.engine_scope,
+        &connection.engine,
+    )
+    .ok_or_else(|| Cause::NoConnector(connection.engine.clone()))?;
     of_stored(app, &connection, &engine).await
 }
 
@@ -92,47 +69,17 @@ pub(crate) async fn of_stored(
     build(app, &plan, &credentials).await
 }
 
-/// The credentials of a stored connection, unsealed.
-pub(super) fn credentials(
-    app: &App,
-    connection: &Connection,
-) -> Result<Map<String, Value>, ConnectionError> {
-    let owner = owner(&connection.company_id, &connection.id);
-    let plain = app.sealer.unseal(owner, &connection.credentials)?;
-    match serde_json::from_slice(&plain) {
-        Ok(Value::Object(credentials)) => Ok(credentials),
-        _ => Err(SealError::Damaged.into()),
-    }
-}
-
-/// The source of a connection that is not saved.
-pub(crate) async fn unsaved(
-    app: &App,
-    company: &CompanyId,
-    draft: &Prepared,
-) -> Result<Source, ConnectionError> {
-    let plan = Plan {
-        company,
-        id: &ConnectionId::generate(),
-        revision: 0,
-        engine: &draft.engine,
-        target: &draft.checked.target,
-        statement_timeout_ms: draft.checked.statement_timeout_ms,
-    };
-    build(app, &plan, &draft.credentials.clone().unwrap_or_default()).await
-}
-
 /// All that a source is made of, besides its credentials.
-struct Plan<'a> {
-    company: &'a CompanyId,
-    id: &'a ConnectionId,
-    revision: u64,
-    engine: &'a EngineInfo,
-    target: &'a Target,
-    statement_timeout_ms: i64,
+pub(super) struct Plan<'a> {
+    pub company: &'a CompanyId,
+    pub id: &'a ConnectionId,
+    pub revision: u64,
+    pub engine: &'a EngineInfo,
+    pub target: &'a Target,
+    pub statement_timeout_ms: i64,
 }
 
-async fn build(
+pub(super) async fn build(
     app: &App,
     plan: &Plan<'_>,
     credentials: &Map<String, Value>,
@@ -158,7 +105,7 @@ async fn build(
         },
         Target::File { name } => {
             let file = files::get(&mut *app.db.read().await?, plan.company, name).await?;
-            let missing = || ConnectionError::Invalid(vec![super::no_file(plan.company, name)]);
+            let missing = || ConnectionError::Invalid(vec![no_file(plan.company, name)]);
             let file = file.ok_or_else(missing)?;
             Grant::Directory(crate::files::directory(
                 &app.files_dir,

@@ -1,16 +1,14 @@
 //! The engines that connectors bring, and the ids that the API knows them by.
 
-use std::sync::Arc;
-
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{EngineInfo, Scope};
+use souk_store::StoreError;
 use souk_store::connectors::PLATFORM;
 use souk_store::reference::{self, StorageEngine};
-use souk_store::{StoreError, Topic};
 
-use super::ConnectorError;
+use super::error::ConnectorError;
+use super::serving::{NOBODY, need, serving};
 use crate::App;
-use crate::connections::need;
 
 /// Hosts that give engines their ids at the same moment: one wins, the others find the id.
 const ENGINE_ATTEMPTS: usize = 5;
@@ -40,52 +38,11 @@ pub async fn engines(
         known = reference::engines(&mut *app.db.read().await?, company.as_str()).await?;
     }
     let with_info = |engine: StorageEngine| {
-        let info = serving(app, company, &engine.scope, &engine.slug);
+        let info = serving(&app.sandbox, company, &engine.scope, &engine.slug);
         (engine, info)
     };
     Ok(known.into_iter().map(with_info).collect())
 }
-
-/// What serves the engine `slug` of `scope` for a company now. An engine of the platform is never served by a company's connector, nor the
-/// other way round: what was saved for one of them must not reach the other's code. A slug that both have is the platform's.
-pub(crate) fn serving(
-    app: &App,
-    company: &CompanyId,
-    scope: &str,
-    slug: &str,
-) -> Option<EngineInfo> {
-    let of_platform = app.sandbox.engine(NOBODY, slug);
-    match (scope, of_platform) {
-        (PLATFORM, of_platform) => of_platform,
-        (_, Some(_)) => None,
-        (_, None) => app.sandbox.engine(company.as_str(), slug),
-    }
-}
-
-/// Whose connector or publisher would serve `slug` for a company if something were saved for it now, and what it says about itself.
-pub(crate) fn scope_of_engine(
-    app: &App,
-    company: &CompanyId,
-    slug: &str,
-) -> Option<(String, EngineInfo)> {
-    match app.sandbox.engine(NOBODY, slug) {
-        Some(info) => Some((PLATFORM.to_owned(), info)),
-        None => {
-            let info = app.sandbox.engine(company.as_str(), slug)?;
-            Some((company.to_string(), info))
-        }
-    }
-}
-
-/// Under which topics and ids the connectors are announced that may serve a company: its own, and the platform's.
-pub(crate) const SERVING: [Topic; 2] = [Topic::Connector, Topic::Connector];
-
-pub(crate) fn serving_ids(company: &Arc<str>) -> [Arc<str>; 2] {
-    [company.clone(), PLATFORM.into()]
-}
-
-/// A company that has no connectors sees the platform's.
-const NOBODY: &str = "";
 
 /// Refuses to let a company's connector serve what is the platform's.
 pub(super) async fn claim(

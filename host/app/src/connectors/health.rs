@@ -15,7 +15,8 @@ use souk_sandbox::{
 };
 use souk_store::connections::{self, Connection};
 
-use super::{ConnectorError, scope_text};
+use super::error::ConnectorError;
+use super::loaded::{find, scope_text};
 use crate::App;
 use crate::connections::source;
 
@@ -59,8 +60,7 @@ async fn check_engines(
     candidate: &ConnectorInfo,
     before: Option<&str>,
 ) -> Result<(), ConnectorError> {
-    let Some(before) = before.and_then(|version| super::find(app, scope, &candidate.name, version))
-    else {
+    let Some(before) = before.and_then(|version| find(app, scope, &candidate.name, version)) else {
         return Ok(());
     };
     for slug in &before.engine_ids {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use souk_sandbox::{ConnectorInfo, Need, Scope, SessionCount, Status};
 use souk_store::connectors::{self, CHUNK_BYTES, StoredConnector};
 
-use super::{ConnectorError, find, key, scope_of, scope_text};
+use super::error::ConnectorError;
+use super::loaded::{find, scope_of, scope_text};
+use super::registry::key;
 use crate::App;
 
 /// What a component says about itself, as it is kept in the store.

@@ -1,21 +1,20 @@
 //! Taking in a component: received, checked by the sandbox, kept in the store.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use souk_domain::actors::Actor;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{ConnectorInfo, LoadError, Scope};
 use souk_store::Write;
 use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
-use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
-use super::{ConnectorError, engines, key, scope_text, shelf, versions};
+use super::error::ConnectorError;
+use super::loaded::{scope_text, versions};
+use super::registry::key;
+use super::{engines, shelf};
 use crate::connections::schema;
 use crate::{App, CompanyBounds};
 
@@ -23,8 +22,6 @@ use crate::{App, CompanyBounds};
 pub const COMPONENT_BYTES_MAX: usize = 64 << 20;
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Components that are checked and compiled at once, each in a child process; one more waits.
-const TURNS_MAX: usize = 2;
 /// Versions that the platform may keep of all its connectors: each is compiled and held by every host. A company's share is a setting.
 const VERSIONS_MAX: usize = 50;
 
@@ -80,7 +77,7 @@ async fn take_in(
         return Err(error);
     }
     if activate {
-        return super::activate(app, scope, &info.name, &info.version, is_staff).await;
+        return super::versions::activate(app, scope, &info.name, &info.version, is_staff).await;
     }
     if is_new {
         // Nobody is about to activate it just now.
@@ -162,7 +159,9 @@ where
         let Some(bytes) = next else { break };
         let bytes = bytes.map_err(|error| ConnectorError::Aborted(error.to_string()))?;
         if first.len() + whole.len() + bytes.len() > COMPONENT_BYTES_MAX {
-            return Err(ConnectorError::TooLarge);
+            return Err(ConnectorError::TooLarge {
+                max: COMPONENT_BYTES_MAX,
+            });
         }
         // One that was read whole already, because of its Idempotency-Key, is not copied.
         if first.is_empty() && whole.is_empty() {
@@ -177,44 +176,6 @@ where
     match whole.is_empty() {
         true => Ok(first),
         false => Ok(Bytes::from(whole)),
-    }
-}
-
-/// Who checks and compiles now. A scope has one turn at a time and waits for the next in line with the others, so that one with many
-/// uploads does not push those of others back.
-pub struct Turns {
-    all: Semaphore,
-    scopes: Mutex<HashMap<Scope, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-struct Turn<'a> {
-    _turn: SemaphorePermit<'a>,
-    _own: OwnedMutexGuard<()>,
-}
-
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns {
-            all: Semaphore::new(TURNS_MAX),
-            scopes: Mutex::default(),
-        }
-    }
-}
-
-impl Turns {
-    async fn take(&self, scope: &Scope) -> Result<Turn<'_>, ConnectorError> {
-        let own = {
-            let mut scopes = self.scopes.lock();
-            scopes.retain(|_, line| Arc::strong_count(line) > 1);
-            scopes.entry(scope.clone()).or_default().clone()
-        };
-        let own = own.lock_owned().await;
-        let turn = self.all.acquire().await;
-        let turn = turn.map_err(|error| ConnectorError::Internal(error.to_string()))?;
-        Ok(Turn {
-            _turn: turn,
-            _own: own,
-        })
     }
 }
 

@@ -120,9 +120,9 @@ fn serving(
     };
     let engine = souk_sandbox::platform(slug);
     let found = match before {
-        Some(before) => connectors::serving(app, company, &before.scope, &engine)
+        Some(before) => connectors::serving(&app.sandbox, company, &before.scope, &engine)
             .map(|info| (before.scope.clone(), info)),
-        None => connectors::scope_of_engine(app, company, &engine),
+        None => connectors::scope_of_engine(&app.sandbox, company, &engine),
     };
     if found.is_none() {
         let message = format!("no publisher for \"{slug}\" is active on this service");

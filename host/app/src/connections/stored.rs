@@ -1,0 +1,39 @@
+//! A connection as it is stored, and its credentials, unsealed.
+
+use serde_json::{Map, Value};
+use souk_domain::ids::{CompanyId, ConnectionId};
+use souk_store::connections::{self, Connection};
+use souk_store::sealing::{Owner, SealError};
+
+use super::error::ConnectionError;
+use crate::App;
+
+pub async fn get(
+    app: &App,
+    company: &CompanyId,
+    id: &ConnectionId,
+) -> Result<Connection, ConnectionError> {
+    let found = connections::get(&mut *app.db.read().await?, company, id).await?;
+    found.ok_or(ConnectionError::NotFound)
+}
+
+/// The credentials of a stored connection, unsealed.
+pub(super) fn credentials(
+    app: &App,
+    connection: &Connection,
+) -> Result<Map<String, Value>, ConnectionError> {
+    let owner = owner(&connection.company_id, &connection.id);
+    let plain = app.sealer.unseal(owner, &connection.credentials)?;
+    match serde_json::from_slice(&plain) {
+        Ok(Value::Object(credentials)) => Ok(credentials),
+        _ => Err(SealError::Damaged.into()),
+    }
+}
+
+/// What sealed credentials are bound to: they open for this company and connection only.
+pub(super) fn owner<'a>(company: &'a CompanyId, id: &'a ConnectionId) -> Owner<'a> {
+    Owner {
+        company: company.as_str(),
+        subject: id.as_str(),
+    }
+}

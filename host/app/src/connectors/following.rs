@@ -1,0 +1,171 @@
+//! Making the sandbox agree with the store: at the start, and whenever this or another host has changed it.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use souk_sandbox::{LoadError, Scope};
+use souk_store::connectors::{self, Choice, PLATFORM};
+use souk_store::{Change, Topic};
+
+use super::error::ConnectorError;
+use super::loaded::{active, scope_from, scope_text};
+use super::registry::{Key, key};
+use super::{engines, shelf};
+use crate::App;
+
+/// Pieces of an upload that was broken off, once it is certain that it was.
+const PIECES_KEPT: Duration = Duration::from_secs(24 * 3600);
+/// The store may be away for a moment; what a change asks for is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// Loads the bundled connectors and what the store holds, then follows the store's changes on the
+/// current runtime. A stored connector that cannot be loaded is logged and left out.
+pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), ConnectorError> {
+    let loads = app.sandbox.load_all(bundle).await;
+    for (loaded, (file, _)) in loads.into_iter().zip(bundle) {
+        let info = loaded.map_err(|error| {
+            ConnectorError::Internal(format!("bundled connector {file}: {error}"))
+        })?;
+        app.connectors
+            .bundled
+            .lock()
+            .insert(info.name, info.version);
+    }
+    reconcile(app).await?;
+    sweep(app).await?;
+    // The store announces a choice when it is made. Here it is carried out later, and what was loaded in between speaks the dialect of the
+    // version before; of what the operator's directory activates, the store knows nothing.
+    let announce = app.db.announcer();
+    app.sandbox.on_switch(move |scope| {
+        announce(&Change::One {
+            topic: Topic::Connector,
+            id: scope_text(scope).to_owned(),
+        });
+    });
+    tokio::spawn(follow(app.clone()));
+    Ok(())
+}
+
+/// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
+async fn reconcile(app: &App) -> Result<(), ConnectorError> {
+    let (rows, chosen) = {
+        let mut db = app.db.read().await?;
+        (
+            connectors::list(&mut db).await?,
+            connectors::choices(&mut db).await?,
+        )
+    };
+    // A company's versions stay where they are until one is chosen, or asked for.
+    for row in rows.iter().filter(|row| row.scope == PLATFORM) {
+        let key = key(&row.scope, &row.name, &row.version);
+        if app.connectors.stored.lock().contains(&key) {
+            continue;
+        }
+        if let Err(error) = shelf::load(app, row, &Scope::Platform).await {
+            tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
+        }
+    }
+    for choice in &chosen {
+        // A choice is carried out once: what the operator's connector directory activates later stays.
+        let place = (choice.scope.clone(), choice.name.clone());
+        let chosen_at = choice
+            .deactivated_at
+            .unwrap_or(choice.activated_at)
+            .micros();
+        let version = choice
+            .deactivated_at
+            .is_none()
+            .then_some(choice.version.as_str());
+        let scope = scope_from(&choice.scope);
+        app.sandbox
+            .note_chosen(&scope, &choice.name, chosen_at, version);
+        if app.connectors.applied.lock().get(&place) == Some(choice) {
+            continue;
+        }
+        match carry_out(app, choice).await {
+            Ok(()) => {}
+            // The store is away, and says so again when it is back.
+            Err(ConnectorError::Store(error)) => return Err(error.into()),
+            // A bundled version that an older host brought along: the one of this host takes its place.
+            Err(ConnectorError::NotFound) => tracing::info!(
+                scope = choice.scope,
+                name = choice.name,
+                version = choice.version,
+                "the chosen version is not here"
+            ),
+            Err(error) => {
+                tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error, "cannot activate the chosen version")
+            }
+        }
+        app.connectors.applied.lock().insert(place, choice.clone());
+    }
+    let wanted: HashSet<Key> = rows
+        .iter()
+        .map(|row| key(&row.scope, &row.name, &row.version))
+        .collect();
+    let gone: Vec<Key> = app
+        .connectors
+        .stored
+        .lock()
+        .difference(&wanted)
+        .cloned()
+        .collect();
+    for (scope, name, version) in gone {
+        match app.sandbox.remove(&scope_from(&scope), &name, &version) {
+            Ok(()) | Err(LoadError::Unknown { .. }) => {
+                app.connectors.stored.lock().remove(&(scope, name, version));
+            }
+            Err(error) => {
+                tracing::warn!(scope, name, version, %error, "cannot remove a deleted connector")
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
+    let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
+    if choice.deactivated_at.is_some() {
+        return match app.sandbox.deactivate(&scope, name) {
+            Ok(_) | Err(LoadError::NotActive { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+    }
+    if active(app, &scope, name).as_deref() == Some(&choice.version) {
+        return Ok(());
+    }
+    let candidate = shelf::fetch(app, &scope, name, &choice.version).await?;
+    let activated = match engines::claim(app, &scope, &candidate.engine_ids).await {
+        Ok(()) => app
+            .sandbox
+            .activate(&scope, name, &choice.version)
+            .await
+            .map_err(ConnectorError::from),
+        Err(error) => Err(error),
+    };
+    shelf::put_back(app, &scope, name, choice.previous_version.as_deref());
+    activated.map(drop)
+}
+
+async fn follow(app: App) {
+    loop {
+        app.connectors.changed.notified().await;
+        let _changing = app.connectors.changing.lock().await;
+        if let Err(error) = reconcile(&app).await {
+            tracing::warn!(%error, "cannot follow a change of connectors; trying again");
+            tokio::time::sleep(RETRY_AFTER).await;
+            app.connectors.changed.notify_one();
+        }
+    }
+}
+
+async fn sweep(app: &App) -> Result<(), ConnectorError> {
+    let swept = app
+        .db
+        .write(async |tx| connectors::sweep_chunks(tx, app.clock.now().before(PIECES_KEPT)).await)
+        .await?;
+    if swept > 0 {
+        tracing::info!(pieces = swept, "deleted pieces of broken connector uploads");
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What this host remembers about connectors beside the sandbox.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use souk_store::connectors::Choice;
+use souk_store::{Change, Db, Topic};
+use tokio::sync::Notify;
+
+use super::compile_time::CompileTime;
+use super::turns::Turns;
+
+/// Which of the loaded versions came from where, which choices were carried out, and who waits.
+pub struct Registry {
+    /// What was loaded from the store. The rest is bundled or from a directory.
+    pub(super) stored: Mutex<HashSet<Key>>,
+    /// The bundled version of each connector: where a choice without a row leads.
+    pub(super) bundled: Mutex<BTreeMap<String, String>>,
+    /// The choices that were carried out, by scope and name.
+    pub(super) applied: Mutex<BTreeMap<(String, String), Choice>>,
+    pub(super) compile_time: CompileTime,
+    pub(super) changed: Arc<Notify>,
+    pub(super) turns: Turns,
+    /// One at a time changes what runs.
+    pub(super) changing: tokio::sync::Mutex<()>,
+}
+
+/// Scope, name and version.
+pub(super) type Key = (String, String, String);
+
+impl Registry {
+    pub fn new(db: &Db) -> Registry {
+        let changed = Arc::new(Notify::new());
+        let notify = changed.clone();
+        db.on_change(Box::new(move |change| {
+            if matches!(
+                change,
+                Change::Everything
+                    | Change::One {
+                        topic: Topic::Connector,
+                        ..
+                    }
+            ) {
+                notify.notify_one();
+            }
+        }));
+        Registry {
+            stored: Mutex::default(),
+            bundled: Mutex::default(),
+            applied: Mutex::default(),
+            compile_time: CompileTime::default(),
+            changed,
+            turns: Turns::default(),
+            changing: tokio::sync::Mutex::default(),
+        }
+    }
+}
+
+pub(super) fn key(scope: &str, name: &str, version: &str) -> Key {
+    (scope.to_owned(), name.to_owned(), version.to_owned())
+}

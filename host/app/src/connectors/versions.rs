@@ -1,0 +1,264 @@
+//! Which version of a connector is at work: putting one there, taking it off, going back, deleting one.
+
+use souk_sandbox::{ConnectorInfo, LoadError, Scope, Status};
+use souk_store::connectors::{self, Choice};
+
+use super::error::ConnectorError;
+use super::loaded::{active, find, scope_text, versions};
+use super::registry::key;
+use super::{engines, health, shelf};
+use crate::App;
+
+/// Sends new requests to a version, if it is healthy, and remembers that for every host and restart.
+pub async fn activate(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+    is_staff: bool,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    check_block(app, scope, name, is_staff).await?;
+    let candidate = shelf::fetch(app, scope, name, version).await?;
+    let before = active(app, scope, name);
+    if before.as_deref() == Some(version) {
+        return Ok(candidate);
+    }
+    let activated = switch(app, scope, &candidate, before.as_deref()).await;
+    // Also after a failure: a version that was loaded for this need not stay.
+    shelf::put_back(app, scope, name, before.as_deref());
+    let row = (scope_text(scope), name, version);
+    let info = match activated {
+        Ok(info) => info,
+        Err(error) => {
+            let told = cut(&error.to_string());
+            let noted = app
+                .db
+                .write(async |tx| connectors::note_error(tx, row, Some(&told)).await);
+            noted.await?;
+            return Err(error);
+        }
+    };
+    app.db
+        .write(async |tx| connectors::note_error(tx, row, None).await)
+        .await?;
+    remember(app, scope, name, version, before).await?;
+    Ok(info)
+}
+
+/// What is kept of why a version could not be put to work.
+fn cut(text: &str) -> String {
+    const CHARS_MAX: usize = 1_000;
+    text.chars().take(CHARS_MAX).collect()
+}
+
+/// What the platform's staff has taken off work, its company does not put back.
+async fn check_block(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+) -> Result<(), ConnectorError> {
+    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    match choice.filter(|choice| choice.blocked && !is_staff) {
+        Some(choice) => Err(ConnectorError::Blocked {
+            reason: choice.reason,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Takes a connector off work, on every host and for every restart, until a version is activated again; after `is_staff`, by staff only. Calls in
+/// flight end; new ones are answered that no connector is available.
+pub async fn deactivate(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+    reason: Option<String>,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    let text = scope_text(scope);
+    let before = connectors::choice_of(&mut *app.db.read().await?, text, name).await?;
+    let current = match (active(app, scope, name), &before) {
+        (Some(version), _) => version,
+        // It is off already; staff may still see to it that it stays so.
+        (None, Some(before)) if is_staff && *scope != Scope::Platform => before.version.clone(),
+        (None, _) => return Err(not_active(app, scope, name).await?),
+    };
+    let now = app.clock.now();
+    let off = match before {
+        Some(before) if before.version == current => Choice {
+            deactivated_at: Some(now),
+            blocked: is_staff && *scope != Scope::Platform,
+            reason,
+            ..before
+        },
+        before => Choice {
+            scope: text.to_owned(),
+            name: name.to_owned(),
+            version: current.clone(),
+            previous_version: before.map(|before| before.version),
+            activated_at: now,
+            deactivated_at: Some(now),
+            blocked: is_staff && *scope != Scope::Platform,
+            reason,
+        },
+    };
+    app.db
+        .write(async |tx| connectors::choose(tx, &off).await)
+        .await?;
+    app.sandbox.note_chosen(scope, name, now.micros(), None);
+    match app.sandbox.deactivate(scope, name) {
+        Ok(info) => Ok(info),
+        Err(LoadError::NotActive { .. }) => shelf::fetch(app, scope, name, &current).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a connector cannot be taken off work that is not at work.
+async fn not_active(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+) -> Result<ConnectorError, ConnectorError> {
+    let stored = connectors::of_scope(&mut *app.db.read().await?, scope_text(scope)).await?;
+    let is_known = versions(app, scope).iter().any(|(known, _)| known == name)
+        || stored.iter().any(|row| row.name == name);
+    Ok(match is_known {
+        true => LoadError::NotActive {
+            name: name.to_owned(),
+        }
+        .into(),
+        false => ConnectorError::NotFound,
+    })
+}
+
+async fn switch(
+    app: &App,
+    scope: &Scope,
+    candidate: &ConnectorInfo,
+    before: Option<&str>,
+) -> Result<ConnectorInfo, ConnectorError> {
+    engines::claim(app, scope, &candidate.engine_ids).await?;
+    health::check(app, scope, candidate, before).await?;
+    let (name, version) = (&candidate.name, &candidate.version);
+    Ok(app.sandbox.activate(scope, name, version).await?)
+}
+
+/// Activates the version that was active before; a second rollback returns.
+pub async fn rollback(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    is_staff: bool,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    check_block(app, scope, name, is_staff).await?;
+    let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
+    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    let none = || LoadError::NoEarlier {
+        name: name.to_owned(),
+    };
+    let previous = choice
+        .filter(|choice| choice.version == current)
+        .and_then(|choice| choice.previous_version);
+    let Some(previous) = previous else {
+        // What a file of the operator's directory has put to work is in no row.
+        let info = app.sandbox.rollback(scope, name).await?;
+        remember(app, scope, name, &info.version, Some(current)).await?;
+        return Ok(info);
+    };
+    let candidate = match shelf::fetch(app, scope, name, &previous).await {
+        Err(ConnectorError::NotFound) => return Err(none().into()),
+        fetched => fetched?,
+    };
+    engines::claim(app, scope, &candidate.engine_ids).await?;
+    let info = app.sandbox.activate(scope, name, &previous).await?;
+    shelf::put_back(app, scope, name, Some(&current));
+    remember(app, scope, name, &previous, Some(current)).await?;
+    Ok(info)
+}
+
+/// Deletes an uploaded version that is not active.
+pub async fn remove(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+) -> Result<(), ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    let text = scope_text(scope);
+    let loaded = find(app, scope, name, version);
+    let stored = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
+    if loaded.is_none() && stored.is_none() {
+        return Err(ConnectorError::NotFound);
+    }
+    if loaded.is_some_and(|info| info.status == Status::Active) {
+        return Err(LoadError::Active {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        }
+        .into());
+    }
+    app.db
+        .write(async |tx| -> Result<_, ConnectorError> {
+            let chosen = connectors::choice_of(tx, text, name).await?;
+            let is_at_work =
+                |choice: Choice| choice.version == version && choice.deactivated_at.is_none();
+            if chosen.is_some_and(is_at_work) {
+                return Err(LoadError::Active {
+                    name: name.to_owned(),
+                    version: version.to_owned(),
+                }
+                .into());
+            }
+            if !connectors::delete(tx, text, name, version).await? {
+                return Err(ConnectorError::Conflict(format!(
+                    "connector \"{name}\" {version} is part of this host: it cannot be deleted"
+                )));
+            }
+            connectors::forget_previous(tx, text, name, version).await?;
+            Ok(())
+        })
+        .await?;
+    app.connectors
+        .stored
+        .lock()
+        .remove(&key(text, name, version));
+    match app.sandbox.remove(scope, name, version) {
+        Ok(()) | Err(LoadError::Unknown { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match stored {
+        Some(stored) => shelf::forget_bytes(app, &stored.digest, stored.size_bytes).await,
+        None => Ok(()),
+    }
+}
+
+async fn remember(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+    before: Option<String>,
+) -> Result<(), ConnectorError> {
+    let choice = Choice {
+        scope: scope_text(scope).to_owned(),
+        name: name.to_owned(),
+        version: version.to_owned(),
+        previous_version: before,
+        activated_at: app.clock.now(),
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
+    };
+    app.sandbox
+        .note_chosen(scope, name, choice.activated_at.micros(), Some(version));
+    app.db
+        .write(async |tx| {
+            connectors::choose(tx, &choice).await?;
+            Ok(())
+        })
+        .await
+}
