@@ -30,6 +30,7 @@ use souk_store::connections::Connection;
 use souk_store::{Write, connections, files};
 
 use crate::App;
+use crate::members;
 pub use error::ConnectionError;
 use error::no_file;
 pub use input::Input;
@@ -45,7 +46,8 @@ pub async fn create(
 ) -> Result<Connection, ConnectionError> {
     let id = ConnectionId::generate();
     let mut errors = FieldErrors::default();
-    let user = prepare::user(app, company, input, of_caller, &mut errors).await?;
+    let given = input.user_id.as_deref();
+    let user = members::owner(app, company, given, of_caller, &mut errors).await?;
     let draft = Prepared::new(app, company, input, None, errors).await?;
     let user = user.ok_or(ConnectionError::NotFound)?;
     let sealed = draft.seal(app, company, &id)?;

@@ -21,8 +21,7 @@ use souk_store::integrations::{self, Integration, TestStatus};
 use souk_store::sealing::{Owner, SealError};
 use souk_store::{StoreError, Write};
 
-use crate::App;
-use crate::connectors;
+use crate::{App, connectors, members};
 pub use prepare::Input;
 use prepare::Prepared;
 
@@ -67,7 +66,8 @@ pub async fn create(
 ) -> Result<Integration, IntegrationError> {
     let id = IntegrationId::generate();
     let mut errors = FieldErrors::default();
-    let user = prepare::user(app, company, input, of_caller, &mut errors).await?;
+    let given = input.user_id.as_deref();
+    let user = members::owner(app, company, given, of_caller, &mut errors).await?;
     let draft = Prepared::new(app, company, input, None, errors).await?;
     let (credentials, now) = (
         draft.checked.credentials.unwrap_or_default(),

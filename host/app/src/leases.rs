@@ -11,6 +11,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
 use souk_store::{Read, StoreError, Write};
 use tokio::sync::{Notify, watch};
@@ -90,6 +91,16 @@ pub(crate) struct Due<K: Kind> {
     pub id: K::Id,
     /// Whom it concerns, with how many attempts each may have in flight.
     pub concerns: Vec<(K::Concerned, usize)>,
+}
+
+impl<K: Kind<Concerned = CompanyId>> Due<K> {
+    /// One that concerns its company alone, which may have `most` attempts in flight.
+    pub fn of(id: K::Id, company: CompanyId, most: usize) -> Due<K> {
+        Due {
+            id,
+            concerns: vec![(company, most)],
+        }
+    }
 }
 
 /// What is written where a piece of work is claimed.

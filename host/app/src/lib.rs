@@ -24,6 +24,7 @@ pub mod identity;
 pub mod integrations;
 mod leases;
 pub mod mail;
+mod members;
 pub mod payments;
 pub mod payouts;
 pub mod preview;
@@ -35,6 +36,8 @@ pub mod release;
 pub mod run;
 pub mod scan;
 pub mod settle;
+#[cfg(test)]
+mod tls_server;
 pub mod webhooks;
 pub mod wording;
 

@@ -1,5 +1,8 @@
-//! Addresses that the operator names and that secrets go to.
+//! Addresses that the operator names and that secrets go to, and how they are asked.
 
+use std::time::Duration;
+
+use souk_outbound::{Bounds, Client, EgressPolicy, Own, Reach, Trust};
 use url::{Host, Url};
 
 #[derive(Debug, thiserror::Error)]
@@ -24,4 +27,25 @@ pub fn protected(address: &str) -> Result<Url, AddressError> {
         true => Ok(address),
         false => Err(AddressError::Insecure),
     }
+}
+
+/// A client of such an address, which may be one of the operator's own network. `timeout`: from the look-up of the name to the last byte.
+pub fn client(timeout: Duration, trust: Trust) -> Client {
+    let reach = Reach {
+        egress: EgressPolicy::unrestricted(),
+        egress_plain: EgressPolicy::unrestricted(),
+        trust: Some(trust),
+        account: Own,
+    };
+    let bounds = Bounds {
+        connect: timeout,
+        // Many times what any server sends.
+        head_bytes: 64 << 10,
+        // Top-ups and people come one by one.
+        idle_per_host: 2,
+        idle_total: 2,
+        // Before common servers close: they wait for 5 seconds or longer.
+        idle: Some(Duration::from_secs(3)),
+    };
+    Client::new(reach, bounds)
 }

@@ -54,10 +54,8 @@ impl leases::Kind for Evaluations {
     ) -> Result<Vec<Due<Self>>, StoreError> {
         let per_company = self.app.bounds.evaluations as usize;
         let found = alerts::due(read, now, per_company as i64, limit).await?;
-        let due = found.into_iter().map(|found| Due {
-            id: found.id,
-            concerns: vec![(found.company, per_company)],
-        });
+        let due = found.into_iter();
+        let due = due.map(|found| Due::of(found.id, found.company, per_company));
         Ok(due.collect())
     }
 

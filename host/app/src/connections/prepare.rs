@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use serde_json::{Map, Value};
 use souk_domain::connections::{self as rules, Checked, Engine, Target};
 use souk_domain::fields::{FieldError, FieldErrors};
-use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::reference::CLOUD_PROVIDERS;
 use souk_sandbox::{EngineInfo, Source};
 use souk_store::connections::{Connection, Written};
-use souk_store::{StoreError, files, reference, users};
+use souk_store::{StoreError, files, reference};
 
 use super::error::{ConnectionError, no_file};
 use super::input::{Input, draft, parse_credentials};
@@ -152,41 +152,6 @@ impl Prepared {
             statement_timeout_ms: self.checked.statement_timeout_ms,
         }
     }
-}
-
-/// The user that a new connection belongs to: one of the company, the caller's own when none is named. Platform staff may act in another
-/// company under their own name.
-pub(super) async fn user(
-    app: &App,
-    company: &CompanyId,
-    input: &Input,
-    of_caller: Option<&UserId>,
-    errors: &mut FieldErrors,
-) -> Result<Option<UserId>, StoreError> {
-    let user = match (&input.user_id, of_caller) {
-        (Some(id), _) => match UserId::parse(id) {
-            Ok(user) => user,
-            Err(error) => {
-                errors.add("user_id", "invalid", error.to_string());
-                return Ok(None);
-            }
-        },
-        (None, Some(user)) => user.clone(),
-        (None, None) => {
-            let message = "is required: this key belongs to no user";
-            errors.add("user_id", "invalid", message);
-            return Ok(None);
-        }
-    };
-    let is_known = of_caller == Some(&user)
-        || users::get(&mut *app.db.read().await?, company, &user)
-            .await?
-            .is_some();
-    if !is_known {
-        let message = format!("the company has no user \"{user}\"");
-        errors.add("user_id", "unknown", message);
-    }
-    Ok(is_known.then_some(user))
 }
 
 fn engine_id(input: &Input, before: Option<&Connection>, errors: &mut FieldErrors) -> Option<i64> {

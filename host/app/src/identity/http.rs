@@ -9,40 +9,22 @@ use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use souk_outbound::{Bounds, Client, EgressPolicy, Own, Reach, Trust};
+use souk_outbound::{Client, Trust};
 
 use super::IdentityError::{self, Refused, Unavailable};
-use crate::protected::{AddressError, protected};
+use crate::protected::{AddressError, client, protected};
 
 /// From the look-up of the name to the last byte. Somebody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Documents have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-const BOUNDS: Bounds = Bounds {
-    connect: TIMEOUT,
-    // Many times what any server sends.
-    head_bytes: 64 << 10,
-    // People come in one by one.
-    idle_per_host: 2,
-    idle_total: 2,
-    // Before common servers close: they wait for 5 seconds or longer.
-    idle: Some(Duration::from_secs(3)),
-};
-
 pub(super) struct Http(Client);
 
 impl Http {
     pub fn new() -> Result<Http, AddressError> {
         let trust = Trust::verified(None).map_err(AddressError::Malformed)?;
-        // The operator names the provider, which may be one of the operator's own network.
-        let reach = Reach {
-            egress: EgressPolicy::unrestricted(),
-            egress_plain: EgressPolicy::unrestricted(),
-            trust: Some(trust),
-            account: Own,
-        };
-        Ok(Http(Client::new(reach, BOUNDS)))
+        Ok(Http(client(TIMEOUT, trust)))
     }
 
     /// A document of the provider's.

@@ -3,13 +3,12 @@
 
 use serde_json::{Map, Value};
 use souk_domain::fields::FieldErrors;
-use souk_domain::ids::{CompanyId, UserId};
+use souk_domain::ids::CompanyId;
 use souk_domain::integrations::{
     self as rules, BASE_URL, Checked, Draft, SETTING_CHARS_MAX, Setting, Texts,
 };
 use souk_sandbox::EngineInfo;
 use souk_store::integrations::Integration;
-use souk_store::{StoreError, users};
 use url::Url;
 
 use super::IntegrationError;
@@ -181,37 +180,6 @@ fn stored(before: &Integration) -> Texts {
     let mut config = before.config.clone();
     config.insert(BASE_URL.to_owned(), before.base_url.clone());
     config
-}
-
-/// The user that a new integration belongs to: one of the company, the caller's own when none is named.
-pub(super) async fn user(
-    app: &App,
-    company: &CompanyId,
-    input: &Input,
-    of_caller: Option<&UserId>,
-    errors: &mut FieldErrors,
-) -> Result<Option<UserId>, StoreError> {
-    let user = match (&input.user_id, of_caller) {
-        (Some(id), _) => UserId::parse(id).map_err(|error| error.to_string()),
-        (None, Some(user)) => Ok(user.clone()),
-        (None, None) => Err("is required: this key belongs to no user".to_owned()),
-    };
-    let user = match user {
-        Ok(user) => user,
-        Err(message) => {
-            errors.add("user_id", "invalid", message);
-            return Ok(None);
-        }
-    };
-    let is_known = of_caller == Some(&user)
-        || users::get(&mut *app.db.read().await?, company, &user)
-            .await?
-            .is_some();
-    if !is_known {
-        let message = format!("the company has no user \"{user}\"");
-        errors.add("user_id", "unknown", message);
-    }
-    Ok(is_known.then_some(user))
 }
 
 /// Refuses an address that nothing is sent to; it is judged again whenever it is dialled.

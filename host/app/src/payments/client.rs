@@ -5,26 +5,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::Full;
-use souk_outbound::{Bounds, EgressPolicy, Error, ErrorKind, Own, Reach, Trust};
+use souk_outbound::{Error, ErrorKind, Trust};
 use url::Position;
 
-use crate::protected::{AddressError, protected};
+use crate::protected::{AddressError, client, protected};
 
 /// From the lookup of the name to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// Answers have a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
-
-const BOUNDS: Bounds = Bounds {
-    connect: TIMEOUT,
-    // Many times what any server sends.
-    head_bytes: 64 << 10,
-    // Top-ups come one by one.
-    idle_per_host: 2,
-    idle_total: 2,
-    // Before common servers close: they wait for 5 seconds or longer.
-    idle: Some(Duration::from_secs(3)),
-};
 
 pub struct Client {
     http: souk_outbound::Client,
@@ -47,14 +36,8 @@ impl Client {
 
     fn trusting(base: &str, trust: Trust) -> Result<Client, AddressError> {
         let base = protected(base)?;
-        let reach = Reach {
-            egress: EgressPolicy::unrestricted(),
-            egress_plain: EgressPolicy::unrestricted(),
-            trust: Some(trust),
-            account: Own,
-        };
         Ok(Client {
-            http: souk_outbound::Client::new(reach, BOUNDS),
+            http: client(TIMEOUT, trust),
             base: base[..Position::AfterPath].trim_end_matches('/').to_owned(),
             timeout: TIMEOUT,
         })
@@ -104,44 +87,12 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use crate::tls_server::serve;
     use tokio::net::TcpListener;
-    use tokio_rustls::TlsAcceptor;
-    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-    use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 
-    /// A server on this machine that answers every connection with `answer`, and what to trust to believe it.
     async fn server(answer: &'static [u8]) -> (String, Trust) {
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let certificate = made.cert.der().clone();
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!(
-            "https://localhost:{}/base/",
-            listener.local_addr().unwrap().port()
-        );
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let Ok(mut stream) = acceptor.accept(stream).await else {
-                    continue;
-                };
-                let mut head = vec![0; 4096];
-                let read = stream.read(&mut head).await.unwrap_or(0);
-                assert!(head[..read].starts_with(b"POST /base/v1/x HTTP/1.1\r\n"));
-                stream.write_all(answer).await.ok();
-                stream.shutdown().await.ok();
-            }
-        });
-        (base, Trust::verified(Some(&made.cert.pem())).unwrap())
+        let (address, trust) = serve("POST /base/v1/x HTTP/1.1\r\n", answer).await;
+        (format!("{address}/base/"), trust)
     }
 
     async fn post(client: Client) -> Result<Response, Error> {

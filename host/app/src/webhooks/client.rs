@@ -94,12 +94,9 @@ fn request(message: Message) -> Result<Request<Full<Bytes>>, http::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use crate::tls_server::serve;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
-    use tokio_rustls::TlsAcceptor;
-    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-    use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 
     fn message(url: &str) -> Message {
         Message {
@@ -122,35 +119,9 @@ mod tests {
     /// A receiver under TLS whose certificate is trusted is told; one whose certificate is not never sees the event.
     #[tokio::test]
     async fn only_trusted_receivers_are_told() {
-        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-        let certificate = made.cert.der().clone();
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://{}/a?b=c", listener.local_addr().unwrap());
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let Ok(mut stream) = acceptor.accept(stream).await else {
-                    continue;
-                };
-                let mut head = vec![0; 4096];
-                let read = stream.read(&mut head).await.unwrap_or(0);
-                assert!(head[..read].starts_with(b"POST /a?b=c HTTP/1.1\r\n"));
-                stream
-                    .write_all(b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n")
-                    .await
-                    .ok();
-                stream.shutdown().await.ok();
-            }
-        });
-        let trust = Trust::verified(Some(&made.cert.pem())).unwrap();
+        let answer = b"HTTP/1.1 204 x\r\nconnection: close\r\n\r\n";
+        let (address, trust) = serve("POST /a?b=c HTTP/1.1\r\n", answer).await;
+        let url = format!("{address}/a?b=c");
         let trusting = Client::trusting(&loopback(), trust);
         assert_eq!(post(&trusting, &url).await.unwrap(), 204);
         let public = Client::new(&loopback()).unwrap();
