@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
+pub(crate) use souk_store::leases::Claim;
 use souk_store::{Read, StoreError, Write};
 use tokio::sync::{Notify, watch};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -95,20 +96,12 @@ pub(crate) struct Due<K: Kind> {
 
 impl<K: Kind<Concerned = CompanyId>> Due<K> {
     /// One that concerns its company alone, which may have `most` attempts in flight.
-    pub fn of(id: K::Id, company: CompanyId, most: usize) -> Due<K> {
+    pub fn of(found: souk_store::leases::Due<K::Id>, most: usize) -> Due<K> {
         Due {
-            id,
-            concerns: vec![(company, most)],
+            id: found.id,
+            concerns: vec![(found.company, most)],
         }
     }
-}
-
-/// What is written where a piece of work is claimed.
-pub(crate) struct Claim<'a> {
-    /// This host, since its start.
-    pub by: &'a str,
-    pub now: Timestamp,
-    pub until: Timestamp,
 }
 
 /// Works from now on, on the current runtime, which should be one that waits little (not a worker's). Whoever writes what is due at once

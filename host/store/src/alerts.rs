@@ -12,6 +12,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::events::{self, Event};
 use crate::fields::{Fields, corrupt};
+use crate::leases::{self, Claim, Due};
 use crate::lists::{List, Listed, Part, Values};
 use serde_json::{Value, json};
 use souk_domain::alerts::{
@@ -291,21 +292,15 @@ pub async fn list(
     LIST.fetch(db, part, bind, from_row).await
 }
 
-/// An alert whose turn it is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Due {
-    pub id: AlertId,
-    pub company: CompanyId,
-}
-
 /// What may be evaluated now: companies by turns, and of each the most overdue first. Nothing runs for a company that is suspended.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
     per_company: i64,
     limit: i64,
-) -> Result<Vec<Due>, StoreError> {
-    let rows = sqlx::query(
+) -> Result<Vec<Due<AlertId>>, StoreError> {
+    leases::due(
+        db,
         "SELECT id, company_id
          FROM (SELECT alerts.id, alerts.company_id, alerts.next_check_at,
                       ROW_NUMBER() OVER (PARTITION BY alerts.company_id ORDER BY alerts.next_check_at, alerts.id) AS turn
@@ -316,46 +311,27 @@ pub async fn due(
          WHERE turn <= $2
          ORDER BY turn, next_check_at, id
          LIMIT $3",
+        now,
+        per_company,
+        limit,
     )
-    .bind(now.micros())
-    .bind(per_company)
-    .bind(limit)
-    .fetch_all(db)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Due {
-                id: row.id("id")?,
-                company: row.id("company_id")?,
-            })
-        })
-        .collect()
+    .await
 }
 
-/// Takes an alert that is due, until `until`. `None`: somebody else was first, or it is not due any more.
-///
-/// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.
+/// Takes an alert that is due. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &AlertId,
-    claimant: &str,
-    now: Timestamp,
-    until: Timestamp,
+    claim: &Claim<'_>,
 ) -> Result<Option<Alert>, StoreError> {
-    let row = sqlx::query(concat!(
+    const SQL: &str = concat!(
         "UPDATE alerts
          SET claimed_by = $2, lease_until = $4
          WHERE id = $1 AND next_check_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
          RETURNING ",
         columns!()
-    ))
-    .bind(id.as_str())
-    .bind(claimant)
-    .bind(now.micros())
-    .bind(until.micros())
-    .fetch_optional(&mut **write)
-    .await?;
-    row.as_ref().map(from_row).transpose()
+    );
+    leases::claim(write, SQL, id.as_str(), claim, from_row).await
 }
 
 /// Ends all claims: of a host that has its store to itself and has just started, so that nobody holds one.

@@ -7,6 +7,7 @@ use crate::audit;
 use crate::db::{Db, Write};
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::leases::{self, Claim};
 use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
@@ -144,30 +145,20 @@ pub async fn waiting(db: &mut AnyConnection) -> Result<(i64, Option<Timestamp>),
     Ok((row.number("waiting")?, row.time_opt("first")?))
 }
 
-/// Takes a delivery that is due, until `until`. `None`: somebody else was first, or it is not due any more.
-///
-/// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.
+/// Takes a delivery that is due. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &DeliveryId,
-    claimant: &str,
-    now: Timestamp,
-    until: Timestamp,
+    claim: &Claim<'_>,
 ) -> Result<Option<Delivery>, StoreError> {
-    let row = sqlx::query(concat!(
+    const SQL: &str = concat!(
         "UPDATE webhook_deliveries
          SET claimed_by = $2, lease_until = $4, attempts = attempts + 1, last_attempt_at = $3
          WHERE id = $1 AND status = 'pending' AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
          RETURNING ",
         columns!()
-    ))
-    .bind(id.as_str())
-    .bind(claimant)
-    .bind(now.micros())
-    .bind(until.micros())
-    .fetch_optional(&mut **write)
-    .await?;
-    row.as_ref().map(from_row).transpose()
+    );
+    leases::claim(write, SQL, id.as_str(), claim, from_row).await
 }
 
 /// Writes down what became of an attempt, and lets go of the claim. `false`: the claim had ended, and somebody else has it or has had it.

@@ -29,6 +29,7 @@ pub mod integrations;
 pub mod invitations;
 pub mod keys;
 pub mod labels;
+pub mod leases;
 pub mod ledger;
 pub mod lists;
 pub mod marketplace;

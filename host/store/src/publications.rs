@@ -7,6 +7,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::integrations::Integration;
+use crate::leases::{self, Claim, Due};
 use crate::lists::{List, Listed, Part, Values};
 use souk_domain::ids::{CompanyId, IntegrationId, PostId, PublicationId, UserId};
 use souk_domain::publications::{State, WAITING_MAX};
@@ -111,21 +112,15 @@ pub async fn request(
     from_row(&row).map(Some)
 }
 
-/// A publication that may be attempted now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
-    pub id: PublicationId,
-    pub company: CompanyId,
-}
-
 /// What may be attempted now: companies by turns, and of each the most overdue first, at most so many of one company.
 pub async fn due(
     db: &mut AnyConnection,
     now: Timestamp,
     per_company: i64,
     limit: i64,
-) -> Result<Vec<Due>, StoreError> {
-    let rows = sqlx::query(
+) -> Result<Vec<Due<PublicationId>>, StoreError> {
+    leases::due(
+        db,
         "SELECT id, company_id
          FROM (SELECT id, company_id, next_attempt_at,
                       ROW_NUMBER() OVER (PARTITION BY company_id ORDER BY next_attempt_at, id) AS turn
@@ -134,46 +129,27 @@ pub async fn due(
          WHERE turn <= $2
          ORDER BY turn, next_attempt_at, id
          LIMIT $3",
+        now,
+        per_company,
+        limit,
     )
-    .bind(now.micros())
-    .bind(per_company)
-    .bind(limit)
-    .fetch_all(db)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Due {
-                id: row.id("id")?,
-                company: row.id("company_id")?,
-            })
-        })
-        .collect()
+    .await
 }
 
-/// Takes a publication that is due, until `until`. `None`: somebody else was first, or it is not due any more.
-///
-/// Claim several in the order of their ids: hosts that claim at once then do not wait for each other in a circle.
+/// Takes a publication that is due. `None`: somebody else was first, or it is not due any more.
 pub async fn claim(
     write: &mut Write,
     id: &PublicationId,
-    claimant: &str,
-    now: Timestamp,
-    until: Timestamp,
+    claim: &Claim<'_>,
 ) -> Result<Option<Publication>, StoreError> {
-    let row = sqlx::query(concat!(
+    const SQL: &str = concat!(
         "UPDATE publications
          SET claimed_by = $2, lease_until = $4, attempts = attempts + 1, last_attempt_at = $3
          WHERE id = $1 AND next_attempt_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)
          RETURNING ",
         columns!()
-    ))
-    .bind(id.as_str())
-    .bind(claimant)
-    .bind(now.micros())
-    .bind(until.micros())
-    .fetch_optional(&mut **write)
-    .await?;
-    row.as_ref().map(from_row).transpose()
+    );
+    leases::claim(write, SQL, id.as_str(), claim, from_row).await
 }
 
 /// Writes down what became of an attempt at `publication` as it was claimed, and lets go of the claim. What the platform calls the post is

@@ -8,6 +8,7 @@ use souk_domain::integrations::{INTEGRATIONS_MAX, Texts};
 use souk_domain::publications::{State, WAITING_MAX};
 use souk_domain::time::Timestamp;
 use souk_store::integrations::{self, Integration, TestStatus};
+use souk_store::leases::Claim;
 use souk_store::posts::{self, Written};
 use souk_store::publications::{self, Attempted, Publication};
 use souk_store::{Db, Part, StoreError, db};
@@ -95,8 +96,9 @@ async fn claim(
     now: Timestamp,
 ) -> Option<Publication> {
     let id = &publication.id;
-    let claimed =
-        db.write(async |write| publications::claim(write, id, by, now, now.after(LEASE)).await);
+    let until = now.after(LEASE);
+    let claim = Claim { by, now, until };
+    let claimed = db.write(async |write| publications::claim(write, id, &claim).await);
     claimed.await.unwrap()
 }
 

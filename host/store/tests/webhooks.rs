@@ -8,6 +8,7 @@ use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{EventType, FAILING_GAP_MAX};
 use souk_store::deliveries::{self, Attempted, Delivery, DeliveryStatus};
+use souk_store::leases::Claim;
 use souk_store::payouts::{self, Method, PayoutStatus};
 use souk_store::teller::Teller;
 use souk_store::top_ups::{self, NewTopUp};
@@ -305,7 +306,8 @@ async fn a_delivery_has_one_claimant_at_a_time() {
             store
                 .db
                 .write(async |write| {
-                    deliveries::claim(write, &delivery, by, now, now.after(LEASE)).await
+                    let until = now.after(LEASE);
+                    deliveries::claim(write, &delivery, &Claim { by, now, until }).await
                 })
                 .await
                 .unwrap()

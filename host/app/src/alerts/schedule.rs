@@ -54,8 +54,7 @@ impl leases::Kind for Evaluations {
     ) -> Result<Vec<Due<Self>>, StoreError> {
         let per_company = self.app.bounds.evaluations as usize;
         let found = alerts::due(read, now, per_company as i64, limit).await?;
-        let due = found.into_iter();
-        let due = due.map(|found| Due::of(found.id, found.company, per_company));
+        let due = found.into_iter().map(|found| Due::of(found, per_company));
         Ok(due.collect())
     }
 
@@ -65,7 +64,7 @@ impl leases::Kind for Evaluations {
         id: &AlertId,
         claim: &Claim<'_>,
     ) -> Result<Option<Alert>, StoreError> {
-        alerts::claim(write, id, claim.by, claim.now, claim.until).await
+        alerts::claim(write, id, claim).await
     }
 
     async fn attempt(self, alert: Alert) -> Self::Ended {

@@ -52,8 +52,7 @@ impl leases::Kind for Publications {
     ) -> Result<Vec<Due<Self>>, StoreError> {
         let per_company = self.app.bounds.publications as usize;
         let found = publications::due(read, now, per_company as i64, limit).await?;
-        let due = found.into_iter();
-        let due = due.map(|found| Due::of(found.id, found.company, per_company));
+        let due = found.into_iter().map(|found| Due::of(found, per_company));
         Ok(due.collect())
     }
 
@@ -63,7 +62,7 @@ impl leases::Kind for Publications {
         id: &PublicationId,
         claim: &Claim<'_>,
     ) -> Result<Option<Publication>, StoreError> {
-        publications::claim(write, id, claim.by, claim.now, claim.until).await
+        publications::claim(write, id, claim).await
     }
 
     async fn attempt(self, publication: Publication) -> Self::Ended {

@@ -110,7 +110,7 @@ impl leases::Kind for Deliveries {
         id: &DeliveryId,
         claim: &Claim<'_>,
     ) -> Result<Option<Self::Claimed>, StoreError> {
-        let taken = deliveries::claim(write, id, claim.by, claim.now, claim.until).await?;
+        let taken = deliveries::claim(write, id, claim).await?;
         let Some(delivery) = taken else {
             return Ok(None);
         };
