@@ -8,20 +8,22 @@
 //! publisher, which is a component like a connector: one of the platform's, or one that the company has uploaded.
 
 pub mod check;
+mod error;
 mod prepare;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, IntegrationId, UserId};
 use souk_domain::integrations::Texts;
 use souk_sandbox::{Grant, PoolLimits, Source};
+use souk_store::Write;
 use souk_store::integrations::{self, Integration, TestStatus};
 use souk_store::sealing::{Owner, SealError};
-use souk_store::{StoreError, Write};
 
 use crate::{App, connectors, members};
+pub use error::IntegrationError;
 pub use prepare::Input;
 use prepare::Prepared;
 
@@ -30,32 +32,6 @@ const LIMITS: PoolLimits = PoolLimits {
     sessions_max: 2,
     queue_max: 16,
 };
-
-#[derive(Debug, thiserror::Error)]
-pub enum IntegrationError {
-    #[error("there is no such integration")]
-    NotFound,
-    #[error("the integration breaks {} rules", .0.len())]
-    Invalid(Vec<FieldError>),
-    /// The address is none that this host sends to.
-    #[error("{0}")]
-    UnsafeAddress(String),
-    #[error("the company has as many integrations as it may have")]
-    TooMany,
-    #[error("the integration was changed at the same time; read it again and repeat the change")]
-    Lost,
-    /// Its publisher is not there at the moment.
-    #[error("no publisher for \"{0}\" is active")]
-    NoPublisher(String),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl From<SealError> for IntegrationError {
-    fn from(error: SealError) -> IntegrationError {
-        StoreError::from(error).into()
-    }
-}
 
 /// Saves a new integration; nothing is dialled. `of_caller`: the user whose key is used.
 pub async fn create(
@@ -242,14 +218,6 @@ fn engine(app: &App, integration: &Integration) -> Result<String, IntegrationErr
     }
 }
 
-/// What sealed credentials are bound to: they open for this company and integration only.
-fn owner<'a>(company: &'a CompanyId, id: &'a IntegrationId) -> Owner<'a> {
-    Owner {
-        company: company.as_str(),
-        subject: id.as_str(),
-    }
-}
-
 fn seal(
     app: &App,
     company: &CompanyId,
@@ -257,11 +225,12 @@ fn seal(
     credentials: &Texts,
 ) -> Result<Vec<u8>, SealError> {
     let text = serde_json::json!(credentials).to_string();
-    app.sealer.seal(owner(company, id), text.as_bytes())
+    app.sealer
+        .seal(Owner::of(company, id.as_str()), text.as_bytes())
 }
 
 fn unseal(app: &App, integration: &Integration) -> Result<Texts, SealError> {
-    let owner = owner(&integration.company_id, &integration.id);
+    let owner = Owner::of(&integration.company_id, integration.id.as_str());
     let plain = app.sealer.unseal(owner, &integration.credentials)?;
     serde_json::from_slice(&plain).map_err(|_| SealError::Damaged)
 }

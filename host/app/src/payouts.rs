@@ -8,13 +8,6 @@ use souk_store::sealing::Owner;
 
 use crate::App;
 
-fn owner(company: &CompanyId) -> Owner<'_> {
-    Owner {
-        company: company.as_str(),
-        subject: DESTINATION_SUBJECT,
-    }
-}
-
 /// Sets where a company wants its money. Payouts that were asked for before go where they were to go.
 pub async fn set_method(
     app: &App,
@@ -23,10 +16,11 @@ pub async fn set_method(
     account_holder: &str,
     destination: &str,
 ) -> Result<KeptMethod, StoreError> {
+    let owner = Owner::of(company, DESTINATION_SUBJECT);
     let method = Method {
         kind: kind.as_str().to_owned(),
         account_holder: account_holder.to_owned(),
-        sealed_destination: app.sealer.seal(owner(company), destination.as_bytes())?,
+        sealed_destination: app.sealer.seal(owner, destination.as_bytes())?,
         last4: last4(destination),
     };
     let kept = app
@@ -42,8 +36,9 @@ pub async fn set_method(
 
 /// The whole destination of a payout.
 pub fn destination(app: &App, payout: &Payout) -> Result<String, StoreError> {
+    let owner = Owner::of(&payout.company_id, DESTINATION_SUBJECT);
     let plain = app
         .sealer
-        .unseal(owner(&payout.company_id), &payout.method.sealed_destination)?;
+        .unseal(owner, &payout.method.sealed_destination)?;
     String::from_utf8(plain).map_err(|error| StoreError::Corrupt(error.to_string()))
 }

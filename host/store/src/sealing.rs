@@ -18,6 +18,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use hmac::{Hmac, Mac};
 use rand::TryRng;
 use sha2::{Digest, Sha256};
+use souk_domain::ids::CompanyId;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -69,12 +70,21 @@ pub fn key_id(sealed: &[u8]) -> Option<KeyId> {
     (*version == VERSION).then_some(KeyId(*id))
 }
 
-/// What a sealed value belongs to.
+/// What a sealed value belongs to: it opens for this company and subject only.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     pub company: &'a str,
     /// The connection, or whatever else within the company has the secret.
     pub subject: &'a str,
+}
+
+impl<'a> Owner<'a> {
+    pub fn of(company: &'a CompanyId, subject: &'a str) -> Owner<'a> {
+        Owner {
+            company: company.as_str(),
+            subject,
+        }
+    }
 }
 
 /// Seals with its first key, opens with any.

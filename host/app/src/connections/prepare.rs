@@ -9,13 +9,14 @@ use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_domain::reference::CLOUD_PROVIDERS;
 use souk_sandbox::{EngineInfo, Source};
 use souk_store::connections::{Connection, Written};
+use souk_store::sealing::Owner;
 use souk_store::{StoreError, files, reference};
 
 use super::error::{ConnectionError, no_file};
 use super::input::{Input, draft, parse_credentials};
 use super::schema::Asked;
 use super::source::{Plan, build, settings};
-use super::stored::{credentials as stored_credentials, owner};
+use super::stored::credentials as stored_credentials;
 use crate::App;
 use crate::connectors::{need, serving};
 
@@ -125,7 +126,8 @@ impl Prepared {
         id: &ConnectionId,
     ) -> Result<Vec<u8>, ConnectionError> {
         let text = Value::Object(self.credentials.clone().unwrap_or_default()).to_string();
-        Ok(app.sealer.seal(owner(company, id), text.as_bytes())?)
+        let owner = Owner::of(company, id.as_str());
+        Ok(app.sealer.seal(owner, text.as_bytes())?)
     }
 
     /// The source of a connection that is not saved.

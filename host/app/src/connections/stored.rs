@@ -22,18 +22,10 @@ pub(super) fn credentials(
     app: &App,
     connection: &Connection,
 ) -> Result<Map<String, Value>, ConnectionError> {
-    let owner = owner(&connection.company_id, &connection.id);
+    let owner = Owner::of(&connection.company_id, connection.id.as_str());
     let plain = app.sealer.unseal(owner, &connection.credentials)?;
     match serde_json::from_slice(&plain) {
         Ok(Value::Object(credentials)) => Ok(credentials),
         _ => Err(SealError::Damaged.into()),
-    }
-}
-
-/// What sealed credentials are bound to: they open for this company and connection only.
-pub(super) fn owner<'a>(company: &'a CompanyId, id: &'a ConnectionId) -> Owner<'a> {
-    Owner {
-        company: company.as_str(),
-        subject: id.as_str(),
     }
 }

@@ -154,7 +154,9 @@ pub fn seal(
     };
     let plain = serde_json::to_vec(&sealed).map_err(|error| failed(error.to_string()))?;
     let subject = subject(endpoint);
-    let sealed = app.sealer.seal_token(owner(endpoint, &subject), &plain);
+    let sealed = app
+        .sealer
+        .seal_token(Owner::of(&endpoint.row.company_id, &subject), &plain);
     let sealed = sealed.map_err(|error| failed(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
@@ -191,7 +193,7 @@ fn unseal(app: &App, endpoint: &EndpointSnapshot, cursor: &str) -> Result<Sealed
         let subject = subject(endpoint);
         let plain = app
             .sealer
-            .unseal_token(owner(endpoint, &subject), &sealed)
+            .unseal_token(Owner::of(&endpoint.row.company_id, &subject), &sealed)
             .ok()?;
         let sealed: Sealed = serde_json::from_slice(&plain).ok()?;
         (sealed.v == VERSION).then_some(sealed)
@@ -201,13 +203,6 @@ fn unseal(app: &App, endpoint: &EndpointSnapshot, cursor: &str) -> Result<Sealed
 
 fn subject(endpoint: &EndpointSnapshot) -> String {
     format!("cursor of {}", endpoint.row.id)
-}
-
-fn owner<'a>(endpoint: &'a EndpointSnapshot, subject: &'a str) -> Owner<'a> {
-    Owner {
-        company: endpoint.row.company_id.as_str(),
-        subject,
-    }
 }
 
 impl Sealed {

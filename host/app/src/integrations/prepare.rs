@@ -11,7 +11,7 @@ use souk_sandbox::EngineInfo;
 use souk_store::integrations::Integration;
 use url::Url;
 
-use super::IntegrationError;
+use super::error::IntegrationError;
 use crate::destinations::judge;
 use crate::{App, connectors};
 

@@ -8,12 +8,13 @@ use souk_domain::ids::{CompanyId, DeliveryId, WebhookId};
 use souk_domain::time::Timestamp;
 use souk_domain::webhooks::{FAILING_MAX, retry_pause};
 use souk_store::deliveries::{self, Attempted, Delivery};
+use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, DisabledReason, Webhook};
 use souk_store::{Change, Read, StoreError, Topic, Write};
 use tokio::sync::{Notify, watch};
 
 use super::client::{Client, IN_FLIGHT_MAX, IN_FLIGHT_PER_WEBHOOK, Message, TIMEOUT};
-use super::signature::{Secret, header, owner};
+use super::signature::{Secret, header};
 use crate::App;
 use crate::background::Background;
 use crate::leases::{self, Claim, Due};
@@ -219,7 +220,7 @@ impl Deliveries {
 
     /// What is wrong with the master key is not the company's business.
     fn unseal(&self, webhook: &Webhook, sealed: &[u8]) -> Result<Secret, String> {
-        let owner = owner(&webhook.company_id, &webhook.id);
+        let owner = Owner::of(&webhook.company_id, webhook.id.as_str());
         let plain = self.app.sealer.unseal(owner, sealed);
         let secret = plain.map_err(|error| error.to_string()).and_then(|plain| {
             Secret::read(plain).ok_or_else(|| "it is no webhook secret".to_owned())

@@ -11,13 +11,13 @@ use souk_domain::ids::{CompanyId, WebhookId};
 use souk_domain::webhooks::{EventType, SECRETS_OVERLAP, UrlError, check_url};
 use souk_outbound::EgressPolicy;
 use souk_store::StoreError;
+use souk_store::sealing::Owner;
 use souk_store::webhooks::{self, Disabled, DisabledReason, Webhook};
 
 use crate::App;
 use crate::destinations::judge;
 pub use dispatch::start;
 pub use signature::Secret;
-use signature::owner;
 
 /// What a company wants.
 #[derive(Debug, Clone)]
@@ -112,9 +112,8 @@ fn seal(
     id: &WebhookId,
     secret: &Secret,
 ) -> Result<Vec<u8>, StoreError> {
-    Ok(app
-        .sealer
-        .seal(owner(company, id), secret.expose().as_bytes())?)
+    let owner = Owner::of(company, id.as_str());
+    Ok(app.sealer.seal(owner, secret.expose().as_bytes())?)
 }
 
 #[cfg(test)]

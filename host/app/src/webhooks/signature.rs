@@ -4,8 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use souk_domain::ids::{CompanyId, WebhookId};
-use souk_store::sealing::Owner;
 
 const PREFIX: &str = "whsec_";
 /// Of the 24 to 64 that Standard Webhooks allows: as many as SHA-256 has.
@@ -59,14 +57,6 @@ pub(super) fn header(secrets: &[Secret], id: &str, timestamp: i64, body: &str) -
         .map(|secret| secret.sign(id, timestamp, body))
         .collect();
     signatures.join(" ")
-}
-
-/// Both secrets of a webhook belong to it alone.
-pub(super) fn owner<'a>(company: &'a CompanyId, id: &'a WebhookId) -> Owner<'a> {
-    Owner {
-        company: company.as_str(),
-        subject: id.as_str(),
-    }
 }
 
 #[cfg(test)]
