@@ -1,0 +1,217 @@
+//! The HTTP interface: what a request looks like.
+
+use souk_sdk::http::encoded;
+use souk_sdk::{Header, HttpRequest, Limits, Value};
+use std::fmt::Write;
+
+use crate::parameters;
+use crate::settings::Settings;
+
+/// The format that is asked for, and that an answer must say it has.
+pub const FORMAT: &str = "RowBinaryWithNamesAndTypes";
+/// What the host reads of a response at most.
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+/// Of an answer without rows.
+const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
+/// No value takes more in the server's memory than so many times what it takes in an answer: an empty text, of which the length is kept.
+const MEMORY_FACTOR: u64 = 10;
+/// What stands in an answer beside the values: names and types, lengths, marks of NULL.
+const OVERHEAD_BYTES: u64 = 1 << 20;
+
+/// How much a user's profile leaves to us: the value that its setting `readonly` has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// We hold read-only ourselves, and send settings.
+    Free,
+    /// It is held, and settings may be sent (2).
+    ReadOnly,
+    /// It is held, and no setting may be sent (1).
+    Fixed,
+}
+
+/// All that requests of one session have in common.
+pub struct Api {
+    user: Option<String>,
+    password: String,
+    database: Option<String>,
+    timeout_ms: u32,
+    pub profile: Profile,
+    /// Whether the server knows how to write JSON as text.
+    pub writes_json: bool,
+}
+
+impl Api {
+    pub fn new(settings: Settings) -> Api {
+        Api {
+            timeout_ms: settings.statement_timeout_ms(),
+            user: settings.username,
+            password: settings.password,
+            database: settings.database,
+            profile: Profile::Free,
+            writes_json: false,
+        }
+    }
+
+    /// Whether JSON comes as text.
+    pub fn json_as_text(&self) -> bool {
+        self.writes_json && self.profile != Profile::Fixed
+    }
+
+    /// A statement for rows, with what bounds it at the server.
+    pub fn query(
+        &self,
+        id: u32,
+        query_id: &str,
+        text: &str,
+        values: &[Vec<u8>],
+        limits: &Limits,
+    ) -> HttpRequest {
+        let mut path = self.path(query_id);
+        self.bound(&mut path, limits);
+        let mut request = self.request(id, path, limits.timeout_ms);
+        request.response_bytes_max = response_bytes(limits.bytes_max);
+        match values {
+            [] => request.body = text.as_bytes().to_vec(),
+            values => form(&mut request, text, values),
+        }
+        request
+    }
+
+    /// A statement of our own, with only what keeps it from writing.
+    pub fn own(
+        &self,
+        id: u32,
+        query_id: &str,
+        text: &str,
+        timeout_ms: u32,
+        held: bool,
+    ) -> HttpRequest {
+        let mut path = self.path(query_id);
+        if held {
+            self.hold(&mut path);
+        }
+        let mut request = self.request(id, path, timeout_ms);
+        request.body = text.as_bytes().to_vec();
+        request
+    }
+
+    fn path(&self, query_id: &str) -> String {
+        let mut path = format!("/?query_id={query_id}&default_format={FORMAT}&wait_end_of_query=1");
+        if let Some(database) = &self.database {
+            add(&mut path, "database", database);
+        }
+        path
+    }
+
+    fn hold(&self, path: &mut String) {
+        match self.profile {
+            Profile::Free => add(path, "readonly", "1"),
+            Profile::ReadOnly => add(path, "readonly", "2"),
+            Profile::Fixed => {}
+        }
+    }
+
+    fn bound(&self, path: &mut String, limits: &Limits) {
+        self.hold(path);
+        if self.profile == Profile::Fixed {
+            return;
+        }
+        let ms = self.timeout_ms.min(limits.timeout_ms).max(1);
+        add(
+            path,
+            "max_execution_time",
+            &format!("{}.{:03}", ms / 1_000, ms % 1_000),
+        );
+        add(path, "timeout_overflow_mode", "throw");
+        add(path, "max_result_rows", &limits.rows_max.to_string());
+        let bytes = response_bytes(limits.bytes_max) * MEMORY_FACTOR;
+        add(path, "max_result_bytes", &bytes.to_string());
+        add(path, "result_overflow_mode", "throw");
+        add(path, "cancel_http_readonly_queries_on_client_close", "1");
+        if self.writes_json {
+            add(path, "output_format_binary_write_json_as_string", "1");
+        }
+    }
+
+    fn request(&self, id: u32, path: String, timeout_ms: u32) -> HttpRequest {
+        let mut headers = Vec::new();
+        if let Some(user) = &self.user {
+            headers.push(header("x-clickhouse-user", user));
+            headers.push(header("x-clickhouse-key", &self.password));
+        }
+        HttpRequest {
+            id,
+            method: "POST".into(),
+            path,
+            headers,
+            body: Vec::new(),
+            timeout_ms,
+            response_bytes_max: SMALL_RESPONSE_BYTES,
+        }
+    }
+}
+
+fn response_bytes(bytes_max: u64) -> u64 {
+    bytes_max
+        .saturating_mul(2)
+        .saturating_add(OVERHEAD_BYTES)
+        .min(RESPONSE_BYTES_MAX)
+}
+
+fn add(path: &mut String, name: &str, value: &str) {
+    // A String takes everything.
+    let _ = write!(path, "&{name}={}", encoded(value));
+}
+
+fn header(name: &str, value: &str) -> Header {
+    Header {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
+/// The statement and its parameters as a form: an address has no room for them, and is written into logs.
+fn form(request: &mut HttpRequest, text: &str, values: &[Vec<u8>]) {
+    let mut boundary = "souk-end-of-part".to_owned();
+    let occurs = |boundary: &str| {
+        let mut all = values.iter().map(Vec::as_slice).chain([text.as_bytes()]);
+        all.any(|value| {
+            value
+                .windows(boundary.len())
+                .any(|part| part == boundary.as_bytes())
+        })
+    };
+    // Each round it is longer than anything that was made for the one before.
+    while occurs(&boundary) {
+        boundary.push('-');
+    }
+    let mut body = Vec::with_capacity(text.len() + 100 * (values.len() + 1));
+    let mut part = |name: &str, value: &[u8]| {
+        body.extend_from_slice(
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n")
+                .as_bytes(),
+        );
+        body.extend_from_slice(value);
+        body.extend_from_slice(b"\r\n");
+    };
+    part("query", text.as_bytes());
+    for (place, value) in values.iter().enumerate() {
+        part(&format!("param_p{}", place + 1), value);
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    request.headers.push(header(
+        "content-type",
+        &format!("multipart/form-data; boundary={boundary}"),
+    ));
+    request.body = body;
+}
+
+/// Texts of bound values, in their order.
+pub fn texts(values: &[Value]) -> Result<Vec<Vec<u8>>, souk_sdk::Error> {
+    let texts = values.iter().enumerate();
+    texts
+        .map(|(place, value)| {
+            parameters::text_of(value).map_err(|wanted| parameters::refused(place, wanted))
+        })
+        .collect()
+}

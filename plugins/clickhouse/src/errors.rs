@@ -1,0 +1,171 @@
+//! Whose fault an error of the server's is, by its code. The server's text goes into `detail` only.
+
+use souk_sdk::{Error, HttpResponse};
+
+/// What stands before a text of the server's: `Code: 62. DB::Exception: …`.
+const BEGIN: &str = "Code: ";
+const MARK: &str = "DB::Exception:";
+/// An exception behind the rows of an answer lies within so many bytes of its end.
+const TAIL_BYTES: usize = 32 << 10;
+const FENCE: &str = "__exception__";
+
+/// An error that the server told.
+pub struct ServerError {
+    pub code: u32,
+    text: String,
+}
+
+impl ServerError {
+    /// From a response that is no success; `None` where it was not ClickHouse that answered.
+    pub fn of(response: &HttpResponse) -> Option<ServerError> {
+        let text = String::from_utf8_lossy(&response.body);
+        let told = response
+            .header("x-clickhouse-exception-code")
+            .and_then(|code| code.trim().parse().ok());
+        let code = told.or_else(|| code_of(&text))?;
+        Some(ServerError {
+            code,
+            text: text.trim().to_owned(),
+        })
+    }
+
+    /// An error that stands behind the rows of an answer that began well. `tag` is the header that newer servers announce the end's fence with.
+    pub fn behind(body: &[u8], tag: Option<&str>) -> Option<ServerError> {
+        let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
+        let fence = match tag {
+            Some(tag) => format!("{FENCE}\r\n{tag}\r\n"),
+            None => String::new(),
+        };
+        let text = String::from_utf8_lossy(tail);
+        let at = match tag {
+            Some(_) => text.rfind(&fence)? + fence.len(),
+            None => {
+                // Older servers end with the bare text, and a line's end that no value has behind it.
+                let at = text.rfind(MARK)?;
+                let begins = text[..at].rfind(BEGIN)?;
+                if !text.ends_with(")\n") || code_of(&text[begins..]).is_none() {
+                    return None;
+                }
+                begins
+            }
+        };
+        let text = text[at..].split(FENCE).next().unwrap_or_default().trim();
+        Some(ServerError {
+            // 1000 is what it calls an error of no kind.
+            code: code_of(text).unwrap_or(1000),
+            text: text.to_owned(),
+        })
+    }
+
+    /// A write was refused: by the mode, or for want of a privilege.
+    pub fn is_refused_write(&self) -> bool {
+        matches!(self.code, 164 | 497)
+    }
+
+    /// The error of the contract. `bound`: the caller's values were part of the statement.
+    pub fn blame(self, bound: bool) -> Error {
+        let error = match self.code {
+            192 | 193 | 194 | 516 => Error::authentication(
+                "password_rejected",
+                "the database refused the user name, the password or the token",
+            ),
+            195 | 514 => Error::authentication(
+                "login_refused",
+                "the database does not let this user in from here",
+            ),
+            81 => Error::configuration(
+                "unknown_database",
+                "the database does not exist at the server",
+            ),
+            115 => Error::configuration(
+                "unknown_setting",
+                "the server does not know a setting that souk sends: it is too old",
+            ),
+            164 => Error::permission(
+                "read_only",
+                "the statement tries to change the database or its settings; connections are read-only",
+            ),
+            291 | 497 => Error::permission(
+                "permission_denied",
+                "the database user may not read what the statement names",
+            ),
+            60 => Error::not_found(
+                "unknown_table",
+                "the statement names a table that does not exist",
+            ),
+            46 => Error::not_found(
+                "unknown_function",
+                "the statement names a function that does not exist",
+            ),
+            8 | 16 | 47 => Error::source_failed(
+                "unknown_column",
+                "the statement names a column that does not exist",
+            ),
+            62 => Error::source_failed("syntax_error", "the database cannot read the statement"),
+            159 | 160 => Error::timeout(
+                "statement_timeout",
+                "the statement runs longer than the database allows",
+            ),
+            394 => Error::timeout("cancelled", "the statement was cancelled at the database"),
+            158 | 307 => Error::limit_exceeded(
+                "scan_limit",
+                "the statement reads more rows or bytes than the database allows",
+            ),
+            396 => Error::limit_exceeded("rows_limit", "the result is larger than is allowed"),
+            241 | 173 => Error::unavailable(
+                "out_of_memory",
+                "the statement needs more memory than the database has or allows",
+            ),
+            202 => Error::unavailable(
+                "too_many_queries",
+                "the database runs as many statements as it takes",
+            ),
+            201 => Error::unavailable(
+                "quota_exhausted",
+                "the database user has used up what the database allows it",
+            ),
+            210 | 209 | 279 => Error::unavailable(
+                "connection_lost",
+                "the database lost a connection of its own",
+            ),
+            236 | 212 => Error::unavailable("shutting_down", "the database stopped the statement"),
+            242 => Error::unavailable("table_unavailable", "a table cannot be read at the moment"),
+            // Of a parameter that it cannot read as its type, or a text that is none of a column's.
+            6 | 27 | 38 | 41 | 53 | 69 | 72 | 407 | 457 | 675 | 676 if bound => {
+                Error::invalid_request("invalid_value", "the database refused a value")
+            }
+            6 | 27 | 38 | 41 | 69 | 70 | 72 | 153 | 407 => Error::source_failed(
+                "invalid_value",
+                "the statement computes a value that the database refuses",
+            ),
+            _ => Error::source_failed("sql_error", "the database could not run the statement"),
+        };
+        error.detail(self.text).source_code(self.code.to_string())
+    }
+}
+
+/// The number behind `Code: `.
+fn code_of(text: &str) -> Option<u32> {
+    let digits = text.trim_start().strip_prefix(BEGIN)?;
+    let end = digits.find(|char: char| !char.is_ascii_digit())?;
+    digits[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_behind_rows_is_found() {
+        let fenced = b"\x01\x02rows__exception__\r\nabcdefghijklmnop\r\nCode: 395. DB::Exception: x. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO) (version 26.9)\n76 abcdefghijklmnop\r\n__exception__\r\n";
+        let error = ServerError::behind(fenced, Some("abcdefghijklmnop")).unwrap();
+        assert_eq!(error.code, 395);
+        assert!(!error.text.contains("__"), "{}", error.text);
+        // Another answer's fence is a value.
+        assert!(ServerError::behind(fenced, Some("zzzzzzzzzzzzzzzz")).is_none());
+        let bare = b"\x01\x02Code: 159. DB::Exception: Timeout exceeded (version 20.8.1 (official build))\n";
+        assert_eq!(ServerError::behind(bare, None).unwrap().code, 159);
+        assert!(ServerError::behind(b"Code: 159. DB::Exception: a value", None).is_none());
+        assert!(ServerError::behind(b"", None).is_none());
+    }
+}

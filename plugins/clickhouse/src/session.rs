@@ -1,0 +1,472 @@
+//! A session: it says who it is, asks what the server is, and then has any number of requests under way.
+
+use souk_sdk::{
+    Batch, Column, ColumnBuilder, Descriptor, Error, HttpFailure, HttpResponse, Input,
+    KnownColumns, Limits, Machine, Need, Query, Request, Rows, Step, WireFault,
+};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::rc::Rc;
+
+use crate::api::{Api, FORMAT, Profile, texts};
+use crate::errors::ServerError;
+use crate::settings::{self, Settings};
+use crate::types::Type;
+use crate::values::{Reader, malformed, push};
+use crate::{catalog, statements};
+
+/// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
+const BATCH_ROWS: u32 = 8_192;
+const BATCH_BYTES: u64 = 1 << 20;
+/// What a result has at most; a server that says more is not believed.
+const COLUMNS_MAX: usize = 16_384;
+/// Shapes that are remembered; past it the oldest number is described anew.
+const SHAPES_MAX: usize = 64;
+/// How long the server may take to say what it is.
+const HELLO_MS: u32 = 10_000;
+/// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
+const KILL_MS: u32 = 1_500;
+const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
+/// A write that would change nothing if it were let through.
+const PROBE: &str = "INSERT INTO FUNCTION null('x UInt8') SELECT 1";
+/// The first version that writes JSON as text.
+const WRITES_JSON: (u32, u32) = (24, 10);
+
+pub struct Session {
+    api: Api,
+    /// Of the names that statements have at the server: nobody else's are like them.
+    prefix: String,
+    last_id: u32,
+    version: String,
+    jobs: Vec<Job>,
+    shapes: Vec<Rc<Shape>>,
+    next_shape: usize,
+}
+
+/// A request to the server that is under way.
+struct Job {
+    http: u32,
+    work: Work,
+}
+
+enum Work {
+    Hello,
+    Query(Asked),
+    Ping {
+        id: u32,
+    },
+    /// It is being stopped for a request that was cancelled: whichever of the two ends first ends that.
+    Kill {
+        id: u32,
+    },
+}
+
+struct Asked {
+    id: u32,
+    query_id: String,
+    limits: Limits,
+    /// Values of the caller's were part of it.
+    is_bound: bool,
+    is_cancelled: bool,
+}
+
+/// Columns as an answer's head describes them.
+struct Shape {
+    number: u32,
+    head: Vec<u8>,
+    json_as_text: bool,
+    columns: KnownColumns,
+    types: Vec<Type>,
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("clickhouse", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine(
+                "clickhouse",
+                "ClickHouse",
+                "clickhouse",
+                &["PASSWORD", "API_KEY"],
+            )
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        let random = || RandomState::new().build_hasher().finish();
+        Ok(Session {
+            api: Api::new(Settings::parse(&settings)?),
+            prefix: format!("souk-{:016x}{:016x}", random(), random()),
+            last_id: 0,
+            version: String::new(),
+            jobs: Vec::new(),
+            shapes: Vec::new(),
+            next_shape: 0,
+        })
+    }
+
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        let (http, query_id) = self.next();
+        step.request(self.api.own(http, &query_id, HELLO, HELLO_MS, false));
+        self.jobs.push(Job {
+            http,
+            work: Work::Hello,
+        });
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        let begun = match request {
+            Request::Query(query) => self.query(id, &query, step),
+            Request::Schema(filter) => {
+                let (text, parameters) = catalog::statement(&filter);
+                let limits = filter.limits;
+                let query = Query {
+                    text,
+                    parameters,
+                    limits,
+                };
+                self.query(id, &query, step)
+            }
+            Request::Ping(limits) => {
+                let (http, query_id) = self.next();
+                step.request(
+                    self.api
+                        .own(http, &query_id, PROBE, limits.timeout_ms, true),
+                );
+                self.jobs.push(Job {
+                    http,
+                    work: Work::Ping { id },
+                });
+                Ok(())
+            }
+            Request::Call(_) => Err(Error::unsupported("functions")),
+            Request::Errand(_) => Err(Error::unsupported("errands")),
+        };
+        if let Err(error) = begun {
+            step.failed(id, error);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let (http, outcome) = match input {
+            Input::Response(response) => (response.id, Ok(response)),
+            Input::RequestFailed(failure) => (failure.id, Err(failure)),
+            // An API has no wire of its own, and nothing else was asked for.
+            _ => return Ok(()),
+        };
+        // What nobody waits for any more is not known.
+        let Some(at) = self.jobs.iter().position(|job| job.http == http) else {
+            return Ok(());
+        };
+        match self.jobs.swap_remove(at).work {
+            Work::Hello => self.greeted(outcome, step),
+            Work::Query(asked) => {
+                self.forget(|work| matches!(work, Work::Kill { id } if *id == asked.id));
+                if let Err(error) = self.answered(&asked, outcome, step) {
+                    step.failed(asked.id, error);
+                }
+                Ok(())
+            }
+            Work::Ping { id } => {
+                match self.probed(outcome) {
+                    Ok(is_read_only) => self.pong(id, is_read_only, step),
+                    Err(error) => step.failed(id, error),
+                }
+                Ok(())
+            }
+            Work::Kill { id } => {
+                self.forget(|work| matches!(work, Work::Query(asked) if asked.id == id));
+                step.failed(id, cancelled());
+                Ok(())
+            }
+        }
+    }
+
+    /// The statement is stopped at the server, by a request of its own; until that is answered the one that was cancelled has not ended.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let found = self.jobs.iter_mut().find_map(|job| match &mut job.work {
+            Work::Query(asked) if asked.id == id => Some(asked),
+            _ => None,
+        });
+        if let Some(asked) = found {
+            if std::mem::replace(&mut asked.is_cancelled, true) {
+                return Ok(());
+            }
+            let text = format!("KILL QUERY WHERE query_id = '{}' ASYNC", asked.query_id);
+            let (http, query_id) = self.next();
+            step.request(self.api.own(http, &query_id, &text, KILL_MS, false));
+            self.jobs.push(Job {
+                http,
+                work: Work::Kill { id },
+            });
+            return Ok(());
+        }
+        let is_it = |work: &Work| matches!(work, Work::Ping { id: ping } if *ping == id);
+        if self.jobs.iter().any(|job| is_it(&job.work)) {
+            self.forget(is_it);
+            step.failed(id, cancelled());
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// A number for an HTTP request, and a name for its statement.
+    fn next(&mut self) -> (u32, String) {
+        self.last_id = self.last_id.wrapping_add(1);
+        (self.last_id, format!("{}-{}", self.prefix, self.last_id))
+    }
+
+    fn forget(&mut self, mut which: impl FnMut(&Work) -> bool) {
+        self.jobs.retain(|job| !which(&job.work));
+    }
+
+    fn query(&mut self, id: u32, query: &Query, step: &mut Step) -> Result<(), Error> {
+        let text = statements::prepare(&query.text, &query.parameters)?;
+        let values = texts(&query.parameters)?;
+        let (http, query_id) = self.next();
+        step.request(
+            self.api
+                .query(http, &query_id, &text, &values, &query.limits),
+        );
+        self.jobs.push(Job {
+            http,
+            work: Work::Query(Asked {
+                id,
+                query_id,
+                limits: query.limits,
+                is_bound: !values.is_empty(),
+                is_cancelled: false,
+            }),
+        });
+        Ok(())
+    }
+
+    /// What the server is, and how much its user's profile leaves to us.
+    fn greeted(
+        &mut self,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        let response = answer(outcome, false)?;
+        let mut reader = Reader(&response.body);
+        let columns = head(&mut reader)?;
+        let [(_, version_type), (_, readonly_type)] = columns[..] else {
+            return Err(no_clickhouse());
+        };
+        if [version_type, readonly_type] != ["String", "String"] {
+            return Err(no_clickhouse());
+        }
+        let version = String::from_utf8_lossy(reader.sized()?).into_owned();
+        self.api.profile = match reader.sized()? {
+            b"0" => Profile::Free,
+            b"1" => Profile::Fixed,
+            _ => Profile::ReadOnly,
+        };
+        let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+        let version_number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        self.api.writes_json = version_number >= WRITES_JSON;
+        self.version = version;
+        step.ready();
+        Ok(())
+    }
+
+    /// Whether the server refused to write.
+    fn probed(&self, outcome: Result<HttpResponse, HttpFailure>) -> Result<bool, Error> {
+        let response = outcome?;
+        match (response.status, ServerError::of(&response)) {
+            (_, Some(error)) if error.is_refused_write() => Ok(true),
+            (_, Some(error)) => Err(error.blame(false)),
+            (200, None) => Ok(false),
+            (_, None) => Err(foreign(response)),
+        }
+    }
+
+    fn pong(&self, id: u32, is_read_only: bool, step: &mut Step) {
+        let columns = Rows::ping_columns();
+        let mut builders: Vec<ColumnBuilder> = columns
+            .iter()
+            .map(|column| ColumnBuilder::new(column.kind))
+            .collect();
+        // Of these types they are.
+        let _ = builders[0].var(self.version.as_bytes());
+        let _ = builders[1].boolean(is_read_only);
+        // A number that no shape of a result has.
+        step.columns(id, SHAPES_MAX as u32, Some(columns));
+        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+        step.batch(id, Batch { rows: 1, chunks });
+        step.done(id);
+    }
+
+    /// Takes an answer apart: all of it, or nothing of it is told.
+    fn answered(
+        &mut self,
+        asked: &Asked,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        if asked.is_cancelled {
+            return Err(cancelled());
+        }
+        let response = answer(outcome, asked.is_bound)?;
+        let shape = self.shape(&response.body)?;
+        let batches = decode(&shape, &response.body[shape.head.len()..], &asked.limits)?;
+        step.columns(asked.id, shape.number, shape.columns.describe());
+        for batch in batches {
+            step.batch(asked.id, batch);
+        }
+        step.done(asked.id);
+        Ok(())
+    }
+
+    /// The shape that an answer begins with: one that is known, or a new one.
+    fn shape(&mut self, body: &[u8]) -> Result<Rc<Shape>, Error> {
+        let json_as_text = self.api.json_as_text();
+        let known = self
+            .shapes
+            .iter()
+            .find(|shape| body.starts_with(&shape.head) && shape.json_as_text == json_as_text);
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let mut reader = Reader(body);
+        let described = head(&mut reader)?;
+        let length = body.len() - reader.0.len();
+        let (mut columns, mut types) = (Vec::new(), Vec::new());
+        for (name, native) in described {
+            let kind = Type::parse(native, json_as_text)?;
+            columns.push(Column {
+                name: name.to_owned(),
+                kind: kind.column_type(),
+                nullable: kind.is_nullable(),
+                native: native.to_owned(),
+            });
+            types.push(kind);
+        }
+        let at = match self.shapes.len() {
+            free @ 0..SHAPES_MAX => free,
+            _ => {
+                let oldest = self.next_shape;
+                self.next_shape = (oldest + 1) % SHAPES_MAX;
+                oldest
+            }
+        };
+        let shape = Rc::new(Shape {
+            number: at as u32,
+            head: body[..length].to_vec(),
+            json_as_text,
+            columns: KnownColumns::new(columns),
+            types,
+        });
+        match self.shapes.get_mut(at) {
+            Some(place) => *place = shape.clone(),
+            None => self.shapes.push(shape.clone()),
+        }
+        Ok(shape)
+    }
+}
+
+fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
+}
+
+fn no_clickhouse() -> Error {
+    Error::source_failed(
+        "no_clickhouse",
+        "what answers at the connection's address is not ClickHouse's HTTP interface",
+    )
+}
+
+/// What a response that is neither an answer nor an error of ClickHouse's says by its status: a proxy's, mostly.
+fn foreign(response: HttpResponse) -> Error {
+    match response.classified() {
+        Err(error) => error,
+        Ok(_) => no_clickhouse(),
+    }
+}
+
+/// A response that holds rows and nothing else.
+fn answer(
+    outcome: Result<HttpResponse, HttpFailure>,
+    is_bound: bool,
+) -> Result<HttpResponse, Error> {
+    let response = outcome.map_err(broken)?;
+    let has_code = response.header("x-clickhouse-exception-code").is_some();
+    if response.status != 200 || has_code {
+        return Err(match ServerError::of(&response) {
+            Some(error) => error.blame(is_bound),
+            None => foreign(response),
+        });
+    }
+    let tag = response.header("x-clickhouse-exception-tag");
+    if let Some(error) = ServerError::behind(&response.body, tag) {
+        return Err(error.blame(is_bound));
+    }
+    match response.header("x-clickhouse-format") {
+        Some(FORMAT) | None => Ok(response),
+        Some(_) => Err(Error::source_failed(
+            "other_format",
+            "the statement chooses a format of its own: leave FORMAT out",
+        )),
+    }
+}
+
+/// No answer. One that is longer than asked for is no HTTP to the host either.
+fn broken(failure: HttpFailure) -> Error {
+    match failure.fault {
+        WireFault::BadResponse => Error::source_failed(
+            "bad_response",
+            "the answer broke off, is not valid HTTP, or is longer than 64 MiB",
+        )
+        .detail(failure.message),
+        _ => Error::from(failure),
+    }
+}
+
+/// Names and types of the columns that an answer begins with.
+fn head<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>, Error> {
+    let count = reader.length()?;
+    if !(1..=COLUMNS_MAX).contains(&count) {
+        return Err(malformed());
+    }
+    let mut texts = Vec::new();
+    for _ in 0..2 * count {
+        texts.push(std::str::from_utf8(reader.sized()?).map_err(|_| malformed())?);
+    }
+    let (names, types) = texts.split_at(count);
+    Ok(names.iter().copied().zip(types.iter().copied()).collect())
+}
+
+/// The rows, in batches.
+fn decode(shape: &Shape, body: &[u8], limits: &Limits) -> Result<Vec<Batch>, Error> {
+    let mut reader = Reader(body);
+    let mut batches = Vec::new();
+    let room =
+        usize::try_from(limits.bytes_max.saturating_add(2 * BATCH_BYTES)).unwrap_or(usize::MAX);
+    let (mut total_rows, mut total_bytes) = (0u32, 0u64);
+    while !reader.0.is_empty() {
+        let mut builders = shape.columns.builders();
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < BATCH_ROWS && bytes < BATCH_BYTES && !reader.0.is_empty() {
+            if total_rows == limits.rows_max {
+                return Err(Error::too_many_rows(limits.rows_max));
+            }
+            for (kind, builder) in shape.types.iter().zip(&mut builders) {
+                push(kind, &mut reader, builder, room)?;
+            }
+            rows += 1;
+            total_rows += 1;
+            bytes = builders.iter().map(|builder| builder.bytes() as u64).sum();
+            if total_bytes + bytes > limits.bytes_max {
+                return Err(Error::too_many_bytes(limits.bytes_max));
+            }
+        }
+        total_bytes += bytes;
+        shape.columns.remember(&builders);
+        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+        batches.push(Batch { rows, chunks });
+    }
+    Ok(batches)
+}

@@ -1,0 +1,504 @@
+//! RowBinary: values as they stand in an answer, into columns and, of nested ones, into json.
+
+use souk_sdk::time::{Date, TimeOfDay, rfc3339};
+use souk_sdk::{ColumnBuilder, Error};
+use std::io::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::types::Type;
+
+/// Digits of `DateTime64` that a timestamp keeps.
+const MICROS: u32 = 6;
+
+pub fn malformed() -> Error {
+    Error::source_failed(
+        "bad_answer",
+        "the server's answer is not what it says it is",
+    )
+}
+
+/// What is left of an answer.
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    #[inline]
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    #[inline]
+    fn u8(&mut self) -> Result<u8, Error> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// A length, seven bits at a time.
+    #[inline]
+    pub fn length(&mut self) -> Result<usize, Error> {
+        let mut value = 0u64;
+        for shift in (0..63).step_by(7) {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return usize::try_from(value).map_err(|_| malformed());
+            }
+        }
+        Err(malformed())
+    }
+
+    #[inline]
+    pub fn sized(&mut self) -> Result<&'a [u8], Error> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    /// A number of up to eight bytes.
+    fn int(&mut self, bytes: usize, is_signed: bool) -> Result<i64, Error> {
+        Ok(match (bytes, is_signed) {
+            (1, true) => i64::from(i8::from_le_bytes(self.array()?)),
+            (1, false) => i64::from(self.u8()?),
+            (2, true) => i64::from(i16::from_le_bytes(self.array()?)),
+            (2, false) => i64::from(u16::from_le_bytes(self.array()?)),
+            (4, true) => i64::from(i32::from_le_bytes(self.array()?)),
+            (4, false) => i64::from(u32::from_le_bytes(self.array()?)),
+            (8, true) => i64::from_le_bytes(self.array()?),
+            _ => return Err(malformed()),
+        })
+    }
+
+    fn float(&mut self, kind: &Type) -> Result<f64, Error> {
+        Ok(match kind {
+            Type::Float64 => f64::from_le_bytes(self.array()?),
+            Type::Float32 => shortest(f32::from_le_bytes(self.array()?)),
+            _ => {
+                let upper = u16::from_le_bytes(self.array()?);
+                shortest(f32::from_bits(u32::from(upper) << 16))
+            }
+        })
+    }
+
+    fn days(&mut self, kind: &Type) -> Result<i32, Error> {
+        match kind {
+            Type::Date => Ok(i32::from(u16::from_le_bytes(self.array()?))),
+            _ => Ok(i32::from_le_bytes(self.array()?)),
+        }
+    }
+
+    /// Microseconds.
+    fn moment(&mut self, kind: &Type) -> Result<i64, Error> {
+        let (ticks, digits) = match kind {
+            Type::DateTime64(digits) => (i64::from_le_bytes(self.array()?), *digits),
+            _ => (i64::from(u32::from_le_bytes(self.array()?)), 0),
+        };
+        let scale = 10i64.pow(MICROS.saturating_sub(digits));
+        ticks.checked_mul(scale).ok_or_else(malformed)
+    }
+}
+
+/// Appends the next value of an answer. `room`: how many bytes one value may become.
+#[inline]
+pub fn push(
+    kind: &Type,
+    from: &mut Reader<'_>,
+    into: &mut ColumnBuilder,
+    room: usize,
+) -> Result<(), Error> {
+    match kind {
+        Type::Int(8, false) | Type::Int(9.., _) | Type::Decimal(..) => {
+            into.var_with(|out| digits(kind, from, out))
+        }
+        Type::Int(bytes, is_signed) => into.i64(from.int(*bytes, *is_signed)?),
+        Type::String => {
+            let value = from.sized()?;
+            utf8(value)?;
+            into.var(value)
+        }
+        Type::Nullable(inner) => match from.u8()? {
+            0 => push(inner, from, into, room),
+            1 => {
+                into.null();
+                Ok(())
+            }
+            _ => Err(malformed()),
+        },
+        Type::Float64 | Type::Float32 | Type::BFloat16 => into.f64(from.float(kind)?),
+        Type::Bool => into.boolean(from.u8()? != 0),
+        Type::Date | Type::Date32 => into.i32(from.days(kind)?),
+        Type::DateTime | Type::DateTime64(..=MICROS) => into.i64(from.moment(kind)?),
+        Type::Variant(kinds) => match variant(kinds, from)? {
+            Some(kind) => into.var_with(|out| json(kind, from, out, room)),
+            None => {
+                into.null();
+                Ok(())
+            }
+        },
+        Type::Json => {
+            let value = from.sized()?;
+            utf8(value)?;
+            into.var(value)
+        }
+        Type::Array(_) | Type::Tuple(_) | Type::Map(..) => {
+            into.var_with(|out| json(kind, from, out, room))
+        }
+        Type::Fixed(_)
+        | Type::Uuid
+        | Type::DateTime64(_)
+        | Type::Time
+        | Type::Time64(_)
+        | Type::Enum(..)
+        | Type::IpV4
+        | Type::IpV6
+        | Type::Nothing => into.var_with(|out| text(kind, from, out)),
+    }
+}
+
+fn utf8(value: &[u8]) -> Result<&str, Error> {
+    std::str::from_utf8(value).map_err(|_| {
+        Error::source_failed(
+            "broken_text",
+            "a text of the result is not UTF-8: read such a column with hex or base64Encode",
+        )
+    })
+}
+
+/// Which of a variant's types comes; `None` is NULL.
+fn variant<'t>(kinds: &'t [Type], from: &mut Reader<'_>) -> Result<Option<&'t Type>, Error> {
+    match from.u8()? {
+        0xff => Ok(None),
+        at => kinds.get(usize::from(at)).map(Some).ok_or_else(malformed),
+    }
+}
+
+/// What is text for people, without quotes.
+fn text(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    match kind {
+        Type::String => out.extend_from_slice(utf8(from.sized()?)?.as_bytes()),
+        Type::Fixed(length) => {
+            let value = from.take(*length)?;
+            // Shorter ones are padded.
+            let end = value.iter().rposition(|byte| *byte != 0);
+            let value = utf8(&value[..end.map_or(0, |end| end + 1)])?;
+            out.extend_from_slice(value.as_bytes());
+        }
+        Type::Uuid => {
+            let (high, low) = (
+                u64::from_le_bytes(from.array()?),
+                u64::from_le_bytes(from.array()?),
+            );
+            written(
+                out,
+                format_args!(
+                    "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                    high >> 32,
+                    high >> 16 & 0xffff,
+                    high & 0xffff,
+                    low >> 48,
+                    low & 0xffff_ffff_ffff
+                ),
+            );
+        }
+        Type::Date | Type::Date32 => {
+            let date = Date::from_days(i64::from(from.days(kind)?));
+            written(out, format_args!("{date}"));
+        }
+        Type::DateTime | Type::DateTime64(..=MICROS) => {
+            written(out, format_args!("{}", rfc3339(from.moment(kind)?)));
+        }
+        Type::DateTime64(digits) => {
+            let ticks = i64::from_le_bytes(from.array()?);
+            let per_second = 10i64.pow(*digits);
+            let seconds = ticks.div_euclid(per_second);
+            let date = Date::from_days(seconds.div_euclid(86_400));
+            let of_day = TimeOfDay((seconds.rem_euclid(86_400)) * 1_000_000).to_string();
+            let (clock, fraction) = (&of_day[..8], ticks.rem_euclid(per_second));
+            let width = *digits as usize;
+            written(out, format_args!("{date}T{clock}.{fraction:0width$}Z"));
+        }
+        Type::Time => span(i64::from(i32::from_le_bytes(from.array()?)), 0, out),
+        Type::Time64(digits) => span(i64::from_le_bytes(from.array()?), *digits, out),
+        Type::Enum(bytes, names) => {
+            let number = from.int(*bytes, true)?;
+            let found = names.binary_search_by_key(&number, |(number, _)| i64::from(*number));
+            let (_, name) = found
+                .ok()
+                .and_then(|at| names.get(at))
+                .ok_or_else(malformed)?;
+            out.extend_from_slice(name.as_bytes());
+        }
+        Type::IpV4 => {
+            let address = Ipv4Addr::from(u32::from_le_bytes(from.array()?));
+            written(out, format_args!("{address}"));
+        }
+        Type::IpV6 => {
+            let address = Ipv6Addr::from(from.array::<16>()?);
+            written(out, format_args!("{address}"));
+        }
+        Type::Bool => written(out, format_args!("{}", from.u8()? != 0)),
+        Type::Int(8, false) | Type::Int(9.., _) | Type::Decimal(..) => digits(kind, from, out)?,
+        Type::Int(bytes, is_signed) => {
+            written(out, format_args!("{}", from.int(*bytes, *is_signed)?))
+        }
+        _ => return Err(malformed()),
+    }
+    Ok(())
+}
+
+/// A value as a part of a JSON document.
+fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+    // Names are longer than the bytes that stand for them.
+    if out.len() > room {
+        return Err(Error::limit_exceeded(
+            "bytes_limit",
+            "a nested value of the result is larger than is allowed",
+        ));
+    }
+    match kind {
+        Type::Nullable(inner) => match from.u8()? {
+            0 => json(inner, from, out, room)?,
+            1 => out.extend_from_slice(b"null"),
+            _ => return Err(malformed()),
+        },
+        Type::Variant(kinds) => match variant(kinds, from)? {
+            Some(kind) => json(kind, from, out, room)?,
+            None => out.extend_from_slice(b"null"),
+        },
+        Type::Array(inner) => {
+            out.push(b'[');
+            for place in 0..from.length()? {
+                if place > 0 {
+                    out.push(b',');
+                }
+                json(inner, from, out, room)?;
+            }
+            out.push(b']');
+        }
+        Type::Tuple(elements) => {
+            let is_named = elements.iter().all(|(name, _)| name.is_some());
+            out.push(if is_named { b'{' } else { b'[' });
+            for (place, (name, kind)) in elements.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                if let (true, Some(name)) = (is_named, name) {
+                    quoted(name, out);
+                    out.push(b':');
+                }
+                json(kind, from, out, room)?;
+            }
+            out.push(if is_named { b'}' } else { b']' });
+        }
+        Type::Map(key, value) => {
+            out.push(b'{');
+            for place in 0..from.length()? {
+                if place > 0 {
+                    out.push(b',');
+                }
+                let mut name = Vec::new();
+                match &**key {
+                    Type::Nullable(inner) if from.u8()? == 0 => text(inner, from, &mut name)?,
+                    Type::Nullable(_) => {}
+                    key => text(key, from, &mut name)?,
+                }
+                quoted(utf8(&name)?, out);
+                out.push(b':');
+                json(value, from, out, room)?;
+            }
+            out.push(b'}');
+        }
+        Type::Float32 | Type::Float64 | Type::BFloat16 => {
+            let value = from.float(kind)?;
+            match value {
+                // JSON has no number for it.
+                value if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
+                f64::INFINITY => out.extend_from_slice(b"\"Infinity\""),
+                f64::NEG_INFINITY => out.extend_from_slice(b"\"-Infinity\""),
+                value => {
+                    // A Vec takes everything.
+                    let _ = serde_json::to_writer(out, &value);
+                }
+            }
+        }
+        Type::Bool | Type::Int(..) | Type::Decimal(..) => text(kind, from, out)?,
+        Type::Json => {
+            let value = utf8(from.sized()?)?;
+            if serde_json::from_str::<serde::de::IgnoredAny>(value).is_err() {
+                return Err(malformed());
+            }
+            out.extend_from_slice(value.as_bytes());
+        }
+        _ => {
+            let mut plain = Vec::new();
+            text(kind, from, &mut plain)?;
+            quoted(utf8(&plain)?, out);
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &str, out: &mut Vec<u8>) {
+    // A Vec takes everything.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {
+    // A Vec takes everything.
+    let _ = out.write_fmt(what);
+}
+
+/// The number whose shortest decimal form is this one's.
+fn shortest(value: f32) -> f64 {
+    let wide = f64::from(value);
+    match value.fract() == 0.0 || !value.is_finite() {
+        true => wide,
+        false => value.to_string().parse().unwrap_or(wide),
+    }
+}
+
+/// `-999:59:59.123`.
+fn span(ticks: i64, digits: u32, out: &mut Vec<u8>) {
+    let per_second = 10u64.pow(digits);
+    let (sign, ticks) = (if ticks < 0 { "-" } else { "" }, ticks.unsigned_abs());
+    let (seconds, fraction) = (ticks / per_second, ticks % per_second);
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    written(
+        out,
+        format_args!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
+    );
+    if digits > 0 {
+        let width = digits as usize;
+        written(out, format_args!(".{fraction:0width$}"));
+    }
+}
+
+/// A whole or exact number, digit for digit.
+fn digits(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let (bytes, is_signed, scale) = match kind {
+        Type::Int(bytes, is_signed) => (*bytes, *is_signed, 0),
+        Type::Decimal(bytes, scale) => (*bytes, true, *scale),
+        _ => return Err(malformed()),
+    };
+    let value = from.take(bytes)?;
+    let is_negative = is_signed && value.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut limbs = [0u32; 8];
+    for (limb, part) in limbs.iter_mut().zip(value.chunks(4)) {
+        let mut whole = [0; 4];
+        whole[..part.len()].copy_from_slice(part);
+        *limb = u32::from_le_bytes(whole);
+    }
+    let limbs = &mut limbs[..bytes / 4];
+    if is_negative {
+        out.push(b'-');
+        let mut carry = true;
+        for limb in limbs.iter_mut() {
+            (*limb, carry) = (!*limb).overflowing_add(u32::from(carry));
+        }
+    }
+    // From the last digit on.
+    let start = out.len();
+    let mut count = 0;
+    while limbs.iter().any(|limb| *limb != 0) {
+        let mut rest = 0u64;
+        for limb in limbs.iter_mut().rev() {
+            let part = rest << 32 | u64::from(*limb);
+            *limb = (part / 1_000_000_000) as u32;
+            rest = part % 1_000_000_000;
+        }
+        for _ in 0..9 {
+            if count == scale && scale > 0 {
+                out.push(b'.');
+            }
+            out.push(b'0' + (rest % 10) as u8);
+            rest /= 10;
+            count += 1;
+        }
+    }
+    while count <= scale {
+        if count == scale && scale > 0 {
+            out.push(b'.');
+        }
+        out.push(b'0');
+        count += 1;
+    }
+    // Zeros in front of the number, but for the one before its point.
+    while let [.., before, b'0'] = &out[start..]
+        && *before != b'.'
+    {
+        out.pop();
+    }
+    out[start..].reverse();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(kind: &Type, value: &[u8]) -> String {
+        let mut out = Vec::new();
+        digits(kind, &mut Reader(value), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Against the arithmetic of the language, as far as that goes, and beyond.
+    #[test]
+    fn every_digit_is_kept() {
+        for value in [
+            0,
+            1,
+            -1,
+            9,
+            10,
+            -10,
+            999_999_999,
+            1_000_000_000,
+            i128::MAX,
+            i128::MIN,
+            10i128.pow(37),
+        ] {
+            assert_eq!(
+                number(&Type::Int(16, true), &value.to_le_bytes()),
+                value.to_string()
+            );
+        }
+        for value in [0, u64::MAX, 10u64.pow(18)] {
+            assert_eq!(
+                number(&Type::Int(8, false), &value.to_le_bytes()),
+                value.to_string()
+            );
+        }
+        let most = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        assert_eq!(number(&Type::Int(32, false), &[0xff; 32]), most);
+        assert_eq!(number(&Type::Int(32, true), &[0xff; 32]), "-1");
+        let decimal = |value: i32, scale| number(&Type::Decimal(4, scale), &value.to_le_bytes());
+        assert_eq!(decimal(0, 0), "0");
+        assert_eq!(decimal(0, 3), "0.000");
+        assert_eq!(decimal(-5, 3), "-0.005");
+        assert_eq!(decimal(-12_340, 3), "-12.340");
+        assert_eq!(decimal(100, 0), "100");
+        assert_eq!(decimal(i32::MIN, 9), "-2.147483648");
+        assert_eq!(decimal(1_000, 9), "0.000001000");
+    }
+
+    #[test]
+    fn spans_and_floats() {
+        let text = |ticks, digits| {
+            let mut out = Vec::new();
+            span(ticks, digits, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(-3_599_999, 0), "-999:59:59");
+        assert_eq!(text(1_500, 3), "00:00:01.500");
+        assert_eq!(text(i64::MIN, 9), "-2562047:47:16.854775808");
+        assert_eq!(shortest(0.1), 0.1);
+        assert_eq!(shortest(f32::MAX), f64::from(f32::MAX));
+        assert!(shortest(f32::NAN).is_nan());
+    }
+}

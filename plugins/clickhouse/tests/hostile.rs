@@ -1,0 +1,146 @@
+//! A server that lies: whatever it sends is an answer or an error, never a panic.
+
+mod common;
+
+use common::{SETTINGS, Talk, fails, hello, query, reply};
+use souk_sdk::{Limits, Machine, Request, Value};
+use souk_tests::wire::LIMITS;
+
+/// How many ways the records are spoilt in.
+const ROUNDS: usize = 30_000;
+
+const RECORDED: &[&[u8]] = &[
+    include_bytes!("recorded/integers.bin"),
+    include_bytes!("recorded/floats.bin"),
+    include_bytes!("recorded/decimals.bin"),
+    include_bytes!("recorded/texts.bin"),
+    include_bytes!("recorded/days.bin"),
+    include_bytes!("recorded/nulls.bin"),
+    include_bytes!("recorded/nested.bin"),
+    include_bytes!("recorded/json.bin"),
+    include_bytes!("recorded/times.bin"),
+    include_bytes!("recorded/state.bin"),
+    include_bytes!("recorded/rows.bin"),
+];
+
+#[test]
+fn no_answer_makes_it_panic() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    let (mut whole, mut refused) = (0, 0);
+    let mut talk = Talk::usual();
+    let limits = Limits {
+        bytes_max: 1 << 20,
+        ..LIMITS
+    };
+    for _ in 0..ROUNDS {
+        let mut bytes = RECORDED[random(RECORDED.len())].to_vec();
+        for _ in 0..1 + random(3) {
+            let at = random(bytes.len());
+            match random(6) {
+                0 => bytes[at] ^= 1 << random(8),
+                1 => bytes[at] = [0, 0x7f, 0xfe, 0xff][random(4)],
+                2 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
+                3 => bytes.truncate(at + 1),
+                4 => bytes.insert(at, b"(,'` \\"[random(6)]),
+                _ => {
+                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
+                    bytes.extend(copy);
+                }
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        let tag = [("X-ClickHouse-Exception-Tag", "abcdefghijklmnop")];
+        let headers = &tag[..random(2)];
+        let answer = talk.ask(
+            query("SELECT ?", vec![Value::Int64(1)], limits),
+            reply(200, headers, bytes),
+        );
+        match answer.end.unwrap() {
+            Ok(()) => whole += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    println!("{whole} were read, {refused} refused");
+    assert!(whole > 1_000 && refused > 1_000);
+}
+
+/// Small answers that say they are large.
+#[test]
+fn small_answers_stay_small() {
+    let mut talk = Talk::usual();
+    let text = |text: &str| {
+        let mut out = Vec::new();
+        let mut length = text.len();
+        while length >= 0x80 {
+            out.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        out.push(length as u8);
+        [&out, text.as_bytes()].concat()
+    };
+    let endless = [&[0xff; 8][..], &[0x7f]].concat();
+    let long_name = format!("Array(Enum8('{}' = 0))", "n".repeat(100_000));
+    let many_names = format!("Enum8('{}' = 0)", "n".repeat(100_000));
+    for (kind, values) in [
+        ("String", endless.clone()),
+        ("Array(Nothing)", endless.clone()),
+        ("Array(Tuple())", endless.clone()),
+        (
+            "Array(Array(Nullable(Nothing)))",
+            [&[0x7f][..], &endless].concat(),
+        ),
+        (
+            long_name.as_str(),
+            [&[0x80, 0x80, 4][..], &[0; 1 << 16]].concat(),
+        ),
+        (many_names.as_str(), vec![0; 1 << 16]),
+        ("Map(String, UInt8)", endless.clone()),
+        ("Nothing", vec![0]),
+    ] {
+        let body = [vec![1, 1, b'v'], text(kind), values].concat();
+        let limits = Limits {
+            bytes_max: 1 << 20,
+            ..LIMITS
+        };
+        let answer = talk.ask(query("SELECT 1", vec![], limits), reply(200, &[], body));
+        assert!(answer.end.unwrap().is_err(), "{kind:.40}");
+    }
+    for head in [&[0xff; 20][..], &[0x80], &[0], b"\xff\xff\x03"] {
+        assert!(talk.rows_of(reply(200, &[], head)).end.unwrap().is_err());
+    }
+}
+
+/// Answers that nobody asked for, to everything that is asked.
+#[test]
+fn strange_answers_are_borne() {
+    for body in [
+        &b""[..],
+        b"\n",
+        b"Code: ",
+        b"Code: 99999999999999. DB::Exception: x",
+        &[0xff; 300],
+    ] {
+        for status in [100, 200, 204, 304, 404, 500, 999] {
+            assert!(Talk::open(SETTINGS, reply(status, &[], body)).is_err());
+            let mut talk = Talk::usual();
+            let _ = talk.ask(Request::Ping(LIMITS), reply(status, &[], body));
+            let _ = talk.rows_of(reply(status, &[], body));
+            let _ = talk.rows_of(fails(status, u32::MAX, "x"));
+        }
+    }
+    for (version, readonly) in [("", ""), ("x.y", "7"), ("99999999999999999999.1", "0")] {
+        Talk::open(SETTINGS, hello(version, readonly)).unwrap();
+    }
+    let mut talk = Talk::usual();
+    let unknown = souk_sdk::Input::Woken(7);
+    talk.step(|session, step| session.receive(unknown, step))
+        .unwrap();
+}

@@ -1,0 +1,351 @@
+//! What the connector says to a server, and what it makes of what the server says.
+
+mod common;
+
+use common::{SETTINGS, Talk, fails, hello, query, reply, rows};
+use souk_sdk::{ErrorClass, Limits, Machine, Request, SchemaFilter, Value, WireFault};
+use souk_tests::wire::LIMITS;
+
+const ROWS: &[u8] = include_bytes!("recorded/rows.bin");
+
+fn class_and_code(error: &souk_sdk::Error) -> (ErrorClass, &str) {
+    (error.class, error.code.as_str())
+}
+
+fn header<'a>(request: &'a souk_sdk::HttpRequest, name: &str) -> Option<&'a str> {
+    let mut headers = request.headers.iter();
+    let found = headers.find(|header| header.name == name)?;
+    Some(&found.value)
+}
+
+/// Who asks stands in headers, what is asked in the body, what bounds it in the address; nothing that is bound does.
+#[test]
+fn what_leaves() {
+    let mut talk = Talk::usual();
+    let limits = Limits {
+        rows_max: 51,
+        bytes_max: 1 << 20,
+        timeout_ms: 250,
+    };
+    talk.submit(query("SELECT 1", vec![], limits));
+    let asked = talk.asked.remove(0);
+    assert_eq!(asked.method, "POST");
+    assert_eq!(asked.body, b"SELECT 1");
+    assert_eq!(header(&asked, "x-clickhouse-user"), Some("souk"));
+    assert_eq!(header(&asked, "x-clickhouse-key"), Some("pässw'ord"));
+    let has = |path: &str, part: &str| path.contains(part);
+    for part in [
+        "&default_format=RowBinaryWithNamesAndTypes",
+        "&wait_end_of_query=1",
+        "&database=shop",
+        "&readonly=1&",
+        "&max_execution_time=0.250&",
+        "&timeout_overflow_mode=throw",
+        "&max_result_rows=51&",
+        "&result_overflow_mode=throw",
+    ] {
+        assert!(has(&asked.path, part), "{part} in {}", asked.path);
+    }
+    assert!(!has(&asked.path, "pass"), "{}", asked.path);
+    let values = vec![
+        Value::Text("a'b\t--souk-end-of-part".into()),
+        Value::Null(None),
+    ];
+    talk.submit(query("SELECT ?, ?", values, LIMITS));
+    let asked = talk.asked.remove(0);
+    let body = String::from_utf8(asked.body.clone()).unwrap();
+    let boundary = header(&asked, "content-type").unwrap();
+    let boundary = boundary.split_once("boundary=").unwrap().1;
+    let parts: Vec<&str> = body.split(&format!("--{boundary}")).collect();
+    assert_eq!(parts.len(), 5, "{body}");
+    assert!(
+        parts[1].ends_with("name=\"query\"\r\n\r\nSELECT  {p1:String},  {p2:Nullable(String)}\r\n")
+    );
+    assert!(parts[2].ends_with("name=\"param_p1\"\r\n\r\na\\'b\\t--souk-end-of-part\r\n"));
+    assert!(parts[3].ends_with("name=\"param_p2\"\r\n\r\n\\N\r\n"));
+    assert_eq!(parts[4], "--\r\n");
+    // A token is the host's to send: no user goes with it.
+    let mut talk = Talk::open("{}", hello("26.9", "0")).unwrap();
+    talk.submit(query("SELECT 1", vec![], LIMITS));
+    assert_eq!(talk.asked[0].headers.len(), 0);
+}
+
+/// A user whose profile is read-only is sent what it may be sent: anything more is refused by the server.
+#[test]
+fn a_profile_is_left_as_it_is() {
+    for (readonly, held, bounded) in [
+        ("0", "&readonly=1&", true),
+        ("2", "&readonly=2&", true),
+        ("1", "readonly", false),
+    ] {
+        let mut talk = Talk::open(SETTINGS, hello("26.9", readonly)).unwrap();
+        talk.submit(query("SELECT 1", vec![], LIMITS));
+        let path = &talk.asked[0].path;
+        assert_eq!(path.contains(held), bounded, "{readonly}: {path}");
+        assert_eq!(path.contains("max_execution_time"), bounded, "{path}");
+    }
+    let mut talk = Talk::open(SETTINGS, hello("23.8", "0")).unwrap();
+    talk.submit(query("SELECT 1", vec![], LIMITS));
+    assert!(
+        !talk.asked[0].path.contains("json"),
+        "an old server does not know it"
+    );
+}
+
+/// Nobody's statement is sent that does not read, or that has something behind it.
+#[test]
+fn what_writes_is_not_sent() {
+    let mut talk = Talk::usual();
+    for text in [
+        "INSERT INTO t SELECT 1",
+        "SELECT 1; DROP TABLE t",
+        "SET readonly = 0",
+        "",
+    ] {
+        let id = talk.submit(query(text, vec![], LIMITS));
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Permission, "read_only")
+        );
+    }
+    assert!(talk.asked.is_empty());
+    let error = talk
+        .ask(
+            query("SELECT ?", vec![Value::Decimal("1e5".into())], LIMITS),
+            rows(ROWS),
+        )
+        .error();
+    assert_eq!(
+        (error.class, error.parameter),
+        (ErrorClass::InvalidRequest, Some(0))
+    );
+}
+
+#[test]
+fn a_session_does_not_open_where_it_cannot() {
+    let opens = |reply| Talk::open(SETTINGS, reply).err().unwrap();
+    for (status, code, class, word) in [
+        (403, 516, ErrorClass::Authentication, "password_rejected"),
+        (403, 193, ErrorClass::Authentication, "password_rejected"),
+        (404, 81, ErrorClass::Configuration, "unknown_database"),
+        (500, 202, ErrorClass::Unavailable, "too_many_queries"),
+    ] {
+        let error = opens(fails(status, code, "the server's words"));
+        assert_eq!(class_and_code(&error), (class, word));
+        assert_eq!(
+            error.source_code.as_deref(),
+            Some(code.to_string().as_str())
+        );
+        assert!(!error.message.contains("words"), "{error:?}");
+    }
+    let cases = [
+        (reply(200, &[], "<html>hello</html>"), ErrorClass::Source),
+        (reply(200, &[], ""), ErrorClass::Source),
+        (reply(401, &[], "who?"), ErrorClass::Authentication),
+        (
+            reply(302, &[("location", "/login")], ""),
+            ErrorClass::Configuration,
+        ),
+        (reply(503, &[], "busy"), ErrorClass::Unavailable),
+        (Err(WireFault::Refused), ErrorClass::Unavailable),
+        (Err(WireFault::Tls), ErrorClass::Configuration),
+    ];
+    for (reply, class) in cases {
+        assert_eq!(opens(reply).class, class);
+    }
+}
+
+#[test]
+fn errors_are_blamed_by_their_code() {
+    let mut talk = Talk::usual();
+    for (code, class, word) in [
+        (47, ErrorClass::Source, "unknown_column"),
+        (60, ErrorClass::NotFound, "unknown_table"),
+        (62, ErrorClass::Source, "syntax_error"),
+        (159, ErrorClass::Timeout, "statement_timeout"),
+        (164, ErrorClass::Permission, "read_only"),
+        (192, ErrorClass::Authentication, "password_rejected"),
+        (210, ErrorClass::Unavailable, "connection_lost"),
+        (241, ErrorClass::Unavailable, "out_of_memory"),
+        (396, ErrorClass::LimitExceeded, "rows_limit"),
+        (457, ErrorClass::Source, "sql_error"),
+        (497, ErrorClass::Permission, "permission_denied"),
+        (9999, ErrorClass::Source, "sql_error"),
+    ] {
+        let error = talk.rows_of(fails(500, code, "x")).error();
+        assert_eq!(class_and_code(&error), (class, word), "{code}");
+    }
+    // Older servers say the code in the text only.
+    let error = talk
+        .rows_of(reply(500, &[], "Code: 62. DB::Exception: x\n"))
+        .error();
+    assert_eq!(error.code, "syntax_error");
+    let bound = query("SELECT ?", vec![Value::Text("x".into())], LIMITS);
+    let error = talk.ask(bound, fails(400, 457, "x")).error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::InvalidRequest, "invalid_value")
+    );
+}
+
+/// An error behind rows, whichever way a server tells it, is an error: no row of it is told.
+#[test]
+fn an_error_behind_rows_is_no_answer() {
+    let mut talk = Talk::usual();
+    let error = "Code: 395. DB::Exception: as it happens (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO) (version 26.9.2.1 (official build))\n";
+    let tag = "abcdefghijklmnop";
+    let fenced = format!("__exception__\r\n{tag}\r\n{error}112 {tag}\r\n__exception__\r\n");
+    for (headers, behind) in [
+        (&[("X-ClickHouse-Exception-Tag", tag)][..], fenced.as_str()),
+        (&[], error),
+    ] {
+        let body = [ROWS, behind.as_bytes()].concat();
+        let answer = talk.rows_of(reply(200, headers, body));
+        assert_eq!((answer.rows, answer.columns.len()), (0, 0));
+        let error = answer.error();
+        assert_eq!(error.source_code.as_deref(), Some("395"));
+    }
+    // A tag without an error changes nothing, and neither does a text that looks like one.
+    let answer = talk
+        .rows_of(reply(200, &[("X-ClickHouse-Exception-Tag", tag)], ROWS))
+        .ok();
+    assert_eq!(answer.rows, 100);
+    for end in 1..ROWS.len() {
+        let answer = talk.rows_of(rows(&ROWS[..end]));
+        // What ends between two rows cannot be told from a shorter result: the host sees to the length.
+        if let Some(Ok(())) = answer.end {
+            assert!(answer.rows < 100);
+        }
+    }
+    let answer = talk.rows_of(reply(200, &[("X-ClickHouse-Format", "CSV")], ROWS));
+    assert_eq!(answer.error().code, "other_format");
+}
+
+/// A result that is larger than is allowed is none.
+#[test]
+fn limits_hold() {
+    let mut talk = Talk::usual();
+    let mut within = |rows_max, bytes_max| {
+        let limits = Limits {
+            rows_max,
+            bytes_max,
+            timeout_ms: 100,
+        };
+        talk.ask(query("SELECT 1", vec![], limits), rows(ROWS))
+    };
+    assert_eq!(within(100, 10_000).ok().rows, 100);
+    assert_eq!(within(99, 10_000).error().code, "rows_limit");
+    assert_eq!(within(100, 1_000).error().code, "bytes_limit");
+}
+
+/// A cancelled statement is killed by its name with a request of its own, and ends when either of the two is answered; its session goes on.
+#[test]
+fn a_cancelled_statement_is_killed() {
+    for which in 0..2 {
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT sleep(3)", vec![], LIMITS));
+        let other = talk.submit(query("SELECT 1", vec![], LIMITS));
+        for _ in 0..2 {
+            talk.step(|session, step| session.cancel(id, step)).unwrap();
+        }
+        assert_eq!(talk.asked.len(), 3, "it is killed once");
+        let name = talk.asked[0].path.split("query_id=").nth(1).unwrap();
+        let name = name.split('&').next().unwrap().to_owned();
+        let kill = String::from_utf8(talk.asked[2].body.clone()).unwrap();
+        assert_eq!(kill, format!("KILL QUERY WHERE query_id = '{name}' ASYNC"));
+        assert!(!talk.asked[2].path.contains("readonly"));
+        assert!(talk.asked[2].timeout_ms < 2_000, "the host waits no longer");
+        assert!(talk.ended(id).is_none());
+        match which {
+            0 => talk.hears(0, rows(ROWS)).unwrap(),
+            _ => talk.hears(2, rows("")).unwrap(),
+        }
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (ErrorClass::Timeout, "cancelled"));
+        // What comes late is for nobody.
+        while talk.asked.len() > 1 {
+            let late = talk.asked.iter().position(|asked| {
+                !asked
+                    .path
+                    .contains(&format!("{}-3&", &name[..name.len() - 2]))
+            });
+            talk.hears(late.unwrap_or(0), rows(ROWS)).unwrap();
+        }
+        talk.hears(0, rows(ROWS)).unwrap();
+        assert_eq!(talk.ended(other).unwrap().ok().rows, 100);
+    }
+    let mut talk = Talk::usual();
+    let id = talk.submit(Request::Ping(LIMITS));
+    talk.step(|session, step| session.cancel(id, step)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.hears(0, rows("")).unwrap();
+    // It has ended: there is nothing to cancel.
+    talk.step(|session, step| session.cancel(id, step)).unwrap();
+    assert!(talk.asked.is_empty());
+}
+
+/// A ping tries to write, and says whether that was refused.
+#[test]
+fn a_ping_tries_to_write() {
+    let mut talk = Talk::usual();
+    for (reply, is_read_only) in [
+        (
+            fails(500, 164, "Cannot execute query in readonly mode"),
+            "true",
+        ),
+        (fails(500, 497, "Not enough privileges"), "true"),
+        (reply(200, &[], ""), "false"),
+    ] {
+        let answer = talk.ask(Request::Ping(LIMITS), reply).ok();
+        assert_eq!(
+            [answer.cell(0, 0), answer.cell(1, 0)],
+            ["26.9.2.1", is_read_only]
+        );
+    }
+    let id = talk.submit(Request::Ping(LIMITS));
+    assert!(talk.asked[0].body.starts_with(b"INSERT"));
+    assert!(talk.asked[0].path.contains("&readonly=1"));
+    talk.hears(0, fails(403, 516, "x")).unwrap();
+    assert_eq!(
+        talk.ended(id).unwrap().error().class,
+        ErrorClass::Authentication
+    );
+}
+
+/// Names of the catalog's filter are bound like any other value.
+#[test]
+fn the_catalog_binds_its_names() {
+    for (include_fields, columns) in [(true, "system.columns"), (false, "system.tables")] {
+        let mut talk = Talk::usual();
+        talk.submit(Request::Schema(SchemaFilter {
+            schemas: vec!["sh'op".into()],
+            tables: vec!["a".into(), "b".into()],
+            include_fields,
+            limits: LIMITS,
+        }));
+        let body = String::from_utf8(talk.asked[0].body.clone()).unwrap();
+        assert!(body.contains(columns), "{body}");
+        assert!(
+            body.contains("IN ( {p1:String}) AND t.name IN ( {p2:String},  {p3:String})"),
+            "{body}"
+        );
+        assert!(
+            body.contains("name=\"param_p1\"\r\n\r\nsh\\'op\r\n"),
+            "{body}"
+        );
+    }
+}
+
+/// A shape is described once; the sixty-fifth takes the place of the first.
+#[test]
+fn shapes_are_described_once() {
+    let mut talk = Talk::usual();
+    let body = |name: u8| rows(vec![1, 1, name, 4, b'I', b'n', b't', b'8', 7]);
+    for round in 0..3 {
+        for name in 0..=64 {
+            let answer = talk.rows_of(body(b' ' + name)).ok();
+            assert_eq!(answer.columns[0].name.as_bytes(), [b' ' + name], "{round}");
+        }
+    }
+}
