@@ -38,8 +38,30 @@ impl Period {
     }
 }
 
+// Of how one key or product is used.
+choices! {
+    pub enum Recent {
+        Day = "24h",
+        Week = "7d",
+        Month = "30d",
+        Quarter = "90d",
+    }
+}
+
+impl Recent {
+    /// How many dates it touches.
+    pub const fn dates(self) -> u32 {
+        match self {
+            Recent::Day => 2,
+            Recent::Week => 7,
+            Recent::Month => 30,
+            Recent::Quarter => 90,
+        }
+    }
+}
+
 /// A leap year.
-const DAYS_MAX: u32 = 366;
+pub const DAYS_MAX: u32 = 366;
 
 /// So many dates, the last of them today.
 pub fn last_days(days: u32, now: Timestamp) -> Span {

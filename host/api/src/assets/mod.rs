@@ -42,7 +42,7 @@ pub fn routes() -> Routes {
             information_schema::asset_information_schema,
         )
         .add(save_schema::OPERATION, save_schema::save_asset_schema)
-        .add(save_schema::POST_OPERATION, save_schema::post_asset_schema)
+        .add(save_schema::POST_OPERATION, save_schema::save_asset_schema)
         .add(predicted_price::OPERATION, predicted_price::predict_price)
         .add(
             predicted_price::GET_OPERATION,
@@ -52,6 +52,6 @@ pub fn routes() -> Routes {
         .add(test::OPERATION, test::test_asset)
         .add(test::GET_OPERATION, test::test_asset_defaults)
         .add(execute::OPERATION, execute::execute_asset)
-        .add(process::OPERATION, process::process_asset)
+        .add(process::OPERATION, execute::execute_asset)
         .add(process::GET_OPERATION, process::process_asset_by_query)
 }

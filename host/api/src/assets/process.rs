@@ -1,6 +1,6 @@
 use super::execute::asset;
 use crate::runs::shape::AssetAnswer;
-use crate::runs::{self, ExecuteIn, Params};
+use crate::runs::{self, Params};
 use crate::{ApiState, Caller, Nothing, Open, Operation, Path, Problem, Query, Ran, RawBody};
 use axum::extract::State;
 use souk_domain::ids::{AssetId, CompanyId};
@@ -24,18 +24,6 @@ pub const GET_OPERATION: Operation = Operation::get("process_asset_by_query", "/
     .any_company()
     .billed()
     .runs_connector();
-
-/// Runs an asset for its result.
-pub async fn process_asset(
-    State(api): State<ApiState>,
-    caller: Caller,
-    Path((company, id)): Path<(CompanyId, AssetId)>,
-    raw: RawBody<ExecuteIn>,
-) -> Result<Ran<AssetAnswer>, Problem> {
-    let params = Params::of_body(&raw)?;
-    let asset = asset(&api, &caller, &company, &id).await?;
-    runs::asset(&api, &caller, &raw, asset, params).await
-}
 
 /// Runs an asset with parameters from the query.
 pub async fn process_asset_by_query(

@@ -102,16 +102,6 @@ pub async fn save_asset_schema(
     }))
 }
 
-/// The same, with POST.
-pub async fn post_asset_schema(
-    api: State<ApiState>,
-    caller: Caller,
-    path: Path<(CompanyId, AssetId)>,
-    body: Body<SchemaIn>,
-) -> Result<Data<SchemaSaved>, Problem> {
-    save_asset_schema(api, caller, path, body).await
-}
-
 fn check(schema: &SavedSchema) -> Result<(), Problem> {
     let mut errors = Vec::new();
     let mut wrong = |field: String, code: &'static str, message: String| {

@@ -1,8 +1,8 @@
 use crate::money::Usd;
 use crate::money::usd;
-use crate::period::{chosen, dates, last_date, last_days, ratio};
+use crate::period::{Recent, chosen, dates, last_date, last_days, ratio};
 use crate::products::find;
-use crate::query::{Date, choices, parameters};
+use crate::query::{Date, parameters};
 use crate::refusals::INVALID_PERIOD;
 use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query};
@@ -27,19 +27,10 @@ pub const OPERATION: Operation = Operation::get("asset_statistics", "/companies/
     )
     .refuses(&[INVALID_PERIOD]);
 
-choices! {
-    pub enum Period {
-        Day = "24h",
-        Week = "7d",
-        Month = "30d",
-        Quarter = "90d",
-    }
-}
-
 parameters! {
     pub struct StatisticsQuery {
         /// Default 30d. Not together with dates.
-        period: Option<Period>,
+        period: Option<Recent>,
         /// The first date, `YYYY-MM-DD`.
         start_date: Option<Date>,
         /// The last date, which is included.
@@ -150,14 +141,8 @@ fn span(query: &StatisticsQuery, now: Timestamp) -> Result<(&'static str, Span),
         }
         (Some(span), None) => Ok(("custom", span)),
         (None, period) => {
-            let period = period.unwrap_or(Period::Month);
-            let days = match period {
-                Period::Day => 2,
-                Period::Week => 7,
-                Period::Month => 30,
-                Period::Quarter => 90,
-            };
-            Ok((period.as_str(), last_days(days, now)))
+            let period = period.unwrap_or(Recent::Month);
+            Ok((period.as_str(), last_days(period.dates(), now)))
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::find;
-use crate::query::{choices, parameters};
+use crate::period::{DAYS_MAX, Recent, dates, last_days};
+use crate::query::parameters;
 use crate::refusals::INVALID_PERIOD;
 use crate::words;
 use crate::{ApiState, Caller, Data, Operation, Path, Problem, Query, Text};
@@ -7,23 +8,15 @@ use axum::extract::State;
 use serde::Serialize;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::time::{DAY, HOUR, Timestamp};
+use souk_store::sales::Span;
 use souk_store::usage;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-choices! {
-    pub enum Period {
-        Day = "24h",
-        Week = "7d",
-        Month = "30d",
-        Quarter = "90d",
-    }
-}
-
 parameters! {
     pub struct Wanted {
         /// Up to now. Default 30d. Not together with dates.
-        period: Option<Period>,
+        period: Option<Recent>,
         /// Begin of a custom period: a date or an instant, UTC.
         start_date: Option<Text<0, 40>>,
         /// End of a custom period: an instant, or a date that is included.
@@ -40,9 +33,6 @@ pub const OPERATION: Operation = Operation::get("key_stats", "/companies/{compan
     )
     .hourly(100)
     .refuses(&[INVALID_PERIOD]);
-
-/// A leap year.
-const SPAN_DAYS_MAX: u32 = 366;
 
 #[derive(Serialize, ToSchema)]
 pub struct KeyStats {
@@ -109,12 +99,10 @@ pub async fn key_stats(
 fn period(query: &Wanted, now: Timestamp) -> Result<(String, Timestamp, Timestamp), Problem> {
     let (start, end) = (query.start_date.as_deref(), query.end_date.as_deref());
     if start.is_none() && end.is_none() {
-        let name = query.period.unwrap_or(Period::Month);
+        let name = query.period.unwrap_or(Recent::Month);
         let from = match name {
-            Period::Day => now.before(DAY),
-            Period::Week => now.day_start().before(DAY * 6),
-            Period::Quarter => now.day_start().before(DAY * 89),
-            Period::Month => now.day_start().before(DAY * 29),
+            Recent::Day => now.before(DAY),
+            name => last_days(name.dates(), now).from,
         };
         return Ok((name.as_str().to_owned(), from, now));
     }
@@ -138,7 +126,7 @@ fn period(query: &Wanted, now: Timestamp) -> Result<(String, Timestamp, Timestam
     if to <= from {
         return Err(invalid("end_date must be after start_date"));
     }
-    if to.since(from) > DAY * SPAN_DAYS_MAX {
+    if to.since(from) > DAY * DAYS_MAX {
         return Err(invalid("a custom period has at most 366 days"));
     }
     Ok(("custom".to_owned(), from, to))
@@ -162,13 +150,12 @@ fn instant(text: &str) -> Option<Timestamp> {
 }
 
 fn zero_filled(from: Timestamp, to: Timestamp) -> BTreeMap<String, i64> {
-    let mut days = BTreeMap::new();
-    let mut day = from.day_start();
-    while day < to {
-        days.insert(day.date(), 0);
-        day = day.after(DAY);
-    }
-    days
+    let span = Span {
+        from: from.day_start(),
+        to,
+    };
+    let dates = dates(span).into_iter();
+    dates.map(|date| (date.from.date(), 0)).collect()
 }
 
 #[cfg(test)]

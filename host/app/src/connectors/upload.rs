@@ -57,13 +57,13 @@ async fn take_in(
     let _turn = app.connectors.turns.take(scope).await?;
     let before = versions(app, scope);
     let info = compile(app, scope, wasm).await?;
+    let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
     if let Err(reason) = schema::check_schema(&info.settings_schema) {
-        if !before.contains(&(info.name.clone(), info.version.clone())) {
+        if is_new {
             let _ = app.sandbox.remove(scope, &info.name, &info.version);
         }
         return Err(ConnectorError::Invalid(reason));
     }
-    let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
     let kept = match is_new && *scope == Scope::Platform && before.len() >= VERSIONS_MAX {
         true => Err(ConnectorError::Conflict(format!(
             "there are {VERSIONS_MAX} connector versions already: delete some first"
