@@ -16,7 +16,7 @@ use souk_hostile::stage::{Stage, unique};
 use souk_hostile::watch::{Usage, Watched};
 use souk_load::market::{Market, unlimit};
 use souk_load::{generator, queries};
-use souk_tests::{Company, PgCluster, host};
+use souk_tests::{Company, PgCluster, guests, host};
 
 use report::{Probe, Round, Shares};
 
@@ -93,7 +93,14 @@ async fn open(options: &Options, cluster: &PgCluster) -> Vec<Build> {
     for (name, binary) in binaries {
         let Some(binary) = binary else { continue };
         let watched = Watched::start(Some(binary)).await;
-        let market = Market::on(&watched.host, cluster, &database, &file).await;
+        let market = Market::on(
+            &watched.host,
+            guests::FIXED_ROWS.to_vec(),
+            cluster,
+            &database,
+            &file,
+        )
+        .await;
         builds.push(Build {
             name,
             watched,

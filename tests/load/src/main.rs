@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use souk_load::market::{self, Market};
 use souk_load::{generator, queries};
-use souk_tests::{PgCluster, host};
+use souk_tests::{PgCluster, guests, host};
 
 #[derive(Parser)]
 #[command(about = "Measures souk against native handlers on the same PostgreSQL, interleaved.")]
@@ -36,6 +36,9 @@ struct Options {
     /// The binary of another build of souk, which is measured beside this one as "other souk".
     #[arg(long)]
     other: Option<PathBuf>,
+    /// The guest `fixed-rows` as a component of the other build's contract, where that is another one than ours.
+    #[arg(long, requires = "other")]
+    other_guest: Option<PathBuf>,
     /// Internal: serve the native handlers.
     #[arg(long, hide = true)]
     native: Option<Mode>,
@@ -97,7 +100,7 @@ fn main() -> anyhow::Result<()> {
         return native::run(mode, &options.source, threads);
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let prepared = runtime.block_on(prepare(options.other.clone()))?;
+    let prepared = runtime.block_on(prepare(&options))?;
     println!(
         "{:<16} {:>7}  requests a second, median latency, processor time of the server for a request, and ratios to the first line of each group (median of rounds)",
         "query", "clients"
@@ -208,7 +211,7 @@ struct Prepared {
     _files: tempfile::TempDir,
 }
 
-async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
+async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
     let cluster = PgCluster::start(&[]).await;
     let database = cluster.database(queries::SCHEMA).await;
     let url = cluster.url(&database);
@@ -220,9 +223,19 @@ async fn prepare(other: Option<PathBuf>) -> anyhow::Result<Prepared> {
         Native::start("local", &url)?,
         Native::start("sqlite", &file.to_string_lossy())?,
     ];
-    let mut markets = vec![Market::open(host::binary(), &cluster, &database, &file).await];
-    if let Some(other) = other {
-        markets.push(Market::open(other, &cluster, &database, &file).await);
+    let ours = guests::FIXED_ROWS.to_vec();
+    let mut builds = vec![(host::binary(), ours.clone())];
+    if let Some(other) = &options.other {
+        let guest = options
+            .other_guest
+            .as_ref()
+            .map(std::fs::read)
+            .transpose()?;
+        builds.push((other.clone(), guest.unwrap_or(ours)));
+    }
+    let mut markets = Vec::new();
+    for (binary, guest) in builds {
+        markets.push(Market::open(binary, guest, &cluster, &database, &file).await);
     }
     let races = market::QUERIES.iter().map(|&query| {
         let competitors = natives_for(query, &natives)

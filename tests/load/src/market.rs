@@ -2,7 +2,7 @@
 
 use crate::{generator, queries};
 use serde_json::json;
-use souk_tests::{Company, PgCluster, TestHost, guests};
+use souk_tests::{Company, PgCluster, TestHost};
 use std::path::{Path, PathBuf};
 
 /// What is measured. What begins with `file: ` reads a SQLite file, the others PostgreSQL; `no database` reads nothing, so that what is
@@ -44,16 +44,28 @@ struct Products {
 }
 
 impl Market {
-    /// On a host of its own.
-    pub async fn open(binary: PathBuf, cluster: &PgCluster, database: &str, file: &Path) -> Market {
+    /// On a host of its own; `guest` is the component `fixed`, which `no database` asks.
+    pub async fn open(
+        binary: PathBuf,
+        guest: Vec<u8>,
+        cluster: &PgCluster,
+        database: &str,
+        file: &Path,
+    ) -> Market {
         let host = TestHost::builder().binary(binary).start().await;
-        let mut market = Market::on(&host, cluster, database, file).await;
+        let mut market = Market::on(&host, guest, cluster, database, file).await;
         market._host = Some(host);
         market
     }
 
     /// On a host that runs for as long as it is measured.
-    pub async fn on(host: &TestHost, cluster: &PgCluster, database: &str, file: &Path) -> Market {
+    pub async fn on(
+        host: &TestHost,
+        guest: Vec<u8>,
+        cluster: &PgCluster,
+        database: &str,
+        file: &Path,
+    ) -> Market {
         let seller = host.company("bench-seller").await;
         let buyer = host.buyer("bench-buyer", 100_000_000).await;
         for company in [&seller, &buyer] {
@@ -61,7 +73,7 @@ impl Market {
             unlimit(company, &keys.expect(200).text("/data/0/id")).await;
         }
         host.platform()
-            .post_wasm("/connectors?activate=true", guests::FIXED_ROWS.to_vec())
+            .post_wasm("/connectors?activate=true", guest)
             .await
             .expect(201);
 
