@@ -25,7 +25,6 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use settings::Settings;
-use souk_sandbox::threads;
 
 /// A charge or an answer is many small pieces of memory, made on one thread and often freed on another: glibc's allocator took a tenth of the
 /// processor for them.
@@ -37,8 +36,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const BACKGROUND_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    // Threads and children inherit it; those that compute take a longer one.
-    threads::set_slice(threads::PROMPT);
     let result = match Cli::parse().command {
         Command::Serve(options) => Settings::resolve(options, &settings::SERVE)
             .and_then(|settings| block_on(settings, serve::run)),

@@ -22,7 +22,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::{
     engine::TICK,
     tenants::Tenant,
-    threads::{self, thread_time},
+    threads::{self, Computes, thread_time},
 };
 
 /// A turn, before it is measured: what is charged in advance, so that a second thread sees it.
@@ -30,7 +30,7 @@ const TURN_US: u64 = TICK.as_micros() as u64;
 /// What a task may use before another one of the same company has its turn. Long enough that an ordinary query ends, so
 /// that sixteen of them end one after the other and not all at the end; and a loop costs its own company no more.
 const STRETCH_US: u64 = 20_000;
-/// How long a thread without work sleeps before it looks whether the lanes are gone.
+/// How long a thread without work sleeps before it looks whether the lanes are gone, and is taken for one that rests.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Threads that take turns.
@@ -97,9 +97,8 @@ impl Lanes {
                 .name(format!("{}-{number}", lane.name))
                 .spawn(move || {
                     threads::lower_priority(lane.nice);
-                    threads::set_slice(threads::PATIENT);
                     let _context = runtime.as_ref().map(|runtime| runtime.enter());
-                    inner.work();
+                    inner.work(Computes::register());
                 })?;
         }
         Ok(Lanes { inner })
@@ -187,12 +186,16 @@ impl Inner {
         }
     }
 
-    fn work(&self) {
+    fn work(&self, mut thread: Computes) {
         let mut state = self.state.lock();
         while !state.closed {
             let Some((served_us, id)) = state.order.pop_first() else {
                 state.forget_idle();
-                self.ready.wait_for(&mut state, IDLE);
+                if self.ready.wait_for(&mut state, IDLE).timed_out() {
+                    drop(state);
+                    thread.rest();
+                    state = self.state.lock();
+                }
                 continue;
             };
             state.floor = state.floor.max(served_us);
@@ -200,6 +203,7 @@ impl Inner {
                 continue;
             };
             drop(state);
+            thread.wake();
             let tag = turn.metadata().clone();
             tag.begin();
             let begun = thread_time();

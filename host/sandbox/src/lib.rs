@@ -27,7 +27,7 @@ mod session;
 mod shared;
 mod source;
 mod tenants;
-pub mod threads;
+mod threads;
 mod v1;
 mod validate;
 mod watch;
