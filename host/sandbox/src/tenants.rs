@@ -3,7 +3,6 @@
 //! refused with words of its own, and nobody else notices.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -11,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hashbrown::HashMap;
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 

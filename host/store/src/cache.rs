@@ -8,10 +8,11 @@
 
 use crate::changes::{Change, Topic};
 use crate::db::Db;
+use hashbrown::{DefaultHashBuilder, HashMap};
 use parking_lot::{Mutex, RwLock};
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -33,7 +34,7 @@ impl<K, V> Clone for Cache<K, V> {
 
 struct Inner<K, V> {
     shards: [RwLock<HashMap<K, Arc<V>>>; SHARDS],
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
     /// Locked before a shard, and not at all to read.
     index: Mutex<Index<K>>,
     origins: Box<Origins<K, V>>,
@@ -57,7 +58,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
     ) -> Self {
         let inner = Arc::new(Inner {
             shards: std::array::from_fn(|_| RwLock::default()),
-            hasher: RandomState::new(),
+            hasher: DefaultHashBuilder::default(),
             index: Mutex::default(),
             origins: Box::new(move |key, value| {
                 topics.into_iter().zip(origins(key, value)).collect()

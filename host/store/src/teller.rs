@@ -121,7 +121,13 @@ impl Teller {
     /// A caller that is cancelled while it waits may still be charged: the booking may be on its way.
     pub async fn post(&self, hold: Hold, receipt: Receipt) -> Result<Posted, PostError> {
         let credits = hold.amount().get();
-        let timed = Timed::of(&receipt.run);
+        let product = receipt.run.product.clone();
+        let Timed {
+            day,
+            at_most_us,
+            counts: took,
+            ..
+        } = Timed::of(&receipt.run);
         let posted = self.send(hold, receipt).await;
         let counts = &self.inner.counts;
         match &posted {
@@ -129,7 +135,12 @@ impl Teller {
                 counts.charges.fetch_add(1, Ordering::Relaxed);
                 let credits = credits.cast_unsigned();
                 counts.charged_credits.fetch_add(credits, Ordering::Relaxed);
-                self.inner.recorder.time(timed);
+                self.inner.recorder.time(&Timed {
+                    product: &product,
+                    day,
+                    at_most_us,
+                    counts: took,
+                });
             }
             Err(_) => {
                 counts.charges_failed.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +178,7 @@ impl Teller {
     }
 
     /// Counts a request for the statistics of its key. Never waits.
-    pub fn count_use(&self, key_use: KeyUse) {
+    pub fn count_use(&self, key_use: KeyUse<'_>) {
         self.inner.recorder.count_use(key_use);
     }
 

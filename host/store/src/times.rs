@@ -44,20 +44,25 @@ pub(crate) struct TimeCounts {
 
 /// One run as it is counted here.
 #[derive(Debug, Clone)]
-pub(crate) struct Timed(pub TimeKey, pub TimeCounts);
+pub(crate) struct Timed<'a> {
+    pub product: &'a Product,
+    /// Midnight UTC.
+    pub day: i64,
+    pub at_most_us: i64,
+    pub counts: TimeCounts,
+}
 
-impl Timed {
-    pub(crate) fn of(run: &Run) -> Timed {
-        let key = TimeKey {
-            product: run.product.clone(),
+impl Timed<'_> {
+    pub(crate) fn of(run: &Run) -> Timed<'_> {
+        Timed {
+            product: &run.product,
             day: run.started_at.day_start().micros(),
             at_most_us: at_most(run.duration_us),
-        };
-        let counts = TimeCounts {
-            runs: 1,
-            last_at: run.started_at.micros(),
-        };
-        Timed(key, counts)
+            counts: TimeCounts {
+                runs: 1,
+                last_at: run.started_at.micros(),
+            },
+        }
     }
 }
 

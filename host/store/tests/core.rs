@@ -401,19 +401,19 @@ async fn use_of_keys_is_counted() {
         let teller = Teller::open(&store.db).await.unwrap();
         let now = db::now();
         for number in 0..10 {
-            teller.count_use(KeyUse::new(
-                founded.key.id.clone(),
-                "/assets",
-                now,
-                number < 3,
-            ));
+            teller.count_use(KeyUse {
+                key: &founded.key.id,
+                route: "/assets",
+                at: now,
+                failed: number < 3,
+            });
         }
-        teller.count_use(KeyUse::new(
-            founded.key.id.clone(),
-            "/credits",
-            later(now, 3_600),
-            false,
-        ));
+        teller.count_use(KeyUse {
+            key: &founded.key.id,
+            route: "/credits",
+            at: later(now, 3_600),
+            failed: false,
+        });
         teller.flush().await;
         let mut read = store.db.read().await.unwrap();
         let key = keys::get(&mut read, &founded.company.id, &founded.key.id)

@@ -1,8 +1,9 @@
 //! An endpoint as it is executed, and what is known of its source.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use souk_domain::ids::EndpointId;

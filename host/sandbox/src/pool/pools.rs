@@ -2,7 +2,6 @@
 //! up, who is told when there is room again ([`Pool::permit`]).
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
@@ -10,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use souk_outbound::Trust;
 

@@ -1,7 +1,8 @@
 //! Checks what a step says about results, right after it has crossed the boundary and on the thread that
 //! called the guest: whoever takes a checked step can read its batches without looking again.
 
-use std::{collections::HashMap, sync::Arc};
+use hashbrown::HashMap;
+use std::sync::Arc;
 
 use super::types::{Command, Event, GuestError, Rows, Shape, Step};
 use crate::{

@@ -8,11 +8,11 @@ use crate::accounts::{self, Account, Level};
 use crate::changes::BalanceChange;
 use crate::db::Db;
 use crate::error::StoreError;
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use souk_domain::ids::CompanyId;
 use souk_domain::money::{CENTS_PER_CREDIT, Credits};
 use souk_domain::payments::CREDITS_LOW_DEFAULT;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What every buyer has, in credits. A company that is not here has nothing.

@@ -11,12 +11,15 @@ use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
 use crate::failures::{self, Reason};
 use crate::times::{self, TimeCounts, TimeKey, Timed};
 use crate::usage::{self, HourCounts, HourKey};
+use hashbrown::hash_map::EntryRef;
+use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
 use souk_domain::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,24 +34,13 @@ const COUNTERS_MAX: usize = 100_000;
 const HOUR_MICROS: i64 = 3_600_000_000;
 
 /// One request by a key.
-#[derive(Debug, Clone)]
-pub struct KeyUse {
-    pub key: KeyId,
+#[derive(Debug, Clone, Copy)]
+pub struct KeyUse<'a> {
+    pub key: &'a KeyId,
     /// The route's prefix, as statistics show it.
     pub route: &'static str,
     pub at: Timestamp,
     pub failed: bool,
-}
-
-impl KeyUse {
-    pub fn new(key: KeyId, route: &'static str, at: Timestamp, failed: bool) -> Self {
-        Self {
-            key,
-            route,
-            at,
-            failed,
-        }
-    }
 }
 
 pub(super) struct Recorder {
@@ -70,7 +62,8 @@ struct Pending {
     counts: Counts,
 }
 
-/// What is added up between two flushes.
+/// What is added up between two flushes. Found by what a request has at hand ([`Seen`]): ids are cloned when a counter is new, because
+/// threads that count one id's holders at once wait for each other's cores.
 #[derive(Default)]
 struct Counts {
     days: HashMap<ProductUse, DayCounts>,
@@ -85,6 +78,80 @@ struct ProductUse {
     seller: CompanyId,
     product: Product,
     day: i64,
+}
+
+/// A key of a counter as a request has it: members that are borrowed, in the order of the key's own. It hashes like the key.
+#[derive(PartialEq, Eq, Hash)]
+struct Seen<T>(T);
+
+impl Equivalent<ProductUse> for Seen<(&CompanyId, &CompanyId, &Product, i64)> {
+    fn equivalent(&self, key: &ProductUse) -> bool {
+        self.0 == (&key.company, &key.seller, &key.product, key.day)
+    }
+}
+
+impl Equivalent<TimeKey> for Seen<(&Product, i64, i64)> {
+    fn equivalent(&self, key: &TimeKey) -> bool {
+        self.0 == (&key.product, key.day, key.at_most_us)
+    }
+}
+
+impl Equivalent<HourKey> for Seen<(&KeyId, i64, &'static str)> {
+    fn equivalent(&self, key: &HourKey) -> bool {
+        self.0 == (&key.key, key.hour, key.route)
+    }
+}
+
+impl From<&Seen<(&CompanyId, &CompanyId, &Product, i64)>> for ProductUse {
+    fn from(
+        Seen((company, seller, product, day)): &Seen<(&CompanyId, &CompanyId, &Product, i64)>,
+    ) -> Self {
+        ProductUse {
+            company: (*company).clone(),
+            seller: (*seller).clone(),
+            product: (*product).clone(),
+            day: *day,
+        }
+    }
+}
+
+impl From<&Seen<(&Product, i64, i64)>> for TimeKey {
+    fn from(Seen((product, day, at_most_us)): &Seen<(&Product, i64, i64)>) -> Self {
+        TimeKey {
+            product: (*product).clone(),
+            day: *day,
+            at_most_us: *at_most_us,
+        }
+    }
+}
+
+impl From<&Seen<(&KeyId, i64, &'static str)>> for HourKey {
+    fn from(Seen((key, hour, route)): &Seen<(&KeyId, i64, &'static str)>) -> Self {
+        HourKey {
+            key: (*key).clone(),
+            hour: *hour,
+            route,
+        }
+    }
+}
+
+/// The counter of what was seen, made if need be; `None` where there are too many.
+fn counter<'a, 'b, K, S, C: Default>(
+    counters: &'a mut HashMap<K, C>,
+    seen: &'b S,
+) -> Option<&'a mut C>
+where
+    K: Hash + Eq + From<&'b S>,
+    S: Hash + Equivalent<K>,
+{
+    let has_room = counters.len() < COUNTERS_MAX;
+    match counters.entry_ref(seen) {
+        EntryRef::Occupied(counter) => Some(counter.into_mut()),
+        EntryRef::Vacant(place) if has_room => {
+            Some(place.insert_with_key(seen.into(), C::default()))
+        }
+        EntryRef::Vacant(_) => None,
+    }
 }
 
 /// Starts the task that flushes. It ends with the recorder.
@@ -118,19 +185,10 @@ impl Recorder {
     }
 
     fn keep(&self, run: Run, reason: Option<Reason>) {
-        let key = ProductUse {
-            company: run.company.clone(),
-            seller: run.seller.clone(),
-            product: run.product.clone(),
-            day: run.started_at.day_start().micros(),
-        };
         let timed = Timed::of(&run);
         let mut pending = self.shared.pending.lock();
-        let days = &mut pending.counts.days;
-        if days.len() < COUNTERS_MAX || days.contains_key(&key) {
-            days.entry(key).or_default().add_run(&run, Credits::ZERO);
-        }
-        pending.counts.time(timed);
+        pending.counts.run(&run);
+        pending.counts.time(&timed);
         let succeeded = run.outcome == Outcome::Succeeded;
         if succeeded && pending.free.len() < ROWS_PER_FLUSH {
             pending.free.push(run);
@@ -142,27 +200,12 @@ impl Recorder {
     }
 
     /// Counts how long a charged run took.
-    pub(super) fn time(&self, timed: Timed) {
+    pub(super) fn time(&self, timed: &Timed<'_>) {
         self.shared.pending.lock().counts.time(timed);
     }
 
-    pub(super) fn count_use(&self, key_use: KeyUse) {
-        let at = key_use.at.micros();
-        let key = HourKey {
-            key: key_use.key,
-            hour: at.div_euclid(HOUR_MICROS) * HOUR_MICROS,
-            route: key_use.route,
-        };
-        let counts = HourCounts {
-            requests: 1,
-            failed: i64::from(key_use.failed),
-            first_at: at,
-            last_at: at,
-        };
-        let hours = &mut self.shared.pending.lock().counts.hours;
-        if hours.len() < COUNTERS_MAX || hours.contains_key(&key) {
-            hours.entry(key).or_default().add(&counts);
-        }
+    pub(super) fn count_use(&self, key_use: KeyUse<'_>) {
+        self.shared.pending.lock().counts.key_use(key_use);
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -269,9 +312,32 @@ impl Shared {
 }
 
 impl Counts {
-    fn time(&mut self, Timed(key, counts): Timed) {
-        if self.times.len() < COUNTERS_MAX || self.times.contains_key(&key) {
-            self.times.entry(key).or_default().add(&counts);
+    fn run(&mut self, run: &Run) {
+        let day = run.started_at.day_start().micros();
+        let seen = Seen((&run.company, &run.seller, &run.product, day));
+        if let Some(counts) = counter(&mut self.days, &seen) {
+            counts.add_run(run, Credits::ZERO);
+        }
+    }
+
+    fn time(&mut self, timed: &Timed<'_>) {
+        let seen = Seen((timed.product, timed.day, timed.at_most_us));
+        if let Some(counts) = counter(&mut self.times, &seen) {
+            counts.add(&timed.counts);
+        }
+    }
+
+    fn key_use(&mut self, key_use: KeyUse<'_>) {
+        let at = key_use.at.micros();
+        let hour = at.div_euclid(HOUR_MICROS) * HOUR_MICROS;
+        let seen = Seen((key_use.key, hour, key_use.route));
+        if let Some(counts) = counter(&mut self.hours, &seen) {
+            counts.add(&HourCounts {
+                requests: 1,
+                failed: i64::from(key_use.failed),
+                first_at: at,
+                last_at: at,
+            });
         }
     }
 
