@@ -146,6 +146,36 @@ async fn a_thread_gets_a_session_of_its_own() {
     tokio::task::spawn_blocking(elsewhere).await.unwrap();
 }
 
+/// Requests of one thread are short, so that they wait for each other; behind one that is long nobody waits.
+#[tokio::test]
+async fn requests_of_a_thread_share_a_session_until_one_is_long() {
+    let files = Files::new();
+    let sandbox = with_guest(guests::HOSTILE_FILES).await;
+    let source = files.source();
+    let ping = || {
+        let ping = Request::Ping(Limits::new(10, 1_000));
+        sandbox.run(&source, ping, within(20))
+    };
+    let open = || sandbox.connectors()[0].sessions.open;
+    ping().await.unwrap();
+    for answer in futures_util::future::join_all((0..32).map(|_| ping())).await {
+        answer.unwrap();
+    }
+    assert_eq!(open(), 1);
+
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let (looping, ()) = tokio::join!(
+        sandbox.run(&source, query("SELECT loops"), deadline),
+        async {
+            for answer in futures_util::future::join_all((0..32).map(|_| ping())).await {
+                answer.unwrap();
+            }
+            assert!(Instant::now() < deadline);
+        }
+    );
+    assert_eq!(looping.unwrap_err().kind, FaultKind::Timeout);
+}
+
 /// Ways out of a directory.
 const OUTSIDE: [&str; 12] = [
     "/",

@@ -342,7 +342,17 @@ impl Pool {
         }
         let mut state = self.state.lock();
         state.sessions.retain(|other| !Arc::ptr_eq(other, session));
-        for job in again.into_iter().rev() {
+        self.put_back(&mut state, again);
+    }
+
+    /// Jobs that a session is not going to submit soon come back to the front.
+    pub fn give_back(self: &Arc<Pool>, jobs: Vec<Job>) {
+        self.put_back(&mut self.state.lock(), jobs);
+        self.kick();
+    }
+
+    fn put_back(&self, state: &mut State, jobs: Vec<Job>) {
+        for job in jobs.into_iter().rev() {
             job.ticket.assign(None);
             state.queue.push_front(job);
         }
@@ -512,7 +522,9 @@ impl Pool {
                 continue;
             }
             let depth = session.depth.load(Ordering::Acquire);
-            let joins = self.pipelining
+            // One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
+            // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
+            let joins = (self.pipelining || session.home == home)
                 && !alone
                 && depth > 0
                 && depth < DEPTH_MAX

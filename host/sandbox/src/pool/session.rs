@@ -78,6 +78,11 @@ impl Handle {
         }
     }
 
+    /// What it works on takes long: nobody joins it until that is over.
+    pub fn will_be_long(&self) {
+        self.oldest_us.store(0, Ordering::Relaxed);
+    }
+
     /// Moves all waiting jobs into `jobs`, which is empty.
     #[inline]
     pub fn take(&self, jobs: &mut Vec<Job>) {

@@ -13,6 +13,7 @@ use super::{
     lease::{End, Lease},
 };
 use crate::{
+    engine::TICK,
     pool::{Job, Sampled, shutting_down, timed_out},
     v1::{Call, CallError, CheckedStep, DirectoryGuest, DirectoryState, Heard, reported},
 };
@@ -47,6 +48,7 @@ pub(crate) async fn serve(guest: Box<DirectoryGuest>, lease: &mut Lease) -> End 
 
 impl DirectorySession {
     async fn serve(&mut self, lease: &mut Lease) -> End {
+        let mut since = Instant::now();
         loop {
             let handle = lease.handle.clone();
             poll_fn(|cx| {
@@ -66,6 +68,11 @@ impl DirectorySession {
                 let job = lease.unsubmitted.remove(0);
                 if let Err(end) = self.execute(lease, job).await {
                     return end;
+                }
+                // Each is short; many are not.
+                if since.elapsed() > TICK {
+                    tokio::task::yield_now().await;
+                    since = Instant::now();
                 }
             }
         }
@@ -95,6 +102,9 @@ impl DirectorySession {
         let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
         if inline && self.sampled.are_long(!call.is_finished()) {
             pool.make_way();
+        }
+        if !call.is_finished() {
+            lease.give_back();
         }
         let waited = tokio::select! {
             biased;

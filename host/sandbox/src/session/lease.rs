@@ -102,6 +102,19 @@ impl Lease {
         self.give_on(is_idle);
     }
 
+    /// What is in flight takes long: whoever waits behind it goes elsewhere.
+    pub fn give_back(&mut self) {
+        self.handle.will_be_long();
+        let mut jobs = Vec::new();
+        self.handle.take(&mut jobs);
+        self.unsubmitted.append(&mut jobs);
+        if !self.unsubmitted.is_empty() {
+            let jobs = std::mem::take(&mut self.unsubmitted);
+            self.handle.depth.fetch_sub(jobs.len(), Ordering::AcqRel);
+            self.pool.give_back(jobs);
+        }
+    }
+
     /// One request less, before its answer is told: who hears it may find an idle session. Returns whether it is idle.
     fn release(&mut self, now: Instant) -> bool {
         let handle = &self.handle;
