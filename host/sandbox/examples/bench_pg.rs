@@ -266,7 +266,7 @@ fn write_row(body: &mut Vec<u8>, row: &Row) {
         body.extend_from_slice(b",\"goals\":");
         body.extend_from_slice(itoa::Buffer::new().format(row.get::<_, i32>(3)).as_bytes());
         body.extend_from_slice(b",\"rating\":");
-        body.extend_from_slice(ryu::Buffer::new().format(row.get::<_, f64>(4)).as_bytes());
+        body.extend_from_slice(zmij::Buffer::new().format(row.get::<_, f64>(4)).as_bytes());
         body.extend_from_slice(b",\"active\":");
         body.extend_from_slice(if row.get::<_, bool>(5) {
             b"true"

@@ -56,7 +56,7 @@ fn push_f64(out: &mut Vec<u8>, value: f64) {
         f64::NEG_INFINITY => "-Infinity",
         value if value.is_nan() => "NaN",
         value => {
-            out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+            out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
             return;
         }
     };
