@@ -1,6 +1,8 @@
 //! An author's first day, by the program that he has: from nothing to a connector that is proved, and what he is told when it is not.
 
-use std::path::Path;
+mod dev;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -20,7 +22,8 @@ fn souk(directory: &Path, args: &[&str]) -> Said {
             .arg("connector")
             .args(args)
             .current_dir(directory)
-            .env("XDG_CACHE_HOME", directory),
+            .env("XDG_CACHE_HOME", directory)
+            .env_remove("SOUK_API_KEY"),
     )
 }
 
@@ -179,14 +182,19 @@ fn a_component_is_held_against_the_contract() {
     );
 }
 
-/// A project that `new` makes, built and tested as its README says. What the registry has been asked for already is taken from there.
-fn project(directory: &Path, kind: &str) -> std::path::PathBuf {
-    let name = format!("my-{kind}");
-    let made = souk(directory, &["new", &name, "--kind", kind]);
+/// A project that `new` makes. What the registry has been asked for already is taken from there.
+fn new_project(directory: &Path, name: &str, kind: &str) -> PathBuf {
+    let made = souk(directory, &["new", name, "--kind", kind]);
     assert_eq!(made.code, Some(0), "{}", made.err);
-    let root = directory.join(&name);
+    let root = directory.join(name);
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
     std::fs::copy(lock, root.join("Cargo.lock")).expect("the lock file");
+    root
+}
+
+/// One that is built and tested as its README says.
+fn project(directory: &Path, kind: &str) -> PathBuf {
+    let root = new_project(directory, &format!("my-{kind}"), kind);
     for args in [
         &["test", "--quiet"][..],
         &["build", "--quiet", "--release", "--target", "wasm32-wasip2"],

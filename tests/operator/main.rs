@@ -2,6 +2,7 @@
 
 mod backup;
 mod commands;
+mod connectors;
 mod master_key;
 mod postgres;
 mod seen;

@@ -1,21 +1,42 @@
 //! `souk` as an operator types it.
 
-use std::process::{Command, Stdio};
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::host::{TestHost, binary};
+use crate::process::spawn_tied;
+
+/// A connector is built meanwhile, on a loaded machine.
+const SAID_WITHIN: Duration = Duration::from_secs(300);
 
 /// What a command did.
 #[derive(Debug)]
 pub struct Done {
     pub succeeded: bool,
+    pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
 /// Runs `souk` to its end, without a variable of the surroundings that it reads.
 pub async fn souk(arguments: &[&str], environment: &[(&str, &str)]) -> Done {
+    let mut command = command(arguments, environment);
+    let output = tokio::task::spawn_blocking(move || command.output());
+    let output = output.await.expect("a thread").expect("souk runs");
+    Done {
+        succeeded: output.status.success(),
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+fn command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SOUK_") {
@@ -26,12 +47,54 @@ pub async fn souk(arguments: &[&str], environment: &[(&str, &str)]) -> Done {
         .args(arguments)
         .envs(environment.iter().copied())
         .stdin(Stdio::null());
-    let output = tokio::task::spawn_blocking(move || command.output());
-    let output = output.await.expect("a thread").expect("souk runs");
-    Done {
-        succeeded: output.status.success(),
-        out: String::from_utf8(output.stdout).expect("text"),
-        err: String::from_utf8(output.stderr).expect("text"),
+    command
+}
+
+/// A command that goes on until it is dropped.
+pub struct Running {
+    process: Child,
+    log: TempDir,
+}
+
+impl Running {
+    /// `souk` in `directory`, as its author types it there.
+    pub fn start(directory: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Running {
+        let log = tempfile::tempdir().expect("a directory");
+        let out = File::create(log.path().join("log")).expect("a file");
+        let mut command = command(arguments, environment);
+        command
+            .current_dir(directory)
+            .stdout(out.try_clone().expect("a file"))
+            .stderr(out);
+        let process = spawn_tied(command, libc::SIGKILL).expect("souk runs");
+        Running { process, log }
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.log.path().join("log")).expect("a log")
+    }
+
+    /// Waits until it has said `words` so many times.
+    pub async fn says(&mut self, words: &str, times: usize) {
+        let begun = Instant::now();
+        while self.said().matches(words).count() < times {
+            let ended = self.process.try_wait().expect("wait");
+            assert!(ended.is_none(), "it ended: {}", self.said());
+            assert!(
+                begun.elapsed() < SAID_WITHIN,
+                "{words:?} is not in {}",
+                self.said()
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

@@ -26,7 +26,7 @@ pub mod wire;
 pub mod world;
 
 pub use client::{Answer, Client};
-pub use command::souk;
+pub use command::{Running, souk};
 pub use host::TestHost;
 pub use mariadb::MariaDb;
 pub use platforms::{Instead, Platform, Raw, RawServer};

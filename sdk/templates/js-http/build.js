@@ -6,7 +6,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 const join = async () => {
   const strip = (text) => text.replace(/^import .*;$/gm, '');
   const glue = (await readFile('souk.js', 'utf8')).replace(/^export /gm, '');
-  return `${glue}\n${strip(await readFile('app.js', 'utf8'))}`;
+  // `souk connector dev` gives each build a number, and with it a version of its own.
+  const number = process.env.SOUK_BUILD;
+  const app = await readFile('app.js', 'utf8');
+  const numbered = number ? app.replace(/(version: '[^']+)'/, `$1-dev.${number}'`) : app;
+  return `${glue}\n${strip(numbered)}`;
 };
 
 await mkdir('target', { recursive: true });

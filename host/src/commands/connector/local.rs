@@ -68,9 +68,15 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     pub fn profile(&self) -> Result<Profile> {
+        self.profile_in(Path::new(""))
+    }
+
+    /// Of the project in `dir`.
+    pub fn profile_in(&self, dir: &Path) -> Result<Profile> {
+        let usual = dir.join(PROFILE);
         let path = match &self.profile {
             Some(path) => Some(path.as_path()),
-            None => Some(Path::new(PROFILE)).filter(|path| path.is_file()),
+            None => Some(usual.as_path()).filter(|path| path.is_file()),
         };
         let mut profile = path.map(Profile::read).transpose()?.unwrap_or_default();
         if let Some(engine) = &self.engine {
@@ -141,7 +147,7 @@ pub async fn load(wasm: Vec<u8>, profile: Profile) -> Result<Result<Subject, Loa
 
 /// A sandbox as a host has one: compiled in a child process with limits, and kept for the next time.
 pub fn sandbox_options() -> Result<Options> {
-    let directory = cache_dir();
+    let directory = cache_dir().join("compiled");
     keep_newest(&directory);
     let program = std::env::current_exe().context("this program cannot be found")?;
     let compiler = Compiler::Child {
@@ -151,13 +157,12 @@ pub fn sandbox_options() -> Result<Options> {
     Ok(options(&directory, compiler))
 }
 
-fn cache_dir() -> PathBuf {
+/// What this program keeps for the next time.
+pub fn cache_dir() -> PathBuf {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.filter(|path| path.is_absolute()).or_else(home);
-    base.unwrap_or_else(std::env::temp_dir)
-        .join("souk")
-        .join("compiled")
+    base.unwrap_or_else(std::env::temp_dir).join("souk")
 }
 
 /// What an author tries changes with every build: old code is never asked for again.

@@ -1,11 +1,16 @@
 //! `souk connector`: the tools of who writes connectors. [`check`], [`run`] and [`test`] need no host: they load the component into a sandbox of
-//! their own.
+//! their own. [`remote`] handles those of a running host, [`dev`] goes from a save to a running version.
 //!
 //! Exit codes: 0 all is well, 1 the connector is not (a check failed, a request failed), 2 it could not be tried at all.
 
+mod build;
+mod changes;
 mod check;
+mod dev;
 mod local;
+mod logs;
 mod new;
+mod remote;
 mod run;
 mod test;
 
@@ -35,6 +40,11 @@ pub enum Connector {
     /// Hold a component against the contract: the conformance kit.
     #[command(after_help = EXIT_CODES)]
     Test(test::Test),
+    /// Build on each save, hold the component against the contract, give it to a host, and print what it says there.
+    #[command(after_help = EXIT_CODES)]
+    Dev(dev::Dev),
+    #[command(flatten)]
+    Remote(remote::Remote),
 }
 
 /// Runs the command to its end on this thread.
@@ -49,6 +59,8 @@ pub fn run(command: Connector) -> ExitCode {
             Connector::Check(command) => check::run(command).await,
             Connector::Run(command) => run::run(command).await,
             Connector::Test(command) => test::run(command).await,
+            Connector::Dev(command) => dev::run(command).await,
+            Connector::Remote(command) => remote::run(command).await,
         }
     };
     let ended: Result<bool> = runtime

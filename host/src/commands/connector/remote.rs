@@ -1,0 +1,291 @@
+//! Connectors of a running host: what is there, which version is at work, and changing that. The host decides; what it refuses is told with what
+//! to do next.
+
+use std::path::PathBuf;
+
+use anyhow::{Error, Result};
+use clap::{Args, Subcommand};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::build::{self, HowBuilt};
+use super::{local, logs};
+use crate::commands::client::{At, AtMost, Client, OfCompany, Refused, body, segment};
+use crate::commands::output::{self, Column};
+
+#[derive(Subcommand)]
+pub enum Remote {
+    /// Give a component to a running host, which checks and keeps it.
+    Add(Add),
+    /// List the versions of all connectors that the key can see.
+    List(List),
+    /// Show each version of a connector.
+    Show(Named),
+    /// List the data connections that a change of a connector concerns.
+    Connections(Concerned),
+    /// Put a version to work.
+    Activate(Version),
+    /// Take a connector off work: calls of products on its engines are answered 503 until a version is activated.
+    Deactivate(Deactivate),
+    /// Go back to the version that was at work before.
+    Rollback(Named),
+    /// Delete a version that is not at work.
+    Remove(Version),
+    /// Print what a connector writes to its standard output and error, and how it breaks.
+    Logs(logs::Logs),
+}
+
+/// Whose connectors are meant.
+#[derive(Args)]
+pub struct Whose {
+    /// The platform's, which all companies use (a key of role 5) [default: the company's own].
+    #[arg(long, conflicts_with = "company", help_heading = "Host")]
+    platform: bool,
+    #[command(flatten)]
+    of: OfCompany,
+    #[command(flatten)]
+    pub at: At,
+}
+
+impl Whose {
+    /// A client, and the path below which these connectors are.
+    pub async fn reach(&self) -> Result<(Client, String)> {
+        let client = Client::new(&self.at)?;
+        let base = match self.platform {
+            true => "/connectors".to_owned(),
+            false => format!("/companies/{}/connectors", client.company(&self.of).await?),
+        };
+        Ok((client, base))
+    }
+}
+
+#[derive(Args)]
+pub struct Add {
+    /// The component: a .wasm file, or the directory of a project, which is built first.
+    #[arg(value_name = "FILE|DIR")]
+    path: PathBuf,
+    /// Put it to work at once.
+    #[arg(long)]
+    activate: bool,
+    #[command(flatten)]
+    how: HowBuilt,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// `staged`, `active`, `draining`, `retired` or `rejected` only.
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    #[command(flatten)]
+    at_most: AtMost,
+    #[command(flatten)]
+    at: At,
+}
+
+#[derive(Args)]
+pub struct Named {
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct Concerned {
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    at_most: AtMost,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct Deactivate {
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Why, for whoever looks at it later.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
+pub struct Version {
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[arg(value_name = "VERSION")]
+    version: String,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+const VERSIONS: &[Column] = &[
+    ("NAME", "/name"),
+    ("VERSION", "/version"),
+    ("STATUS", "/status"),
+    ("COMPANY", "/company_id"),
+    ("ENGINES", "/engines"),
+    ("CALLS", "/calls_total"),
+    ("TRAPS", "/traps_total"),
+    ("P95 MS", "/p95_ms"),
+    ("LOADED", "/loaded_at"),
+    ("ERROR", "/error"),
+];
+const CONNECTIONS: &[Column] = &[
+    ("CONNECTION", "/connection_id"),
+    ("COMPANY", "/company_id"),
+    ("NAME", "/name"),
+    ("ENGINE", "/engine"),
+    ("STATUS", "/status"),
+    ("PUBLISHED PRODUCTS", "/published_products"),
+];
+
+/// Whether the connector is well, as far as the host has said anything about that.
+pub async fn run(command: Remote) -> Result<bool> {
+    match done(command).await {
+        Ok(()) => Ok(true),
+        Err(error) => told(error),
+    }
+}
+
+async fn done(command: Remote) -> Result<()> {
+    match command {
+        Remote::Add(command) => add(&command).await,
+        Remote::List(command) => {
+            let client = Client::new(&command.at)?;
+            let path = match &command.status {
+                Some(status) => format!("/connectors?status={}", segment(status)),
+                None => "/connectors".to_owned(),
+            };
+            let found = client.list(&path, command.at_most.limit).await?;
+            output::some(command.at.json, VERSIONS, &found)
+        }
+        Remote::Show(command) => {
+            let client = Client::new(&command.whose.at)?;
+            let path = format!("/connectors/{}", segment(&command.name));
+            let mut found = client.get(&path).await?;
+            match found["versions"].take() {
+                Value::Array(versions) => output::list(command.whose.at.json, VERSIONS, &versions),
+                other => output::one(command.whose.at.json, VERSIONS, &other),
+            }
+        }
+        Remote::Connections(command) => {
+            let (client, base) = command.whose.reach().await?;
+            let path = format!("{base}/{}/connections", segment(&command.name));
+            let found = client.list(&path, command.at_most.limit).await?;
+            output::some(command.whose.at.json, CONNECTIONS, &found)
+        }
+        Remote::Activate(command) => {
+            let version = json!({"version": command.version});
+            change(&command.whose, &command.name, "activate", &version).await
+        }
+        Remote::Deactivate(command) => {
+            let reason = body([("reason", command.reason.map(Value::from))]);
+            change(&command.whose, &command.name, "deactivate", &reason).await
+        }
+        Remote::Rollback(command) => {
+            change(&command.whose, &command.name, "rollback", &json!({})).await
+        }
+        Remote::Remove(command) => {
+            let (client, base) = command.whose.reach().await?;
+            remove(&client, &base, &command.name, &command.version).await?;
+            let sentence = format!("{} {} is deleted", command.name, command.version);
+            let value = json!({"name": command.name, "version": command.version});
+            output::done(command.whose.at.json, &sentence, &value)
+        }
+        Remote::Logs(command) => logs::run(&command).await,
+    }
+}
+
+async fn add(command: &Add) -> Result<()> {
+    let component = match command.path.is_dir() {
+        true => build::component(&command.path, &command.how, None).await?,
+        false => command.path.clone(),
+    };
+    let wasm = local::component(&component)?;
+    let (client, base) = command.whose.reach().await?;
+    let added = upload(&client, &base, wasm, command.activate).await?;
+    for warning in added["warnings"].as_array().into_iter().flatten() {
+        eprintln!("souk: {}", warning.as_str().unwrap_or_default());
+    }
+    output::done(command.whose.at.json, &is_now(&added), &added)
+}
+
+async fn change(whose: &Whose, name: &str, what: &str, body: &Value) -> Result<()> {
+    let (client, base) = whose.reach().await?;
+    let path = format!("{base}/{}/{what}", segment(name));
+    let changed = client.post(&path, body).await?;
+    output::done(whose.at.json, &is_now(&changed), &changed)
+}
+
+fn is_now(version: &Value) -> String {
+    let [name, number, status] = ["name", "version", "status"].map(|member| text(version, member));
+    match status {
+        "active" => format!("{name} {number} is at work"),
+        "staged" => format!(
+            "{name} {number} is staged: `souk connector activate {name} {number}` puts it to work"
+        ),
+        _ => format!("{name} {number} is {status}"),
+    }
+}
+
+pub fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value[member].as_str().unwrap_or_default()
+}
+
+/// Gives a component to the host.
+pub async fn upload(client: &Client, base: &str, wasm: Vec<u8>, activate: bool) -> Result<Value> {
+    let request = client
+        .request(Method::POST, &format!("{base}?activate={activate}"))
+        .header("content-type", "application/wasm")
+        .body(wasm);
+    client.data(request).await
+}
+
+pub async fn remove(client: &Client, base: &str, name: &str, version: &str) -> Result<()> {
+    let path = format!("{base}/{}/versions/{}", segment(name), segment(version));
+    client.delete(&path).await
+}
+
+/// A refusal with what to do about it. `Ok`: it is the connector that is not well.
+pub fn told(error: Error) -> Result<bool> {
+    let Some(refused) = error.downcast_ref::<Refused>() else {
+        return Err(error);
+    };
+    let (advice, is_connectors) = match refused.code.as_str() {
+        "CONNECTOR_INVALID" => (
+            "the host keeps nothing of it; `souk connector check FILE` says more",
+            true,
+        ),
+        "CONNECTOR_UNHEALTHY" => (
+            "it is kept and not at work, what was at work before goes on; `souk connector logs NAME` may say more",
+            true,
+        ),
+        "CONNECTOR_BLOCKED" => (
+            "the platform's staff has taken it off work, and puts it back",
+            false,
+        ),
+        "CONNECTOR_NOT_FOUND" => (
+            "`souk connector list` shows what this key can see; the platform's are changed with --platform",
+            false,
+        ),
+        "CONNECTOR_QUOTA_EXCEEDED" => ("`souk connector remove NAME VERSION` makes room", false),
+        "INSUFFICIENT_ROLE" => (
+            "a company's connectors are changed with a key of role 3, the platform's (--platform) with one of role 5",
+            false,
+        ),
+        _ => return Err(error),
+    };
+    let told = format!("{refused}\n  → {advice}");
+    match is_connectors {
+        true => {
+            eprintln!("souk: {told}");
+            Ok(false)
+        }
+        false => Err(Error::msg(told)),
+    }
+}

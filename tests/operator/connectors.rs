@@ -1,0 +1,178 @@
+//! Connectors of a running host, by commands: given to it, put to work, taken off, heard.
+
+use std::path::Path;
+
+use serde_json::json;
+use souk_tests::command::Done;
+use souk_tests::{Running, TestHost, guests, souk};
+
+/// A file with a component in it, as a word of the command line.
+fn file(directory: &Path, name: &str, wasm: &[u8]) -> String {
+    let path = directory.join(name);
+    std::fs::write(&path, wasm).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+/// `version status` of each version of a connector.
+async fn versions(host: &TestHost, key: &str, name: &str) -> Vec<String> {
+    let shown = host.ask(key, &["connector", "show", name, "--json"]).await;
+    let shown = shown.ok().json();
+    let versions = shown.as_array().expect("a list");
+    let told = |member: &serde_json::Value| member.as_str().unwrap_or_default().to_owned();
+    versions
+        .iter()
+        .map(|version| format!("{} {}", told(&version["version"]), told(&version["status"])))
+        .collect()
+}
+
+/// The whole life of a company's own connector, and of one of the platform's, without a word of HTTP.
+#[tokio::test]
+async fn connectors_of_a_running_host_are_handled_by_commands() {
+    let host = TestHost::builder().start().await;
+    let company = host.company("acme").await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = file(directory.path(), "first.wasm", guests::FIXED_ROWS);
+    let next = file(directory.path(), "next.wasm", guests::FIXED_ROWS_NEXT);
+    let ask = async |words: &[&str]| -> Done {
+        host.ask(&company.key, &[&["connector"], words].concat())
+            .await
+    };
+
+    let added = ask(&["add", &first]).await.ok().out;
+    assert!(
+        added.contains("fixed-rows 1.0.0 is staged: `souk connector activate fixed-rows 1.0.0`"),
+        "{added}"
+    );
+    let active = ask(&["activate", "fixed-rows", "1.0.0"]).await.ok().out;
+    assert_eq!(active, "fixed-rows 1.0.0 is at work\n");
+    let connection = company.nowhere("fixed").await;
+    let concerned = ask(&["connections", "fixed-rows"]).await.ok().out;
+    assert!(concerned.contains(&connection), "{concerned}");
+
+    let replaced = ask(&["add", &next, "--activate", "--json"]).await.ok();
+    assert_eq!(replaced.json()["status"], "active");
+    assert_eq!(
+        versions(&host, &company.key, "fixed-rows").await,
+        ["1.0.0 retired", "2.0.0 active"]
+    );
+    ask(&["rollback", "fixed-rows"]).await.ok();
+    let listed = ask(&["list", "--status", "active"]).await.ok().out;
+    let line = listed.lines().find(|line| line.starts_with("fixed-rows"));
+    let line = line.unwrap_or_else(|| panic!("no line in {listed}"));
+    assert!(
+        line.contains("1.0.0") && line.contains(&company.id),
+        "{line}"
+    );
+    assert!(listed.starts_with("NAME") && listed.contains("postgres"));
+
+    ask(&["remove", "fixed-rows", "1.0.0"])
+        .await
+        .refused("409 CONFLICT");
+    ask(&["remove", "fixed-rows", "2.0.0"]).await.ok();
+    let off = ask(&["deactivate", "fixed-rows", "--reason", "a test"]).await;
+    assert!(off.ok().out.contains("fixed-rows 1.0.0 is "));
+    assert_eq!(
+        versions(&host, &company.key, "fixed-rows").await,
+        ["1.0.0 retired"]
+    );
+
+    // The platform's are named so.
+    let moody = file(directory.path(), "moody.wasm", guests::MOODY);
+    let add = [
+        "connector",
+        "add",
+        &moody,
+        "--platform",
+        "--activate",
+        "--json",
+    ];
+    let added = host.operate(&add).await.ok().json();
+    assert_eq!(added["scope"], "platform");
+    let refused = ask(&["deactivate", "moody", "--platform"]).await;
+    refused
+        .refused("403 INSUFFICIENT_ROLE")
+        .refused("with one of role 5");
+    host.operate(&["connector", "deactivate", "moody", "--platform"])
+        .await
+        .ok();
+}
+
+/// Exit codes tell whose fault it is: 1 the connector's, 2 whoever asked for it, or the host's; and each refusal says what to do.
+#[tokio::test]
+async fn what_a_host_refuses_is_told_with_what_to_do() {
+    let host = TestHost::builder().start().await;
+    let company = host.company("refused").await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, wasm: &[u8]| file(directory.path(), name, wasm);
+    let ask = async |words: &[&str]| -> Done {
+        host.ask(&company.key, &[&["connector"], words].concat())
+            .await
+    };
+    let wrong = ask(&["add", &file("wrong.wasm", guests::WRONG_WORLD)]).await;
+    assert_eq!(wrong.code, Some(1));
+    wrong
+        .refused("400 CONNECTOR_INVALID")
+        .refused("souk connector check FILE");
+    let ill = ask(&["add", &file("ill.wasm", guests::UNHEALTHY), "--activate"]).await;
+    assert_eq!(ill.code, Some(1));
+    ill.refused("409 CONNECTOR_UNHEALTHY")
+        .refused("what was at work before goes on");
+
+    let nobody = ask(&["deactivate", "nobody"]).await;
+    assert_eq!(nobody.code, Some(2));
+    nobody
+        .refused("404 CONNECTOR_NOT_FOUND")
+        .refused("souk connector list");
+    let absent = ask(&["add", "absent.wasm"]).await;
+    assert_eq!(absent.code, Some(2));
+    absent.refused("cannot read absent.wasm");
+    let empty = ask(&["add", &directory.path().to_string_lossy()]).await;
+    empty.refused("has neither a program \"build\" nor a Cargo.toml");
+    let nowhere = ["connector", "list", "--url", "http://127.0.0.1:1"];
+    let nowhere = souk(&nowhere, &[]).await;
+    assert_eq!(nowhere.code, Some(2));
+    nowhere.refused("cannot be reached");
+}
+
+/// What a connector prints is heard: the last lines, and the others when they are said.
+#[tokio::test]
+async fn a_connectors_words_are_followed() {
+    let mut host = TestHost::builder().start().await;
+    let company = host.company("heard").await;
+    company.connector(guests::MOODY).await;
+    let connection = company.nowhere("moody").await;
+    let fields = json!({
+        "result_type": "string", "sql_logic": "SELECT :wish",
+        "parameters": [{"name": "wish", "type": "string", "required": true}],
+    });
+    let asset = company.asset(&connection, fields).await;
+    let logs = ["connector", "logs", "moody"];
+    let none = host.ask(&company.key, &logs).await.ok().out;
+    assert_eq!(none, "");
+
+    let environment = [
+        ("SOUK_URL", host.base_url.as_str()),
+        ("SOUK_API_KEY", company.key.as_str()),
+    ];
+    let follow = [&logs[..], &["-f"]].concat();
+    let mut followed = Running::start(&host.data_dir, &follow, &environment);
+    company
+        .execute(&asset, json!({"wish": "prints"}))
+        .await
+        .expect(200);
+    followed.says("a line for its author", 1).await;
+    company.execute(&asset, json!({"wish": "panics"})).await;
+    followed.says("x = 42", 1).await;
+    let said = followed.said();
+    assert!(said.contains(&connection), "{said}");
+    assert_eq!(said.matches("a line for its author").count(), 1, "{said}");
+
+    let last = [&logs[..], &["-n", "1", "--json"]].concat();
+    let last = host.ask(&company.key, &last).await.ok();
+    assert_eq!(last.out.lines().count(), 1, "{}", last.out);
+    assert_eq!(last.json()["connection_id"], json!(connection));
+
+    // A host that is away for a moment is waited for, and said once.
+    assert!(host.stop().await.success());
+    followed.says("waiting for it", 1).await;
+}
