@@ -31,7 +31,7 @@ fn save(path: &Path, from: &str, to: &str) {
 }
 
 /// Each save is a version of its own that takes the place of the one before, under the same number; what it prints is seen; and neither a build that
-/// fails nor a component that the kit refuses takes the place of one that works.
+/// fails nor a component in which the kit finds something wrong takes the place of one that works.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_save_is_at_work_in_seconds() {
     let host = TestHost::builder().start().await;
@@ -83,10 +83,10 @@ async fn a_save_is_at_work_in_seconds() {
     assert_eq!(versions(&company).await, second);
     save(&source, " let wrong", "");
 
-    // So is what no host would take.
+    // So is what the kit finds wrong.
     dev.says("waiting for a change", 4).await;
     let third = versions(&company).await;
-    save(&source, "\"opaque\"", "\"no dialect\"");
+    save(&source, "&[\"API_KEY\"]", "&[\"MAGIC\"]");
     dev.says("it is given to no host", 1).await;
     assert_eq!(versions(&company).await, third);
     open(&company, &connection).await;

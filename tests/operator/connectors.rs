@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 use souk_tests::command::Done;
-use souk_tests::{Running, TestHost, guests, souk};
+use souk_tests::{Company, Running, TestHost, guests, souk};
+
+/// A host looks once a second.
+const SEEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A file with a component in it, as a word of the command line.
 fn file(directory: &Path, name: &str, wasm: &[u8]) -> String {
@@ -18,7 +23,7 @@ async fn versions(host: &TestHost, key: &str, name: &str) -> Vec<String> {
     let shown = host.ask(key, &["connector", "show", name, "--json"]).await;
     let shown = shown.ok().json();
     let versions = shown.as_array().expect("a list");
-    let told = |member: &serde_json::Value| member.as_str().unwrap_or_default().to_owned();
+    let told = |member: &Value| member.as_str().unwrap_or_default().to_owned();
     versions
         .iter()
         .map(|version| format!("{} {}", told(&version["version"]), told(&version["status"])))
@@ -175,4 +180,113 @@ async fn a_connectors_words_are_followed() {
     // A host that is away for a moment is waited for, and said once.
     assert!(host.stop().await.success());
     followed.says("waiting for it", 1).await;
+}
+
+/// A company with an asset of the engine `fixed`.
+async fn sells_fixed(host: &TestHost, handle: &str) -> (Company, String) {
+    let company = host.company(handle).await;
+    let connection = company.nowhere("fixed").await;
+    let fields = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = company.asset(&connection, fields).await;
+    (company, asset)
+}
+
+/// As many calls as make a version break too often.
+async fn breaks(company: &Company, asset: &str) {
+    for _ in 0..5 {
+        let answer = company.execute(asset, json!({})).await;
+        answer.expect_error(502, "CONNECTOR_FAULT");
+    }
+}
+
+async fn label(company: &Company, asset: &str) -> String {
+    let answer = company.execute(asset, json!({})).await.expect(200);
+    answer.text("/data/answer_value")
+}
+
+async fn is_back(host: &TestHost, key: &str) {
+    let begun = Instant::now();
+    loop {
+        let versions = versions(host, key, "fixed-rows").await;
+        if versions[0] == "1.0.0 active" {
+            return;
+        }
+        assert!(begun.elapsed() < SEEN_WITHIN, "{versions:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A version that breaks on calls, which no health check sees, is left by itself for the one before: within seconds, with the reason at the version
+/// and in the audit log, and once. What somebody puts to work again is watched again; what somebody has gone back to stays.
+#[tokio::test]
+async fn a_version_that_breaks_is_left_by_itself() {
+    let mut host = TestHost::builder().start().await;
+    let seller = host.company("early").await;
+    seller.connector(guests::FIXED_ROWS).await;
+    let connection = seller.nowhere("fixed").await;
+    let fields = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
+    let asset = seller.asset(&connection, fields).await;
+    assert_eq!(label(&seller, &asset).await, "row 1");
+    seller.connector(guests::FIXED_ROWS_FRAGILE).await;
+    breaks(&seller, &asset).await;
+    is_back(&host, &seller.key).await;
+    assert_eq!(label(&seller, &asset).await, "row 1");
+
+    let show = ["connector", "show", "fixed-rows", "--json"];
+    let shown = host.ask(&seller.key, &show).await.ok().json();
+    let error = shown[1]["error"].as_str().unwrap_or_default();
+    assert!(
+        error.contains("it broke 5 times in 5 calls") && error.contains("1.0.0 is at work again"),
+        "{shown}"
+    );
+    let log = seller.path("/audit-log?operation=roll_back_connector");
+    let log = seller.client.get(&log).await.expect(200);
+    let lines = log.at("/data").as_array().map_or(0, Vec::len);
+    assert!(lines > 0, "{}", log.body);
+    // It outlives a restart, and so does the reason.
+    assert!(host.stop().await.success());
+    host.start_again().await;
+    let seller = Company {
+        client: host.client(&seller.key),
+        ..seller
+    };
+    assert_eq!(label(&seller, &asset).await, "row 1");
+
+    // Somebody insists, and is told again; whoever went back by hand is left alone.
+    let activate = ["connector", "activate", "fixed-rows", "4.0.0"];
+    host.ask(&seller.key, &activate).await.ok();
+    breaks(&seller, &asset).await;
+    is_back(&host, &seller.key).await;
+    host.ask(&seller.key, &["connector", "rollback", "fixed-rows"])
+        .await
+        .ok();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    seller.execute(&asset, json!({})).await;
+    let versions = versions(&host, &seller.key, "fixed-rows").await;
+    assert_eq!(versions, ["1.0.0 retired", "4.0.0 active"]);
+}
+
+/// Of the platform's connectors, one company's calls alone decide nothing for the others: only faults that two have met.
+#[tokio::test]
+async fn one_company_does_not_take_a_version_from_all() {
+    let host = TestHost::builder().start().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let good = file(directory.path(), "good.wasm", guests::FIXED_ROWS);
+    let bad = file(directory.path(), "bad.wasm", guests::FIXED_ROWS_FRAGILE);
+    let add = async |path: &str| {
+        let add = ["connector", "add", path, "--platform", "--activate"];
+        host.operate(&add).await.ok();
+    };
+    add(&good).await;
+    let (one, first) = sells_fixed(&host, "one").await;
+    let (other, second) = sells_fixed(&host, "other").await;
+    add(&bad).await;
+    breaks(&one, &first).await;
+    // Three looks.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let now = versions(&host, &one.key, "fixed-rows").await;
+    assert_eq!(now, ["1.0.0 retired", "4.0.0 active"]);
+    breaks(&other, &second).await;
+    is_back(&host, &one.key).await;
+    assert_eq!(label(&other, &second).await, "row 1");
 }

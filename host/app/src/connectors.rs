@@ -4,17 +4,20 @@
 //! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 //!
 //! - here: what is seen of them;
-//! - [`upload`]: taking one in; [`versions`]: choosing one; [`health`]: whether it works;
+//! - [`upload`]: taking one in; [`versions`]: choosing one; [`health`]: whether it works; [`retreat`]: going back
+//!   from one that breaks;
 //! - [`shelf`]: what is stored and not in memory; [`loaded`]: what is;
 //! - [`engines`]: what they bring, with the ids that the API knows; [`serving`]: which of them serves whom.
 
 mod compile_time;
+mod counted;
 mod engines;
 mod error;
 mod following;
 mod health;
 mod loaded;
 mod registry;
+mod retreat;
 mod serving;
 mod shelf;
 mod turns;
@@ -75,9 +78,11 @@ pub async fn visible(
                 && info.version == row.version
         };
         match seen.iter_mut().find(is_row) {
-            // It waits, and somebody has tried.
-            Some(info) if info.status == Status::Staged && row.error.is_some() => {
-                info.status = Status::Rejected;
+            // Somebody has tried, or it was gone back from.
+            Some(info) if info.status != Status::Active && row.error.is_some() => {
+                if info.status == Status::Staged {
+                    info.status = Status::Rejected;
+                }
                 info.error = row.error;
             }
             Some(_) => {}

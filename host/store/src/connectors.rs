@@ -44,7 +44,7 @@ pub struct Choice {
     pub deactivated_at: Option<Timestamp>,
     /// It was the platform's staff, and its company cannot put it back.
     pub blocked: bool,
-    /// Why it was taken off work, in somebody's words.
+    /// Why it was taken off work, in somebody's words, or why this version was gone back to.
     pub reason: Option<String>,
 }
 

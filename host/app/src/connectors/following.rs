@@ -10,7 +10,7 @@ use souk_store::{Change, Topic};
 use super::error::ConnectorError;
 use super::loaded::{active, scope_from, scope_text};
 use super::registry::{Key, key};
-use super::{engines, shelf};
+use super::{engines, retreat, shelf};
 use crate::App;
 
 /// Pieces of an upload that was broken off, once it is certain that it was.
@@ -43,6 +43,7 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
         });
     });
     tokio::spawn(follow(app.clone()));
+    tokio::spawn(retreat::watch(app.clone()));
     Ok(())
 }
 
@@ -144,7 +145,7 @@ async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
         Err(error) => Err(error),
     };
     shelf::put_back(app, &scope, name, choice.previous_version.as_deref());
-    activated.map(drop)
+    activated.map(|info| app.connectors.note_counted(&choice.scope, &info))
 }
 
 async fn follow(app: App) {

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use souk_sandbox::ConnectorInfo;
 use souk_store::connectors::Choice;
 use souk_store::{Change, Db, Topic};
 use tokio::sync::Notify;
 
 use super::compile_time::CompileTime;
+use super::counted::Counted;
 use super::turns::Turns;
 
 /// Which of the loaded versions came from where, which choices were carried out, and who waits.
@@ -19,6 +21,8 @@ pub struct Registry {
     pub(super) bundled: Mutex<BTreeMap<String, String>>,
     /// The choices that were carried out, by scope and name.
     pub(super) applied: Mutex<BTreeMap<(String, String), Choice>>,
+    /// What the version at work had counted when it was put to work here, by scope and name.
+    at_switch: Mutex<BTreeMap<(String, String), (String, Counted)>>,
     pub(super) compile_time: CompileTime,
     pub(super) changed: Arc<Notify>,
     pub(super) turns: Turns,
@@ -49,10 +53,27 @@ impl Registry {
             stored: Mutex::default(),
             bundled: Mutex::default(),
             applied: Mutex::default(),
+            at_switch: Mutex::default(),
             compile_time: CompileTime::default(),
             changed,
             turns: Turns::default(),
             changing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// A version was put to work here: what it counted before says nothing about how it does from now on.
+    pub(super) fn note_counted(&self, scope: &str, info: &ConnectorInfo) {
+        let place = (scope.to_owned(), info.name.clone());
+        let counted = (info.version.clone(), Counted::of(info));
+        self.at_switch.lock().insert(place, counted);
+    }
+
+    /// What a version had counted when it was put to work; nothing, if this host has started since.
+    pub(super) fn counted_before(&self, choice: &Choice) -> Counted {
+        let place = (choice.scope.clone(), choice.name.clone());
+        match self.at_switch.lock().get(&place) {
+            Some((version, counted)) if *version == choice.version => *counted,
+            _ => Counted::default(),
         }
     }
 }

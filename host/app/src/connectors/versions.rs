@@ -42,7 +42,7 @@ pub async fn activate(
     app.db
         .write(async |tx| connectors::note_error(tx, row, None).await)
         .await?;
-    remember(app, scope, name, version, before).await?;
+    remember(app, scope, (name, version), before, None).await?;
     Ok(info)
 }
 
@@ -143,7 +143,9 @@ async fn switch(
     engines::claim(app, scope, &candidate.engine_ids).await?;
     health::check(app, scope, candidate, before).await?;
     let (name, version) = (&candidate.name, &candidate.version);
-    Ok(app.sandbox.activate(scope, name, version).await?)
+    let info = app.sandbox.activate(scope, name, version).await?;
+    app.connectors.note_counted(scope_text(scope), &info);
+    Ok(info)
 }
 
 /// Activates the version that was active before; a second rollback returns.
@@ -156,6 +158,8 @@ pub async fn rollback(
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
+    // What somebody has gone back to stays, however it does.
+    let why = Some(format!("rolled back from {current}"));
     let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
     let none = || LoadError::NoEarlier {
         name: name.to_owned(),
@@ -166,7 +170,7 @@ pub async fn rollback(
     let Some(previous) = previous else {
         // What a file of the operator's directory has put to work is in no row.
         let info = app.sandbox.rollback(scope, name).await?;
-        remember(app, scope, name, &info.version, Some(current)).await?;
+        remember(app, scope, (name, &info.version), Some(current), why).await?;
         return Ok(info);
     };
     let candidate = match shelf::fetch(app, scope, name, &previous).await {
@@ -176,7 +180,7 @@ pub async fn rollback(
     engines::claim(app, scope, &candidate.engine_ids).await?;
     let info = app.sandbox.activate(scope, name, &previous).await?;
     shelf::put_back(app, scope, name, Some(&current));
-    remember(app, scope, name, &previous, Some(current)).await?;
+    remember(app, scope, (name, &previous), Some(current), why).await?;
     Ok(info)
 }
 
@@ -239,9 +243,9 @@ pub async fn remove(
 async fn remember(
     app: &App,
     scope: &Scope,
-    name: &str,
-    version: &str,
+    (name, version): (&str, &str),
     before: Option<String>,
+    reason: Option<String>,
 ) -> Result<(), ConnectorError> {
     let choice = Choice {
         scope: scope_text(scope).to_owned(),
@@ -251,7 +255,7 @@ async fn remember(
         activated_at: app.clock.now(),
         deactivated_at: None,
         blocked: false,
-        reason: None,
+        reason,
     };
     app.sandbox
         .note_chosen(scope, name, choice.activated_at.micros(), Some(version));

@@ -42,6 +42,7 @@ pub async fn run(command: &Logs) -> Result<()> {
         path: format!("{base}/{}/logs", segment(&command.name)),
         connection: command.connection.clone(),
         after: None,
+        is_awaited: false,
         json: command.whose.at.json,
     };
     reader.print(command.lines).await?;
@@ -57,11 +58,13 @@ pub struct Reader {
     path: String,
     connection: Option<String>,
     after: Option<u64>,
+    /// It may not be there yet: it is about to be uploaded.
+    is_awaited: bool,
     json: bool,
 }
 
 impl Reader {
-    /// Of all that a connector says from now on. One that is not there yet has said nothing.
+    /// Of all that a connector says from now on, also one that is not there yet.
     pub async fn from_now(client: Client, base: &str, name: &str) -> Result<Reader> {
         let path = format!("{base}/{}/logs", segment(name));
         let mut reader = Reader {
@@ -69,6 +72,7 @@ impl Reader {
             path,
             connection: None,
             after: None,
+            is_awaited: true,
             json: false,
         };
         match reader.read(1).await {
@@ -116,6 +120,7 @@ impl Reader {
             tokio::time::sleep(if is_away { AWAY_EVERY } else { FOLLOWED_EVERY }).await;
             is_away = match self.print(LINES_MAX).await {
                 Ok(()) => false,
+                Err(error) if self.is_awaited && is_not_there(&error) => false,
                 Err(error) if is_final(&error) => return Err(error),
                 Err(error) => {
                     if !is_away {

@@ -1,0 +1,153 @@
+//! Going back, without anybody's asking, from a version that breaks soon after it was put to work. Its health check said that it opens and answers; only
+//! calls tell the rest.
+//!
+//! Each host counts for itself, from numbers that the sandbox has anyway: nothing is done for a call. Whichever host sees it first goes back for all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use souk_domain::time::Timestamp;
+use souk_sandbox::{LogFilter, Scope, Status};
+use souk_store::audit::{self, Act};
+use souk_store::connectors::{self, Choice};
+
+use super::counted::Counted;
+use super::error::ConnectorError;
+use super::loaded::{find, scope_from};
+use super::{engines, shelf};
+use crate::App;
+
+/// A version that was at work for so long has shown what it can do; what breaks then has another cause.
+const WATCHED: Duration = Duration::from_secs(10 * 60);
+const EVERY: Duration = Duration::from_secs(1);
+/// Of the platform's connectors, which all companies use: one of them alone, by what it asks, does not decide for the others.
+const COMPANIES_MIN: usize = 2;
+/// Lines of the log that are looked through for who met a fault.
+const LINES_MAX: usize = 1_000;
+
+/// Looks at what was put to work lately, for ever.
+pub(super) async fn watch(app: App) {
+    // Those from which nobody could go back: not tried again.
+    let mut stuck: BTreeMap<(String, String), Timestamp> = BTreeMap::new();
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let since = app.clock.now().before(WATCHED);
+        for choice in young(&app, since) {
+            let place = (choice.scope.clone(), choice.name.clone());
+            if stuck.get(&place) == Some(&choice.activated_at) {
+                continue;
+            }
+            let Some(met) = too_much(&app, &choice) else {
+                continue;
+            };
+            match retreat(&app, &choice, met).await {
+                Ok(()) => {}
+                Err(ConnectorError::Store(error)) => {
+                    tracing::warn!(%error, "cannot go back from a version that breaks; trying again");
+                }
+                Err(error) => {
+                    tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error,
+                        "a version breaks, and there is no way back");
+                    stuck.insert(place, choice.activated_at);
+                }
+            }
+        }
+        stuck.retain(|_, activated_at| *activated_at >= since);
+    }
+}
+
+fn young(app: &App, since: Timestamp) -> Vec<Choice> {
+    let applied = app.connectors.applied.lock();
+    let young = applied.values().filter(|choice| is_watched(choice, since));
+    young.cloned().collect()
+}
+
+/// It is at work, not for long, and something was at work before. What has been gone back to already stays.
+fn is_watched(choice: &Choice, since: Timestamp) -> bool {
+    choice.deactivated_at.is_none()
+        && choice.previous_version.is_some()
+        && choice.reason.is_none()
+        && choice.activated_at >= since
+}
+
+/// What a version has met since it was put to work, if that is too much.
+fn too_much(app: &App, choice: &Choice) -> Option<Counted> {
+    let scope = scope_from(&choice.scope);
+    let info = find(app, &scope, &choice.name, &choice.version)?;
+    if info.status != Status::Active {
+        return None;
+    }
+    let before = app.connectors.counted_before(choice);
+    let met = Counted::of(&info).since(before);
+    (met.is_too_much() && is_everybodys(app, &scope, choice)).then_some(met)
+}
+
+fn is_everybodys(app: &App, scope: &Scope, choice: &Choice) -> bool {
+    if *scope != Scope::Platform {
+        return true;
+    }
+    let filter = LogFilter {
+        company: None,
+        scope: Some(scope),
+        connector: &choice.name,
+        connection: None,
+        after: u64::try_from(choice.activated_at.micros()).ok(),
+        lines_max: LINES_MAX,
+    };
+    let lines = app.sandbox.log_lines(&filter);
+    let met = lines
+        .iter()
+        .filter(|line| *line.version == *choice.version && line.stream.as_str() == "fault")
+        .map(|line| line.company.to_string());
+    met.collect::<BTreeSet<String>>().len() >= COMPANIES_MIN
+}
+
+/// Puts the version of before to work, unless somebody has chosen otherwise meanwhile.
+async fn retreat(app: &App, choice: &Choice, met: Counted) -> Result<(), ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    let (scope, name) = (scope_from(&choice.scope), choice.name.as_str());
+    let (text, bad) = (choice.scope.as_str(), choice.version.as_str());
+    let previous = choice.previous_version.as_deref();
+    let previous = previous.ok_or(ConnectorError::NotFound)?;
+    let current = connectors::choice_of(&mut *app.db.read().await?, text, name).await?;
+    if current.as_ref() != Some(choice) {
+        return Ok(());
+    }
+    let candidate = shelf::fetch(app, &scope, name, previous).await?;
+    engines::claim(app, &scope, &candidate.engine_ids).await?;
+    app.sandbox.activate(&scope, name, previous).await?;
+    shelf::put_back(app, &scope, name, Some(bad));
+    let Counted { calls, faults } = met;
+    let told = format!(
+        "it broke {faults} times in {calls} calls after it was put to work, so {previous} is at work again"
+    );
+    let back = Choice {
+        version: previous.to_owned(),
+        previous_version: Some(bad.to_owned()),
+        activated_at: app.clock.now(),
+        reason: Some(format!("{bad}: {told}")),
+        ..choice.clone()
+    };
+    app.sandbox
+        .note_chosen(&scope, name, back.activated_at.micros(), Some(previous));
+    let act = Act::command("roll_back_connector", "souk serve");
+    let written = app.db.write(async |tx| -> Result<_, ConnectorError> {
+        // Another host that shares the store may have been first, or somebody with a key.
+        if connectors::choice_of(tx, text, name).await?.as_ref() == Some(choice) {
+            connectors::note_error(tx, (text, name, bad), Some(&told)).await?;
+            connectors::choose(tx, &back).await?;
+        }
+        Ok(())
+    });
+    audit::acting(act, written).await?;
+    tracing::error!(
+        scope = text,
+        name,
+        version = bad,
+        previous,
+        faults,
+        calls,
+        "a version broke soon after it was put to work: the one before is at work again"
+    );
+    Ok(())
+}
