@@ -1,4 +1,4 @@
-//! What every flow can reach.
+//! What every flow can reach. Flows know the [`App`]; what it keeps for them, each in a file of its own, knows none.
 
 use std::ops::Deref;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 //! - [`input`]: what a client says; [`prepare`]: whether that may be saved;
 //! - [`stored`]: what was saved;
 //! - [`schema`]: what a connector's schema says of its settings;
-//! - [`source`]: a stored connection as the sandbox wants it;
+//! - [`source`]: a connection as the sandbox wants it; [`sources`]: those in use;
 //! - [`check`]: does it work, and if not, why, in words for its owner;
 //! - [`routings`]: do both routings of a seller API answer alike;
 //! - [`catalog`]: what tables there are.

@@ -1,13 +1,13 @@
 //! Which connectors run here: the bundled ones, those that were uploaded, and who chose which version.
 //!
-//! The store says what should run ([`souk_store::connectors`]); the sandbox is made to agree ([`following`]). A version that fails is left
+//! The store says what should run ([`souk_store::connectors`]); the sandbox is made to agree (`following`). A version that fails is left
 //! where it is: what ran before goes on. See docs/decisions/0006-uploaded-connectors-live-in-the-store.md.
 //!
 //! - here: what is seen of them;
-//! - [`upload`]: taking one in; [`versions`]: choosing one; [`health`]: whether it works; [`retreat`]: going back
-//!   from one that breaks;
-//! - [`shelf`]: what is stored and not in memory; [`loaded`]: what is;
-//! - [`engines`]: what they bring, with the ids that the API knows; [`serving`]: which of them serves whom.
+//! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `retreat`: going back from one that breaks;
+//! - `shelf`: what is stored and not in memory; `loaded`: what is;
+//! - `engines`: what they bring, with the ids that the API knows; `serving`: which of them serves whom;
+//! - `registry`: what this host remembers of them, with who compiles now (`turns`) and for how long (`compile_time`).
 
 mod compile_time;
 mod counted;

@@ -1,4 +1,4 @@
-//! The users of a company.
+//! To which user of a company something new belongs.
 
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, UserId};
