@@ -3,6 +3,7 @@
 use serde_json::json;
 use sqlx::{ConnectOptions, Connection, Executor};
 
+use crate::pages::sqlite_file;
 use crate::{host, unique};
 
 /// A database file with a table of sales.
@@ -221,4 +222,44 @@ async fn an_endless_statement_ends_at_the_deadline() {
             .at("/data/answer_value"),
         3
     );
+}
+
+/// `ID` and `id` are one column to SQLite, in a statement and in a table.
+#[tokio::test]
+async fn names_match_as_sqlite_matches_them() {
+    let file = sqlite_file("CREATE TABLE t (ID INTEGER PRIMARY KEY, Name TEXT); INSERT INTO t VALUES (1, 'a'), (2, 'b')").await;
+    let seller = host().await.company(&unique("cases")).await;
+    let connection = seller.sqlite("cases.db", file).await;
+    let definition = |source: serde_json::Value| {
+        let mut all = json!({"fields": [{"name": "id"}, {"name": "NAME"}], "order_by": ["id"], "filters": ["name"]});
+        all.as_object_mut()
+            .expect("an object")
+            .extend(source.as_object().expect("an object").clone());
+        all
+    };
+    for source in [
+        json!({"sql_logic": "SELECT ID, Name FROM t"}),
+        json!({"source": {"table": "t"}}),
+    ] {
+        let endpoint = seller
+            .endpoint(&connection, definition(source.clone()))
+            .await;
+        let tested = seller
+            .client
+            .get(&seller.path(&format!("/endpoints/{endpoint}/test")))
+            .await
+            .expect(200);
+        assert_eq!(
+            tested.at("/data/rows/1"),
+            &json!({"id": 2, "NAME": "b"}),
+            "{source}"
+        );
+        let path = seller.path(&format!("/endpoints/{endpoint}/execute?name=b"));
+        let page = seller.client.get(&path).await.expect(200);
+        assert_eq!(
+            page.at("/data/response/data"),
+            &json!([{"id": 2, "NAME": "b"}]),
+            "{source}"
+        );
+    }
 }

@@ -214,12 +214,13 @@ fn too_large(fault: Fault, limits: Limits) -> Cause {
 }
 
 fn check_columns(statement: &PageStatement, output: &Output) -> Result<(), Cause> {
+    // To some engines `ID` and `id` are one column, which they give by its own name.
     let same = output.columns.len() == statement.columns.len()
         && output
             .columns
             .iter()
             .zip(&statement.columns)
-            .all(|(column, name)| column.name == *name);
+            .all(|(column, name)| column.name.eq_ignore_ascii_case(name));
     // An empty result may come without its columns.
     if same || (output.rows == 0 && output.columns.is_empty()) {
         return Ok(());

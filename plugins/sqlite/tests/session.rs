@@ -462,3 +462,44 @@ fn a_replaced_file_is_seen_by_new_sessions_only() {
         ColumnData::I64s(vec![99])
     );
 }
+
+/// An R-Tree prepares writes when it is read; a statement that writes to one, or to the tables it keeps, is refused, and changes nothing.
+#[test]
+fn a_write_to_an_rtree_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("places.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "CREATE VIRTUAL TABLE places USING rtree(id, west, east); INSERT INTO places VALUES (1, 0, 1), (2, 5, 6);
+             CREATE TABLE plain_node (x); INSERT INTO plain_node VALUES (1)",
+        )
+        .unwrap();
+    drop(connection);
+    let before = std::fs::read(&path).unwrap();
+    let mut session = open(directory.path(), "places.db").unwrap();
+    for statement in [
+        "INSERT INTO places VALUES (3, 7, 8)",
+        "INSERT INTO places VALUES (3, 7, 8) RETURNING id",
+        "UPDATE places SET west = -1",
+        "DELETE FROM places",
+        "DELETE FROM places_node",
+        "INSERT INTO places_rowid VALUES (9, 9) RETURNING 1",
+        "DELETE FROM places_parent RETURNING 1",
+        "UPDATE plain_node SET x = 2 RETURNING x",
+        "WITH w AS (SELECT 3) DELETE FROM places RETURNING id",
+    ] {
+        let error = ask(&mut session, query(statement, vec![])).unwrap_err();
+        assert!(
+            ["statement_refused", "statement_failed"].contains(&error.code.as_str()),
+            "{statement}: {error:?}"
+        );
+    }
+    let count = ask(
+        &mut session,
+        query("SELECT count(*), sum(west) FROM places", vec![]),
+    )
+    .unwrap();
+    assert_eq!(count.data[0], ColumnData::I64s(vec![2]));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

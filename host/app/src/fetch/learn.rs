@@ -165,7 +165,16 @@ fn primary_key(catalog: &Output) -> Vec<String> {
 /// Whether a field of the first table in a catalog may be NULL, as far as it says.
 fn nullable(catalog: &Output, name: &str) -> Option<bool> {
     let (field, nullable) = (place(catalog, "field"), place(catalog, "nullable"));
-    let row = first_table(catalog).find(|row| catalog.cell(*row, field).as_str() == Some(name));
+    let find = |is_it: fn(&str, &str) -> bool| {
+        let mut rows = first_table(catalog);
+        rows.find(|row| {
+            catalog
+                .cell(*row, field)
+                .as_str()
+                .is_some_and(|known| is_it(known, name))
+        })
+    };
+    let row = find(|known, name| known == name).or_else(|| find(str::eq_ignore_ascii_case));
     catalog.cell(row?, nullable).as_bool()
 }
 
