@@ -1,5 +1,7 @@
 //! Rate limits that hosts count together, and what holds while the server that they count on is away.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -7,6 +9,7 @@ use souk_tests::process::free_port;
 use souk_tests::redis::Redis;
 use souk_tests::tls::TestCa;
 use souk_tests::{Client, PgCluster, TestHost};
+use tokio::io::AsyncReadExt;
 
 use crate::hosts::MASTER_KEY;
 
@@ -157,7 +160,7 @@ async fn limits_go_on_without_their_server() {
 }
 
 /// Over TLS they count together where the authority of the certificate is the one that the operator names; a server that cannot show who
-/// it is counts as one that is away, and is not told the password.
+/// it is counts as one that is away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hosts_count_together_over_tls() {
     let cluster = PgCluster::shared().await;
@@ -184,6 +187,95 @@ async fn hosts_count_together_over_tls() {
     );
     assert!(!are_shared(&metrics).await);
     assert!(wary.log().contains("counts for itself"));
+}
+
+/// Whoever cannot show who it is is not told the password: of a stranger's certificate nothing is heard behind the handshake. One that the
+/// operator trusts is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_is_not_told_the_password() {
+    let cluster = PgCluster::shared().await;
+    let authority = TestCa::new("A stranger's");
+    let directory = tempfile::tempdir().expect("a directory");
+    let pem = directory.path().join("ca.pem");
+    std::fs::write(&pem, authority.pem()).expect("a file");
+    for (handle, trust, is_told) in [
+        ("wary", String::new(), false),
+        ("trusting", format!("?sslrootcert={}", pem.display()), true),
+    ] {
+        let url = cluster.url(&cluster.database("SELECT 1").await);
+        let stranger = Overheard::start(&authority).await;
+        let redis = format!("rediss://:tell-nobody@localhost:{}/2{trust}", stranger.port);
+        let metrics = metrics_address();
+        let one = host(&url, &redis, &metrics).await;
+        let (key, path) = limited_key(&one, handle, 4).await;
+        assert_eq!(ask(&one.client(&key), &path).await, (true, 3), "{handle}");
+        assert!(!are_shared(&metrics).await);
+        let since = Instant::now();
+        let handshakes = || stranger.handshakes.load(Relaxed);
+        while handshakes() == 0 || is_told && !stranger.heard("tell-nobody") {
+            assert!(
+                since.elapsed() < GIVEN_BACK_WITHIN,
+                "{handle} was not there"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let bytes = stranger.heard.lock().expect("the bytes").len();
+        assert_eq!(bytes > 0, is_told, "{handle} says {bytes} bytes");
+    }
+}
+
+/// A server with a certificate of this authority that keeps what it is told, and answers nothing.
+struct Overheard {
+    port: u16,
+    /// Those that have ended, well or not.
+    handshakes: Arc<AtomicUsize>,
+    heard: Arc<Mutex<Vec<u8>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Overheard {
+    async fn start(authority: &TestCa) -> Overheard {
+        let acceptor = authority.server(&["localhost"]).acceptor();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port");
+        let port = listener.local_addr().expect("a port").port();
+        let (handshakes, heard) = (Arc::default(), Arc::default());
+        let (counted, kept): (Arc<AtomicUsize>, Arc<Mutex<Vec<u8>>>) =
+            (Arc::clone(&handshakes), Arc::clone(&heard));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, counted, kept) = (acceptor.clone(), counted.clone(), kept.clone());
+                tokio::spawn(async move {
+                    let shaken = acceptor.accept(stream).await;
+                    counted.fetch_add(1, Relaxed);
+                    let Ok(mut stream) = shaken else { return };
+                    let mut bytes = [0; 4096];
+                    while let Ok(read @ 1..) = stream.read(&mut bytes).await {
+                        kept.lock()
+                            .expect("the bytes")
+                            .extend_from_slice(&bytes[..read]);
+                    }
+                });
+            }
+        });
+        Overheard {
+            port,
+            handshakes,
+            heard,
+            task,
+        }
+    }
+
+    fn heard(&self, text: &str) -> bool {
+        let heard = self.heard.lock().expect("the bytes");
+        String::from_utf8_lossy(&heard).contains(text)
+    }
+}
+
+impl Drop for Overheard {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// A server that takes connections and says nothing delays a request now and then, and fails none.

@@ -384,7 +384,7 @@ pub enum Raw {
     Drips,
     /// Ends before the length that it has told.
     PromisesMore,
-    /// Goes on behind the length that it has told, with an answer to a question that nobody has asked.
+    /// Goes on behind the length that it has told, with an answer to a question that nobody has asked, and keeps the connection.
     PromisesLess,
     /// Tells two lengths.
     TwoLengths,
@@ -478,6 +478,15 @@ async fn misbehave(mut stream: TcpStream, raw: Raw) {
         ),
     };
     if stream.write_all(head.as_bytes()).await.is_err() {
+        return;
+    }
+    if matches!(raw, Raw::PromisesLess) {
+        // The connection stays, so that whoever asks again on it finds the other answer waiting.
+        while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
+            if stream.write_all(head.as_bytes()).await.is_err() {
+                return;
+            }
+        }
         return;
     }
     if rest.is_empty() {

@@ -235,6 +235,10 @@ fn client(url: &str) -> Result<Client, RedisError> {
     let Some(path) = authority else {
         return Client::open(info);
     };
+    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        let detail = "write rediss:// instead of redis://".to_owned();
+        return Err(wrong("sslrootcert is for TLS", detail));
+    }
     let pem = std::fs::read(&*path)
         .map_err(|error| wrong("sslrootcert cannot be read", format!("{path}: {error}")))?;
     if !pem.windows(5).any(|word| word == b"-----") {
@@ -375,8 +379,15 @@ mod tests {
             path.display().to_string()
         };
         let (empty, wrong) = (file("empty.pem", ""), file("wrong.pem", BROKEN_PEM));
-        for good in ["redis://:p@127.0.0.1:1/2", "rediss://:p@redis.internal:1/2"] {
-            assert!(client(good).is_ok(), "{good}");
+        let authority = rcgen::generate_simple_self_signed(["redis.internal".to_owned()]).unwrap();
+        let right = file("right.pem", &authority.cert.pem());
+        for good in [
+            "redis://:p@127.0.0.1:1/2".to_owned(),
+            "rediss://:p@redis.internal:1/2".to_owned(),
+            format!("rediss://:p@redis.internal:1/2?sslrootcert={right}"),
+        ] {
+            let opened = client(&good).map(drop);
+            assert!(opened.is_ok(), "{good}: {opened:?}");
         }
         for (bad, says) in [
             ("http://127.0.0.1".to_owned(), ""),
@@ -387,7 +398,10 @@ mod tests {
             ),
             (format!("rediss://127.0.0.1/?sslrootcert={empty}"), "no PEM"),
             (format!("rediss://127.0.0.1/?sslrootcert={wrong}"), ""),
-            (format!("redis://127.0.0.1/?sslrootcert={empty}"), ""),
+            (
+                format!("redis://127.0.0.1/?sslrootcert={right}"),
+                "rediss://",
+            ),
         ] {
             let error = client(&bad).map(drop).unwrap_err().to_string();
             assert!(error.contains(says), "{bad}: {error}");
