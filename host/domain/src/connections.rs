@@ -178,6 +178,7 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
         Need::Http => check_http(draft, &mut errors),
         Need::Directory => check_file(draft, &mut errors),
     };
+    check_lengths(draft, &mut errors);
     if engine.need != Need::Tcp {
         check_ssl_mode(draft, &mut errors);
         if draft.port.is_some_and(|port| !(1..=65_535).contains(&port)) {
@@ -192,6 +193,22 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
             statement_timeout_ms,
         }),
         None => Err(errors.into_vec()),
+    }
+}
+
+/// What is too long is so for engines too that have no use for it.
+fn check_lengths(draft: &Draft, errors: &mut FieldErrors) {
+    for (name, text, max) in [
+        ("host", &draft.host, HOST_CHARS_MAX),
+        ("database", &draft.database, DATABASE_CHARS_MAX),
+        ("base_url", &draft.base_url, BASE_URL_CHARS_MAX),
+        ("ca_pem", &draft.ca_pem, CA_PEM_BYTES_MAX),
+    ] {
+        let is_long = text.as_ref().is_some_and(|text| text.chars().count() > max);
+        if is_long && !errors.names().any(|wrong| wrong == name) {
+            let message = format!("{name} must have at most {max} characters");
+            errors.add(name, "length", message);
+        }
     }
 }
 

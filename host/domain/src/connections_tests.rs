@@ -50,15 +50,17 @@ fn defaults_are_the_engines_port_tls_and_ten_seconds() {
     assert_eq!((port, ssl_mode), (5432, SslMode::Require));
 }
 
-/// A word for TLS and a port that are none are wrong for an engine too that has no use for them.
+/// A word for TLS and a port that are none, and what is too long, are wrong for an engine too that has no use for them.
 #[test]
-fn tls_mode_and_port_are_such_whatever_the_engine() {
+fn members_are_such_whatever_the_engine() {
     let wrong = Draft {
         credential_type: "API_KEY".into(),
         credentials: Some([("api_key".to_owned(), "k".to_owned())].into()),
         base_url: Some("https://api.example.com".into()),
         ssl_mode: Some("sometimes".into()),
         port: Some(0),
+        host: Some("h".repeat(HOST_CHARS_MAX + 1)),
+        database: Some("d".repeat(DATABASE_CHARS_MAX + 1)),
         ..Draft::default()
     };
     let named = Draft {
@@ -66,7 +68,7 @@ fn tls_mode_and_port_are_such_whatever_the_engine() {
         ..wrong
     };
     let faults = fields(check(&seller_api(), &named).unwrap_err());
-    assert_eq!(faults, ["ssl_mode", "port"]);
+    assert_eq!(faults, ["host", "database", "ssl_mode", "port"]);
 }
 
 /// Every broken member is reported at once.
