@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use three_zero::three_zero;
 
 const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source and publish assets (one insight per execution) and endpoints \
-(rows); buyers call them with credits. Every answer carries `X-Request-Id` and the three `X-RateLimit-*` headers; every refusal is \
+(rows); buyers call them with credits. Every answer carries `X-Request-Id`, the three `X-RateLimit-*` headers and the fields `RateLimit` and `RateLimit-Policy`; every refusal is \
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST that changes something and every billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
 
@@ -87,6 +87,7 @@ pub fn document(routes: &Routes) -> Value {
                 .insert(operation.verb.name().to_ascii_lowercase(), described);
         }
     }
+    repeat_ids(routes, &mut schemas);
     let mut schemas = with_problem(schemas);
     examples::illustrate(&mut schemas);
     links::connect(&mut paths, &schemas);
@@ -94,7 +95,17 @@ pub fn document(routes: &Routes) -> Value {
         let Some(body) = operation.pointer_mut("/requestBody/content/application~1json") else {
             continue;
         };
-        if let Some(example) = examples::of_request(&body["schema"], &schemas) {
+        if let Some(example) = examples::of_body(&body["schema"], &schemas) {
+            body["example"] = example;
+        }
+    }
+    let answers = paths.values_mut().flat_map(Map::values_mut);
+    let answers = answers.filter_map(|operation| operation["responses"].as_object_mut());
+    for answer in answers.flat_map(Map::values_mut) {
+        let Some(body) = answer.pointer_mut("/content/application~1json") else {
+            continue;
+        };
+        if let Some(example) = examples::of_body(&body["schema"], &schemas) {
             body["example"] = example;
         }
     }
@@ -175,6 +186,34 @@ fn webhooks() -> Map<String, Value> {
         (name.to_owned(), operation)
     };
     EventType::ALL.into_iter().map(told).collect()
+}
+
+/// Bodies may say again what their path says: [`crate::body`] holds them against each other, but for those of runs.
+fn repeat_ids(routes: &Routes, schemas: &mut Schemas) {
+    let bodies = |repeats: bool| {
+        let described = routes.described();
+        described.filter_map(move |(operation, description)| {
+            let body = description.body.as_ref()?;
+            let shape = (body.shape)(&mut Schemas::default());
+            let name = shape.get("$ref")?.as_str()?.rsplit('/').next()?.to_owned();
+            (description.repeats_path == repeats).then_some((operation.path, name))
+        })
+    };
+    let left: BTreeSet<String> = bodies(false).map(|(_, name)| name).collect();
+    for (path, name) in bodies(true).filter(|(_, name)| !left.contains(name)) {
+        let schema = schemas.0.get_mut(&name);
+        let members = schema.and_then(|schema| schema.get_mut("properties")?.as_object_mut());
+        let Some(members) = members else {
+            continue;
+        };
+        for id in ["company_id", "user_id"] {
+            if path.contains(&format!("{{{id}}}")) {
+                let about = "Must equal the path's when given.";
+                let rules = json!({"type": ["string", "null"], "description": about});
+                members.entry(id).or_insert(rules);
+            }
+        }
+    }
 }
 
 fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
@@ -304,7 +343,7 @@ fn response(set: &[Refusal], examples: Map<String, Value>) -> Value {
     json!({
         "description": quoted.join(", "),
         "x-codes": codes,
-        "headers": headers(),
+        "headers": headers_of(set[0].status),
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}},
     })
 }
@@ -329,11 +368,19 @@ fn describe(
 ) -> Value {
     let mut responses = Map::new();
     for answered in &description.answers {
-        let response = responses
-            .entry(answered.status.to_string())
-            .or_insert_with(|| json!({"description": success(answered), "headers": headers()}));
+        let response = responses.entry(answered.status.to_string()).or_insert_with(
+            || json!({"description": success(answered), "headers": headers_of(answered.status)}),
+        );
         if let Some((kind, shape)) = answered.content {
             response["content"][kind] = json!({"schema": shape(schemas)});
+        }
+    }
+    let can_be_known = responses.contains_key("304");
+    for status in ["200", "304"] {
+        if let Some(page) = responses.get_mut(status).filter(|_| can_be_known) {
+            page["headers"]["ETag"] =
+                json!({"description": "For `If-None-Match`.", "schema": {"type": "string"}});
+            page["headers"]["Link"] = json!({"description": "The next page, as `rel=\"next\"`.", "schema": {"type": "string"}});
         }
     }
     responses.extend(refused.references(refused::of(operation, description)));
@@ -432,7 +479,32 @@ fn headers() -> Value {
         "X-RateLimit-Limit": {"schema": {"type": "integer"}},
         "X-RateLimit-Remaining": {"schema": {"type": "integer"}},
         "X-RateLimit-Reset": {"description": "Epoch seconds.", "schema": {"type": "integer"}},
+        "RateLimit": {"description": "What is left of the limit that binds, and for how many seconds.", "schema": {"type": "string", "examples": ["\"list_keys\";r=99;t=3540"]}},
+        "RateLimit-Policy": {"description": "That limit, and its window in seconds.", "schema": {"type": "string", "examples": ["\"list_keys\";q=100;w=3600"]}},
     })
+}
+
+/// What answers of that status say in headers besides.
+fn headers_of(status: u16) -> Value {
+    let mut all = headers();
+    match status {
+        201 => {
+            all["Location"] = json!({"description": "The path of what was made, where it has one.", "schema": {"type": "string"}})
+        }
+        401 => {
+            all["WWW-Authenticate"] =
+                json!({"description": "How to show who one is.", "schema": {"type": "string"}})
+        }
+        405 => {
+            all["Allow"] = json!({"description": "The methods that the path has.", "schema": {"type": "string"}})
+        }
+        429 | 503 => {
+            all["Retry-After"] =
+                json!({"description": "Seconds, where it is known.", "schema": {"type": "integer"}})
+        }
+        _ => {}
+    }
+    all
 }
 
 /// What a path's parameter means; of one that is any text to its handler, also what it looks like.
@@ -443,7 +515,9 @@ fn segment(name: &str, schema: Value) -> (String, Value) {
         let about = format!("The id of the {}.", of.replace('_', " "));
         let known = examples::of_id(of);
         let schema = match (is_any, of) {
-            (true, "industry") => json!({"type": "integer", "minimum": 1, "examples": [1]}),
+            (true, "industry") => {
+                json!({"type": "integer", "minimum": 1, "maximum": examples::LISTED_ID_MAX, "examples": [51]})
+            }
             (true, _) => text(&examples::id_pattern(), known.as_deref().unwrap_or("1")),
             (false, _) => schema,
         };

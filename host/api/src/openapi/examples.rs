@@ -1,6 +1,6 @@
 //! What a member may look like: an example by its name, so that the same thing looks the same wherever it stands.
 //!
-//! Members of the named schemas get theirs ([`illustrate`]), bodies of requests are put together from them ([`of_request`]). Refuses to know
+//! Members of the named schemas get theirs ([`illustrate`]), bodies of requests are and answers put together from them ([`of_body`]). Refuses to know
 //! any operation.
 
 use serde_json::{Map, Value, json};
@@ -225,10 +225,28 @@ pub fn illustrate(schemas: &mut BTreeMap<String, Value>) {
             {
                 rules.insert("pattern".to_owned(), id_pattern().into());
             }
+            if is_request(name) {
+                bound_listed(member, rules);
+            }
             if let (None, Some(example)) = (rules.get("examples"), of_member(name, member, rules)) {
                 rules.insert("examples".to_owned(), json!([example]));
             }
         }
+    }
+}
+
+/// No list of reference data counts as far.
+pub const LISTED_ID_MAX: i64 = i32::MAX as i64;
+
+/// Numbers that are chosen from a list, `industry_ids`, begin with one and end somewhere.
+fn bound_listed(member: &str, rules: &mut Map<String, Value>) {
+    let numbers = match member.strip_suffix("_ids") {
+        Some(_) => rules.get_mut("items").and_then(Value::as_object_mut),
+        None => member.ends_with("_id").then_some(rules),
+    };
+    if let Some(numbers) = numbers.filter(|numbers| is_of(numbers, "integer")) {
+        numbers.entry("minimum").or_insert(1.into());
+        numbers.entry("maximum").or_insert(LISTED_ID_MAX.into());
     }
 }
 
@@ -297,13 +315,13 @@ fn of_member(schema: &str, member: &str, rules: &Map<String, Value>) -> Option<V
     None
 }
 
-/// A body that a request may have: what is required, and what [`SHOWN`] adds.
-pub fn of_request(schema: &Value, schemas: &BTreeMap<String, Value>) -> Option<Value> {
+/// A body that a request or an answer may have: what is required, and what [`SHOWN`] adds.
+pub fn of_body(schema: &Value, schemas: &BTreeMap<String, Value>) -> Option<Value> {
     example(schema, schemas, 0)
 }
 
 /// Deeper than any body.
-const DEPTH_MAX: usize = 6;
+const DEPTH_MAX: usize = 12;
 
 fn example(schema: &Value, schemas: &BTreeMap<String, Value>, depth: usize) -> Option<Value> {
     if depth > DEPTH_MAX {
@@ -367,5 +385,7 @@ fn object(
     if is_of(rules, "integer") || is_of(rules, "number") {
         return Some(schema.get("minimum").cloned().unwrap_or_else(|| 1.into()));
     }
-    is_of(rules, "string").then(|| "text".into())
+    // What may be anything has no type.
+    let is_text = is_of(rules, "string") || !rules.contains_key("type");
+    is_text.then(|| "text".into())
 }

@@ -48,8 +48,8 @@ fn links(path: &str, paths: &Paths<'_>) -> Map<String, Value> {
         let Some((own, rest)) = rest.split_once('}') else {
             continue;
         };
-        // What has further parameters takes something else that is not known yet.
-        if rest.contains('{') {
+        // What has further parameters takes something else that is not known yet, and what has just been made may have no price yet.
+        if rest.contains('{') || rest.ends_with("/prices/active") {
             continue;
         }
         let mut parameters = Map::new();
@@ -61,7 +61,9 @@ fn links(path: &str, paths: &Paths<'_>) -> Map<String, Value> {
         }
         parameters.insert(own.to_owned(), "$response.body#/data/id".into());
         for operation in item.values() {
-            if let Some(id) = operation["operationId"].as_str() {
+            // What anybody may see is published, and not what has just been made.
+            let is_public = operation["security"] == json!([]);
+            if let Some(id) = operation["operationId"].as_str().filter(|_| !is_public) {
                 links.insert(
                     id.to_owned(),
                     json!({"operationId": id, "parameters": parameters}),

@@ -239,8 +239,8 @@ fn words_are_listed_and_not_told() {
     assert_eq!(*words, json!(["active", "expired", "deactivated"]));
 }
 
-/// Every id in a path has its pattern, every key of a repeat its own, every body of a request an example, and what is made links to what may
-/// be done with it.
+/// Every id in a path has its pattern, every key of a repeat its own, every body an example, every answer the fields of limits, and what is made
+/// links to what may be done with it.
 #[test]
 fn requests_are_described_to_the_letter() {
     let document = document(&souk_api::all());
@@ -255,11 +255,22 @@ fn requests_are_described_to_the_letter() {
                     name == "Idempotency-Key" || parameter["in"] == "path" && name.ends_with("_id");
                 assert!(is_exact || !needs, "{name} of {verb} {path} has no pattern");
             }
-            if let Some(body) = operation.pointer("/requestBody/content/application~1json") {
-                assert!(
-                    body.get("example").is_some(),
-                    "{verb} {path} has no example"
-                );
+            let answers = operation["responses"].as_object().unwrap().iter();
+            let answers = answers.filter(|(status, _)| status.starts_with('2'));
+            for (status, answer) in answers {
+                for field in ["RateLimit", "RateLimit-Policy", "X-RateLimit-Limit"] {
+                    let headers = &answer["headers"];
+                    assert!(
+                        headers.get(field).is_some(),
+                        "{field} of {status} of {verb} {path}"
+                    );
+                }
+            }
+            let answers = operation["responses"].as_object().unwrap().values();
+            let bodies = answers.chain(operation.get("requestBody"));
+            for body in bodies.filter_map(|one| one.pointer("/content/application~1json")) {
+                let is_shown = body.get("example").or(body.get("examples"));
+                assert!(is_shown.is_some(), "{verb} {path} has no example of {body}");
             }
         }
     }
@@ -268,6 +279,11 @@ fn requests_are_described_to_the_letter() {
         "company_id": "$request.path.company_id", "asset_id": "$response.body#/data/id",
     }});
     assert_eq!(made["links"]["publish_asset"], publish);
+    // What is not so yet of a thing that has just been made: it has no price, and nobody but its company sees it.
+    assert_eq!(made["links"].get("active_price"), None);
+    let made = &document["paths"]["/companies/{company_id}/posts"]["post"]["responses"]["201"];
+    assert!(made["links"].get("publish_post").is_some());
+    assert_eq!(made["links"].get("view_company_post"), None);
     let price = &document["components"]["schemas"]["Usd"];
     assert_eq!(
         (&price["type"], &price["format"]),
