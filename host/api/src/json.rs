@@ -1,5 +1,6 @@
 //! JSON bodies, parsed strictly and refused with the name of the field that does not fit.
 
+use crate::fitting::Shape;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use http::{HeaderMap, header};
@@ -8,10 +9,9 @@ use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 use souk_app::wording::plain;
 use souk_domain::fields::FieldErrors;
+use souk_domain::parameters::integer;
 use std::borrow::Cow;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
 type ReadError = serde_path_to_error::Error<serde_json::Error>;
 
@@ -44,15 +44,15 @@ const VALUES_MAX: usize = 20_000;
 
 /// Parses a JSON object, naming every field that does not fit and every one that a `T` lacks.
 pub fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {
-    read(bytes, required::<T>)
+    read(bytes, || Shape::of::<T>(false))
 }
 
 /// The same of what to change of a `T`: nothing is lacking.
-pub fn parse_change<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    read(bytes, Vec::new)
+pub fn parse_change<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {
+    read(bytes, || Shape::of::<T>(true))
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8], required: fn() -> Vec<String>) -> Result<T, Problem> {
+fn read<T: DeserializeOwned>(bytes: &[u8], shape: fn() -> Shape) -> Result<T, Problem> {
     check_object(bytes)?;
     let mut bytes = Cow::Borrowed(bytes);
     for _ in 0..REREAD_MAX {
@@ -62,12 +62,12 @@ fn read<T: DeserializeOwned>(bytes: &[u8], required: fn() -> Vec<String>) -> Res
         };
         match with_integer(&bytes, &error) {
             Some(mended) if bytes.len() <= REREAD_BYTES_MAX => bytes = Cow::Owned(mended),
-            _ => return Err(wrong_fields::<T>(&bytes, &error, &required())),
+            _ => return Err(wrong_fields::<T>(&bytes, &error, &shape())),
         }
     }
     match deserialize(&bytes)? {
         Ok(value) => Ok(value),
-        Err(error) => Err(wrong_fields::<T>(&bytes, &error, &required())),
+        Err(error) => Err(wrong_fields::<T>(&bytes, &error, &shape())),
     }
 }
 
@@ -116,38 +116,6 @@ fn with_integer(bytes: &[u8], error: &ReadError) -> Option<Vec<u8>> {
     let mut mended = bytes.to_vec();
     mended.splice(start..end, integer.to_string().into_bytes());
     Some(mended)
-}
-
-/// The integer that a number with a fraction or an exponent is, computed on its digits. A double would spoil the large ones.
-pub(crate) fn integer(number: &str) -> Option<i64> {
-    // Nearly all are written plainly. Rust's has a plus that JSON has not.
-    if let (false, Ok(plain)) = (number.starts_with('+'), number.parse()) {
-        return Some(plain);
-    }
-    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (number, 0),
-    };
-    let (minus, mantissa) = match mantissa.strip_prefix('-') {
-        Some(mantissa) => ("-", mantissa),
-        None => ("", mantissa),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let significant = digits.trim_end_matches('0');
-    let zeros = digits.len() - significant.len();
-    let power = i64::from(exponent) - fraction.len() as i64 + zeros as i64;
-    match significant {
-        "" => Some(0),
-        // No integer of 64 bits has more digits.
-        _ if !(0..20).contains(&power) => None,
-        _ => format!("{minus}{significant}{}", "0".repeat(power as usize))
-            .parse()
-            .ok(),
-    }
 }
 
 /// Refuses what has too many values, at the cost of one look at each byte.
@@ -241,12 +209,9 @@ fn not_json(error: &serde_json::Error) -> Problem {
     )
 }
 
-/// Serde reports one error at a time: what it has named is taken out, and the rest read again. What is missing is found by the schema.
-fn wrong_fields<T: DeserializeOwned>(
-    bytes: &[u8],
-    first: &ReadError,
-    required: &[String],
-) -> Problem {
+/// Serde reports one error at a time: what it has named is taken out, and the rest read again. What is missing, or beyond its bounds, is
+/// found by the schema.
+fn wrong_fields<T: DeserializeOwned>(bytes: &[u8], first: &ReadError, shape: &Shape) -> Problem {
     let mut errors = FieldErrors::default();
     errors.push(wrong_field(first));
     let mut named = vec![member(first)];
@@ -255,6 +220,7 @@ fn wrong_fields<T: DeserializeOwned>(
         false => None,
     };
     if let Some(mut body) = body {
+        let whole = body.clone();
         while let Some(members) = body.as_object_mut()
             && named.len() < REREAD_MAX
             && named
@@ -271,11 +237,7 @@ fn wrong_fields<T: DeserializeOwned>(
                 _ => break,
             }
         }
-        for name in required {
-            if body.get(name).is_none() && !named.contains(name) {
-                errors.add(name, "required", "is required");
-            }
-        }
+        shape.misfits(&whole, &mut errors);
     }
     Problem::fields(refusals::VALIDATION_ERROR, errors.into_vec())
 }
@@ -305,14 +267,6 @@ fn member(error: &ReadError) -> String {
     match error.path().iter().next() {
         Some(Segment::Map { key }) => key.clone(),
         _ => wrong_field(error).field,
-    }
-}
-
-/// What every `T` has.
-fn required<T: ToSchema>() -> Vec<String> {
-    match T::schema() {
-        RefOr::T(Schema::Object(object)) => object.required,
-        _ => Vec::new(),
     }
 }
 

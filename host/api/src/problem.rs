@@ -31,6 +31,24 @@ struct Inner {
     is_stores: bool,
 }
 
+/// What two checks of a request have read, or all that they find wrong with its fields.
+pub fn both<A, B>(one: Result<A, Problem>, other: Result<B, Problem>) -> Result<(A, B), Problem> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(one), Err(other)) => Err(one.and(other)),
+        (Err(problem), Ok(_)) | (Ok(_), Err(problem)) => Err(problem),
+    }
+}
+
+pub fn mismatch(field: &str) -> FieldError {
+    let message = format!("must equal the `{field}` of the path, or be left out");
+    FieldError::new(field, "mismatch", message)
+}
+
+fn several(fields: usize) -> String {
+    format!("{fields} fields are not valid; see details.errors")
+}
+
 impl Problem {
     /// As the catalogue has it.
     pub fn of(refusal: Refusal, message: impl Into<Cow<'static, str>>) -> Problem {
@@ -130,19 +148,29 @@ impl Problem {
     pub fn fields(refusal: Refusal, errors: Vec<FieldError>) -> Problem {
         let message = match errors.as_slice() {
             [one] => format!("{}: {}", one.field, one.message),
-            many => format!("{} fields are not valid; see details.errors", many.len()),
+            many => several(many.len()),
         };
         let errors = serde_json::to_value(errors).unwrap_or_default();
         Problem::of(refusal, message).detail("errors", errors)
     }
 
+    /// Both, if they are about fields under one code; else the first.
+    pub fn and(mut self, mut other: Problem) -> Problem {
+        if self.code() != other.code() {
+            return self;
+        }
+        if let Some(Value::Array(errors)) = self.0.details.get_mut("errors")
+            && let Some(Value::Array(more)) = other.0.details.remove("errors")
+        {
+            errors.extend(more);
+            self.0.message = several(errors.len()).into();
+        }
+        self
+    }
+
     /// A body names another company or user than the path.
     pub fn path_body_mismatch(field: &str) -> Problem {
-        let message = format!("must equal the `{field}` of the path, or be left out");
-        Problem::fields(
-            refusals::PATH_BODY_MISMATCH,
-            vec![FieldError::new(field, "mismatch", message)],
-        )
+        Problem::fields(refusals::PATH_BODY_MISMATCH, vec![mismatch(field)])
     }
 
     // 401, 410

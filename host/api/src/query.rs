@@ -19,6 +19,7 @@ use crate::problem::{FieldError, Problem};
 use crate::refusals;
 use axum::extract::Request;
 use serde_json::{Value, json};
+use souk_domain::parameters::integer;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Part;
 use souk_store::lists::OFFSET_MAX;
@@ -41,8 +42,8 @@ pub struct Param {
 pub trait Values {
     /// `None`: it has no such parameter.
     fn put(&mut self, name: &str, text: &str) -> Option<Result<(), String>>;
-    /// Takes what is not declared, if the query is open.
-    fn keep(&mut self, _: Vec<(String, String)>) {}
+    /// Takes what is not declared, and which of the declared ones came again, if the query is open.
+    fn keep(&mut self, _: Vec<(String, String)>, _: Vec<&'static str>) {}
 }
 
 /// All parameters of an operation, or some that go together. Made by [`parameters!`].
@@ -93,7 +94,7 @@ impl Reader {
     fn fill(&self, text: &str, values: &mut dyn Values) -> Result<(), Problem> {
         let mut errors = Vec::new();
         let mut seen: u128 = 0;
-        let mut rest: Vec<(String, String)> = Vec::new();
+        let (mut rest, mut repeated) = (Vec::new(), Vec::new());
         for (place, (name, text)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
             if place >= PARAMETERS_MAX {
                 return Err(Problem::parameter(
@@ -102,12 +103,13 @@ impl Reader {
                 ));
             }
             let declared = self.params.iter().position(|param| param.name == name);
-            let repeated = match declared {
-                Some(place) => seen & (1 << place) != 0,
-                None => rest.iter().any(|(known, _)| *known == name),
-            };
-            if repeated {
-                errors.push(FieldError::new(name, "repeated", "may be given only once"));
+            if let Some(place) = declared.filter(|place| seen & (1 << place) != 0) {
+                match self.open {
+                    true => repeated.push(self.params[place].name),
+                    false => {
+                        errors.push(FieldError::new(name, "repeated", "may be given only once"));
+                    }
+                }
                 continue;
             }
             match declared.and_then(|place| Some((place, values.put(&name, &text)?))) {
@@ -120,7 +122,7 @@ impl Reader {
         if !errors.is_empty() {
             return Err(Problem::fields(refusals::INVALID_PARAMETER, errors));
         }
-        values.keep(rest);
+        values.keep(rest, repeated);
         Ok(())
     }
 
@@ -241,7 +243,10 @@ impl Parameters for () {
 #[derive(Clone, Default)]
 pub struct Open<T> {
     pub known: T,
+    /// What came twice is there twice: whoever knows what it means refuses it beside what else is wrong.
     pub rest: Vec<(String, String)>,
+    /// Declared parameters that came again.
+    pub repeated: Vec<&'static str>,
 }
 
 impl<T: Parameters> Values for Open<T> {
@@ -249,8 +254,8 @@ impl<T: Parameters> Values for Open<T> {
         self.known.put(name, text)
     }
 
-    fn keep(&mut self, rest: Vec<(String, String)>) {
-        self.rest = rest;
+    fn keep(&mut self, rest: Vec<(String, String)>, repeated: Vec<&'static str>) {
+        (self.rest, self.repeated) = (rest, repeated);
     }
 }
 
@@ -359,7 +364,7 @@ impl<const MIN: i64, const MAX: i64> Parameter for Integer<MIN, MAX> {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        match crate::json::integer(text) {
+        match integer(text) {
             Some(number) if (MIN..=MAX).contains(&number) => Ok(Integer(number)),
             _ => Err(format!("must be an integer from {MIN} to {MAX}")),
         }

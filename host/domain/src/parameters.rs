@@ -385,7 +385,7 @@ pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
 fn read_text(kind: Kind, text: &str) -> Option<Value> {
     match kind {
         Kind::String => Some(Value::Text(text.to_owned())),
-        Kind::Integer => text.parse().ok().map(Value::Integer),
+        Kind::Integer => integer(text).map(Value::Integer),
         Kind::Number => text
             .parse::<f64>()
             .ok()
@@ -402,6 +402,38 @@ fn read_text(kind: Kind, text: &str) -> Option<Value> {
             .parse::<jiff::Timestamp>()
             .ok()
             .map(|t| Value::Timestamp(t.as_microsecond())),
+    }
+}
+
+/// The integer that a number with a fraction or an exponent is, computed on its digits. A double would spoil the large ones.
+pub fn integer(number: &str) -> Option<i64> {
+    // Nearly all are written plainly. Rust's has a plus that JSON has not.
+    if let (false, Ok(plain)) = (number.starts_with('+'), number.parse()) {
+        return Some(plain);
+    }
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (minus, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_end_matches('0');
+    let zeros = digits.len() - significant.len();
+    let power = i64::from(exponent) - fraction.len() as i64 + zeros as i64;
+    match significant {
+        "" => Some(0),
+        // No integer of 64 bits has more digits.
+        _ if !(0..20).contains(&power) => None,
+        _ => format!("{minus}{significant}{}", "0".repeat(power as usize))
+            .parse()
+            .ok(),
     }
 }
 

@@ -1,6 +1,7 @@
 use super::check_email;
 use super::shape::{CompanyOut, UserOut};
 use crate::keys::shape::KeyOut;
+use crate::problem::both;
 use crate::refusals::SLUG_TAKEN;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
@@ -56,8 +57,10 @@ pub async fn create_company(
     caller: Caller,
     Body(body): Body<CompanyIn>,
 ) -> Result<CreatedOnce<CompanyCreated>, Problem> {
-    check_handle(&body.handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
-    body.contact_email.as_deref().map(check_email).transpose()?;
+    both(
+        check_handle(&body.handle).map_err(|error| Problem::invalid("handle", error.to_string())),
+        body.contact_email.as_deref().map(check_email).transpose(),
+    )?;
     let now = caller.now();
     let founded = match attempt(&api, &body, body.contact_email.as_deref(), now).await? {
         Some(founded) => founded,

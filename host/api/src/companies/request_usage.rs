@@ -1,9 +1,10 @@
 use crate::credits::csv::{self, Csv};
-use crate::query::{choices, parameters};
-use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query, Text};
+use crate::query::{Parameter, choices, parameters};
+use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query};
 use axum::extract::State;
 use http::HeaderMap;
 use serde::Serialize;
+use serde_json::{Value, json};
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::usage::{self, KeyDay};
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ choices! {
 parameters! {
     pub struct UsageQuery {
         /// `YYYY-MM`. Default: this month.
-        month: Option<Text<0, 10>>,
+        month: Option<Month>,
         /// Default json, or what `Accept` prefers.
         format: Option<Format>,
     }
@@ -78,10 +79,9 @@ pub async fn request_usage(
     Query(query): Query<UsageQuery>,
 ) -> Result<Either<Data<UsageOut>, Csv>, Problem> {
     let today = caller.now().date();
-    let month = query.month.as_deref().unwrap_or(&today[.."2026-01".len()]);
-    let (from, to) = month_of(month).ok_or_else(|| {
-        Problem::parameter("month", "must be a month such as 2026-01, not before 1970")
-    })?;
+    let this_month = || Month::read(&today[.."2026-01".len()]).map_err(Problem::internal);
+    let Month { name, from, to } = query.month.map_or_else(this_month, Ok)?;
+    let month = name.as_str();
     let mut read = api.db().read().await?;
     let days = usage::company_days(&mut read, caller.company(), from, to).await?;
     let is_csv = match query.format {
@@ -94,11 +94,32 @@ pub async fn request_usage(
     }
 }
 
-/// The first midnight of a month, and that of the next.
-fn month_of(text: &str) -> Option<(Timestamp, Timestamp)> {
-    let from = Timestamp::parse(&format!("{text}-01T00:00:00Z")).ok();
-    let from = from.filter(|_| text.len() == "2026-01".len() && text.is_ascii())?;
-    (from.micros() >= 0).then_some(from.month())
+/// A UTC month: its first midnight, and that of the next.
+#[derive(Clone)]
+pub struct Month {
+    name: String,
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl Parameter for Month {
+    fn schema() -> Value {
+        let pattern = "^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])$";
+        json!({"type": "string", "pattern": pattern, "examples": ["2026-01"]})
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let from = Timestamp::parse(&format!("{text}-01T00:00:00Z")).ok();
+        let is_month = text.len() == "2026-01".len() && text.is_ascii();
+        match from.filter(|from| is_month && from.micros() >= 0) {
+            Some(from) => {
+                let (from, to) = from.month();
+                let name = text.to_owned();
+                Ok(Month { name, from, to })
+            }
+            None => Err("must be a month such as 2026-01, not before 1970".to_owned()),
+        }
+    }
 }
 
 fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOut {
@@ -189,7 +210,10 @@ mod tests {
     /// A month is whole, whatever its length, and nothing else is one.
     #[test]
     fn months_are_whole() {
-        let dates = |text| month_of(text).map(|(from, to)| (from.date(), to.date()));
+        let dates = |text| {
+            let month = Month::read(text).ok()?;
+            Some((month.from.date(), month.to.date()))
+        };
         let whole = |from: &str, to: &str| Some((from.to_owned(), to.to_owned()));
         assert_eq!(dates("2026-02"), whole("2026-02-01", "2026-03-01"));
         assert_eq!(dates("2024-12"), whole("2024-12-01", "2025-01-01"));

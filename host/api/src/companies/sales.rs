@@ -1,12 +1,12 @@
 use crate::money::Usd;
 use crate::money::usd;
 use crate::period::{chosen, dates, last_date, last_days};
-use crate::query::{Date, choices, parameters};
-use crate::refusals::{INVALID_PARAMETER, INVALID_PERIOD};
-use crate::{ApiState, Caller, FieldError, Grouped, Operation, Problem, Query, Text};
+use crate::query::{Date, Parameter, choices, parameters};
+use crate::refusals::INVALID_PERIOD;
+use crate::{ApiState, Caller, Grouped, Operation, Problem, Query, Text};
 use axum::extract::State;
 use serde::Serialize;
-use serde_json::Number;
+use serde_json::{Number, Value};
 use souk_domain::ids::CompanyId;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::AnyConnection;
@@ -45,7 +45,7 @@ parameters! {
         /// Default day.
         group_by: Option<GroupBy>,
         /// Comma-separated: `revenue_credits`, `revenue_usd`, `seller_earnings_usd`, `executions`, `requests`, `buyers`, `refunds`. Default all.
-        metrics: Option<Text<0, 255>>,
+        metrics: Option<MetricNames>,
     }
 }
 
@@ -135,7 +135,7 @@ pub async fn company_sales(
 ) -> Result<Grouped<GroupOut, SalesMeta>, Problem> {
     let span = chosen(query.start_date, query.end_date)?;
     let span = span.unwrap_or_else(|| last_days(DAYS_DEFAULT, caller.now()));
-    let wanted = metrics(query.metrics.as_deref())?;
+    let wanted = query.metrics.map_or(METRICS.to_vec(), |names| names.0);
     let by = query.group_by.unwrap_or(GroupBy::Day);
     let mut read = api.db().snapshot().await?;
     let totals = sales::over(&mut read, caller.company(), &[span]).await?;
@@ -211,18 +211,23 @@ fn monday(day: Timestamp) -> String {
 }
 
 /// The metrics that are asked for, each once, in the order of the documentation.
-fn metrics(asked: Option<&str>) -> Result<Vec<&'static str>, Problem> {
-    let Some(asked) = asked else {
-        return Ok(METRICS.to_vec());
-    };
-    let asked: Vec<&str> = asked.split(',').map(str::trim).collect();
-    if let Some(unknown) = asked.iter().find(|name| !METRICS.contains(name)) {
-        let message = format!("{unknown:?} is none of {}", METRICS.join(", "));
-        let errors = vec![FieldError::new("metrics", "invalid", message)];
-        return Err(Problem::fields(INVALID_PARAMETER, errors));
+/// Those that are asked for, in the order of [`METRICS`].
+#[derive(Clone)]
+pub struct MetricNames(Vec<&'static str>);
+
+impl Parameter for MetricNames {
+    fn schema() -> Value {
+        Text::<0, 255>::schema()
     }
-    let metrics = METRICS.into_iter().filter(|name| asked.contains(name));
-    Ok(metrics.collect())
+
+    fn read(text: &str) -> Result<Self, String> {
+        let asked: Vec<&str> = text.split(',').map(str::trim).collect();
+        if let Some(unknown) = asked.iter().find(|name| !METRICS.contains(name)) {
+            return Err(format!("{unknown:?} is none of {}", METRICS.join(", ")));
+        }
+        let metrics = METRICS.into_iter().filter(|name| asked.contains(name));
+        Ok(MetricNames(metrics.collect()))
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@ use super::check_email;
 use super::create::handle_taken;
 use super::shape::CompanyOut;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
-use crate::refusals::{PATH_BODY_MISMATCH, SLUG_TAKEN};
+use crate::problem::both;
+use crate::refusals::SLUG_TAKEN;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub const OPERATION: Operation = Operation::patch("update_company", "/companies/
          above it. A new threshold holds from the next charge on.",
     )
     .needs(Role::Admin, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN]);
+    .refuses(&[SLUG_TAKEN]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct CompanyPatch {
@@ -58,9 +59,8 @@ pub struct CompanyPatch {
     contact_email: Patch<Text<3, EMAIL_CHARS_MAX>>,
     /// Whole credits, 100 unless chosen; 0: a balance is never low. `null` goes back to 100.
     #[serde(default)]
-    #[schema(value_type = Option<i64>, minimum = 0)]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 100_000_000_000i64)]
     credits_low_threshold: Patch<i64>,
-    company_id: Option<String>,
 }
 
 /// Changes a company.
@@ -69,23 +69,20 @@ pub async fn update_company(
     caller: Caller,
     Body(body): Body<CompanyPatch>,
 ) -> Result<Data<CompanyOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    let low_at = low_at(&body)?;
+    let checked = both(low_at(&body), handle(&body));
     let (mut company, low_at) = api
         .db()
         .write(async |write| -> Result<_, Problem> {
             let mut company = companies::get(write, caller.company())
                 .await?
                 .ok_or_else(|| Problem::not_found("company", caller.company().as_str()))?;
-            if let Some(handle) = &body.handle {
-                check_handle(handle)
-                    .map_err(|error| Problem::invalid("handle", error.to_string()))?;
+            let ((low_at, wanted), ()) = both(checked, apply(body, &mut company))?;
+            if let Some(handle) = &wanted {
                 let holder = companies::by_handle(write, handle, caller.now()).await?;
                 if holder.is_some_and(|holder| holder.id != company.id) {
                     return Err(handle_taken(handle));
                 }
             }
-            apply(body, &mut company)?;
             match companies::update(write, &company, caller.now()).await {
                 // Somebody else took the handle meanwhile.
                 Err(StoreError::Conflict) => return Err(handle_taken(&company.handle)),
@@ -100,6 +97,15 @@ pub async fn update_company(
         .await?;
     company.updated_at = caller.now();
     Ok(Data(CompanyOut::of(&company, low_at)))
+}
+
+/// The handle that is wanted.
+fn handle(body: &CompanyPatch) -> Result<Option<String>, Problem> {
+    let Some(handle) = &body.handle else {
+        return Ok(None);
+    };
+    check_handle(handle).map_err(|error| Problem::invalid("handle", error.to_string()))?;
+    Ok(Some(handle.clone()))
 }
 
 /// What the threshold is to become: not mentioned, the default, or a number.
@@ -122,21 +128,25 @@ fn apply(body: CompanyPatch, company: &mut Company) -> Result<(), Problem> {
     if let Some(handle) = body.handle {
         company.handle = handle;
     }
-    replace(&mut company.description, body.description, |text| {
-        Ok(text.into_string())
-    })?;
     let profile = &mut company.profile;
-    replace(&mut profile.website, body.website, |url| {
-        web_address("website", url.into_string())
-    })?;
-    replace(&mut profile.logo_url, body.logo_url, |url| {
-        web_address("logo_url", url.into_string())
-    })?;
-    replace(&mut profile.industry_id, body.industry_id, industry)?;
-    replace(&mut profile.country, body.country, country)?;
-    replace(&mut profile.contact_email, body.contact_email, |email| {
-        check_email(&email).map(|()| email.into_string())
-    })
+    let read = [
+        replace(&mut company.description, body.description, |text| {
+            Ok(text.into_string())
+        }),
+        replace(&mut profile.website, body.website, |url| {
+            web_address("website", url.into_string())
+        }),
+        replace(&mut profile.logo_url, body.logo_url, |url| {
+            web_address("logo_url", url.into_string())
+        }),
+        replace(&mut profile.industry_id, body.industry_id, industry),
+        replace(&mut profile.country, body.country, country),
+        replace(&mut profile.contact_email, body.contact_email, |email| {
+            check_email(&email).map(|()| email.into_string())
+        }),
+    ];
+    let all = read.into_iter().reduce(|all, one| both(all, one).map(drop));
+    all.unwrap_or(Ok(()))
 }
 
 fn replace<T, U>(

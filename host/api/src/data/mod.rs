@@ -61,7 +61,14 @@ pub struct Request {
 impl Request {
     pub fn read(query: Open<Rows>) -> Request {
         let mut wrong = FieldErrors::default();
-        let Open { known, rest } = query;
+        let Open {
+            known,
+            rest,
+            repeated,
+        } = query;
+        for name in repeated {
+            wrong.add(name, "repeated", "may be given only once");
+        }
         fn judge<T>(wrong: &mut FieldErrors, name: &str, given: Option<Judged<T>>) -> Option<T> {
             match given?.0 {
                 Ok(value) => Some(value),

@@ -2,7 +2,8 @@ use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline::{self, Entry};
 use crate::money::PriceUsd;
-use crate::refusals::{PATH_BODY_MISMATCH, PRICE_OVERLAP};
+use crate::problem::both;
+use crate::refusals::PRICE_OVERLAP;
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ pub const OPERATION: Operation = Operation::post("create_price", "/companies/{co
     .about("Prices", "Set the price of a product")
     .notes("Ends the price that held. 0 credits make the product free. A price in the future begins by itself.")
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);
+    .refuses(&[PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PriceIn {
@@ -28,7 +29,6 @@ pub struct PriceIn {
     /// Default now.
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_from: Option<Timestamp>,
-    company_id: Option<String>,
 }
 
 /// Sets a price; the former one ends where it begins.
@@ -38,9 +38,10 @@ pub async fn create_price(
     priced: Priced,
     Body(body): Body<PriceIn>,
 ) -> Result<Created<PriceOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    let (credits, usd) = amount(body.price_usd.as_ref(), body.price_credits)?;
-    let from = timeline::begin(body.effective_from, caller.now())?;
+    let ((credits, usd), from) = both(
+        amount(body.price_usd.as_ref(), body.price_credits),
+        timeline::begin(body.effective_from, caller.now()),
+    )?;
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;

@@ -1,7 +1,8 @@
 use super::product::Priced;
 use super::shape::PriceOut;
 use super::timeline::{self, Entry};
-use crate::refusals::{PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP};
+use crate::problem::both;
+use crate::refusals::{PRICE_NOT_FOUND, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ pub const OPERATION: Operation = Operation::post("discount_price", "/companies/{
     .about("Prices", "Discount the price of a product")
     .notes("Rounded up to whole credits; 100 percent is free. After `effective_to` the former price holds again.")
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP]);
+    .refuses(&[PRICE_NOT_FOUND, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct DiscountIn {
@@ -28,7 +29,6 @@ pub struct DiscountIn {
     /// Without it the discount does not end.
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_to: Option<Timestamp>,
-    company_id: Option<String>,
 }
 
 /// Puts a discounted price in the place of the one that holds.
@@ -38,17 +38,19 @@ pub async fn discount_price(
     priced: Priced,
     Body(body): Body<DiscountIn>,
 ) -> Result<Created<PriceOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    let from = timeline::begin(body.effective_from, caller.now())?;
-    if body.effective_to.is_some_and(|to| to <= from) {
-        return Err(Problem::invalid(
+    let begins = timeline::begin(body.effective_from, caller.now());
+    let ends = match (&begins, body.effective_to) {
+        (Ok(from), Some(to)) if to <= *from => Err(Problem::invalid(
             "effective_to",
             "must be after effective_from",
-        ));
-    }
-    if !(1..=100).contains(&body.discount_percent) {
-        return Err(Problem::invalid("discount_percent", "must be 1 to 100"));
-    }
+        )),
+        _ => Ok(()),
+    };
+    let percent = match body.discount_percent {
+        1..=100 => Ok(()),
+        _ => Err(Problem::invalid("discount_percent", "must be 1 to 100")),
+    };
+    let ((from, ()), ()) = both(both(begins, ends), percent)?;
     api.db()
         .write(async |write| {
             priced.lock_own(write, &caller).await?;

@@ -2,7 +2,8 @@ use super::product::Priced;
 use super::shape::{PriceOut, amount};
 use super::timeline;
 use crate::money::PriceUsd;
-use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH, PRICE_NOT_FOUND, PRICE_OVERLAP};
+use crate::problem::both;
+use crate::refusals::{INVALID_STATE, PRICE_NOT_FOUND, PRICE_OVERLAP};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub const OPERATION: Operation = Operation::patch("update_price", "/companies/{c
     .about("Prices", "Change a price that has not begun")
     .notes("The price before it ends where this one begins. A price that has begun is history: 409 `INVALID_STATE`.")
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
+    .refuses(&[PRICE_NOT_FOUND, INVALID_STATE, PRICE_OVERLAP]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PricePatch {
@@ -33,7 +34,6 @@ pub struct PricePatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     effective_to: Patch<Timestamp>,
-    company_id: Option<String>,
 }
 
 /// Changes amount or time of a planned price.
@@ -43,17 +43,17 @@ pub async fn update_price(
     priced: Priced,
     Body(body): Body<PricePatch>,
 ) -> Result<Data<PriceOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let id = priced.price()?;
     let now = caller.now();
     let amount = match (&body.price_usd, body.price_credits) {
-        (None, None) => None,
-        (dollars, credits) => Some(amount(dollars.as_ref(), credits)?),
+        (None, None) => Ok(None),
+        (dollars, credits) => amount(dollars.as_ref(), credits).map(Some),
     };
     let from = body
         .effective_from
         .map(|at| timeline::begin(Some(at), now))
-        .transpose()?;
+        .transpose();
+    let (amount, from) = both(amount, from)?;
 
     let mut price = api
         .db()

@@ -2,6 +2,7 @@ use super::shape::TopUpOut;
 use crate::idempotency::{self, Once};
 use crate::money::TopUpUsd;
 use crate::money::read_usd;
+use crate::problem::both;
 use crate::refusals::{PAYMENT_PROVIDER_ERROR, PAYMENT_PROVIDER_UNAVAILABLE};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem, Text};
 use axum::extract::State;
@@ -77,11 +78,12 @@ pub async fn create_top_up(
     once: Once,
     Body(body): Body<TopUpIn>,
 ) -> Result<Created<TopUpOut>, Problem> {
+    let (credits, return_url) = both(body.credits(), body.return_url(&api.settings().base_url))?;
     let order = Order {
         top_up: TopUpId::generate(),
         company: caller.company().clone(),
-        credits: body.credits()?,
-        return_url: body.return_url(&api.settings().base_url)?,
+        credits,
+        return_url,
         payment_method: body.payment_method.map(Text::into_string),
     };
     let created = |top_up: TopUp| Created {

@@ -1,6 +1,6 @@
 use super::shape::WebhookOut;
 use super::{event_types, refuse};
-use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::refusals::{CONFLICT, UNSAFE_URL};
 use crate::words;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::post("create_webhook", "/companies/{
          addresses only, unless the operator has named the address's network: 400 `UNSAFE_URL`. A company has at most 20 webhooks.",
     )
     .needs(Role::DataEngineer, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
+    .refuses(&[UNSAFE_URL, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct WebhookIn {
@@ -30,7 +30,6 @@ pub struct WebhookIn {
     description: Option<Text<0, 255>>,
     /// Default true.
     is_active: Option<bool>,
-    company_id: Option<String>,
 }
 
 /// Makes a webhook. Its secret appears in this response only.
@@ -39,9 +38,19 @@ pub async fn create_webhook(
     caller: Caller,
     Body(body): Body<WebhookIn>,
 ) -> Result<CreatedOnce<WebhookOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
+    let event_types = match event_types(&body.event_types) {
+        Ok(types) => types,
+        Err(problem) => {
+            let url = souk_app::webhooks::check(api.app(), &body.url).await;
+            return Err(url
+                .map_err(refuse)
+                .err()
+                .into_iter()
+                .fold(problem, Problem::and));
+        }
+    };
     let draft = Draft {
-        event_types: event_types(&body.event_types)?,
+        event_types,
         url: body.url,
         description: body.description.map(Text::into_string),
         is_active: body.is_active.unwrap_or(true),

@@ -10,7 +10,7 @@ pub mod rotate_secret;
 pub mod shape;
 pub mod update;
 
-use crate::refusals::{CONFLICT, UNSAFE_URL};
+use crate::refusals::{CONFLICT, UNSAFE_URL, VALIDATION_ERROR};
 use crate::{Caller, FieldError, Problem, Routes};
 use souk_app::webhooks::WebhookError;
 use souk_domain::ids::WebhookId;
@@ -47,13 +47,19 @@ fn not_found(id: &WebhookId) -> Problem {
 /// Types by their names, each once, in the order of the documentation.
 fn event_types(names: &[String]) -> Result<Vec<EventType>, Problem> {
     let mut types = Vec::with_capacity(names.len().min(EventType::ALL.len()));
+    let mut errors = Vec::new();
     for (place, name) in names.iter().enumerate() {
-        let kind = EventType::parse(name).ok_or_else(|| {
+        if let Some(kind) = EventType::parse(name) {
+            types.push(kind);
+        } else if errors.len() < EventType::ALL.len() {
             let known: Vec<_> = EventType::ALL.iter().map(|kind| kind.as_str()).collect();
             let message = format!("must be one of {}", known.join(", "));
-            Problem::invalid(format!("event_types[{place}]"), message)
-        })?;
-        types.push(kind);
+            let field = format!("event_types[{place}]");
+            errors.push(FieldError::new(field, "invalid", message));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Problem::fields(VALIDATION_ERROR, errors));
     }
     types.sort_unstable();
     types.dedup();

@@ -1,6 +1,7 @@
 use super::shape::WebhookOut;
 use super::{event_types, find, refuse};
-use crate::refusals::{PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::problem::both;
+use crate::refusals::UNSAFE_URL;
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
@@ -20,7 +21,7 @@ pub const OPERATION: Operation = Operation::patch(
      it from then on; `is_active: true` also brings back one that was disabled because it failed. Deliveries that were given up can be retried.",
 )
 .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL]);
+.refuses(&[UNSAFE_URL]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct WebhookPatch {
@@ -35,7 +36,6 @@ pub struct WebhookPatch {
     #[schema(value_type = Option<String>, max_length = 255)]
     description: Patch<Text<0, 255>>,
     is_active: Option<bool>,
-    company_id: Option<String>,
 }
 
 /// Changes a webhook.
@@ -45,21 +45,20 @@ pub async fn update_webhook(
     Path((_, id)): Path<(CompanyId, WebhookId)>,
     Body(body): Body<WebhookPatch>,
 ) -> Result<Data<WebhookOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let event_types = match body.event_types {
-        Patch::Absent => None,
-        Patch::Null => Some(Vec::new()),
-        Patch::Value(names) => Some(event_types(&names)?),
+        Patch::Absent => Ok(None),
+        Patch::Null => Ok(Some(Vec::new())),
+        Patch::Value(names) => event_types(&names).map(Some),
     };
     // Before the transaction: a name is looked up.
     let url = match &body.url {
-        Some(url) => Some(
-            souk_app::webhooks::check(api.app(), url)
-                .await
-                .map_err(refuse)?,
-        ),
-        None => None,
+        Some(url) => souk_app::webhooks::check(api.app(), url)
+            .await
+            .map(Some)
+            .map_err(refuse),
+        None => Ok(None),
     };
+    let (event_types, url) = both(event_types, url)?;
     let now = caller.now();
     api.db()
         .write(async |write| {

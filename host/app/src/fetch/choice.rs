@@ -194,7 +194,7 @@ fn target(
 fn unknown(endpoint: &EndpointSnapshot) -> String {
     let filters = endpoint.plan.filters.iter();
     let filters: Vec<&str> = filters.map(|filter| filter.field.as_str()).collect();
-    let own = "is not a parameter: this endpoint takes start, limit, sort, fields, cursor, export";
+    let own = "is not a parameter: this endpoint takes start, limit, sort, fields, cursor, export, checkpoints";
     match filters.is_empty() {
         true => own.to_owned(),
         false => format!("{own} and {}", filters.join(", ")),
