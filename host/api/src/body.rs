@@ -4,7 +4,7 @@ use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
 use crate::json::{parse, parse_change, parse_members, require_json};
 use crate::pace::Pace;
-use crate::problem::Problem;
+use crate::problem::{FieldError, Problem, mismatch};
 use crate::reading::read;
 use crate::refusals::{self, Refusal};
 use crate::schemas::{change, schema};
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use http::HeaderMap;
 use http::request::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
@@ -23,6 +24,7 @@ pub struct Body<T>(pub T);
 impl<T: ToSchema> Describe for Body<T> {
     fn describe(into: &mut Description) {
         into.take_body(json::<T>(true));
+        into.repeats_path = true;
         into.refuse(UNREADABLE);
     }
 }
@@ -31,7 +33,7 @@ impl<T: DeserializeOwned + ToSchema + Send> Argument for Body<T> {
     async fn take(incoming: &mut Incoming) -> Result<Body<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        parse(&bytes).map(Body)
+        agreed(&incoming.parts, &bytes, parse(&bytes).map(Body))
     }
 }
 
@@ -41,6 +43,7 @@ pub struct OptionalBody<T>(pub T);
 impl<T: ToSchema> Describe for OptionalBody<T> {
     fn describe(into: &mut Description) {
         into.take_body(json::<T>(false));
+        into.repeats_path = true;
         into.refuse(UNREADABLE);
     }
 }
@@ -48,7 +51,8 @@ impl<T: ToSchema> Describe for OptionalBody<T> {
 impl<T: DeserializeOwned + Default + ToSchema + Send> Argument for OptionalBody<T> {
     async fn take(incoming: &mut Incoming) -> Result<OptionalBody<T>, Problem> {
         let bytes = incoming.read().await?;
-        or_default(&incoming.parts.headers, &bytes).map(OptionalBody)
+        let body = or_default(&incoming.parts.headers, &bytes).map(OptionalBody);
+        agreed(&incoming.parts, &bytes, body)
     }
 }
 
@@ -74,6 +78,7 @@ impl<T: ToSchema> Describe for Change<T> {
             required: true,
             shape: change::<T>,
         });
+        into.repeats_path = true;
         into.refuse(UNREADABLE);
     }
 }
@@ -82,7 +87,7 @@ impl<T: DeserializeOwned + ToSchema + Send> Argument for Change<T> {
     async fn take(incoming: &mut Incoming) -> Result<Change<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        parse_change(&bytes).map(Change)
+        agreed(&incoming.parts, &bytes, parse_change(&bytes).map(Change))
     }
 }
 
@@ -90,7 +95,7 @@ impl<T: ToSchema> Argument for Changes<T> {
     async fn take(incoming: &mut Incoming) -> Result<Changes<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        let members = parse_members(&bytes)?;
+        let members = agreed(&incoming.parts, &bytes, parse_members(&bytes))?;
         let shape = PhantomData;
         Ok(Changes { members, shape })
     }
@@ -170,6 +175,65 @@ fn or_default<T: DeserializeOwned + Default + ToSchema>(
     }
     require_json(headers)?;
     parse(bytes)
+}
+
+/// What a body may repeat of its path.
+#[derive(Deserialize)]
+struct Repeated {
+    company_id: Option<Value>,
+    user_id: Option<Value>,
+}
+
+/// What was read of a body, unless it contradicts its path: a client that says two things would have one of them done.
+fn agreed<T>(parts: &Parts, bytes: &[u8], read: Result<T, Problem>) -> Result<T, Problem> {
+    let errors = contradictions(parts, bytes);
+    match (read, errors.is_empty()) {
+        (read, true) => read,
+        (Ok(_), false) => Err(Problem::fields(refusals::PATH_BODY_MISMATCH, errors)),
+        (Err(problem), false) => {
+            Err(problem.and(Problem::fields(refusals::VALIDATION_ERROR, errors)))
+        }
+    }
+}
+
+fn contradictions(parts: &Parts, bytes: &[u8]) -> Vec<FieldError> {
+    let Some(caller) = parts.extensions.get::<Caller>() else {
+        return Vec::new();
+    };
+    let path = caller.operation().operation.path.split('/');
+    let path = || path.clone().zip(parts.uri.path().split('/'));
+    if !path().any(|(part, _)| part == "{company_id}") {
+        return Vec::new();
+    }
+    let given = match serde_json::from_slice::<Repeated>(bytes) {
+        Ok(Repeated {
+            company_id,
+            user_id,
+        }) => [("company_id", company_id), ("user_id", user_id)],
+        // One of them twice; what is no JSON is refused for that.
+        Err(error) if error.is_data() && parse_members(bytes).is_ok() => {
+            let message = "company_id and user_id may be given only once";
+            return vec![FieldError::new("body", "repeated", message)];
+        }
+        Err(_) => return Vec::new(),
+    };
+    let mut errors = Vec::new();
+    for (name, given) in given {
+        let is_name = |part: &str| {
+            part.strip_prefix('{')
+                .and_then(|part| part.strip_suffix('}'))
+                == Some(name)
+        };
+        let known = path()
+            .find(|(part, _)| is_name(part))
+            .map(|(_, known)| known);
+        if let (Some(given), Some(known)) = (given, known)
+            && given.as_str() != Some(known)
+        {
+            errors.push(mismatch(name));
+        }
+    }
+    errors
 }
 
 /// A body of another kind than JSON, which the handler reads as a stream.

@@ -25,6 +25,8 @@ pub struct Description {
     pub segments: Option<Vec<serde_json::Value>>,
     pub query: Reader,
     pub body: Option<Described>,
+    /// The body may repeat the path's ids, and is refused if it contradicts them.
+    pub repeats_path: bool,
     /// `None`: the handler reads the body as a stream and bounds it.
     pub body_bytes_max: Option<u64>,
     /// The most memory that a streamed body may come to hold; 0 when the body is not streamed.
@@ -54,6 +56,7 @@ impl Description {
             segments: None,
             query: Reader::of::<()>(),
             body: None,
+            repeats_path: false,
             body_bytes_max: Some(BODY_BYTES_MAX),
             upload_bytes_max: 0,
             answers: Vec::new(),

@@ -12,7 +12,7 @@
 //!     .about("Prices", "Set the price of an asset")
 //!     .needs(Role::DataEngineer, Permission::Write)           // default: role 1, `read` for GET and `write` for the others
 //!     .hourly(100)                                            // beside the key's own limit
-//!     .refuses(&[PATH_BODY_MISMATCH, PRICE_OVERLAP]);         // what neither its types nor its properties imply: `refusals`
+//!     .refuses(&[PRICE_OVERLAP]);                             // what neither its types nor its properties imply: `refusals`
 //!
 //! /// Sets the price; the former one ends.
 //! pub async fn create_price(
@@ -21,7 +21,6 @@
 //!     Path((_, asset)): Path<(CompanyId, AssetId)>,           // as many as the path has; 404 `ASSET_NOT_FOUND`
 //!     Body(body): Body<PriceIn>,                              // Deserialize + ToSchema
 //! ) -> Result<Created<PriceOut>, Problem> {                   // 201; Serialize + ToSchema
-//!     caller.agree_company(body.company_id.as_deref())?;
 //!     api.db()
 //!         .write(async |write| {                              // committed when it returns Ok; StoreError turns into a Problem
 //!             products::get(write, caller.company(), &asset).await?.ok_or_else(|| Problem::not_found("asset", asset.as_str()))?;
@@ -67,6 +66,7 @@ pub mod favorites;
 pub mod fields;
 pub mod files;
 mod finish;
+mod fitting;
 mod gate;
 pub mod idempotency;
 pub mod integrations;

@@ -96,6 +96,10 @@ pub fn of(operation: &Operation, description: &Description) -> Vec<Refusal> {
         has_key && (operation.keeps_answers() || operation.billed),
         OF_IDEMPOTENCY,
     );
+    add(
+        description.repeats_path && operation.path.contains("{company_id}"),
+        &[PATH_BODY_MISMATCH],
+    );
     add(operation.runs_connector, OF_CONNECTORS);
     add(operation.billed, OF_BILLING);
     add(true, &description.refusals);

@@ -1,8 +1,7 @@
 use super::shape::{AlertOut, ConditionIn, Given};
 use super::{check_user, refuse};
 use crate::refusals::{
-    ASSET_NOT_FOUND, CONFLICT, CONNECTOR_UNAVAILABLE, PATH_BODY_MISMATCH, SELLER_SUSPENDED,
-    VALIDATION_ERROR,
+    ASSET_NOT_FOUND, CONFLICT, CONNECTOR_UNAVAILABLE, SELLER_SUSPENDED, VALIDATION_ERROR,
 };
 use crate::{
     AnyObject, ApiState, Body, Caller, Created, FieldError, Operation, Patch, Path, Problem,
@@ -29,7 +28,6 @@ pub const OPERATION: Operation =
         )
         .needs(Role::DataScientist, Permission::Write)
         .refuses(&[
-            PATH_BODY_MISMATCH,
             ASSET_NOT_FOUND,
             CONFLICT,
             SELLER_SUSPENDED,
@@ -40,8 +38,6 @@ pub const OPERATION: Operation =
 pub struct AlertIn {
     /// One of the company's own, one on sale, or one that was bought; no chart.
     asset_id: String,
-    company_id: Option<String>,
-    user_id: Option<String>,
     /// Default true.
     is_active: Option<bool>,
     /// Default: the asset's.
@@ -82,10 +78,6 @@ pub async fn create_alert(
     Path((_, user)): Path<(CompanyId, UserId)>,
     Body(body): Body<AlertIn>,
 ) -> Result<Created<AlertOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    if body.user_id.is_some_and(|given| given != user.as_str()) {
-        return Err(Problem::path_body_mismatch("user_id"));
-    }
     let mut errors = Vec::new();
     let asset = AssetId::parse(&body.asset_id);
     if let Err(error) = &asset {

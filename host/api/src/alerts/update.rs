@@ -1,8 +1,7 @@
 use super::shape::{AlertOut, ConditionIn, Given};
 use super::{find, refuse};
 use crate::refusals::{
-    ASSET_NOT_FOUND, CONFLICT, CONNECTOR_UNAVAILABLE, PATH_BODY_MISMATCH, SELLER_SUSPENDED,
-    VALIDATION_ERROR,
+    ASSET_NOT_FOUND, CONFLICT, CONNECTOR_UNAVAILABLE, SELLER_SUSPENDED, VALIDATION_ERROR,
 };
 use crate::{AnyObject, ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem};
 use axum::extract::State;
@@ -23,7 +22,6 @@ pub const OPERATION: Operation =
         )
         .needs(Role::DataScientist, Permission::Write)
         .refuses(&[
-            PATH_BODY_MISMATCH,
             ASSET_NOT_FOUND,
             CONFLICT,
             SELLER_SUSPENDED,
@@ -32,7 +30,6 @@ pub const OPERATION: Operation =
 
 #[derive(Deserialize, ToSchema)]
 pub struct AlertPatch {
-    company_id: Option<String>,
     /// It stays as it is: another one is refused.
     asset_id: Option<String>,
     /// Whose alert it is stays as it is: another one is refused.
@@ -71,7 +68,6 @@ pub async fn update_alert(
     Path((_, id)): Path<(CompanyId, AlertId)>,
     Body(body): Body<AlertPatch>,
 ) -> Result<Data<AlertOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let given = Given {
         name: body.name,
         params: body.params,

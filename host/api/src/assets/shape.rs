@@ -28,8 +28,6 @@ const FUNCTION_CHARS_MAX: usize = 1_000;
 /// An asset to create. Exactly one of `sql_logic`, `function_id` and `path` says where its answer comes from.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct AssetIn {
-    /// Must equal the path's when given.
-    pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
     #[schema(value_type = String, required = true)]
@@ -178,7 +176,6 @@ impl Offered for AssetId {
 
     fn common(body: &AssetIn) -> Common<'_> {
         Common {
-            company_id: body.company_id.as_deref(),
             user_id: body.user_id.as_deref(),
             slug: body.slug.as_deref(),
             price_credits: None,

@@ -1,8 +1,7 @@
 use super::shape::{AssetIn, AssetOut};
 use crate::products::change as products;
 use crate::refusals::{
-    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN,
-    SQL_NOT_READ_ONLY,
+    CONFLICT, CONNECTOR_UNAVAILABLE, INVALID_STATE, SLUG_TAKEN, SQL_NOT_READ_ONLY,
 };
 use crate::{ApiState, Caller, Changes, Data, Operation, Path, Problem};
 use axum::extract::State;
@@ -17,7 +16,7 @@ pub const OPERATION: Operation = Operation::patch("update_asset", "/companies/{c
          source, fields, parameters, order or privacy) takes the preview away until the next test or publication.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
+    .refuses(&[SLUG_TAKEN, SQL_NOT_READ_ONLY, CONNECTOR_UNAVAILABLE, INVALID_STATE, CONFLICT]);
 
 /// Lays a patch over an asset and checks the whole.
 pub async fn update_asset(

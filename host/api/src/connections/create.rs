@@ -1,6 +1,6 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ConnectionOut};
-use crate::refusals::{CONNECTION_LIMIT_REACHED, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::refusals::{CONNECTION_LIMIT_REACHED, UNSAFE_URL};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_app::connections;
@@ -15,7 +15,7 @@ pub const OPERATION: Operation =
              409 `CONNECTION_LIMIT_REACHED` when the company has as many connections as it may have.",
         )
         .needs(Role::DataEngineer, Permission::Write)
-        .refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONNECTION_LIMIT_REACHED]);
+        .refuses(&[UNSAFE_URL, CONNECTION_LIMIT_REACHED]);
 
 /// Saves a connection; its credentials are sealed and never shown again.
 pub async fn create_connection(
@@ -23,7 +23,6 @@ pub async fn create_connection(
     caller: Caller,
     Body(body): Body<ConnectionIn>,
 ) -> Result<Created<ConnectionOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let (app, company) = (api.app(), caller.company());
     let connection = connections::create(app, company, caller.user(), &body.into_input())
         .await

@@ -1,6 +1,6 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ConnectionOut};
-use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::refusals::{CONFLICT, UNSAFE_URL};
 use crate::{ApiState, Caller, Change, Data, Operation, Path, Problem};
 use axum::extract::State;
 use souk_app::connections::{self, check};
@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation::patch(
 )
 .needs(Role::DataEngineer, Permission::Write)
 .runs_connector()
-.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
+.refuses(&[UNSAFE_URL, CONFLICT]);
 
 /// Changes a connection and tests it anew where the change calls for it.
 pub async fn update_connection(
@@ -28,7 +28,6 @@ pub async fn update_connection(
     Path((_, id)): Path<(CompanyId, ConnectionId)>,
     Change(body): Change<ConnectionIn>,
 ) -> Result<Data<ConnectionOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let (app, company) = (api.app(), caller.company());
     let (connection, retest) = connections::change(app, company, &id, &body.into_input())
         .await

@@ -1,7 +1,6 @@
 use crate::keys::shape::KeyOut;
 use crate::keys::{check_future, check_rate_limit, invalid};
 use crate::products::find;
-use crate::refusals::PATH_BODY_MISMATCH;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
@@ -18,8 +17,7 @@ pub const OPERATION: Operation = Operation::post("create_endpoint_key", "/compan
     .about("Endpoint keys", "Mint a key that reads this endpoint")
     .notes("The full key is in this answer only. It works on the customer data route only, and is free: it belongs to the seller.")
     .needs(Role::DataEngineer, Permission::Write)
-    .hourly(10)
-    .refuses(&[PATH_BODY_MISMATCH]);
+    .hourly(10);
 
 #[derive(Deserialize, ToSchema)]
 pub struct EndpointKeyIn {
@@ -32,7 +30,6 @@ pub struct EndpointKeyIn {
     rate_limit: Option<i64>,
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Option<Text<0, 1000>>,
-    company_id: Option<String>,
 }
 
 /// Mints an endpoint key. The secret appears in this response only.
@@ -42,7 +39,6 @@ pub async fn create_endpoint_key(
     Path((_, endpoint)): Path<(CompanyId, EndpointId)>,
     Body(body): Body<EndpointKeyIn>,
 ) -> Result<CreatedOnce<KeyOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let now = caller.now();
     let mut errors = FieldErrors::default();
     let expires_at = body

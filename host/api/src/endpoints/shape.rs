@@ -72,8 +72,6 @@ pub struct EndpointSort {
 /// An endpoint to create. Exactly one of `source` and `sql_logic` says where its rows come from.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct EndpointIn {
-    /// Must equal the path's when given.
-    pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
     #[schema(value_type = String, required = true)]
@@ -238,7 +236,6 @@ impl Offered for EndpointId {
 
     fn common(body: &EndpointIn) -> Common<'_> {
         Common {
-            company_id: body.company_id.as_deref(),
             user_id: body.user_id.as_deref(),
             slug: body.slug.as_deref(),
             price_credits: body.price_credits,

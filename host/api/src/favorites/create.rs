@@ -1,8 +1,6 @@
 use super::shape::{self, FavoriteOut};
 use super::{check_may_mark, check_user, product};
-use crate::refusals::{
-    ASSET_NOT_FOUND, CONFLICT, ENDPOINT_NOT_FOUND, PATH_BODY_MISMATCH, VALIDATION_ERROR,
-};
+use crate::refusals::{ASSET_NOT_FOUND, CONFLICT, ENDPOINT_NOT_FOUND, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, Created, Data, Either, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -21,7 +19,7 @@ pub const OPERATION: Operation = Operation::post(
     "One of `asset_id` and `endpoint_id`: a product on sale, or one of the company's own. 201 the first time; 200 with what there is when the \
      product is a favorite already, whose category and note stay. A user has at most 1,000.",
 )
-.refuses(&[PATH_BODY_MISMATCH, ASSET_NOT_FOUND, ENDPOINT_NOT_FOUND, CONFLICT]);
+.refuses(&[ASSET_NOT_FOUND, ENDPOINT_NOT_FOUND, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct FavoriteIn {
@@ -32,8 +30,6 @@ pub struct FavoriteIn {
     category: Option<String>,
     #[schema(max_length = 1000)]
     note: Option<String>,
-    company_id: Option<String>,
-    user_id: Option<String>,
 }
 
 /// Marks a product.
@@ -43,10 +39,6 @@ pub async fn create_favorite(
     Path((_, user)): Path<(CompanyId, UserId)>,
     Body(body): Body<FavoriteIn>,
 ) -> Result<Either<Created<FavoriteOut>, Data<FavoriteOut>>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    if body.user_id.is_some_and(|given| given != user.as_str()) {
-        return Err(Problem::path_body_mismatch("user_id"));
-    }
     let mut errors = Vec::new();
     let product = product(body.asset_id, body.endpoint_id, &mut errors);
     let category = body

@@ -1,6 +1,6 @@
 use super::shape::{self, FavoriteOut};
 use super::{check_may_mark, find};
-use crate::refusals::{PATH_BODY_MISMATCH, VALIDATION_ERROR};
+use crate::refusals::VALIDATION_ERROR;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -12,8 +12,7 @@ pub const OPERATION: Operation = Operation::patch(
     "update_favorite",
     "/companies/{company_id}/users/{user_id}/favorites/{favorite_id}",
 )
-.about("Favorites", "Change category and note of a favorite")
-.refuses(&[PATH_BODY_MISMATCH]);
+.about("Favorites", "Change category and note of a favorite");
 
 #[derive(Deserialize, ToSchema)]
 pub struct FavoritePatch {
@@ -25,8 +24,6 @@ pub struct FavoritePatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 1000)]
     note: Patch<String>,
-    company_id: Option<String>,
-    user_id: Option<String>,
 }
 
 /// Changes category and note of a favorite.
@@ -36,10 +33,6 @@ pub async fn update_favorite(
     Path((_, user, id)): Path<(CompanyId, UserId, FavoriteId)>,
     Body(body): Body<FavoritePatch>,
 ) -> Result<Data<FavoriteOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    if body.user_id.is_some_and(|given| given != user.as_str()) {
-        return Err(Problem::path_body_mismatch("user_id"));
-    }
     let mut errors = Vec::new();
     // Absent: as it is.
     let category = match body.category {

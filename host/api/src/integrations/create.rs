@@ -1,6 +1,6 @@
 use super::refusal;
 use super::shape::{IntegrationIn, IntegrationOut};
-use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, UNSAFE_URL};
+use crate::refusals::{CONFLICT, UNSAFE_URL};
 use crate::{ApiState, Body, Caller, Created, Operation, Problem};
 use axum::extract::State;
 use souk_app::integrations;
@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::post(
      integrations.",
 )
 .needs(Role::DataEngineer, Permission::Write)
-.refuses(&[PATH_BODY_MISMATCH, UNSAFE_URL, CONFLICT]);
+.refuses(&[UNSAFE_URL, CONFLICT]);
 
 /// Saves an integration.
 pub async fn create_integration(
@@ -25,7 +25,6 @@ pub async fn create_integration(
     caller: Caller,
     Body(body): Body<IntegrationIn>,
 ) -> Result<Created<IntegrationOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let (app, company) = (api.app(), caller.company());
     let integration = integrations::create(app, company, caller.user(), &body.into_input())
         .await

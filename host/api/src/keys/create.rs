@@ -1,6 +1,6 @@
 use super::shape::KeyOut;
 use super::{check_future, check_rate_limit, invalid, refuse, wrong_grant};
-use crate::refusals::{PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::refusals::ROLE_ESCALATION;
 use crate::words;
 use crate::{ApiState, Body, Caller, CreatedOnce, Operation, Problem, Text};
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub const OPERATION: Operation = Operation::post("create_key", "/companies/{comp
     )
     .needs(Role::DataScientist, Permission::Write)
     .hourly(10)
-    .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION]);
+    .refuses(&[ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyIn)]
@@ -48,7 +48,6 @@ pub struct KeyIn {
     role_id: Option<i64>,
     #[schema(value_type = Option<words::AnalyticsKeyType>)]
     key_type: Option<String>,
-    company_id: Option<String>,
 }
 
 /// Creates an API key. The secret appears in this response only.
@@ -57,7 +56,6 @@ pub async fn create_key(
     caller: Caller,
     Body(body): Body<KeyIn>,
 ) -> Result<CreatedOnce<KeyOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let now = caller.now();
     let mut errors = FieldErrors::default();
     let expires_at = expiry(&body, now, &mut errors);

@@ -1,6 +1,6 @@
 use super::shape::KeyOut;
 use super::{check_future, check_may_manage, check_rate_limit, find, invalid, refuse};
-use crate::refusals::{KEY_VALUE_IMMUTABLE, PATH_BODY_MISMATCH, ROLE_ESCALATION};
+use crate::refusals::{KEY_VALUE_IMMUTABLE, ROLE_ESCALATION};
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation::patch("update_key", "/companies/{com
     .notes("The value, role and type of a key cannot be changed (400 `KEY_VALUE_IMMUTABLE`): create another key instead.")
     .needs(Role::DataScientist, Permission::Write)
     .hourly(50)
-    .refuses(&[PATH_BODY_MISMATCH, KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
+    .refuses(&[KEY_VALUE_IMMUTABLE, ROLE_ESCALATION]);
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApiKeyPatch)]
@@ -38,7 +38,6 @@ pub struct KeyPatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Patch<Text<0, 1000>>,
-    company_id: Option<String>,
     #[schema(ignore)]
     key: Option<Value>,
     #[schema(ignore)]
@@ -54,7 +53,6 @@ pub async fn update_key(
     Path((_, id)): Path<(CompanyId, KeyId)>,
     Body(body): Body<KeyPatch>,
 ) -> Result<Data<KeyOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let immutable = [
         ("key", &body.key),
         ("role_id", &body.role_id),

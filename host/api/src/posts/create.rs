@@ -1,6 +1,6 @@
 use super::shape::{Given, PostOut};
 use super::{check_assets, find, refuse};
-use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, SLUG_TAKEN, USER_NOT_FOUND, VALIDATION_ERROR};
+use crate::refusals::{CONFLICT, SLUG_TAKEN, USER_NOT_FOUND, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, Created, Operation, Patch, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub const OPERATION: Operation = Operation::post("create_post", "/companies/{com
          companies. A company has at most 1,000 posts.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, CONFLICT, USER_NOT_FOUND]);
+    .refuses(&[SLUG_TAKEN, CONFLICT, USER_NOT_FOUND]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PostIn {
@@ -48,7 +48,6 @@ pub struct PostIn {
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     asset_ids: Patch<Vec<String>>,
-    company_id: Option<String>,
     /// Default: the key's user.
     user_id: Option<String>,
 }
@@ -59,7 +58,6 @@ pub async fn create_post(
     caller: Caller,
     Body(body): Body<PostIn>,
 ) -> Result<Created<PostOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let (id, mut wrong) = (PostId::generate(), FieldErrors::default());
     let user = match &body.user_id {
         Some(user) => UserId::parse(user).map_err(|error| error.to_string()),

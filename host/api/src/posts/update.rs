@@ -1,6 +1,6 @@
 use super::shape::{Given, PostOut};
 use super::{check_assets, find, refuse};
-use crate::refusals::{INVALID_STATE, PATH_BODY_MISMATCH, SLUG_TAKEN, VALIDATION_ERROR};
+use crate::refusals::{INVALID_STATE, SLUG_TAKEN, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub const OPERATION: Operation =
         .about("Posts", "Change a post")
         .notes("Readers of a published post see the change at once. Its `slug` stays as long as it is published: 409.")
         .needs(Role::DataScientist, Permission::Write)
-        .refuses(&[PATH_BODY_MISMATCH, SLUG_TAKEN, INVALID_STATE]);
+        .refuses(&[SLUG_TAKEN, INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PostPatch {
@@ -45,7 +45,6 @@ pub struct PostPatch {
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     asset_ids: Patch<Vec<String>>,
-    company_id: Option<String>,
 }
 
 /// Changes a post.
@@ -55,7 +54,6 @@ pub async fn update_post(
     Path((_, id)): Path<(CompanyId, PostId)>,
     Body(body): Body<PostPatch>,
 ) -> Result<Data<PostOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let now = caller.now();
     let given = Given {
         title: body.title,

@@ -49,7 +49,6 @@ pub trait Offered: Sells {
 /// What every body may say.
 #[derive(Clone, Copy, Default)]
 pub struct Common<'a> {
-    pub company_id: Option<&'a str>,
     pub user_id: Option<&'a str>,
     pub slug: Option<&'a str>,
     pub price_credits: Option<i64>,

@@ -1,6 +1,6 @@
 use super::shape::{Bought, PurchaseOut};
 use crate::keys::shape::KeyOut;
-use crate::refusals::{CONFLICT, PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND};
+use crate::refusals::{CONFLICT, PRODUCT_NOT_FOUND};
 use crate::{ApiState, Body, Caller, CreatedOnce, Data, Either, Operation, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_purchase", "/companies/
          answers 200 with the purchase there is.",
     )
     .needs(Role::DataScientist, Permission::Write)
-    .refuses(&[PATH_BODY_MISMATCH, PRODUCT_NOT_FOUND, CONFLICT]);
+    .refuses(&[PRODUCT_NOT_FOUND, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct PurchaseIn {
@@ -30,7 +30,6 @@ pub struct PurchaseIn {
     product_id: String,
     /// Must be true.
     accept_terms: bool,
-    company_id: Option<String>,
 }
 
 /// Buys access to a product.
@@ -39,7 +38,6 @@ pub async fn create_purchase(
     caller: Caller,
     Body(body): Body<PurchaseIn>,
 ) -> Result<Bought, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     if !body.accept_terms {
         return Err(Problem::invalid(
             "accept_terms",

@@ -1,9 +1,7 @@
 use super::invite::{self, INVITATIONS_HOURLY, InvitationOut};
 use super::{check_role, job_function, role};
 use crate::companies::shape::UserOut;
-use crate::refusals::{
-    CONFLICT, EMAIL_TAKEN, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
-};
+use crate::refusals::{CONFLICT, EMAIL_TAKEN, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::{ApiState, Body, Caller, CreatedOnce, FieldError, Operation, Problem, Text};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -24,7 +22,7 @@ pub const OPERATION: Operation = Operation::post("create_user", "/companies/{com
     )
     .needs(Role::Admin, Permission::Write)
     .hourly(INVITATIONS_HOURLY)
-    .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION, EMAIL_TAKEN, CONFLICT]);
+    .refuses(&[ROLE_ESCALATION, EMAIL_TAKEN, CONFLICT]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct UserIn {
@@ -37,7 +35,6 @@ pub struct UserIn {
     /// One of `GET /job-functions`.
     #[schema(minimum = 1)]
     job_function_id: Option<i64>,
-    company_id: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -53,7 +50,6 @@ pub async fn create_user(
     caller: Caller,
     Body(body): Body<UserIn>,
 ) -> Result<CreatedOnce<InvitedUser>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
     let mut errors = Vec::new();
     let email = parse_email(&body.email)
         .map_err(|error| errors.push(FieldError::new("email", "invalid", error.to_string())));

@@ -1,9 +1,7 @@
 use super::{check_may_manage, check_not_last, check_role, find, is_self, job_function, role};
 use crate::companies::shape::UserOut;
 use crate::fields::{WEB_ADDRESS_WANTED, is_web_address};
-use crate::refusals::{
-    INVALID_STATE, LAST_ADMINISTRATOR, PATH_BODY_MISMATCH, ROLE_ESCALATION, VALIDATION_ERROR,
-};
+use crate::refusals::{INVALID_STATE, LAST_ADMINISTRATOR, ROLE_ESCALATION, VALIDATION_ERROR};
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Patch, Path, Problem, Text};
 use axum::extract::State;
@@ -24,7 +22,7 @@ pub const OPERATION: Operation =
              last active user with role 4 keeps it (409 `LAST_ADMINISTRATOR`). A `disabled` user is signed out, and its keys do not work until it is \
              `active` again; who is `invited` becomes active by coming in, and by nothing else (409 `INVALID_STATE`).",
         )
-        .refuses(&[PATH_BODY_MISMATCH, ROLE_ESCALATION, LAST_ADMINISTRATOR, INVALID_STATE]);
+        .refuses(&[ROLE_ESCALATION, LAST_ADMINISTRATOR, INVALID_STATE]);
 
 #[derive(Deserialize, ToSchema)]
 pub struct UserPatch {
@@ -42,8 +40,6 @@ pub struct UserPatch {
     role_id: Option<i64>,
     #[schema(value_type = Option<words::UserSwitch>)]
     status: Option<String>,
-    company_id: Option<String>,
-    user_id: Option<String>,
 }
 
 /// What is wanted, checked. Absent: as it is.
@@ -62,14 +58,6 @@ pub async fn update_user(
     Path((_, id)): Path<(CompanyId, UserId)>,
     Body(body): Body<UserPatch>,
 ) -> Result<Data<UserOut>, Problem> {
-    caller.agree_company(body.company_id.as_deref())?;
-    if body
-        .user_id
-        .as_ref()
-        .is_some_and(|given| *given != id.as_str())
-    {
-        return Err(Problem::path_body_mismatch("user_id"));
-    }
     let wanted = read(body)?;
     let now = caller.now();
     api.db()

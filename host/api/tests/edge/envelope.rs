@@ -173,12 +173,15 @@ async fn malformed_ids_are_400() {
         .expect_error(404, "API_KEY_NOT_FOUND");
 }
 
-/// A body may repeat the path's company, not contradict it.
+/// A body may repeat the path's company and user, not contradict them, whether or not its operation has a use for them; what else is wrong
+/// is told beside that.
 #[tokio::test]
 async fn a_body_does_not_contradict_its_path() {
     let world = World::new().await;
     let acme = world.company("acme").await;
-    world
+    let me = world.get(&acme.key, "/users/me").await.expect(200);
+    let me = me.text("/data/user/id");
+    let made = world
         .post(
             &acme.key,
             &acme.path("/api-keys"),
@@ -186,14 +189,57 @@ async fn a_body_does_not_contradict_its_path() {
         )
         .await
         .expect(201);
-    let refused = world
-        .post(
-            &acme.key,
-            &acme.path("/api-keys"),
-            json!({"name": "x", "company_id": "cmp_other"}),
-        )
-        .await;
+    let key = acme.path(&format!("/api-keys/{}", made.text("/data/id")));
+    let user = acme.path(&format!("/users/{me}"));
+    let revoke = format!("{key}/revoke");
+    let both = json!({"name": "A", "company_id": "cmp_other", "user_id": "usr_other"});
+    for (method, path, body, fields) in [
+        (
+            Method::PATCH,
+            &key,
+            json!({"company_id": "cmp_other"}),
+            vec!["company_id"],
+        ),
+        (
+            Method::PATCH,
+            &key,
+            json!({"company_id": 7}),
+            vec!["company_id"],
+        ),
+        // Bodies that have no place for it.
+        (
+            Method::POST,
+            &revoke,
+            json!({"company_id": "cmp_other"}),
+            vec!["company_id"],
+        ),
+        (Method::PATCH, &user, both, vec!["company_id", "user_id"]),
+    ] {
+        let sent = request(method, &acme.key, path).header("content-type", "application/json");
+        let sent = sent.body(Body::from(body.to_string())).unwrap();
+        let refused = world.send(sent).await;
+        let refused = refused.expect_error(400, "PATH_BODY_MISMATCH");
+        assert_eq!(refused.fields(), fields, "{path} {}", refused.body);
+    }
+    for body in [
+        r#"{"company_id": "cmp_other", "name": ""}"#,
+        r#"{"company_id": null, "user_id": "usr_other", "role_id": "x"}"#,
+    ] {
+        let sent =
+            request(Method::PATCH, &acme.key, &user).header("content-type", "application/json");
+        let refused = world.send(sent.body(Body::from(body)).unwrap()).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(refused.fields().len(), 2, "{}", refused.body);
+    }
+    let twice = format!(
+        r#"{{"company_id": "cmp_other", "company_id": "{}"}}"#,
+        acme.id
+    );
+    let sent = request(Method::POST, &acme.key, &revoke).header("content-type", "application/json");
+    let refused = world.send(sent.body(Body::from(twice)).unwrap()).await;
     refused.expect_error(400, "PATH_BODY_MISMATCH");
+    let same = json!({"name": "A", "company_id": acme.id, "user_id": me});
+    world.patch(&acme.key, &user, same).await.expect(200);
 }
 
 /// A panic costs one answer, not the connection, and says nothing of itself.
@@ -325,4 +371,72 @@ async fn parts_that_are_not_used_are_checked_too() {
     for part in ["visualization", "prediction", "connection_id"] {
         assert!(refused.fields().contains(&part), "{}", refused.body);
     }
+}
+
+/// A client is told of all that is wrong at once: of what a type refuses, of what its operation refuses after that, of what is missing, down
+/// to the members of members.
+#[tokio::test]
+async fn whatever_is_wrong_is_told_at_once() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let user = world.get(&acme.key, "/users/me").await.expect(200);
+    let alerts = format!("/users/{}/alerts", user.text("/data/user/id"));
+    let wrong = [
+        (
+            "/users",
+            json!({"name": "", "email": 1, "role_id": 9, "job_function_id": 0}),
+            vec!["email", "job_function_id", "name", "role_id"],
+        ),
+        (
+            "/connections",
+            json!({"host": 5, "name": "", "credential_type": "FOO", "port": 0, "statement_timeout_ms": 1}),
+            vec![
+                "credential_type",
+                "credentials",
+                "engine_id",
+                "host",
+                "name",
+                "port",
+                "statement_timeout_ms",
+            ],
+        ),
+        (
+            &alerts,
+            json!({"name": "", "condition": {"field": "x"}, "consecutive_breaches": 0, "notify_by_mail": 1}),
+            vec![
+                "asset_id",
+                "condition.field",
+                "condition.operator",
+                "consecutive_breaches",
+                "name",
+                "notify_by_mail",
+            ],
+        ),
+        (
+            "/webhooks",
+            json!({"url": "nowhere", "event_types": ["never", "alert.error", "nor.this"]}),
+            vec!["event_types[0]", "event_types[2]", "url"],
+        ),
+    ];
+    for (path, body, fields) in wrong {
+        let refused = world.post(&acme.key, &acme.path(path), body).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        let mut named = refused.fields();
+        named.sort_unstable();
+        assert_eq!(named, fields, "{path}: {}", refused.body);
+    }
+    let body = json!({
+        "handle": "-", "website": "nowhere", "industry_id": 1, "country": "12", "contact_email": "nobody", "credits_low_threshold": -1,
+    });
+    let refused = world.patch(&acme.key, &acme.path(""), body).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(refused.fields().len(), 6, "{}", refused.body);
+    let query = "/sales?group_by=x&metrics=credits&start_date=never";
+    let refused = world.get(&acme.key, &acme.path(query)).await;
+    let refused = refused.expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.fields().len(), 3, "{}", refused.body);
+    let query = "/request-usage?month=2026-13&format=xml";
+    let refused = world.get(&acme.key, &acme.path(query)).await;
+    let refused = refused.expect_error(400, "INVALID_PARAMETER");
+    assert_eq!(refused.fields().len(), 2, "{}", refused.body);
 }
