@@ -286,7 +286,9 @@ async fn one_company_does_not_take_a_version_from_all() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let now = versions(&host, &one.key, "fixed-rows").await;
     assert_eq!(now, ["1.0.0 retired", "4.0.0 active"]);
-    breaks(&other, &second).await;
+    // Its first fault is enough, and the next call may be answered by the version of before already.
+    let met = other.execute(&second, json!({})).await;
+    met.expect_error(502, "CONNECTOR_FAULT");
     is_back(&host, &one.key).await;
     assert_eq!(label(&other, &second).await, "row 1");
 }
