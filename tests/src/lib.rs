@@ -5,6 +5,7 @@
 
 pub mod audited;
 pub mod breaking_api;
+pub mod clickhouse;
 pub mod client;
 pub mod command;
 pub mod contract;
@@ -25,6 +26,7 @@ mod warm;
 pub mod wire;
 pub mod world;
 
+pub use clickhouse::ClickHouse;
 pub use client::{Answer, Client};
 pub use command::{Running, souk};
 pub use host::TestHost;

@@ -60,7 +60,7 @@ impl Need {
                 ("ssl_mode", false),
                 ("ca_pem", false),
             ],
-            Need::Http => &[("base_url", true), ("ca_pem", false)],
+            Need::Http => &[("base_url", true), ("database", false), ("ca_pem", false)],
             Need::Directory => &[("database", true)],
         }
     }
@@ -151,6 +151,8 @@ pub enum Target {
     },
     Http {
         base_url: String,
+        /// Of an engine that has databases and was told one.
+        database: Option<String>,
         ca_pem: Option<String>,
     },
     File {
@@ -175,7 +177,7 @@ pub fn check(engine: &Engine, draft: &Draft) -> Result<Checked, Vec<FieldError>>
     let statement_timeout_ms = check_statement_timeout(draft, &mut errors);
     let target = match engine.need {
         Need::Tcp => check_tcp(engine, draft, &mut errors),
-        Need::Http => check_http(draft, &mut errors),
+        Need::Http => check_http(engine, draft, &mut errors),
         Need::Directory => check_file(draft, &mut errors),
     };
     check_lengths(draft, &mut errors);
@@ -374,8 +376,16 @@ fn check_ssl_mode(draft: &Draft, errors: &mut FieldErrors) -> Option<SslMode> {
     ssl_mode
 }
 
-fn check_http(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
+fn check_http(engine: &Engine, draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
     let ca_pem = check_ca(draft, errors);
+    let names_one = draft
+        .database
+        .as_deref()
+        .is_some_and(|name| !name.is_empty());
+    let database = match names_one && engine.reads("database") {
+        true => check_database(draft, engine, errors),
+        false => None,
+    };
     let Some(text) = draft
         .base_url
         .as_deref()
@@ -390,7 +400,11 @@ fn check_http(draft: &Draft, errors: &mut FieldErrors) -> Option<Target> {
         return None;
     };
     match check_base_url(text) {
-        Ok(base_url) => Some(Target::Http { base_url, ca_pem }),
+        Ok(base_url) => Some(Target::Http {
+            base_url,
+            database,
+            ca_pem,
+        }),
         Err(message) => {
             errors.add("base_url", "format", message);
             None

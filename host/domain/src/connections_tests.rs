@@ -115,6 +115,36 @@ fn a_credential_type_of_another_engine_is_refused() {
     assert_eq!(fields(faults), ["credential_type"]);
 }
 
+/// An API may have databases: where its connector reads one, it is kept, and none is needed.
+#[test]
+fn a_database_behind_an_api_is_optional() {
+    let kept = |members: &[&str], database: &str| {
+        let engine = Engine {
+            members: Some(members.iter().map(|name| (*name).to_owned()).collect()),
+            ..seller_api()
+        };
+        let checked = check(
+            &engine,
+            &Draft {
+                name: "api".into(),
+                credential_type: "API_KEY".into(),
+                base_url: Some("https://api.example.com".into()),
+                database: Some(database.into()),
+                ..Draft::default()
+            },
+        );
+        match checked.map_err(fields)?.target {
+            Target::Http { database, .. } => Ok(database),
+            other => panic!("{other:?}"),
+        }
+    };
+    let reads = &["base_url", "database"];
+    assert_eq!(kept(reads, "shop"), Ok(Some("shop".into())));
+    assert_eq!(kept(reads, ""), Ok(None));
+    assert_eq!(kept(&["base_url"], "shop"), Ok(None));
+    assert_eq!(kept(reads, "a\nb"), Err(vec!["database".to_owned()]));
+}
+
 #[test]
 fn base_urls_are_http_without_secrets_or_query() {
     let with = |url: &str| {

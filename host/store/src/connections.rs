@@ -64,6 +64,7 @@ impl Connection {
             },
             Need::Http => Target::Http {
                 base_url: self.base_url.clone().ok_or_else(|| missing("base_url"))?,
+                database: self.database.clone(),
                 ca_pem: self.ca_pem.clone(),
             },
             Need::Directory => Target::File { name: database()? },
@@ -503,8 +504,13 @@ impl<'a> Flat<'a> {
                 ca_pem: ca_pem.as_deref(),
                 ..Flat::default()
             },
-            Target::Http { base_url, ca_pem } => Flat {
+            Target::Http {
+                base_url,
+                database,
+                ca_pem,
+            } => Flat {
                 base_url: Some(base_url),
+                database: database.as_deref(),
                 ca_pem: ca_pem.as_deref(),
                 ..Flat::default()
             },

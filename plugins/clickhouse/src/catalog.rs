@@ -4,7 +4,7 @@ use souk_sdk::{SchemaFilter, Value};
 
 /// A primary key does not tell rows apart here: it says how they are sorted. So no field is said to be one.
 const FIELDS: &str = "c.name AS field, c.type AS field_type, \
-     match(c.type, '^(LowCardinality\\\\()?Nullable\\\\(|^(Variant|Dynamic|Nothing)') AS nullable, false AS primary_key";
+     match(c.type, '^(LowCardinality\\\\()?Nullable\\\\(|^(Variant|Dynamic|Nothing)')::Bool AS nullable, false::Bool AS primary_key";
 const NO_FIELDS: &str = "CAST(NULL, 'Nullable(String)') AS field, CAST(NULL, 'Nullable(String)') AS field_type, \
      CAST(NULL, 'Nullable(Bool)') AS nullable, CAST(NULL, 'Nullable(Bool)') AS primary_key";
 const OWN: &str = "('system', 'information_schema', 'INFORMATION_SCHEMA')";
@@ -12,10 +12,8 @@ const OWN: &str = "('system', 'information_schema', 'INFORMATION_SCHEMA')";
 /// The statement and its parameters.
 pub fn statement(filter: &SchemaFilter) -> (String, Vec<Value>) {
     let fields = match filter.include_fields {
-        true => FIELDS
-            .replace(") AS nullable", ")::Bool AS nullable")
-            .replace("false AS", "false::Bool AS"),
-        false => NO_FIELDS.to_owned(),
+        true => FIELDS,
+        false => NO_FIELDS,
     };
     let mut text = format!(
         "SELECT t.database AS schema, t.name AS table, if(endsWith(t.engine, 'View'), 'view', 'table') AS type, \

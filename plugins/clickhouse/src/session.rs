@@ -27,8 +27,10 @@ const HELLO_MS: u32 = 10_000;
 /// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
 const KILL_MS: u32 = 1_500;
 const HELLO: &str = "SELECT version(), toString(getSetting('readonly'))";
-/// A write that would change nothing if it were let through.
-const PROBE: &str = "INSERT INTO FUNCTION null('x UInt8') SELECT 1";
+/// A write to a table that every server has, and that takes none: whoever may write is told that ([`NOT_TAKEN`]) and nothing else. (`null()`
+/// would take it, but with `readonly=2` inserting into a table function is no write.)
+const PROBE: &str = "INSERT INTO system.one SELECT 1";
+const NOT_TAKEN: u32 = 48;
 /// The first version that writes JSON as text.
 const WRITES_JSON: (u32, u32) = (24, 10);
 
@@ -278,6 +280,7 @@ impl Session {
         let response = outcome?;
         match (response.status, ServerError::of(&response)) {
             (_, Some(error)) if error.is_refused_write() => Ok(true),
+            (_, Some(error)) if error.code == NOT_TAKEN => Ok(false),
             (_, Some(error)) => Err(error.blame(false)),
             (200, None) => Ok(false),
             (_, None) => Err(foreign(response)),

@@ -28,6 +28,9 @@ pub struct Settings {
     pub password: String,
     pub database: Option<String>,
     pub statement_timeout_ms: Option<u32>,
+    /// Never told; a host that did not send it in our place would be noticed by what it is.
+    #[serde(rename = "api_key")]
+    _api_key: Option<String>,
 }
 
 impl Settings {

@@ -295,6 +295,7 @@ fn a_ping_tries_to_write() {
             "true",
         ),
         (fails(500, 497, "Not enough privileges"), "true"),
+        (fails(501, 48, "Method write is not supported"), "false"),
         (reply(200, &[], ""), "false"),
     ] {
         let answer = talk.ask(Request::Ping(LIMITS), reply).ok();

@@ -96,6 +96,8 @@ fn fields(need: Need, slug: &str, members: Option<&serde_json::Value>) -> Vec<Co
     let common = [("statement_timeout_ms", false)];
     let members = need.fields().iter().copied().chain(common);
     members
+        // Few APIs have databases.
+        .filter(|(name, _)| need != Need::Http || !is_unread(name))
         .map(|(name, required)| ConnectionField {
             name,
             // A port is required where the engine has none of its own.

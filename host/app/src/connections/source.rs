@@ -98,7 +98,9 @@ pub(super) async fn build(
             tls: tls(*ssl_mode),
             ca_pem: ca_pem.clone(),
         },
-        Target::Http { base_url, ca_pem } => Grant::Http {
+        Target::Http {
+            base_url, ca_pem, ..
+        } => Grant::Http {
             base_url: base_url.clone(),
             attach: attach(&asked, credentials),
             ca_pem: ca_pem.clone(),
@@ -151,7 +153,15 @@ pub(super) fn settings(
             }
             connection
         }
-        Target::Http { base_url, .. } => json!({"base_url": base_url}),
+        Target::Http {
+            base_url, database, ..
+        } => {
+            let mut connection = json!({"base_url": base_url});
+            if let Some(database) = database {
+                connection["database"] = database.as_str().into();
+            }
+            connection
+        }
         Target::File { name } => json!({"database": name}),
     };
     let mut settings = credentials.clone();

@@ -128,6 +128,62 @@ const MYSQL_NULLS: &[&str] = &[
     "CAST(NULL AS DATETIME)",
 ];
 
+const CLICKHOUSE: &[Literal] = &[
+    ("toInt8(-128)", "-128"),
+    ("toInt64('-9223372036854775808')", "-9223372036854775808"),
+    ("9223372036854775807", "9223372036854775807"),
+    ("toUInt64('18446744073709551615')", "18446744073709551615"),
+    (
+        "toInt256('-57896044618658097711785492504343953926634992332820282019728792003956564819968')",
+        "-57896044618658097711785492504343953926634992332820282019728792003956564819968",
+    ),
+    ("0.1", "0.1"),
+    ("toFloat32(0.1)", "0.1"),
+    ("nan", "\"NaN\""),
+    ("-inf", "\"-Infinity\""),
+    (
+        "toDecimal128('12345678901234567890.00100', 5)",
+        "12345678901234567890.00100",
+    ),
+    (
+        "toDecimal256('-0.000000000000000000001', 21)",
+        "-0.000000000000000000001",
+    ),
+    ("''", "\"\""),
+    (
+        "'grüße \"quoted\" \\\\ 日本 😀'",
+        "\"grüße \\\"quoted\\\" \\\\ 日本 😀\"",
+    ),
+    ("true", "true"),
+    ("toDate('2024-02-29')", "\"2024-02-29\""),
+    ("toDate32('1900-01-01')", "\"1900-01-01\""),
+    (
+        "toDateTime('2026-11-20 09:00:00', 'Europe/Berlin')",
+        "\"2026-11-20T08:00:00.000000Z\"",
+    ),
+    (
+        "toDateTime64('2026-11-20 08:00:00.000001', 6, 'UTC')",
+        "\"2026-11-20T08:00:00.000001Z\"",
+    ),
+    (
+        "toUUID('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11')",
+        "\"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11\"",
+    ),
+    ("map('a', [1, NULL])", "{\"a\":[1,null]}"),
+];
+const CLICKHOUSE_NULLS: &[&str] = &[
+    "NULL",
+    "CAST(NULL, 'Nullable(Int64)')",
+    "CAST(NULL, 'Nullable(UInt64)')",
+    "CAST(NULL, 'Nullable(Float64)')",
+    "CAST(NULL, 'Nullable(Decimal(10, 2))')",
+    "CAST(NULL, 'LowCardinality(Nullable(String))')",
+    "CAST(NULL, 'Nullable(Bool)')",
+    "CAST(NULL, 'Nullable(Date)')",
+    "CAST(NULL, 'Nullable(DateTime64(6))')",
+    "CAST(NULL, 'Nullable(UUID)')",
+];
+
 /// How each kind of value is echoed, and what a buyer must read.
 const POSTGRES_ECHOES: &[(&str, EchoedValue, &str)] = &[
     (
@@ -191,12 +247,36 @@ const MYSQL_ECHOES: &[(&str, EchoedValue, &str)] = &[
     ),
     ("?", EchoedValue::Null, "null"),
 ];
+const CLICKHOUSE_ECHOES: &[(&str, EchoedValue, &str)] = &[
+    ("?", EchoedValue::Int64(i64::MIN), "-9223372036854775808"),
+    ("?", EchoedValue::Float64(-0.5), "-0.5"),
+    (
+        "?",
+        EchoedValue::Decimal("12345678901234567890.00100"),
+        "12345678901234567890.00100",
+    ),
+    (
+        "?",
+        EchoedValue::Text("a'b\"c\\d 日本\t\n"),
+        "\"a'b\\\"c\\\\d 日本\\t\\n\"",
+    ),
+    ("?", EchoedValue::Boolean(true), "true"),
+    ("?", EchoedValue::Date(19_782), "\"2024-02-29\""),
+    (
+        "?",
+        EchoedValue::Timestamp(1),
+        "\"1970-01-01T00:00:00.000001Z\"",
+    ),
+    ("?", EchoedValue::Null, "null"),
+];
 /// More than a batch of any connector that cuts its batches, and more than one message of a protocol.
 const MANY: usize = 30_000;
 const POSTGRES_MANY: &str = "SELECT g::int8 AS n, repeat('x', 20) AS t, CASE WHEN g % 3 = 0 THEN NULL ELSE g::int4 END AS o FROM generate_series(1, 30000) AS g ORDER BY 1";
 /// A recursive statement ends after 1,000 rounds, unless the server is told otherwise.
 const MYSQL_MANY: &str = "WITH d AS (SELECT 0 AS i UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9), s AS (SELECT CAST(1 + a.i + 10 * b.i + 100 * c.i + 1000 * e.i + 10000 * f.i AS SIGNED) AS n FROM d a, d b, d c, d e, d f WHERE f.i < 3) SELECT n, 'xxxxxxxxxxxxxxxxxxxx' AS t, CASE WHEN n % 3 = 0 THEN NULL ELSE n END AS o FROM s ORDER BY 1";
 const SQLITE_MANY: &str = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 30000) SELECT n, 'xxxxxxxxxxxxxxxxxxxx' AS t, CASE WHEN n % 3 = 0 THEN NULL ELSE n END AS o FROM s ORDER BY 1";
+
+const CLICKHOUSE_MANY: &str = "SELECT toInt64(number) AS n, 'xxxxxxxxxxxxxxxxxxxx' AS t, if(number % 3 = 0, NULL, number) AS o FROM numbers(1, 30000) ORDER BY 1";
 
 #[derive(Clone, Copy)]
 enum EchoedValue {
@@ -268,6 +348,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
         Some(Dialect::Postgres) => (POSTGRES, POSTGRES_NULLS, POSTGRES_ECHOES, POSTGRES_MANY),
         Some(Dialect::MySql) => (MYSQL, MYSQL_NULLS, MYSQL_ECHOES, MYSQL_MANY),
         Some(Dialect::Sqlite) => (SQLITE, SQLITE_NULLS, SQLITE_ECHOES, SQLITE_MANY),
+        Some(Dialect::ClickHouse) => (
+            CLICKHOUSE,
+            CLICKHOUSE_NULLS,
+            CLICKHOUSE_ECHOES,
+            CLICKHOUSE_MANY,
+        ),
         _ => {
             return suite.note("types", || {
                 Verdict::skipped("the kit knows no expressions of this dialect: write statements with their rows into the profile ([[query]]), NULLs and the largest numbers among them")

@@ -1,0 +1,94 @@
+//! A real ClickHouse for the tests, as far as one can be had: its engine (chdb) behind an HTTP front of ours, which ClickHouse's own client
+//! takes for one (`tests/engines/clickhouse.py`). It is there under `tests/run --all-engines` only: see [`WHY_IGNORED`].
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::process::spawn_tied;
+
+/// The Python that has chdb; `tests/run --all-engines` says where it is.
+const PYTHON: &str = "SOUK_CLICKHOUSE_PYTHON";
+/// What tests that need it write: `#[ignore = "…"]`.
+pub const WHY_IGNORED: &str = "needs chdb, 600 MB: tests/run --all-engines";
+/// A statement of a test's own that takes longer has gone wrong.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct ClickHouse {
+    pub port: u16,
+    /// May do everything. `bounded` and `fixed` have profiles with `readonly` 2 and 1, and the same password.
+    pub user: &'static str,
+    pub password: &'static str,
+    _server: Child,
+}
+
+impl ClickHouse {
+    /// The server of this test process.
+    pub fn shared() -> &'static ClickHouse {
+        static SHARED: OnceLock<ClickHouse> = OnceLock::new();
+        SHARED.get_or_init(ClickHouse::start)
+    }
+
+    /// A server of a test's own, for one that looks at all that there is.
+    pub fn start() -> ClickHouse {
+        let python = std::env::var_os(PYTHON)
+            .unwrap_or_else(|| panic!("{PYTHON} is not set: {WHY_IGNORED}"));
+        let front = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("engines/clickhouse.py");
+        let mut command = Command::new(python);
+        command
+            .arg(front)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut server = spawn_tied(command, libc::SIGKILL).expect("python starts");
+        let mut line = String::new();
+        let said = server.stdout.take().expect("its output");
+        BufReader::new(said)
+            .read_line(&mut line)
+            .expect("it says its port");
+        let port = line
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("the front did not start: {line:?}"));
+        ClickHouse {
+            port,
+            user: "souk",
+            password: "pässw'ord",
+            _server: server,
+        }
+    }
+
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A database of this name's own, with what these statements make in it.
+    pub fn database(&self, statements: &[&str]) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("shop_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.admin("default", &format!("CREATE DATABASE {name}"));
+        for statement in statements {
+            self.admin(&name, statement);
+        }
+        name
+    }
+
+    /// Runs SQL as its owner; what it answers is tab separated.
+    pub fn admin(&self, database: &str, sql: &str) -> String {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).expect("the front");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let (user, password, length) = (self.user, self.password, sql.len());
+        let request = format!(
+            "POST /?database={database} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-ClickHouse-User: {user}\r\nX-ClickHouse-Key: {password}\r\nContent-Length: {length}\r\n\r\n{sql}"
+        );
+        socket.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("it answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("HTTP");
+        assert!(head.starts_with("HTTP/1.1 200"), "{sql}: {body}");
+        body.trim_end().to_owned()
+    }
+}
