@@ -68,7 +68,7 @@ fn members_are_such_whatever_the_engine() {
         ..wrong
     };
     let faults = fields(check(&seller_api(), &named).unwrap_err());
-    assert_eq!(faults, ["host", "database", "ssl_mode", "port"]);
+    assert_eq!(faults, ["database", "host", "ssl_mode", "port"]);
 }
 
 /// Every broken member is reported at once.

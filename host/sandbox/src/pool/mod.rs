@@ -524,7 +524,8 @@ impl Pool {
             let depth = session.depth.load(Ordering::Acquire);
             // One on files serves one after the other. Who asks on its thread waits for it: mostly it has answered before another thread would
             // have woken up, and where it has not, those who joined are given back (`Lease::give_back`).
-            let joins = (self.pipelining || session.home == home)
+            let takes_turns = self.connector.need == Need::Directory && session.home == home;
+            let joins = (self.pipelining || takes_turns)
                 && !alone
                 && depth > 0
                 && depth < DEPTH_MAX
