@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod changes;
 mod charges;
+mod clickhouse_source;
 mod columns;
 mod companies;
 mod connections;

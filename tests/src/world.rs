@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::clickhouse::ClickHouse;
 use crate::client::Client;
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
@@ -137,6 +138,16 @@ impl Company {
             .await
             .expect(201)
             .text("/data/connection_id")
+    }
+
+    /// A connection to a ClickHouse.
+    pub async fn clickhouse(&self, server: &ClickHouse, database: &str) -> String {
+        let credentials = json!({"username": server.user, "password": server.password}).to_string();
+        self.connection(
+            "clickhouse",
+            json!({"credential_type": "PASSWORD", "credentials": credentials, "base_url": server.base_url(), "database": database}),
+        )
+        .await
     }
 
     pub async fn postgres(&self, cluster: &PgCluster, database: &str) -> String {

@@ -1,0 +1,145 @@
+//! ClickHouse's engine as a source, through the connector `clickhouse`. It runs under `tests/run --all-engines`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use souk_tests::{ClickHouse, Company};
+
+use crate::{host, unique};
+
+const LEAGUE: &[&str] = &[
+    "CREATE TABLE matches (id Int32, club String, goals Nullable(Int32), fee Decimal(20, 5), views UInt64, played DateTime, tags Array(String)) ENGINE = MergeTree ORDER BY id",
+    "INSERT INTO matches SELECT number, concat('Club ', toString(number % 7)), if(number % 11 = 0, NULL, number % 5), toDecimal64(number, 5) / 3, 18446744073709551615 - number, toDateTime('2026-01-01 00:00:00', 'UTC') + INTERVAL number MINUTE, ['n', toString(number)] FROM numbers(1, 100)",
+];
+
+async fn seller() -> (Company, String, String) {
+    let server = ClickHouse::shared();
+    let database = server.database(LEAGUE);
+    let seller = host().await.company(&unique("clickhouse")).await;
+    let connection = seller.clickhouse(server, &database).await;
+    (seller, connection, database)
+}
+
+/// A seller connects a ClickHouse, sees that it works and what is in it, and sells an asset and an endpoint of it; a buyer pays and reads
+/// pages, filtered, to the last digit.
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_is_sold_from() {
+    let (seller, connection, database) = seller().await;
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    let test = seller.client.post(&path, json!({})).await.expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    let path = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&path).await.expect(200);
+    assert!(
+        schema.body.to_string().contains("Array(String)"),
+        "{}",
+        schema.body
+    );
+
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT SUM(goals) FROM matches WHERE club = :club AND goals >= :least",
+            "parameters": [{"name": "club", "type": "string"}, {"name": "least", "type": "integer"}]}))
+        .await;
+    let ratio = seller
+        .asset(&connection, json!({"sql_logic": "SELECT SUM(id) / :n FROM matches WHERE (:t IS NULL OR club = :t)",
+            "parameters": [{"name": "n", "type": "number"}, {"name": "t", "type": "string", "required": false}]}))
+        .await;
+    let endpoint = seller
+        .endpoint(&connection, json!({"slug": "matches", "source": {"schema": database, "table": "matches"},
+            "fields": [{"name": "id"}, {"name": "club"}, {"name": "goals"}, {"name": "fee"}, {"name": "views"}, {"name": "played"}, {"name": "tags"}],
+            "order_by": ["id"],
+            "filters": [{"field": "club", "operators": ["eq", "like"]}, {"field": "goals", "operators": ["eq", "gt", "in"]}, {"field": "fee", "operators": ["gte"]},
+                {"field": "views", "operators": ["in"]}, {"field": "played", "operators": ["lt", "in"]}]}))
+        .await;
+    seller.publish(&asset, 2).await;
+    seller.publish(&ratio, 2).await;
+    seller.publish(&endpoint, 1).await;
+
+    let buyer = host().await.buyer(&unique("buyer"), 100).await;
+    buyer.buy(&asset).await;
+    buyer.buy(&ratio).await;
+    let bought = buyer.buy(&endpoint).await;
+    let reader = buyer
+        .client
+        .with_key(&bought.text("/data/endpoint_key/key"));
+    let answer = buyer
+        .execute(&asset, json!({"club": "Club 3", "least": 2}))
+        .await;
+    assert_eq!(answer.expect(200).at("/data/answer_value"), 27);
+    let answer = buyer.execute(&ratio, json!({"n": 2.5})).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value").as_f64(), Some(2020.0));
+
+    let page = async |query: &str| {
+        let path = format!("/endpoints/v1/{}/matches?{query}", seller.handle);
+        reader.get(&path).await.expect(200)
+    };
+    let first = page("limit=2").await;
+    assert_eq!(first.at("/data/service/billing/credits_used"), 1);
+    let rows = first.at("/data/response/data").clone();
+    assert_eq!(rows[0]["played"], "2026-01-01T00:01:00.000000Z");
+    assert_eq!(rows[0]["tags"], json!(["n", "1"]));
+    let text = rows.to_string();
+    assert!(
+        text.contains("18446744073709551614") && text.contains("0.33333"),
+        "{text}"
+    );
+    let mut seen = Vec::new();
+    for start in [0, 40, 80] {
+        let page = page(&format!("limit=40&start={start}")).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        seen.extend(rows.iter().map(|row| row["id"].as_i64().unwrap()));
+    }
+    assert_eq!(seen, (1..=100).collect::<Vec<i64>>());
+    for (query, wanted) in [
+        ("club=Club%203&goals[gt]=2", vec![3, 24, 38, 59, 73, 94]),
+        ("goals[in]=4&club=Club%202", vec![9, 79]),
+        ("fee[gte]=33&limit=10", vec![99, 100]),
+        ("fee[gte]=33.00001&limit=10", vec![100]),
+        (
+            "views[in]=18446744073709551614,18446744073709551612",
+            vec![1, 3],
+        ),
+        ("club[like]=Club%206&limit=3", vec![6, 13, 20]),
+        ("club[like]=Club%25", vec![]),
+        ("club=%27%20OR%20%271%5C", vec![]),
+        ("played[lt]=2026-01-01T00:03:00Z", vec![1, 2]),
+        ("played[in]=2026-01-01T00:03:00Z", vec![3]),
+    ] {
+        let page = page(query).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids, wanted, "{query}");
+    }
+}
+
+/// What nobody waits for any more stops at the source, long before its time is over.
+#[tokio::test]
+#[ignore = "needs chdb, 600 MB: tests/run --all-engines"]
+async fn real_clickhouse_stops_what_is_abandoned() {
+    let server = ClickHouse::shared();
+    let (seller, connection, _) = seller().await;
+    let slow = "SELECT COUNT(*) FROM numbers(100000000000) WHERE sipHash64(number) = 7";
+    let asset = seller.asset(&connection, json!({"sql_logic": slow})).await;
+    let running = || {
+        server.admin(
+            "default",
+            "SELECT count() FROM system.processes WHERE query LIKE '%100000000000%' AND query NOT LIKE '%system.processes%'",
+        )
+    };
+    let path = seller.path(&format!("/assets/{asset}/execute"));
+    let client = seller.client.clone();
+    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
+    let since = Instant::now();
+    while running() != "1" {
+        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let since = Instant::now();
+    call.abort();
+    while running() != "0" {
+        assert!(since.elapsed() < Duration::from_secs(5), "it goes on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    println!("stopped after {:?}", since.elapsed());
+}
