@@ -547,12 +547,6 @@ fn errors_have_their_class() {
             "42000",
         ),
         (
-            "SELECT nothing FROM items",
-            ErrorClass::Source,
-            "unknown_column",
-            "42S22",
-        ),
-        (
             "SELECT FROM WHERE",
             ErrorClass::Source,
             "syntax_error",
@@ -581,6 +575,8 @@ fn errors_have_their_class() {
         let detail = error.detail.unwrap();
         assert!(!detail.is_empty() && !error.message.contains(&detail));
     }
+    // The owner, because a reader of some columns is told of no others by newer servers: from MariaDB 10.11.19 on
+    // 1143 for a column that does not exist, 1054 before.
     let mut owner = common::wire(server, &database);
     for (sql, class, code) in [
         (
