@@ -24,6 +24,13 @@ pub struct TalkingServer {
     seen: Arc<Mutex<Seen>>,
 }
 
+impl Seen {
+    /// Sessions that wait to be killed.
+    pub fn hanging(&self) -> usize {
+        self.hanging.len()
+    }
+}
+
 /// What a source knows of its sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {

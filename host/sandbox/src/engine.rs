@@ -9,14 +9,12 @@ use std::{
 use sha2::{Digest, Sha256};
 use wasmtime::{Config, Engine, PoolingAllocationConfig};
 
-use crate::options::SandboxLimits;
+use crate::{errands::ERRANDS_MAX, options::SandboxLimits};
 
 /// Granularity of every time limit inside a guest. A file engine that computes for long lets others
 /// run after each tick, so it must be short; a tick costs the keeper thread about a microsecond.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Sessions of errands, of all companies at once.
-pub(crate) const ERRANDS_MAX: u32 = 32;
 /// Memories that are not sessions of pools: describing, health checks, errands.
 const SPARE_INSTANCES: u32 = 16 + ERRANDS_MAX;
 /// Function table entries of one component; the largest bundled connector has about 4,000.

@@ -9,6 +9,7 @@ mod compile;
 pub mod compile_child;
 mod connector;
 mod engine;
+mod errands;
 mod fault;
 pub mod formats;
 mod inspect;

@@ -5,12 +5,12 @@ use std::{
     time::Instant,
 };
 
-use tokio::sync::Semaphore;
 use wasmtime::Engine;
 
 use crate::{
     cache::Cache,
     connector::Scope,
+    errands::Errands,
     journal::Journals,
     lanes::Lanes,
     options::Options,
@@ -40,8 +40,8 @@ pub(crate) struct Shared {
     pub computers: Lanes,
     /// Where connectors are compiled and linked.
     pub loaders: Lanes,
-    /// Sessions that may be open for an errand, of all companies.
-    pub errands: Arc<Semaphore>,
+    /// Sessions that may be open for an errand.
+    pub errands: Errands,
     /// Where sessions are opened when nobody's runtime is at hand.
     pub runtime: Option<tokio::runtime::Handle>,
     /// Told whenever another version serves a scope's engines.

@@ -34,7 +34,7 @@ const IDLE_TENANTS_MAX: usize = 10_000;
 
 /// Names of sources that are looked up at once: each holds a thread until its resolver answers.
 const LOOKUPS_MAX: usize = 4;
-/// Errands at once: each is a session beside those that its requests have.
+/// Errands at once: each is a session beside those that its requests have (`errands.rs`).
 const ERRANDS_MAX: usize = 4;
 
 /// What one company may use at a time.
@@ -79,6 +79,7 @@ pub(crate) struct Tenant {
     sockets: AtomicUsize,
     lookups: Arc<Semaphore>,
     errands: Arc<Semaphore>,
+    first_errand: Arc<Semaphore>,
     /// Which minute it is, and what had been computed when it began.
     minute: AtomicU64,
     minute_began_us: AtomicU64,
@@ -138,6 +139,7 @@ impl Tenant {
             sockets: AtomicUsize::new(0),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
             errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
+            first_errand: Arc::new(Semaphore::new(1)),
             minute: AtomicU64::new(0),
             minute_began_us: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -180,6 +182,11 @@ impl Tenant {
 
     pub fn errands(&self) -> Arc<Semaphore> {
         self.errands.clone()
+    }
+
+    /// The place of the one errand that may have what is kept for companies without any.
+    pub fn first_errand(&self) -> Arc<Semaphore> {
+        self.first_errand.clone()
     }
 
     pub fn refused(&self) -> u64 {

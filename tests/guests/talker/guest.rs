@@ -24,6 +24,10 @@ struct Talker {
 souk_sdk::export!(Talker);
 
 const LINE_BYTES_MAX: usize = 1 << 10;
+/// What an errand takes that is asked to.
+const FILL_BYTES: usize = 48 << 20;
+/// In no time, each: a call that takes long is cut.
+const PIECE_BYTES: usize = 512 << 10;
 
 impl Connector for Talker {
     fn describe() -> Descriptor {
@@ -82,6 +86,10 @@ impl Connector for Talker {
                 self.io.confer("ECHO from another session").await?;
                 "conferred".to_owned()
             }
+            "confers_in_vain" => match self.io.confer("FILL").await {
+                Ok(()) => "conferred".to_owned(),
+                Err(error) => error.detail.unwrap_or_default(),
+            },
             "hangs" => self.ask("HANG").await?,
             wish => self.ask(&format!("ECHO {wish}")).await?,
         };
@@ -102,6 +110,16 @@ impl Connector for Talker {
     }
 
     async fn errand(&self, errand: Errand) -> Result<(), Error> {
+        if errand.message == b"FILL" {
+            let mut kept = Vec::new();
+            while kept.len() * PIECE_BYTES < FILL_BYTES {
+                kept.push(std::hint::black_box(vec![0xa5u8; PIECE_BYTES]));
+                self.ask("ECHO more").await?;
+            }
+            self.ask("HANG").await?;
+            drop(kept);
+            return Ok(());
+        }
         self.ask(&String::from_utf8_lossy(&errand.message)).await?;
         Ok(())
     }

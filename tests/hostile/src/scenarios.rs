@@ -206,8 +206,9 @@ fn of_guest(guest: Guest) -> Scenario {
         Guest::RequestsForEver => (Http, API, STUCK),
         Guest::FloodsSends => (Tcp, DEAF, STUCK),
         Guest::FloodsAsides | Guest::FloodsErrands => (Tcp, NOBODY, BOUNDED),
-        // The row is there; what becomes of the errand is nobody's answer.
-        Guest::ErrandsOfErrands => (Tcp, NOBODY, HARMLESS),
+        // The row comes when the errand has failed as it should.
+        Guest::ErrandsOfErrands | Guest::ErrandsThatLoop => (Tcp, NOBODY, HARMLESS),
+        Guest::ErrandsThatNeverEnd => (Tcp, NOBODY, HARMLESS),
         Guest::PausesForEver => (Http, API, &[LATE][..]),
         Guest::PausesInStart => (Tcp, NOBODY, STUCK),
         Guest::FloodsPauses => (Http, API, BROKEN),

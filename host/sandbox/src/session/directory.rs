@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
-    guests::{Called, broken, call_fault, in_lane, let_go},
+    guests::{Called, Kept, broken, call_fault},
     in_flight::{Submitted, Wrong},
     lease::{End, Lease},
 };
 use crate::{
     engine::TICK,
     pool::{Job, Sampled, shutting_down, timed_out},
-    v1::{Call, CallError, CheckedStep, DirectoryGuest, DirectoryState, Heard, reported},
+    v1::{Call, CallError, CheckedStep, DirectoryState, Heard, reported},
 };
 
 /// How long after its deadline a request may still end by itself, which saves its session.
@@ -29,21 +29,18 @@ enum Waited {
 }
 
 struct DirectorySession {
-    /// Absent while it is in a lane.
-    guest: Option<Box<DirectoryGuest>>,
+    guest: Kept<DirectoryState>,
     next_id: u32,
     sampled: Sampled,
 }
 
-pub(crate) async fn serve(guest: Box<DirectoryGuest>, lease: &mut Lease) -> End {
+pub(crate) async fn serve(guest: Kept<DirectoryState>, lease: &mut Lease) -> End {
     let mut session = DirectorySession {
-        guest: Some(guest),
+        guest,
         next_id: 0,
         sampled: Sampled::default(),
     };
-    let end = session.serve(lease).await;
-    let_go(&lease.pool, session.guest.take());
-    end
+    session.serve(lease).await
 }
 
 impl DirectorySession {
@@ -85,9 +82,6 @@ impl DirectorySession {
             lease.refuse(&job, now, timed_out());
             return Ok(());
         }
-        let Some(guest) = self.guest.take() else {
-            return Err(End::Ended(shutting_down()));
-        };
         self.next_id = self.next_id.wrapping_add(1);
         let id = self.next_id;
         job.request.limits_mut().timeout_ms =
@@ -99,7 +93,10 @@ impl DirectorySession {
         lease.in_flight.push(Submitted::new(id, job, now));
         let handle = lease.handle.clone();
         let inline = !pool.pressure.is_laned(|| pool.shared.micros(now));
-        let mut call = in_lane(&pool, inline, guest, Call::Submit(id, request));
+        let call = Call::Submit(id, request);
+        let Some(mut call) = self.guest.call_in_lane(inline, call) else {
+            return Err(End::Ended(shutting_down()));
+        };
         if inline && self.sampled.are_long(!call.is_finished()) {
             pool.make_way();
         }
@@ -137,7 +134,7 @@ impl DirectorySession {
         let Some((guest, result)) = returned else {
             return Err(End::Ended(shutting_down()));
         };
-        self.guest = Some(guest);
+        self.guest = guest;
         let step = match result {
             Ok(step) => step,
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),

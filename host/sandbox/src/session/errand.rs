@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
     guests::broken,
@@ -24,7 +24,10 @@ use crate::{
     wire::Dialer,
 };
 
-/// From asking for a place to the answer.
+/// From asking for a place to the answer. Who has not ended by then is dropped where it is: its guest is freed in the lanes ([`Kept`]), and
+/// its place with that.
+///
+/// [`Kept`]: super::guests::Kept
 const ERRAND_TIMEOUT: Duration = Duration::from_secs(5);
 /// KILL QUERY and a number.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
@@ -72,11 +75,8 @@ pub(super) fn confer(pool: &Arc<Pool>, dialer: &Dialer, message: Message) -> Res
 
 async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
     let deadline = Instant::now() + ERRAND_TIMEOUT;
-    let _places = (
-        place(&pool.tenant.errands()).await,
-        place(&pool.shared.errands).await,
-    );
-    let mut session = match open::open(pool).await? {
+    let place = Arc::new(pool.shared.errands.place(&pool.tenant).await);
+    let mut session = match open::open(pool, Some(&place)).await? {
         Opened::Wire(wire) => Box::new(WireSession::new(*wire)),
         Opened::Directory(_) => return Err(broken("it conferred, and there is no wire")),
     };
@@ -103,9 +103,4 @@ async fn run(pool: &Arc<Pool>, message: Vec<u8>) -> Result<(), Fault> {
     let end = session.serve(&mut lease).await;
     lease.finish(end);
     waiting.await.map(drop)
-}
-
-/// Waits for a place. A semaphore that is never closed has one sooner or later.
-async fn place(of: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    of.clone().acquire_owned().await.ok()
 }

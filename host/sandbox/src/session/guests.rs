@@ -1,13 +1,14 @@
 //! What a session does with its guest, whatever wire it is on: the budget of its calls, the lane in which they are made, and
 //! what a failed one means.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     connector::Need,
+    errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
     lanes::Task,
-    pool::Pool,
+    pool::{Pool, shutting_down},
     v1::{
         Budget, Call, CallError, CheckedStep, ErrorClass, Guest, GuestError, GuestState,
         MemoryAccount, MemoryGrant, reported,
@@ -47,26 +48,76 @@ pub(super) fn budget(pool: &Pool) -> Budget {
     }
 }
 
-/// Makes a guest's call in the compute lanes, in turns with those of other companies; its first turn here, if
-/// `inline`. `None`: the host is shutting down.
-pub(super) fn in_lane<T: GuestState>(
-    pool: &Pool,
-    inline: bool,
-    guest: Box<Guest<T>>,
-    call: Call,
-) -> Task<Called<T>> {
-    pool.lanes().call(&pool.tenant, inline, guest.call(call))
+/// A guest of a session. Wherever that is dropped (when its task has ended, or a time limit cuts it), the guest's memory goes back to the
+/// system in the lanes: that takes milliseconds where it was large, which a worker has not.
+pub(crate) struct Kept<T: GuestState> {
+    pool: Arc<Pool>,
+    /// Absent while it is in a lane.
+    guest: Option<Box<Guest<T>>>,
+    /// On an errand: its place is free when the guest is.
+    place: Option<Arc<ErrandPlace>>,
 }
 
-pub(super) type Called<T> = (Box<Guest<T>>, Result<CheckedStep, CallError>);
+impl<T: GuestState> Kept<T> {
+    /// Opens a guest in the lanes.
+    pub(super) async fn open<F>(
+        pool: &Arc<Pool>,
+        place: Option<&Arc<ErrandPlace>>,
+        open: F,
+    ) -> Result<Kept<T>, Fault>
+    where
+        F: Future<Output = Result<Box<Guest<T>>, CallError>> + Send + 'static,
+    {
+        let (owned, place) = (pool.clone(), place.cloned());
+        // One that is there when nobody waits any more is kept, too.
+        let opened = pool.lanes().call(&pool.tenant, false, async move {
+            open.await.map(|guest| Kept {
+                pool: owned,
+                guest: Some(guest),
+                place,
+            })
+        });
+        opened.await.ok_or_else(shutting_down)?.map_err(call_fault)
+    }
 
-/// Gives a guest's memory back to the system, which takes milliseconds where it was large.
-pub(super) fn let_go<T: GuestState>(pool: &Pool, guest: Option<Box<Guest<T>>>) {
-    if let Some(guest) = guest {
-        let freed = async move { drop(guest) };
-        pool.lanes().call(&pool.tenant, false, freed).detach();
+    /// For a call on this worker.
+    #[inline]
+    pub(super) fn here(&mut self) -> Option<&mut Guest<T>> {
+        self.guest.as_deref_mut()
+    }
+
+    /// Makes a call in the compute lanes, in turns with those of other companies; its first turn here, if `inline`. The guest comes back with
+    /// the answer. `None`: it is in a lane already.
+    pub(super) fn call_in_lane(&mut self, inline: bool, call: Call) -> Option<Task<Called<T>>> {
+        let (guest, pool, place) = (self.guest.take()?, self.pool.clone(), self.place.take());
+        Some(
+            self.pool
+                .lanes()
+                .call(&self.pool.tenant, inline, async move {
+                    let (guest, step) = guest.call(call).await;
+                    let guest = Some(guest);
+                    (Kept { pool, guest, place }, step)
+                }),
+        )
     }
 }
+
+impl<T: GuestState> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if let Some(guest) = self.guest.take() {
+            let place = self.place.take();
+            let freed = async move {
+                drop(guest);
+                drop(place);
+            };
+            let pool = &self.pool;
+            pool.lanes().call(&pool.tenant, false, freed).detach();
+        }
+    }
+}
+
+/// What the lanes answer; nothing where the host is shutting down.
+pub(super) type Called<T> = (Kept<T>, Result<CheckedStep, CallError>);
 
 /// Why a guest's call failed, as an answer.
 pub(super) fn call_fault(error: CallError) -> Fault {

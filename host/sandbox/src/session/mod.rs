@@ -31,7 +31,7 @@ pub(crate) fn start(runtime: &Runtime, pool: Arc<Pool>, permit: Permit, home: u6
 async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     let opening = Opening(Some(pool.clone()));
     let limit = pool.shared.options.limits.open_timeout;
-    let opened = tokio::time::timeout(limit, open::open(&pool))
+    let opened = tokio::time::timeout(limit, open::open(&pool, None))
         .await
         .unwrap_or_else(|_| Err(open_timeout(&pool)));
     match opened {

@@ -8,16 +8,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    guests::{broken, budget, call_fault, in_lane},
+    guests::{Kept, broken, budget, call_fault},
     outgoing::{LATER_MAX, Later, Pace, handshake, pause},
 };
 use crate::{
+    errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
     pool::{Pool, Target, shutting_down},
     source::platform_of,
     v1::{
-        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, Guest, GuestState, Heard,
-        HttpFailure, Pause, Printer, Received, Settings, WireGuest, WireState,
+        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, HttpFailure,
+        Pause, Printer, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -32,25 +33,30 @@ const REQUESTS_MAX: usize = 64;
 
 pub(crate) enum Opened {
     Wire(Box<OpenWire>),
-    Directory(Box<DirectoryGuest>),
+    Directory(Kept<DirectoryState>),
 }
 
 /// A guest that is ready, and what it speaks over.
 pub(crate) enum OpenWire {
-    Tcp(Box<WireGuest>, Stream, Dialer),
-    Http(Box<WireGuest>, HttpOrigin),
+    Tcp(Kept<WireState>, Stream, Dialer),
+    Http(Kept<WireState>, HttpOrigin),
 }
 
-pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
+/// `place`: of an errand.
+pub(crate) async fn open(
+    pool: &Arc<Pool>,
+    place: Option<&Arc<ErrandPlace>>,
+) -> Result<Opened, Fault> {
     match &pool.target {
         Target::Tcp { dialer, trust } => {
-            let (guest, stream) = tcp(pool, dialer, trust.as_ref()).await?;
+            let guest = guest(pool, place).await?;
+            let (guest, stream) = tcp(pool, guest, dialer, trust.as_ref()).await?;
             let wire = OpenWire::Tcp(guest, stream, dialer.clone());
             Ok(Opened::Wire(Box::new(wire)))
         }
         Target::Http(origin) => {
             let origin = HttpOrigin::new(origin.clone());
-            let guest = http(pool, &origin).await?;
+            let guest = http(pool, guest(pool, place).await?, &origin).await?;
             Ok(Opened::Wire(Box::new(OpenWire::Http(guest, origin))))
         }
         Target::Directory(path) => directory(pool, path).await.map(Opened::Directory),
@@ -58,13 +64,13 @@ pub(crate) async fn open(pool: &Arc<Pool>) -> Result<Opened, Fault> {
 }
 
 async fn tcp(
-    pool: &Arc<Pool>,
+    pool: &Pool,
+    guest: Kept<WireState>,
     dialer: &Dialer,
     trust: Option<&Trust>,
-) -> Result<(Box<WireGuest>, Stream), Fault> {
-    let guest = guest(pool).await?;
+) -> Result<(Kept<WireState>, Stream), Fault> {
     let mut stream = Stream::Plain(dialer.dial().await?);
-    let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
+    let (mut guest, mut step) = call(guest, Call::Start).await?;
     let mut buffer = vec![0; READ_BYTES];
     let mut pauses = Pauses::new(pool);
     let mut steps = 0;
@@ -121,7 +127,7 @@ async fn tcp(
         // Pauses are bounded by time.
         steps += usize::from(!matches!(received, Received::Woken(_)));
         let is_closed = matches!(received, Received::Closed);
-        (guest, step) = call(pool, guest, Call::Receive(received)).await?;
+        (guest, step) = call(guest, Call::Receive(received)).await?;
         if is_closed {
             return Err(closed_early());
         }
@@ -136,9 +142,12 @@ async fn tcp(
     .detail(format!("no session after {STEPS_MAX} messages")))
 }
 
-async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, Fault> {
-    let guest = guest(pool).await?;
-    let (mut guest, mut step) = call(pool, guest, Call::Start).await?;
+async fn http(
+    pool: &Pool,
+    guest: Kept<WireState>,
+    origin: &HttpOrigin,
+) -> Result<Kept<WireState>, Fault> {
+    let (mut guest, mut step) = call(guest, Call::Start).await?;
     let mut exchanges = FuturesUnordered::new();
     let mut requests = 0;
     let mut pauses = Pauses::new(pool);
@@ -183,15 +192,18 @@ async fn http(pool: &Arc<Pool>, origin: &HttpOrigin) -> Result<Box<WireGuest>, F
             else => return Err(broken("it waits for nothing and is not ready")),
         };
         steps += usize::from(!matches!(received, Received::Woken(_)));
-        (guest, step) = call(pool, guest, Call::Receive(received)).await?;
+        (guest, step) = call(guest, Call::Receive(received)).await?;
     }
     Err(broken(format!("it was not ready after {STEPS_MAX} steps")))
 }
 
-async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<DirectoryGuest>, Fault> {
-    if pool.connector.directory.is_none() {
+async fn directory(
+    pool: &Arc<Pool>,
+    path: &std::path::Path,
+) -> Result<Kept<DirectoryState>, Fault> {
+    let Some(pre) = pool.connector.directory.clone() else {
         return Err(broken("it was not linked for directories"));
-    }
+    };
     no_devices(path)?;
     let budget = budget(pool);
     let printer = Printer::new(Some(pool.speaker.clone()));
@@ -205,19 +217,12 @@ async fn directory(pool: &Arc<Pool>, path: &std::path::Path) -> Result<Box<Direc
         .detail(format!("{error:#}"))
     })?;
     let owned = pool.clone();
-    let opened = pool.lanes().call(&pool.tenant, false, async move {
-        let connector = &owned.connector;
-        match &connector.directory {
-            Some(pre) => {
-                let exports = &connector.exports;
-                Some(DirectoryGuest::open(pre, exports, state, budget, settings(&owned)).await)
-            }
-            None => None,
-        }
-    });
-    let opened = opened.await.flatten().ok_or_else(shutting_down)?;
-    let guest = opened.map_err(call_fault)?;
-    let (guest, step) = call(pool, guest, Call::Start).await?;
+    let opening = async move {
+        let exports = &owned.connector.exports;
+        DirectoryGuest::open(&pre, exports, state, budget, settings(&owned)).await
+    };
+    let guest = Kept::open(pool, None, opening).await?;
+    let (guest, step) = call(guest, Call::Start).await?;
     if !step.commands.is_empty() {
         return Err(broken("it sent a command, and there is no wire"));
     }
@@ -281,25 +286,29 @@ fn no_devices(path: &std::path::Path) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn guest(pool: &Arc<Pool>) -> Result<Box<WireGuest>, Fault> {
+async fn guest(
+    pool: &Arc<Pool>,
+    place: Option<&Arc<ErrandPlace>>,
+) -> Result<Kept<WireState>, Fault> {
     let owned = pool.clone();
-    let opened = pool.lanes().call(&pool.tenant, false, async move {
+    let opening = async move {
         let budget = budget(&owned);
         let printer = Printer::new(Some(owned.speaker.clone()));
         let state = WireState::new(budget.memory.clone(), printer);
         let connector = &owned.connector;
         let (pre, exports) = (&connector.wire, &connector.exports);
         WireGuest::open(pre, exports, state, budget, settings(&owned)).await
-    });
-    opened.await.ok_or_else(shutting_down)?.map_err(call_fault)
+    };
+    Kept::open(pool, place, opening).await
 }
 
 async fn call<T: GuestState>(
-    pool: &Pool,
-    guest: Box<Guest<T>>,
+    mut guest: Kept<T>,
     call: Call,
-) -> Result<(Box<Guest<T>>, CheckedStep), Fault> {
-    let (guest, step) = in_lane(pool, false, guest, call)
+) -> Result<(Kept<T>, CheckedStep), Fault> {
+    let task = guest.call_in_lane(false, call);
+    let (guest, step) = task
+        .ok_or_else(shutting_down)?
         .await
         .ok_or_else(shutting_down)?;
     Ok((guest, step.map_err(call_fault)?))

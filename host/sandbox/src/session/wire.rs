@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     errand::confer,
-    guests::{Called, broken, in_lane, is_unavailable, let_go},
+    guests::{Called, Kept, broken, is_unavailable},
     in_flight::{Submitted, Wrong},
     lease::{End, Lease},
     open::OpenWire,
@@ -29,10 +29,7 @@ use crate::{
     fault::{Blame, Fault, FaultKind},
     lanes::Task,
     pool::{Job, Sampled, shutting_down, timed_out},
-    v1::{
-        Call, CallError, CheckedStep, Command, Heard, Input, Received, WireGuest, WireState,
-        reported,
-    },
+    v1::{Call, CallError, CheckedStep, Command, Heard, Input, Received, WireState, reported},
     wire::{Dialer, HttpOrigin},
 };
 
@@ -60,8 +57,7 @@ thread_local! {
 }
 
 pub(crate) struct WireSession {
-    /// Absent while it is in a lane.
-    guest: Option<Box<WireGuest>>,
+    guest: Kept<WireState>,
     wire: Wire,
     next_id: u32,
     jobs: Vec<Job>,
@@ -142,7 +138,7 @@ impl WireSession {
             }
         };
         WireSession {
-            guest: Some(guest),
+            guest,
             wire,
             next_id: 0,
             jobs: Vec::new(),
@@ -168,12 +164,6 @@ impl WireSession {
     }
 
     pub async fn serve(mut self: Box<Self>, lease: &mut Lease) -> End {
-        let end = self.run(lease).await;
-        let_go(&lease.pool, self.guest.take());
-        end
-    }
-
-    async fn run(&mut self, lease: &mut Lease) -> End {
         loop {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
@@ -354,7 +344,7 @@ impl WireSession {
     /// Calls the guest on this worker.
     #[inline]
     fn receive(&mut self, lease: &Lease, input: Input<'_>) -> Turn {
-        let Some(guest) = &mut self.guest else {
+        let Some(guest) = self.guest.here() else {
             return Turn::Broke(io::ErrorKind::NotConnected.into());
         };
         let result = guest.receive(input);
@@ -365,7 +355,7 @@ impl WireSession {
     /// Learns how long calls take.
     #[inline]
     fn sample(&mut self, lease: &Lease) {
-        let met_tick = self.guest.as_mut().is_some_and(|guest| guest.met_tick());
+        let met_tick = self.guest.here().is_some_and(|guest| guest.met_tick());
         let pool = &lease.pool;
         if met_tick {
             pool.tenant.computed(TICK.as_micros() as u64);
@@ -397,7 +387,7 @@ impl WireSession {
         let Some(id) = self.begin(lease, &mut job, now) else {
             return Ok(());
         };
-        let Some(guest) = &mut self.guest else {
+        let Some(guest) = self.guest.here() else {
             lease.unsubmitted.push(job);
             return Err(End::Ended(shutting_down()));
         };
@@ -455,7 +445,7 @@ impl WireSession {
     async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
         while let Some(id) = self.cancels.pop() {
             self.asides += 1;
-            let result = match &mut self.guest {
+            let result = match self.guest.here() {
                 Some(guest) if !lease.pool.pressure.is_laned(|| 0) => guest.cancel(id),
                 _ => self.call_in_lane(lease, Call::Cancel(id)).await?,
             };
@@ -471,16 +461,15 @@ impl WireSession {
         lease: &mut Lease,
         call: Call,
     ) -> Result<Result<CheckedStep, CallError>, End> {
-        let Some(guest) = self.guest.take() else {
+        let Some(mut task) = self.guest.call_in_lane(false, call) else {
             return Err(End::Ended(shutting_down()));
         };
-        let mut task = in_lane(&lease.pool, false, guest, call);
         loop {
             let waited =
                 std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;
             match waited {
                 Waited::Returned(Some((guest, result))) => {
-                    self.guest = Some(guest);
+                    self.guest = guest;
                     return Ok(result);
                 }
                 Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),

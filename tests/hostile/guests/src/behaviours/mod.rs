@@ -9,6 +9,8 @@ mod eats_memory_in_open;
 mod eats_memory_slowly;
 mod empty_batches;
 mod errands_of_errands;
+mod errands_that_loop;
+mod errands_that_never_end;
 mod exits_the_process;
 mod floods_asides;
 mod floods_errands;
@@ -62,8 +64,8 @@ mod traps_on_drop;
 mod unknown_ids;
 mod writes_to_the_log;
 
-use crate::Behaviour;
-use souk_sdk::{Batch, Cell, ColumnBuilder, ColumnType, Error, HttpRequest, Step, column};
+use crate::{Behaviour, one_row};
+use souk_sdk::{Batch, Cell, ColumnBuilder, ColumnType, Error, HttpRequest, Input, Step, column};
 
 macro_rules! table {
     ($($name:ident)*) => {
@@ -87,6 +89,8 @@ table! {
     eats_memory_slowly
     empty_batches
     errands_of_errands
+    errands_that_loop
+    errands_that_never_end
     exits_the_process
     floods_asides
     floods_errands
@@ -161,6 +165,21 @@ fn trap() -> ! {
 /// Sends a byte, so that a source that answers does.
 fn ask(step: &mut Step) {
     step.send(b"?");
+}
+
+/// Answers the statement of whose number its errand has, if that has failed in these words.
+fn conferred(input: Input, words: &str, step: &mut Step) -> Result<(), Error> {
+    let Input::Conferred(reply) = input else {
+        return Ok(());
+    };
+    match reply.failure {
+        Some(failure) if failure.contains(words) => one_row(reply.id, step)?,
+        other => {
+            let told = other.unwrap_or_else(|| "it was done".into());
+            step.failed(reply.id, Error::internal("errand", told));
+        }
+    }
+    Ok(())
 }
 
 fn http_request(id: u32) -> HttpRequest {

@@ -1,0 +1,92 @@
+//! What the host does with a second session that does not answer.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::*;
+use souk_outbound::TlsMode;
+use souk_sandbox::{Grant, PoolLimits, Sandbox, Source, Value};
+use souk_tests::guests;
+use souk_tests::talking_server::TalkingServer;
+
+/// What a wire session may have is not much more.
+const BYTES: usize = 48 << 20;
+/// As many as a company may have.
+const ERRANDS: usize = 4;
+
+fn talker(server: &TalkingServer) -> Arc<Source> {
+    Arc::new(Source {
+        company: "com_1".into(),
+        connection: "con_1".into(),
+        revision: 1,
+        engine: "talker".into(),
+        settings_json: r#"{"ssl_mode":"disable"}"#.into(),
+        grant: Grant::Tcp {
+            host: "127.0.0.1".into(),
+            port: server.address.port(),
+            tls: TlsMode::Disable,
+            ca_pem: None,
+        },
+        limits: PoolLimits::default(),
+    })
+}
+
+async fn wish(sandbox: &Sandbox, source: &Arc<Source>, wish: &str) -> String {
+    let wish = query_with("SELECT answer FROM t", vec![Value::Text(wish.into())]);
+    let output = sandbox.run(source, wish, within(60)).await;
+    rows(&output.expect("an answer"))
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("of a Linux");
+    let nanos = stat.split(' ').next().and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanos.expect("nanoseconds"))
+}
+
+/// What it costs to give the memory of all errands back, here and now.
+fn freeing() -> Duration {
+    let memory: Vec<Vec<u8>> = (0..ERRANDS)
+        .map(|_| std::hint::black_box(vec![0xa5; BYTES]))
+        .collect();
+    let begun = thread_time();
+    drop(memory);
+    thread_time() - begun
+}
+
+/// Errands that are cut with full memories are freed by other threads than the one that serves: here that is the only one of its runtime.
+#[tokio::test]
+async fn an_errand_that_is_cut_is_freed_elsewhere() {
+    let server = TalkingServer::start().await;
+    let sandbox = with_guest(guests::TALKER).await;
+    let source = talker(&server);
+    assert!(wish(&sandbox, &source, "fine").await.contains("fine"));
+    let begun = Instant::now();
+    let asked = (0..ERRANDS).map(|_| wish(&sandbox, &source, "confers_in_vain"));
+    let asked = futures_util::future::join_all(asked);
+    let full = async {
+        server
+            .wait(|seen| seen.logins >= 2 * ERRANDS && seen.hanging() == ERRANDS)
+            .await;
+        // The cut is all that is left to come.
+        thread_time()
+    };
+    let (answers, before) = tokio::join!(asked, full);
+    // An errand is told that it has failed when it is gone.
+    let used = thread_time() - before;
+    assert!(begun.elapsed() >= Duration::from_secs(4), "they were cut");
+    assert!(
+        answers.iter().all(|answer| answer.contains("time")),
+        "{answers:?}"
+    );
+    let freeing = freeing();
+    println!("{used:?} were used here, where freeing takes {freeing:?}");
+    assert!(used < freeing / 2, "{used:?} of {freeing:?}");
+    assert!(
+        wish(&sandbox, &source, "confers")
+            .await
+            .contains("conferred")
+    );
+}
