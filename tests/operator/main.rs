@@ -2,6 +2,7 @@
 
 mod backup;
 mod commands;
+mod compiled;
 mod connectors;
 mod master_key;
 mod postgres;

@@ -33,7 +33,7 @@ use souk_store::{Listed, Part};
 use crate::App;
 pub use engines::{Engines, engines};
 pub use error::ConnectorError;
-pub use following::start;
+pub use following::{loaded_all, start};
 use loaded::{scope_of, scope_text};
 pub use registry::Registry;
 pub(crate) use serving::{SERVING, need, scope_of_engine, serving, serving_ids};

@@ -7,16 +7,23 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::Mutex;
 use rand::Rng;
 use sha2::Sha256;
 
 const KEY_FILE: &str = "cache.key";
 const KEY_BYTES: usize = 32;
 const MAC_BYTES: usize = 32;
+/// Long enough to take an upgrade back.
+const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Separates these MACs from any other use of the key, and this format from later ones.
 const DOMAIN: &[u8] = b"souk compiled connector 1\0";
 
@@ -25,6 +32,23 @@ pub(crate) struct Cache {
     key: [u8; KEY_BYTES],
     /// Of the engine: code for another engine has another name and another MAC.
     fingerprint: String,
+    /// Components that are being loaded, so that their code is wanted before anybody is known to want it.
+    loading: Arc<Mutex<Vec<String>>>,
+}
+
+/// While it is there, the code of its component stays.
+pub(crate) struct Loading {
+    digest: String,
+    loading: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        let mut loading = self.loading.lock();
+        if let Some(at) = loading.iter().position(|digest| *digest == self.digest) {
+            loading.swap_remove(at);
+        }
+    }
 }
 
 impl Cache {
@@ -42,6 +66,7 @@ impl Cache {
             directory: directory.to_owned(),
             key,
             fingerprint,
+            loading: Arc::default(),
         })
     }
 
@@ -98,6 +123,60 @@ impl Cache {
         Ok((file, path))
     }
 
+    pub fn begin_loading(&self, digest: &str) -> Loading {
+        self.loading.lock().push(digest.to_owned());
+        Loading {
+            digest: digest.to_owned(),
+            loading: self.loading.clone(),
+        }
+    }
+
+    fn is_loading(&self, digest: &str) -> bool {
+        self.loading.lock().iter().any(|known| known == digest)
+    }
+
+    /// Removes what was written for a component, unless that is being loaded. Somebody who shares the directory and still wants it compiles it again.
+    pub fn forget(&self, digest: &str) {
+        if self.is_loading(digest) {
+            return;
+        }
+        if let Err(error) = fs::remove_file(self.path(digest))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(digest, %error, "cannot remove compiled code that nobody needs");
+        }
+    }
+
+    /// Removes what was written for other components than these, and what others left behind: code for another engine, since the host that
+    /// it was written for may come back, and files that were never finished, when they are [`OLD`]. How many files that were, and their bytes.
+    pub fn keep_only(&self, is_wanted: impl Fn(&str) -> bool) -> io::Result<(usize, u64)> {
+        let (mut count, mut bytes) = (0, 0);
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let code = name.strip_suffix(".cwasm");
+            let code = code.and_then(|name| name.split_once('-'));
+            let is_old = || {
+                let age = entry.metadata().and_then(|data| data.modified());
+                age.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > OLD))
+            };
+            let goes = match code {
+                Some((digest, engine)) if engine == self.fingerprint => {
+                    !is_wanted(digest) && !self.is_loading(digest)
+                }
+                Some(_) => is_old(),
+                None => name.ends_with(".tmp") && is_old(),
+            };
+            let size = entry.metadata().map_or(0, |data| data.len());
+            // Another host may have been quicker.
+            if goes && fs::remove_file(entry.path()).is_ok() {
+                (count, bytes) = (count + 1, bytes + size);
+            }
+        }
+        Ok((count, bytes))
+    }
+
     fn path(&self, digest: &str) -> PathBuf {
         self.directory
             .join(format!("{digest}-{}.cwasm", self.fingerprint))
@@ -144,4 +223,50 @@ fn make_key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
     file.write_all(&key)?;
     fs::rename(&scratch, &path)?;
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// What nobody wants goes, of another engine only when it is old, and so do files that were never finished; the key stays.
+    #[test]
+    fn only_what_is_wanted_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::open(directory.path(), "now".into()).unwrap();
+        let other = Cache::open(directory.path(), "later".into()).unwrap();
+        let age = |path: &Path| {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - 2 * OLD).unwrap();
+        };
+        for digest in ["wanted", "deleted"] {
+            cache.put(digest, b"code").unwrap();
+            age(&cache.path(digest));
+        }
+        for digest in ["fresh", "stale"] {
+            other.put(digest, b"code").unwrap();
+        }
+        age(&other.path("stale"));
+        let [left, begun] = [1, 2].map(|_| cache.scratch().unwrap().1);
+        age(&left);
+        age(&directory.path().join(KEY_FILE));
+        cache.put("loading", b"code").unwrap();
+        let loading = cache.begin_loading("loading");
+        let (count, bytes) = cache.keep_only(|digest| digest == "wanted").unwrap();
+        assert_eq!((count, bytes), (3, 2 * (4 + MAC_BYTES as u64)));
+        assert!(cache.get("wanted").is_some() && cache.get("deleted").is_none());
+        assert!(other.get("fresh").is_some() && other.get("stale").is_none());
+        assert!(begun.exists() && !left.exists());
+        cache.forget("loading");
+        assert!(cache.get("loading").is_some());
+        drop(loading);
+        cache.forget("loading");
+        assert!(cache.get("loading").is_none());
+        cache.forget("wanted");
+        cache.forget("never was");
+        assert!(cache.get("wanted").is_none());
+        assert!(read_key(directory.path()).unwrap().is_some());
+    }
 }

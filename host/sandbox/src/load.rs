@@ -35,7 +35,7 @@ pub(crate) struct Prepared {
     component: Component,
     exports: v1::Exports,
     inspection: Inspection,
-    digest: String,
+    pub digest: String,
     size_bytes: u64,
     compile_ms: u64,
 }
@@ -46,6 +46,7 @@ pub(crate) fn prepare(
     cache: &Cache,
     options: &Options,
     wasm: &[u8],
+    digest: String,
     scope: &Scope,
 ) -> Result<Prepared, LoadError> {
     if wasm.len() > options.limits.component_bytes_max {
@@ -55,7 +56,6 @@ pub(crate) fn prepare(
         )));
     }
     let inspection = inspect(wasm)?;
-    let digest = digest(wasm);
     let (component, compile_ms) = component(engine, cache, options, wasm, &digest, scope)?;
     let found = v1::Exports::find(&component, inspection.world, &inspection.interface);
     let exports = found.ok_or_else(|| {

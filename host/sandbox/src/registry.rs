@@ -91,6 +91,13 @@ impl Registry {
             .cloned()
     }
 
+    /// Whether any version of anybody's has these bytes.
+    pub fn has_digest(&self, digest: &str) -> bool {
+        let state = self.state.lock();
+        let mut versions = state.families.values().flat_map(|family| &family.versions);
+        versions.any(|connector| connector.digest == digest)
+    }
+
     /// Adds a staged version. One name and version stands for one digest.
     pub fn stage(&self, connector: Arc<Connector>) -> Result<Arc<Connector>, LoadError> {
         let mut state = self.state.lock();

@@ -2,6 +2,7 @@
 //! nothing itself.
 
 use std::{
+    collections::HashSet,
     path::Path,
     sync::{
         Arc, OnceLock, Weak,
@@ -146,18 +147,66 @@ impl Sandbox {
         let (shared, owner) = (self.shared.clone(), scope.clone());
         let tenant = self.shared.tenant_of(&scope);
         let prepared = self.shared.loaders.compute(&tenant, move || {
-            if let Some(known) = shared.registry.by_digest(&owner, &load::digest(&wasm)) {
+            let digest = load::digest(&wasm);
+            if let Some(known) = shared.registry.by_digest(&owner, &digest) {
                 return Ok(Err(known));
             }
             let (cache, options) = (&shared.cache, &shared.options);
-            load::prepare(&shared.engine, cache, options, &wasm, &owner).map(Ok)
+            let loading = cache.begin_loading(&digest);
+            let prepared = load::prepare(
+                &shared.engine,
+                cache,
+                options,
+                &wasm,
+                digest.clone(),
+                &owner,
+            );
+            drop(wasm);
+            let refused = prepared.is_err();
+            let prepared = prepared.map(|prepared| Ok((prepared, loading)));
+            if refused {
+                shared.forget_code(&digest);
+            }
+            prepared
         });
         match prepared.await.ok_or_else(load::stopping)?? {
-            Ok(prepared) => {
-                let connector = load::finish(&self.shared, prepared, scope).await?;
-                self.shared.registry.stage(connector)
+            Ok((prepared, loading)) => {
+                let digest = prepared.digest.clone();
+                let finished = load::finish(&self.shared, prepared, scope).await;
+                let staged = finished.and_then(|connector| self.shared.registry.stage(connector));
+                drop(loading);
+                if staged.is_err() {
+                    self.forget_code(&digest);
+                }
+                staged
             }
             Err(known) => Ok(known),
+        }
+    }
+
+    /// Removes the compiled code of a component that was refused, unless a version here has the same bytes.
+    pub fn forget_code(&self, digest: &str) {
+        let (shared, digest) = (self.shared.clone(), digest.to_owned());
+        // Of many megabytes: that takes the file system a moment.
+        let forget = async move { shared.forget_code(&digest) };
+        let lanes = &self.shared.loaders;
+        lanes.call(&self.shared.host, false, forget).detach();
+    }
+
+    /// Removes compiled code that no version here has, and none whose digest is among `stored`.
+    pub async fn keep_code_of(&self, stored: HashSet<String>) {
+        let shared = self.shared.clone();
+        let kept = self.shared.loaders.compute(&self.shared.host, move || {
+            let is_wanted =
+                |digest: &str| stored.contains(digest) || shared.registry.has_digest(digest);
+            shared.cache.keep_only(is_wanted)
+        });
+        match kept.await {
+            Some(Ok((0, _))) | None => {}
+            Some(Ok((files, bytes))) => {
+                tracing::info!(files, bytes, "removed compiled code that nobody needs");
+            }
+            Some(Err(error)) => tracing::warn!(%error, "cannot look through compiled code"),
         }
     }
 

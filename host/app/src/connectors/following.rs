@@ -1,6 +1,7 @@
 //! Making the sandbox agree with the store: at the start, and whenever this or another host has changed it.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use souk_sandbox::{LoadError, Scope};
@@ -157,7 +158,28 @@ async fn follow(app: App) {
             tokio::time::sleep(RETRY_AFTER).await;
             app.connectors.changed.notify_one();
         }
+        if app.connectors.is_complete.load(Ordering::Acquire)
+            && let Err(error) = sweep_code(&app).await
+        {
+            tracing::warn!(%error, "cannot look for compiled code that nobody needs; with the next change again");
+        }
     }
+}
+
+/// Removes what was compiled for versions that are gone: now, when everything that a start loads is loaded (the operator's directory, too), and
+/// whenever versions change from now on.
+pub async fn loaded_all(app: &App) -> Result<(), ConnectorError> {
+    let _changing = app.connectors.changing.lock().await;
+    app.connectors.is_complete.store(true, Ordering::Release);
+    sweep_code(app).await
+}
+
+/// Called under `changing`: no version is being written.
+async fn sweep_code(app: &App) -> Result<(), ConnectorError> {
+    let rows = connectors::list(&mut *app.db.read().await?).await?;
+    let digests = rows.into_iter().map(|row| row.digest).collect();
+    app.sandbox.keep_code_of(digests).await;
+    Ok(())
 }
 
 async fn sweep(app: &App) -> Result<(), ConnectorError> {

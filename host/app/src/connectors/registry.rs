@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use souk_sandbox::ConnectorInfo;
@@ -26,6 +27,8 @@ pub struct Registry {
     pub(super) compile_time: CompileTime,
     pub(super) changed: Arc<Notify>,
     pub(super) turns: Turns,
+    /// Everything that a start loads is loaded: what is compiled for nobody may go.
+    pub(super) is_complete: AtomicBool,
     /// One at a time changes what runs.
     pub(super) changing: tokio::sync::Mutex<()>,
 }
@@ -57,6 +60,7 @@ impl Registry {
             compile_time: CompileTime::default(),
             changed,
             turns: Turns::default(),
+            is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
         }
     }

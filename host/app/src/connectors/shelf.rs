@@ -163,6 +163,12 @@ pub(super) fn put_away(app: &App, scope: &Scope, info: &ConnectorInfo) {
     }
 }
 
+/// Lets go of a version that was refused, and of what was compiled for it.
+pub(super) fn discard(app: &App, scope: &Scope, info: &ConnectorInfo) {
+    let _ = app.sandbox.remove(scope, &info.name, &info.version);
+    app.sandbox.forget_code(&info.digest);
+}
+
 /// Deletes the pieces of a component that no connector names any more, a few in each transaction, so that charges never wait long.
 pub(super) async fn forget_bytes(
     app: &App,

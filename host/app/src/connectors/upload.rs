@@ -60,7 +60,7 @@ async fn take_in(
     let is_new = !before.contains(&(info.name.clone(), info.version.clone()));
     if let Err(reason) = schema::check_schema(&info.settings_schema) {
         if is_new {
-            let _ = app.sandbox.remove(scope, &info.name, &info.version);
+            shelf::discard(app, scope, &info);
         }
         return Err(ConnectorError::Invalid(reason));
     }
@@ -72,7 +72,7 @@ async fn take_in(
     };
     if let Err(error) = kept {
         if is_new {
-            let _ = app.sandbox.remove(scope, &info.name, &info.version);
+            shelf::discard(app, scope, &info);
         }
         return Err(error);
     }
