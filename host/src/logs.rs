@@ -25,6 +25,8 @@ pub fn start(filter: &str, format: LogFormat) -> Result<()> {
     };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // By `eprintln`, which panics where the file that holds the log is on a full disk, in the middle of somebody's call.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     let started = if json {
         let format = tracing_subscriber::fmt::format()

@@ -4,6 +4,7 @@ mod backup;
 mod commands;
 mod compiled;
 mod connectors;
+mod full_disk;
 mod master_key;
 mod postgres;
 mod seen;

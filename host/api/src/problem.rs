@@ -349,6 +349,20 @@ impl Problem {
         Problem::of(refusals::SERVICE_UNAVAILABLE, message).retry_after(1)
     }
 
+    /// What could not be written: a disk that is full has room again when somebody has made it.
+    pub fn of_disk(error: &std::io::Error) -> Problem {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        match error.kind() {
+            StorageFull | QuotaExceeded => Problem::full_disk(error),
+            _ => Problem::internal(error),
+        }
+    }
+
+    pub fn full_disk(cause: impl std::fmt::Display) -> Problem {
+        Problem::unavailable("the disk of this service is full; try again later")
+            .caused_by(cause.to_string())
+    }
+
     /// The envelope, with the request id in its details.
     pub(crate) fn into_parts(
         self,

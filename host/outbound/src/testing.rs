@@ -127,6 +127,14 @@ impl Ca {
         self.0.pem()
     }
 
+    /// Its own certificate, shown by a server.
+    pub fn as_leaf(&self) -> Leaf {
+        Leaf {
+            certificate_pem: self.0.pem(),
+            key_pem: self.0.key().serialize_pem(),
+        }
+    }
+
     pub fn leaf(&self, name: &str) -> Leaf {
         let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();

@@ -144,7 +144,26 @@ pub async fn protect_as(
         stream.get_mut().0.unpack()?;
         Ok(stream)
     });
-    unpacked.map_err(|error| failed(format!("{host}: {error}")))
+    unpacked.map_err(|error| failed(format!("{host}: {error}{}", advice(&error))))
+}
+
+/// What to do about what most people meet first, where rustls has only a name for it.
+fn advice(error: &std::io::Error) -> &'static str {
+    use rustls::{CertificateError, Error};
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let Some(Error::InvalidCertificate(reason)) = inner else {
+        return "";
+    };
+    match reason {
+        CertificateError::UnknownIssuer => {
+            ": nobody who is trusted here has signed its certificate; say whose authority is (ca_pem of a connection)"
+        }
+        // The name of webpki's own error.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            ": its certificate is an authority's own, as self-signed ones mostly are; have an authority sign one for the server              (openssl: basicConstraints=CA:FALSE) and trust that authority (ca_pem of a connection)"
+        }
+        _ => "",
+    }
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -310,6 +329,24 @@ mod tests {
             assert_eq!(protected.is_ok(), accepted, "{mode:?} {host}");
         }
         assert!(Trust::new(TlsMode::Disable, None).unwrap().is_none());
+    }
+
+    /// Who shows a certificate that it has signed itself, or that nobody known has, is refused in words that say what to do.
+    #[tokio::test]
+    async fn self_signed_certificates_are_explained() {
+        let (own, other) = (Ca::new(), Ca::new());
+        for (leaf, authority, says) in [
+            (own.as_leaf(), &own, "CA:FALSE"),
+            (other.leaf("localhost"), &own, "ca_pem"),
+        ] {
+            let server = Server::start_tls("", &leaf).await;
+            let trust = Trust::verified(Some(&authority.pem())).unwrap();
+            let stream = TcpStream::connect(server.address).await.unwrap();
+            let refused = protect(stream, &trust, "localhost").await;
+            let message = refused.map(drop).unwrap_err().message;
+            assert!(message.contains(says), "{message}");
+            assert!(message.starts_with("localhost: "), "{message}");
+        }
     }
 
     /// A server that has its handshake in packets of TDS, and then none, as SQL Server has it: one that insists on TLS 1.3 has

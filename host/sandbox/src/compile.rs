@@ -60,7 +60,12 @@ fn in_child(
     limits: &SandboxLimits,
     scope: &Scope,
 ) -> Result<Vec<u8>, LoadError> {
-    let failed = |error: io::Error| LoadError::Compile(format!("{}: {error}", program.display()));
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            LoadError::DiskFull(error.to_string())
+        }
+        _ => LoadError::Compile(format!("{}: {error}", program.display())),
+    };
     let mut input = Scratch::new(cache).map_err(failed)?;
     let mut output = Scratch::new(cache).map_err(failed)?;
     let mut reasons = Scratch::new(cache).map_err(failed)?;

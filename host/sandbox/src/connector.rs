@@ -121,6 +121,9 @@ pub enum LoadError {
     },
     #[error("cannot compile the connector: {0}")]
     Compile(String),
+    /// Nobody's fault who made it.
+    #[error("the disk is full: {0}")]
+    DiskFull(String),
     #[error("the sandbox failed: {0}")]
     Internal(String),
 }

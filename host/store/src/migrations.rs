@@ -12,7 +12,8 @@ use souk_domain::time::Timestamp;
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 use std::borrow::Cow;
 
-/// Version, name, text. Append only.
+/// Version, name, text. Append only. Numbers that are missing were given to work that came to nothing before it was applied anywhere; they are not
+/// given again.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "core", include_str!("../migrations/0001_core.sql")),
     (2, "ledger", include_str!("../migrations/0002_ledger.sql")),

@@ -103,6 +103,7 @@ fn refusal(name: &str) -> impl Fn(ConnectorError) -> Problem {
             ConnectorError::NotFound => Problem::not_found("connector", name),
             ConnectorError::TooLarge { max } => Problem::too_large(max as u64),
             ConnectorError::Aborted(_) => Problem::of(INVALID_REQUEST, text),
+            ConnectorError::DiskFull(error) => Problem::full_disk(error),
             ConnectorError::Internal(error) => Problem::internal(error),
             ConnectorError::Store(error) => error.into(),
         }

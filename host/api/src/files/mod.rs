@@ -69,7 +69,7 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
             Problem::of(RESOURCE_IN_USE, message).detail("connection_ids", ids)
         }
         FileError::NotFound => Problem::not_found("file", name),
-        FileError::Io(error) => Problem::internal(error),
+        FileError::Io(error) => Problem::of_disk(&error),
         FileError::Store(error) => error.into(),
     }
 }

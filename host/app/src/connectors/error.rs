@@ -33,6 +33,8 @@ pub enum ConnectorError {
     TooLarge { max: usize },
     #[error("the upload broke off: {0}")]
     Aborted(String),
+    #[error("{0}")]
+    DiskFull(String),
     #[error("the sandbox failed: {0}")]
     Internal(String),
     #[error(transparent)]
@@ -50,6 +52,7 @@ impl From<LoadError> for ConnectorError {
             | LoadError::NoEarlier { .. } => ConnectorError::Conflict(text),
             LoadError::Unknown { .. } => ConnectorError::NotFound,
             LoadError::Unhealthy { .. } => ConnectorError::Unhealthy(text),
+            LoadError::DiskFull(_) => ConnectorError::DiskFull(text),
             LoadError::Internal(_) => ConnectorError::Internal(text),
         }
     }
