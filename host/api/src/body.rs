@@ -2,7 +2,8 @@
 
 use crate::caller::Caller;
 use crate::describe::{Argument, Describe, Described, Description, Incoming, JSON};
-use crate::json::{parse, parse_change, parse_members, require_json};
+use crate::json::{Sent, parse, parse_change, parse_members, require_json};
+use crate::mounted::Mounted;
 use crate::pace::Pace;
 use crate::problem::{FieldError, Problem, mismatch};
 use crate::reading::read;
@@ -15,7 +16,9 @@ use http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use souk_domain::fields::FieldErrors;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// A JSON object. Unknown members are ignored, types are strict, a wrong field is named.
@@ -33,7 +36,13 @@ impl<T: DeserializeOwned + ToSchema + Send> Argument for Body<T> {
     async fn take(incoming: &mut Incoming) -> Result<Body<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        agreed(&incoming.parts, &bytes, parse(&bytes).map(Body))
+        incoming.sent = Sent::of::<T>(&bytes);
+        agreed(
+            &incoming.parts,
+            &bytes,
+            incoming.sent.as_ref(),
+            parse(&bytes).map(Body),
+        )
     }
 }
 
@@ -52,7 +61,8 @@ impl<T: DeserializeOwned + Default + ToSchema + Send> Argument for OptionalBody<
     async fn take(incoming: &mut Incoming) -> Result<OptionalBody<T>, Problem> {
         let bytes = incoming.read().await?;
         let body = or_default(&incoming.parts.headers, &bytes).map(OptionalBody);
-        agreed(&incoming.parts, &bytes, body)
+        incoming.sent = Sent::of::<T>(&bytes);
+        agreed(&incoming.parts, &bytes, incoming.sent.as_ref(), body)
     }
 }
 
@@ -87,7 +97,13 @@ impl<T: DeserializeOwned + ToSchema + Send> Argument for Change<T> {
     async fn take(incoming: &mut Incoming) -> Result<Change<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        agreed(&incoming.parts, &bytes, parse_change(&bytes).map(Change))
+        incoming.sent = Sent::change_of::<T>(&bytes);
+        agreed(
+            &incoming.parts,
+            &bytes,
+            incoming.sent.as_ref(),
+            parse_change(&bytes).map(Change),
+        )
     }
 }
 
@@ -95,7 +111,13 @@ impl<T: ToSchema> Argument for Changes<T> {
     async fn take(incoming: &mut Incoming) -> Result<Changes<T>, Problem> {
         let bytes = incoming.read().await?;
         require_json(&incoming.parts.headers)?;
-        let members = agreed(&incoming.parts, &bytes, parse_members(&bytes))?;
+        incoming.sent = Sent::change_of::<T>(&bytes);
+        let members = agreed(
+            &incoming.parts,
+            &bytes,
+            incoming.sent.as_ref(),
+            parse_members(&bytes),
+        )?;
         let shape = PhantomData;
         Ok(Changes { members, shape })
     }
@@ -160,6 +182,12 @@ impl<T: DeserializeOwned + Default + ToSchema, const REQUIRED: bool> RawBody<T, 
 }
 
 impl<T, const REQUIRED: bool> RawBody<T, REQUIRED> {
+    /// A thing that the body is, which does not contradict the path.
+    pub fn agreed<U: DeserializeOwned + Default + ToSchema>(&self) -> Result<U, Problem> {
+        let sent = Sent::of::<U>(&self.bytes);
+        agreed(&self.parts, &self.bytes, sent.as_ref(), self.json_as())
+    }
+
     /// Some members of it.
     pub fn json_as<U: DeserializeOwned + Default + ToSchema>(&self) -> Result<U, Problem> {
         or_default(&self.parts.headers, &self.bytes)
@@ -185,22 +213,41 @@ struct Repeated {
 }
 
 /// What was read of a body, unless it contradicts its path: a client that says two things would have one of them done.
-fn agreed<T>(parts: &Parts, bytes: &[u8], read: Result<T, Problem>) -> Result<T, Problem> {
-    let errors = contradictions(parts, bytes);
-    match (read, errors.is_empty()) {
-        (read, true) => read,
-        (Ok(_), false) => Err(Problem::fields(refusals::PATH_BODY_MISMATCH, errors)),
-        (Err(problem), false) => {
-            Err(problem.and(Problem::fields(refusals::VALIDATION_ERROR, errors)))
-        }
+fn agreed<T>(
+    parts: &Parts,
+    bytes: &[u8],
+    sent: Option<&Sent>,
+    read: Result<T, Problem>,
+) -> Result<T, Problem> {
+    let contradictions = contradictions(parts, bytes);
+    if contradictions.is_empty() {
+        return read;
     }
+    if let Err(problem) = read {
+        let contradictions = Problem::fields(refusals::VALIDATION_ERROR, contradictions);
+        return Err(problem.and(contradictions));
+    }
+    let known = contradictions.len();
+    let mut errors = FieldErrors::default();
+    errors.extend(contradictions);
+    if let Some(sent) = sent {
+        sent.misfits(&mut errors);
+    }
+    let is_more = errors.names().count() > known;
+    let refusal = match is_more {
+        true => refusals::VALIDATION_ERROR,
+        false => refusals::PATH_BODY_MISMATCH,
+    };
+    Err(Problem::fields(refusal, errors.into_vec()))
 }
 
 fn contradictions(parts: &Parts, bytes: &[u8]) -> Vec<FieldError> {
-    let Some(caller) = parts.extensions.get::<Caller>() else {
+    let caller = parts.extensions.get::<Caller>().map(Caller::operation);
+    let Some(mounted) = caller.or_else(|| parts.extensions.get::<Arc<Mounted>>().map(Arc::as_ref))
+    else {
         return Vec::new();
     };
-    let path = caller.operation().operation.path.split('/');
+    let path = mounted.operation.path.split('/');
     let path = || path.clone().zip(parts.uri.path().split('/'));
     if !path().any(|(part, _)| part == "{company_id}") {
         return Vec::new();

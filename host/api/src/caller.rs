@@ -144,16 +144,6 @@ impl Caller {
     pub fn operation(&self) -> &Mounted {
         &self.0.operation
     }
-
-    /// A body may repeat the path's `company_id`, but not contradict it.
-    pub fn agree_company(&self, given: Option<&str>) -> Result<(), Problem> {
-        match given {
-            Some(other) if other != self.company().as_str() => {
-                Err(Problem::path_body_mismatch("company_id"))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Describe for Caller {

@@ -4,6 +4,7 @@
 //! [`Describe`], so that routing, the gate and `openapi.json` read from the function itself what it does: a description cannot say anything
 //! else. A handler is erased to one type ([`Erased`]) when it is mounted, and all that surrounds it is compiled once. Knows no operation.
 
+use crate::json::Sent;
 use crate::operation::BODY_BYTES_MAX;
 use crate::problem::Problem;
 use crate::query::{Parameters, Query, Reader};
@@ -108,6 +109,8 @@ pub struct Incoming {
     pub parts: Parts,
     pub body: Body,
     pub state: ApiState,
+    /// What the handler gets of the body, if it is JSON: when it refuses that, all that is wrong is named.
+    pub(crate) sent: Option<Sent>,
 }
 
 pub type BoxFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
@@ -161,12 +164,24 @@ macro_rules! handlers {
                             Ok(argument) => argument,
                             Err(problem) => return problem.into_response(),
                         };)*
-                        self($($argument),*).await.into_response()
+                        let sent = incoming.sent.take();
+                        completed(self($($argument),*).await.into_response(), sent)
                     })
                 })
             }
         }
     };
+}
+
+/// A refusal of the body's fields names all of them.
+fn completed(mut response: Response, sent: Option<Sent>) -> Response {
+    let extensions = response.extensions_mut();
+    if let Some(sent) = sent
+        && let Some(problem) = extensions.remove::<Problem>()
+    {
+        extensions.insert(problem.completed(|errors| sent.misfits(errors)));
+    }
+    response
 }
 
 handlers!();
@@ -179,7 +194,12 @@ handlers!(A1, A2, A3, A4, A5);
 impl Incoming {
     fn new(request: Request, state: ApiState) -> Incoming {
         let (parts, body) = request.into_parts();
-        Incoming { parts, body, state }
+        Incoming {
+            parts,
+            body,
+            state,
+            sent: None,
+        }
     }
 
     /// The request's head, for the argument that reads it last.

@@ -1,11 +1,15 @@
 //! What the schema of a body says of its members, held against a body that is refused anyway.
 //!
-//! A type refuses one member at a time, and before its operation looks at any of them: a client would be told in two rounds what it is told
-//! here at once. Nothing is refused by this, so that it costs only whoever is wrong. Refuses to know patterns and what several schemas say
-//! together; start reading at [`Shape::misfits`].
+//! A type refuses one member at a time, and before its operation looks at any of them; an operation refuses what it stumbles over first: a
+//! client would be told in two rounds what it is told here at once. Nothing is refused by this, so that it costs only whoever is wrong.
+//! Refuses to know what several schemas say together; start reading at [`Shape::misfits`].
 
+use crate::ids;
+use parking_lot::Mutex;
+use regex::Regex;
 use serde_json::{Map, Value};
 use souk_domain::fields::FieldErrors;
+use souk_domain::money::UsdCents;
 use souk_domain::parameters::integer;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -27,10 +31,22 @@ impl Shape {
     pub fn of<T: ToSchema>(is_change: bool) -> Shape {
         let mut nested = Vec::new();
         T::schemas(&mut nested);
-        let plain = |(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default());
+        let restricted = |schema| {
+            let mut schema = serde_json::to_value(schema).unwrap_or_default();
+            let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+            for (name, rules) in members.into_iter().flatten() {
+                if let Some(rules) = rules.as_object_mut() {
+                    ids::restrict(name, rules);
+                }
+            }
+            schema
+        };
         Shape {
-            root: serde_json::to_value(T::schema()).unwrap_or_default(),
-            named: nested.into_iter().map(plain).collect(),
+            root: restricted(T::schema()),
+            named: nested
+                .into_iter()
+                .map(|(name, schema)| (name, restricted(schema)))
+                .collect(),
             is_change,
         }
     }
@@ -161,8 +177,12 @@ fn misfit(value: &Value, rules: &Value) -> Option<String> {
     match (kind(rules)?, value) {
         ("string", Value::String(text)) => {
             let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-            let is_wrong = is_beyond(count, "minLength", "maxLength");
-            is_wrong.then(|| span("characters", bound("minLength"), bound("maxLength")))
+            if is_beyond(count, "minLength", "maxLength") {
+                let (least, most) = (bound("minLength"), bound("maxLength"));
+                return Some(span("characters", least, most));
+            }
+            let pattern = rules["pattern"].as_str()?;
+            (!has_pattern(text, pattern)).then(|| format!("must match {pattern}"))
         }
         ("integer", Value::Number(number)) => match integer(&number.to_string()) {
             Some(number) if !is_beyond(number, "minimum", "maximum") => None,
@@ -177,9 +197,20 @@ fn misfit(value: &Value, rules: &Value) -> Option<String> {
             let is_wrong = is_beyond(count, "minItems", "maxItems");
             is_wrong.then(|| span("items", bound("minItems"), bound("maxItems")))
         }
-        ("object", Value::Object(_))
-        | ("boolean", Value::Bool(_))
-        | ("number", Value::Number(_)) => None,
+        ("number", Value::Number(number)) => {
+            let (least, most) = (rules["minimum"].as_f64(), rules["maximum"].as_f64());
+            let is_dollars = rules["format"] == "decimal";
+            if is_dollars && let Err(error) = UsdCents::parse(&number.to_string()) {
+                return Some(error.to_string());
+            }
+            let number = number.as_f64()?;
+            match (least, most) {
+                (Some(least), _) if number < least => Some(format!("must be at least {least}")),
+                (_, Some(most)) if number > most => Some(format!("must be at most {most}")),
+                _ => None,
+            }
+        }
+        ("object", Value::Object(_)) | ("boolean", Value::Bool(_)) => None,
         ("string", _) => Some("must be a string".to_owned()),
         ("integer", _) => Some("must be an integer".to_owned()),
         ("number", _) => Some("must be a number".to_owned()),
@@ -188,6 +219,18 @@ fn misfit(value: &Value, rules: &Value) -> Option<String> {
         ("boolean", _) => Some("must be true or false".to_owned()),
         _ => None,
     }
+}
+
+/// A pattern that cannot be read refuses nothing. There are as many as the document has, so that all of them are kept.
+fn has_pattern(text: &str, pattern: &str) -> bool {
+    static KNOWN: Mutex<BTreeMap<String, Option<Regex>>> = Mutex::new(BTreeMap::new());
+    let read = || Regex::new(pattern).ok();
+    let regex = KNOWN
+        .lock()
+        .entry(pattern.to_owned())
+        .or_insert_with(read)
+        .clone();
+    regex.is_none_or(|regex| regex.is_match(text))
 }
 
 /// The one type that is meant, beside `null`.
@@ -215,6 +258,7 @@ fn span(what: &str, least: Option<i64>, most: Option<i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::money::PriceUsd;
     use serde_json::json;
 
     #[derive(ToSchema)]
@@ -228,6 +272,11 @@ mod tests {
         #[schema(max_items = 1)]
         lines: Vec<Line>,
         note: Option<String>,
+        #[schema(pattern = "^[a-z]+$")]
+        word: Option<String>,
+        asset_id: Option<String>,
+        #[schema(value_type = Option<PriceUsd>)]
+        price: Option<f64>,
     }
 
     #[derive(ToSchema)]
@@ -276,6 +325,19 @@ mod tests {
         assert_eq!(
             named(&json!({"lines": [{"price": 1}, {"price": 2}]}), true),
             ["lines must have at most 1 items"]
+        );
+        let formed = json!({"word": "No", "asset_id": "no id", "price": 1.005});
+        assert_eq!(
+            named(&formed, true),
+            [
+                "asset_id must match ^[a-zA-Z0-9_-]{1,255}$",
+                "price US dollars have at most two decimals",
+                "word must match ^[a-z]+$",
+            ]
+        );
+        assert_eq!(
+            named(&json!({"price": -1}), true),
+            ["price must be at least 0"]
         );
     }
 

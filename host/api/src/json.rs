@@ -3,6 +3,7 @@
 use crate::fitting::Shape;
 use crate::problem::{FieldError, Problem};
 use crate::refusals;
+use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 
 type ReadError = serde_path_to_error::Error<serde_json::Error>;
 
-/// A larger body with a wrong field is told of that one only: reading it again and again would hold a worker.
+/// A larger body with a wrong field is held against its schema only: reading it again and again would hold a worker.
 const REREAD_BYTES_MAX: usize = 16 << 10;
 /// As many wrong fields are named at once, beside those that are missing.
 const REREAD_MAX: usize = 20;
@@ -50,6 +51,36 @@ pub fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem>
 /// The same of what to change of a `T`: nothing is lacking.
 pub fn parse_change<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {
     read(bytes, || Shape::of::<T>(true))
+}
+
+/// A body that was read, for the case that its operation refuses it after all.
+pub(crate) struct Sent {
+    bytes: Bytes,
+    shape: fn() -> Shape,
+}
+
+impl Sent {
+    /// `None`: it is too large to be read again.
+    pub fn of<T: ToSchema>(bytes: &Bytes) -> Option<Sent> {
+        Sent::with(bytes, || Shape::of::<T>(false))
+    }
+
+    /// The same of what to change of a `T`.
+    pub fn change_of<T: ToSchema>(bytes: &Bytes) -> Option<Sent> {
+        Sent::with(bytes, || Shape::of::<T>(true))
+    }
+
+    fn with(bytes: &Bytes, shape: fn() -> Shape) -> Option<Sent> {
+        let bytes = bytes.clone();
+        (bytes.len() <= REREAD_BYTES_MAX).then_some(Sent { bytes, shape })
+    }
+
+    /// Adds what does not fit and is not named yet.
+    pub fn misfits(&self, errors: &mut FieldErrors) {
+        if let Ok(body) = serde_json::from_slice(&self.bytes) {
+            (self.shape)().misfits(&body, errors);
+        }
+    }
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8], shape: fn() -> Shape) -> Result<T, Problem> {
@@ -215,12 +246,11 @@ fn wrong_fields<T: DeserializeOwned>(bytes: &[u8], first: &ReadError, shape: &Sh
     let mut errors = FieldErrors::default();
     errors.push(wrong_field(first));
     let mut named = vec![member(first)];
-    let body: Option<Value> = match bytes.len() <= REREAD_BYTES_MAX {
-        true => serde_json::from_slice(bytes).ok(),
-        false => None,
-    };
-    if let Some(mut body) = body {
-        let whole = body.clone();
+    if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
+        let mut body = match bytes.len() <= REREAD_BYTES_MAX {
+            true => whole.clone(),
+            false => Value::Null,
+        };
         while let Some(members) = body.as_object_mut()
             && named.len() < REREAD_MAX
             && named

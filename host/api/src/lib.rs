@@ -69,6 +69,7 @@ mod finish;
 mod fitting;
 mod gate;
 pub mod idempotency;
+mod ids;
 pub mod integrations;
 mod json;
 pub mod keys;

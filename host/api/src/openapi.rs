@@ -2,13 +2,13 @@
 
 mod examples;
 mod links;
+mod parameters;
 mod three_zero;
 
 use crate::cookies;
 use crate::describe::{Answered, Description, JSON};
+use crate::ids;
 use crate::operation::{Access, Operation};
-use crate::path::Segment;
-use crate::query::Param;
 use crate::refusals::Refusal;
 use crate::refused;
 use crate::routes::Routes;
@@ -23,10 +23,6 @@ const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source an
 (rows); buyers call them with credits. Every answer carries `X-Request-Id`, the three `X-RateLimit-*` headers and the fields `RateLimit` and `RateLimit-Policy`; every refusal is \
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST that changes something and every billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
-
-/// What further parameters are.
-const OPEN: &str = "What the product declares, by its own names. Of an endpoint: `field=value`, `field[gte]=`, `[gt]`, `[lte]`, `[lt]`, \
-`[in]=a,b` (`\\,` is a comma of a value), `[like]=prefix`, each also as `filters[field]` and `filters[field][gte]`.";
 
 /// What operations are grouped under, in the order in which a newcomer meets them.
 const TAGS: &[(&str, &str)] = &[
@@ -232,7 +228,7 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
                     "additionalProperties": true,
                     "description": "What the code calls for: `limit`, `retry_after`, `required_role`, …",
                     "properties": {
-                        "request_id": {"type": "string", "examples": [examples::id("req")]},
+                        "request_id": {"type": "string", "examples": [ids::example("req")]},
                         "errors": {"type": "array", "description": "All that is wrong with the fields of a request.", "items": {
                             "type": "object",
                             "required": ["field", "code", "message"],
@@ -354,7 +350,7 @@ fn by_status(all: Vec<Refusal>) -> Vec<Vec<Refusal>> {
 }
 
 fn example(refusal: &Refusal) -> (String, Value) {
-    let details = json!({"request_id": examples::id("req")});
+    let details = json!({"request_id": ids::example("req")});
     let error = json!({"code": refusal.code, "message": refusal.message, "details": details});
     (refusal.code.to_owned(), json!({"value": {"error": error}}))
 }
@@ -388,7 +384,7 @@ fn describe(
         "operationId": id,
         "summary": operation.summary,
         "tags": [operation.tag],
-        "parameters": parameters(operation, description, path),
+        "parameters": parameters::of(operation, description, path),
         "responses": responses,
     });
     let Some(members) = described.as_object_mut() else {
@@ -505,74 +501,4 @@ fn headers_of(status: u16) -> Value {
         _ => {}
     }
     all
-}
-
-/// What a path's parameter means; of one that is any text to its handler, also what it looks like.
-fn segment(name: &str, schema: Value) -> (String, Value) {
-    let is_any = schema.get("pattern").is_none();
-    let text = |pattern: &str, example: &str| json!({"type": "string", "pattern": pattern, "examples": [example]});
-    if let Some(of) = name.strip_suffix("_id") {
-        let about = format!("The id of the {}.", of.replace('_', " "));
-        let known = examples::of_id(of);
-        let schema = match (is_any, of) {
-            (true, "industry") => {
-                json!({"type": "integer", "minimum": 1, "maximum": examples::LISTED_ID_MAX, "examples": [51]})
-            }
-            (true, _) => text(&examples::id_pattern(), known.as_deref().unwrap_or("1")),
-            (false, _) => schema,
-        };
-        return (about, schema);
-    }
-    const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
-    match name {
-        "company_handle" => ("The company's handle.".to_owned(), text(LABEL, "acme")),
-        "asset_slug" => (
-            "The asset's slug.".to_owned(),
-            text(LABEL, "goals-per-match"),
-        ),
-        "endpoint_slug" => (
-            "The endpoint's slug.".to_owned(),
-            text(LABEL, "league-goals"),
-        ),
-        "category" => ("A category of the user's own.".to_owned(), schema),
-        "provider" => ("The payment provider.".to_owned(), schema),
-        "version" => ("A semantic version.".to_owned(), schema),
-        _ => (format!("The {name}."), schema),
-    }
-}
-
-fn parameters(operation: &Operation, description: &Description, path: &str) -> Vec<Value> {
-    let names = path
-        .split('/')
-        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-    let schemas = description.segments.as_deref().unwrap_or_default();
-    let mut parameters: Vec<Value> = names
-        .enumerate()
-        .map(|(place, name)| {
-            let schema = schemas.get(place).cloned().unwrap_or_else(String::schema);
-            let (about, schema) = segment(name, schema);
-            json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema})
-        })
-        .collect();
-    parameters.extend(description.query.params.iter().map(query_parameter));
-    if description.query.open {
-        let rest = json!({"type": "object", "additionalProperties": {"type": "string"}});
-        parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest, "description": OPEN}));
-    }
-    let has_key = operation.access != Access::Public;
-    if has_key && operation.keeps_answers() || operation.billed {
-        let mut key = json!({
-            "name": "Idempotency-Key", "in": "header", "description": "Retrying with the same key gets the first answer.",
-            "schema": {"type": "string", "pattern": "^[!-~]{1,255}$", "examples": ["7f8a2c1e-order-42"]},
-        });
-        if operation.key_required {
-            key["required"] = true.into();
-        }
-        parameters.push(key);
-    }
-    parameters
-}
-
-fn query_parameter(param: &Param) -> Value {
-    json!({"name": param.name, "in": "query", "description": param.about, "schema": param.schema})
 }

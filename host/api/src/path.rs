@@ -1,6 +1,7 @@
 //! Path parameters: read once, refused in the envelope, and described with what is answered when there is no such thing.
 
 use crate::describe::{Argument, Describe, Description, Incoming};
+use crate::ids;
 use crate::problem::{FieldError, Problem};
 use crate::refusals::{self, Refusal};
 use axum::extract::FromRequestParts;
@@ -9,9 +10,8 @@ use axum::extract::rejection::PathRejection;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use souk_domain::ids::{
-    AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, ID_CHARS_MAX,
-    IntegrationId, KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId,
-    WebhookId,
+    AlertId, AssetId, CompanyId, ConnectionId, DeliveryId, EndpointId, FavoriteId, IntegrationId,
+    KeyId, PayoutId, PostId, PriceId, PurchaseId, SessionId, TopUpId, UserId, WebhookId,
 };
 
 /// Path parameters in their order in the path, e.g. `Path((_, key)): Path<(CompanyId, KeyId)>`.
@@ -81,11 +81,8 @@ impl Segment for String {
     }
 }
 
-/// An id that exists begins with its kind; one that does not may be anything.
 fn id(prefix: &str) -> Value {
-    let pattern = format!("^[a-zA-Z0-9_-]{{1,{ID_CHARS_MAX}}}$");
-    let example = format!("{prefix}_0123456789abcdefghij");
-    json!({"type": "string", "pattern": pattern, "examples": [example]})
+    json!({"type": "string", "pattern": ids::pattern(), "examples": [ids::example(prefix)]})
 }
 
 macro_rules! ids {

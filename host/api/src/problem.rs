@@ -10,6 +10,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
 pub use souk_domain::fields::FieldError;
+use souk_domain::fields::FieldErrors;
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
 use std::borrow::Cow;
@@ -168,9 +169,23 @@ impl Problem {
         self
     }
 
-    /// A body names another company or user than the path.
-    pub fn path_body_mismatch(field: &str) -> Problem {
-        Problem::fields(refusals::PATH_BODY_MISMATCH, vec![mismatch(field)])
+    /// With what `find` adds to the fields of a body that are named already, if it is such a refusal.
+    pub(crate) fn completed(self, find: impl FnOnce(&mut FieldErrors)) -> Problem {
+        if self.code() != refusals::VALIDATION_ERROR.code {
+            return self;
+        }
+        let named = self.0.details.get("errors").and_then(Value::as_array);
+        let mut errors = FieldErrors::default();
+        for name in named.into_iter().flatten() {
+            errors.add(name["field"].as_str().unwrap_or_default(), "invalid", "");
+        }
+        let known = errors.names().count();
+        find(&mut errors);
+        let found = errors.into_vec().split_off(known);
+        match found.is_empty() {
+            true => self,
+            false => self.and(Problem::fields(refusals::VALIDATION_ERROR, found)),
+        }
     }
 
     // 401, 410

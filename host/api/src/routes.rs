@@ -197,6 +197,11 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                         problem.into_response()
                     }
                     Ok(Passed { in_flight }) => {
+                        // A caller knows what it calls; where there is none, its body may contradict the path all the same.
+                        let is_public = self.mounted.operation.access == Access::Public;
+                        if is_public && self.mounted.description.repeats_path {
+                            request.extensions_mut().insert(self.mounted.clone());
+                        }
                         let work = audited(&self.mounted, request, state.clone(), &call);
                         let response = AssertUnwindSafe(work).catch_unwind().await;
                         drop(in_flight);

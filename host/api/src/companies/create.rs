@@ -39,7 +39,7 @@ pub struct CompanyIn {
     handle: String,
     #[schema(value_type = Option<String>, max_length = 1000)]
     description: Option<Text<0, 1000>>,
-    #[schema(value_type = Option<String>, min_length = 3, max_length = 254)]
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 254, pattern = "^[^@ ]+@[^@ ]+$")]
     contact_email: Option<Text<3, EMAIL_CHARS_MAX>>,
 }
 

@@ -55,7 +55,7 @@ pub struct CompanyPatch {
     #[schema(value_type = Option<String>, min_length = 2, max_length = 2, pattern = "^[A-Za-z]{2}$")]
     country: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 3, max_length = 254)]
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 254, pattern = "^[^@ ]+@[^@ ]+$")]
     contact_email: Patch<Text<3, EMAIL_CHARS_MAX>>,
     /// Whole credits, 100 unless chosen; 0: a balance is never low. `null` goes back to 100.
     #[serde(default)]

@@ -19,8 +19,6 @@ const PROBE_CHARS_MAX: usize = 1_000;
 /// see `connection_fields` of `GET /storage-engines`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct ConnectionIn {
-    /// Must equal the path's when given.
-    pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
     /// Cannot be changed.

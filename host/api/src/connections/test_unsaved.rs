@@ -1,5 +1,6 @@
 use super::refusal;
 use super::shape::{ConnectionIn, ProbeIn, TestOut};
+use crate::problem::both;
 use crate::refusals::{PATH_BODY_MISMATCH, UNSAFE_URL};
 use crate::{ApiState, Caller, Data, Operation, Problem, RawBody};
 use axum::extract::State;
@@ -48,8 +49,8 @@ pub async fn test_unsaved_connection(
     caller: Caller,
     body: RawBody<UnsavedIn, true>,
 ) -> Result<Data<TestOut>, Problem> {
-    let (connection, probe): (ConnectionIn, ProbeIn) = (body.json_as()?, body.json_as()?);
-    caller.agree_company(connection.company_id.as_deref())?;
+    let read = both(body.agreed(), body.json_as());
+    let (connection, probe): (ConnectionIn, ProbeIn) = read?;
     let input = connection.into_input();
     let report = check::unsaved(api.app(), caller.company(), &input, probe.into_probe()).await;
     Ok(Data(report.map_err(refusal(""))?.into()))

@@ -17,8 +17,6 @@ use utoipa::ToSchema;
 /// `settings_schema` of its publisher in `GET /connectors`.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct IntegrationIn {
-    /// Must equal the path's when given.
-    pub company_id: Option<String>,
     /// A user of the company; the key's user when absent.
     pub user_id: Option<String>,
     /// Cannot be changed: `wordpress`, `ghost`, `slack`, `webhook`, or one of a publisher that the company has uploaded.

@@ -77,8 +77,7 @@ pub async fn test_integration(
                 .map_err(refusal(&id))?
         }
         None => {
-            let unsaved: IntegrationIn = body.json_as()?;
-            caller.agree_company(unsaved.company_id.as_deref())?;
+            let unsaved: IntegrationIn = body.agreed()?;
             let input = unsaved.into_input();
             check::unsaved(app, company, &input)
                 .await

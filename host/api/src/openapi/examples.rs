@@ -3,36 +3,9 @@
 //! Members of the named schemas get theirs ([`illustrate`]), bodies of requests are and answers put together from them ([`of_body`]). Refuses to know
 //! any operation.
 
+use crate::ids::{self, is_of};
 use serde_json::{Map, Value, json};
-use souk_domain::ids::ID_CHARS_MAX;
 use std::collections::BTreeMap;
-
-/// The members of other things' ids, by their names' ends: `asset_id`, `asset_ids`.
-const IDS: &[(&str, &str)] = &[
-    ("alert", "alr"),
-    ("api_key", "key"),
-    ("asset", "ast"),
-    ("company", "cmp"),
-    ("connection", "con"),
-    ("delivery", "dlv"),
-    ("endpoint", "end"),
-    ("endpoint_key", "key"),
-    ("execution", "exe"),
-    ("favorite", "fav"),
-    ("integration", "int"),
-    ("payout", "pay"),
-    ("post", "pst"),
-    ("price", "prc"),
-    ("product", "ast"),
-    ("purchase", "pur"),
-    ("request", "req"),
-    ("session", "ses"),
-    ("subject", "ast"),
-    ("top_up", "top"),
-    ("transaction", "txn"),
-    ("user", "usr"),
-    ("webhook", "whk"),
-];
 
 /// Whose `id` it is, by the schema's name.
 const KINDS: &[(&str, &str)] = &[
@@ -178,21 +151,6 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("WebhookPatch", &["is_active"]),
 ];
 
-/// An id of that kind.
-pub fn id(prefix: &str) -> String {
-    format!("{prefix}_0123456789abcdefghij")
-}
-
-/// An id of what is called so: `asset`.
-pub fn of_id(what: &str) -> Option<String> {
-    found(IDS, what).map(id)
-}
-
-/// What an id in a path or a body looks like.
-pub fn id_pattern() -> String {
-    format!("^[a-zA-Z0-9_-]{{1,{ID_CHARS_MAX}}}$")
-}
-
 fn found<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
     let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, found)| *found)
@@ -210,7 +168,7 @@ fn is_request(name: &str) -> bool {
     name.ends_with("In") || name.ends_with("Patch")
 }
 
-/// Gives the members of all schemas their examples, and ids in bodies of requests their pattern.
+/// Gives the members of all schemas their examples, and what bodies of requests are restricted to besides.
 pub fn illustrate(schemas: &mut BTreeMap<String, Value>) {
     for (name, schema) in schemas {
         let members = schema.get_mut("properties").and_then(Value::as_object_mut);
@@ -218,50 +176,13 @@ pub fn illustrate(schemas: &mut BTreeMap<String, Value>) {
             let Some(rules) = rules.as_object_mut() else {
                 continue;
             };
-            if is_request(name)
-                && is_id(member)
-                && is_of(rules, "string")
-                && rules.get("pattern").is_none()
-            {
-                rules.insert("pattern".to_owned(), id_pattern().into());
-            }
             if is_request(name) {
-                bound_listed(member, rules);
+                ids::restrict(member, rules);
             }
             if let (None, Some(example)) = (rules.get("examples"), of_member(name, member, rules)) {
                 rules.insert("examples".to_owned(), json!([example]));
             }
         }
-    }
-}
-
-/// No list of reference data counts as far.
-pub const LISTED_ID_MAX: i64 = i32::MAX as i64;
-
-/// Numbers that are chosen from a list, `industry_ids`, begin with one and end somewhere.
-fn bound_listed(member: &str, rules: &mut Map<String, Value>) {
-    let numbers = match member.strip_suffix("_ids") {
-        Some(_) => rules.get_mut("items").and_then(Value::as_object_mut),
-        None => member.ends_with("_id").then_some(rules),
-    };
-    if let Some(numbers) = numbers.filter(|numbers| is_of(numbers, "integer")) {
-        numbers.entry("minimum").or_insert(1.into());
-        numbers.entry("maximum").or_insert(LISTED_ID_MAX.into());
-    }
-}
-
-/// `asset_id`; not `function_id`, which is the seller's own word.
-fn is_id(member: &str) -> bool {
-    member
-        .strip_suffix("_id")
-        .is_some_and(|of| found(IDS, of).is_some())
-}
-
-fn is_of(rules: &Map<String, Value>, kind: &str) -> bool {
-    match rules.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
-        Some(one) => one == kind,
-        None => false,
     }
 }
 
@@ -275,8 +196,8 @@ fn of_member(schema: &str, member: &str, rules: &Map<String, Value>) -> Option<V
             Some("date-time") => "2026-03-01T12:00:00Z".to_owned(),
             Some("date") => "2026-03-01".to_owned(),
             _ => match (member, member.strip_suffix("_id")) {
-                ("id", _) => id(found(KINDS, schema)?),
-                (_, Some(of)) if found(IDS, of).is_some() => id(found(IDS, of)?),
+                ("id", _) => ids::example(found(KINDS, schema)?),
+                (_, Some(of)) if ids::of(of).is_some() => ids::of(of)?,
                 _ => special(schema, member)
                     .or_else(|| found(TEXTS, member))?
                     .to_owned(),
@@ -308,7 +229,7 @@ fn of_member(schema: &str, member: &str, rules: &Map<String, Value>) -> Option<V
                 let of = member.strip_suffix("_ids")?;
                 let items = rules.get("items")?.as_object()?;
                 let is_text = is_of(items, "string");
-                is_text.then(|| Some(json!([id(found(IDS, of)?)])))?
+                is_text.then(|| Some(json!([ids::of(of)?])))?
             }
         };
     }

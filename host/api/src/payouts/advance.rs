@@ -1,9 +1,10 @@
 use super::shape::PayoutOut;
-use crate::refusals::INVALID_STATE;
+use crate::refusals::{INVALID_STATE, VALIDATION_ERROR};
 use crate::words;
-use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem, Text};
+use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
+use souk_domain::fields::FieldErrors;
 use souk_domain::ids::PayoutId;
 use souk_domain::roles::{Permission, Role};
 use souk_store::payouts::{self, AdvanceError, PayoutStatus};
@@ -24,11 +25,11 @@ pub struct AdvanceIn {
     #[schema(value_type = words::PayoutStep)]
     status: String,
     /// By what to find the transfer again.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
-    reference: Option<Text<1, 200>>,
+    #[schema(min_length = 1, max_length = 200)]
+    reference: Option<String>,
     /// Shown to the seller.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 500)]
-    failure_reason: Option<Text<1, 500>>,
+    #[schema(min_length = 1, max_length = 500)]
+    failure_reason: Option<String>,
 }
 
 /// Moves a payout on, and its money with it.
@@ -38,28 +39,19 @@ pub async fn advance_payout(
     Path(id): Path<PayoutId>,
     Body(body): Body<AdvanceIn>,
 ) -> Result<Data<PayoutOut>, Problem> {
-    let next = PayoutStatus::parse(&body.status)
-        .filter(|status| *status != PayoutStatus::Requested)
-        .ok_or_else(|| {
-            Problem::invalid("status", "must be processing, paid, failed or cancelled")
-        })?;
-    if next == PayoutStatus::Paid && body.reference.is_none() {
-        let message = "is required: by what is the transfer found again?";
-        return Err(Problem::invalid("reference", message));
-    }
-    let has_failed = matches!(next, PayoutStatus::Failed | PayoutStatus::Cancelled);
-    if next == PayoutStatus::Failed && body.failure_reason.is_none() {
-        let message = "is required: the seller wants to know what to mend";
-        return Err(Problem::invalid("failure_reason", message));
-    }
+    let Step {
+        next,
+        reference,
+        failure_reason,
+    } = read(body).map_err(|errors| Problem::fields(VALIDATION_ERROR, errors))?;
     api.db()
         .write(async |write| {
             let payout = payouts::advance(
                 write,
                 &id,
                 next,
-                body.reference.as_deref(),
-                body.failure_reason.as_deref().filter(|_| has_failed),
+                reference.as_deref(),
+                failure_reason.as_deref(),
                 caller.actor(),
                 caller.now(),
             )
@@ -79,4 +71,52 @@ pub async fn advance_payout(
             Ok(Data(payout.into()))
         })
         .await
+}
+
+/// What a payout becomes.
+struct Step {
+    next: PayoutStatus,
+    reference: Option<Text<1, 200>>,
+    failure_reason: Option<Text<1, 500>>,
+}
+
+fn read(body: AdvanceIn) -> Result<Step, Vec<FieldError>> {
+    let mut errors = FieldErrors::default();
+    let next = PayoutStatus::parse(&body.status).filter(|next| *next != PayoutStatus::Requested);
+    if next.is_none() {
+        let message = "must be processing, paid, failed or cancelled";
+        errors.add("status", "invalid", message);
+    }
+    if next == Some(PayoutStatus::Paid) && body.reference.is_none() {
+        let message = "is required: by what is the transfer found again?";
+        errors.add("reference", "required", message);
+    }
+    if next == Some(PayoutStatus::Failed) && body.failure_reason.is_none() {
+        let message = "is required: the seller wants to know what to mend";
+        errors.add("failure_reason", "required", message);
+    }
+    let reference = text("reference", body.reference, &mut errors);
+    let failure_reason = text("failure_reason", body.failure_reason, &mut errors);
+    let has_failed = matches!(next, Some(PayoutStatus::Failed | PayoutStatus::Cancelled));
+    match next {
+        Some(next) if errors.is_empty() => Ok(Step {
+            next,
+            reference,
+            failure_reason: failure_reason.filter(|_| has_failed),
+        }),
+        _ => Err(errors.into_vec()),
+    }
+}
+
+fn text<const MAX: usize>(
+    field: &str,
+    given: Option<String>,
+    errors: &mut FieldErrors,
+) -> Option<Text<1, MAX>> {
+    let read = Text::new(given?);
+    if read.is_none() {
+        let message = format!("must be a text of 1 to {MAX} characters");
+        errors.add(field, "invalid", message);
+    }
+    read
 }

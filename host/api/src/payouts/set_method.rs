@@ -1,9 +1,11 @@
 use super::shape::MethodOut;
+use crate::refusals::VALIDATION_ERROR;
 use crate::words;
 use crate::{ApiState, Body, Caller, Data, Operation, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
 use souk_app::payouts;
+use souk_domain::fields::FieldErrors;
 use souk_domain::payments::PayoutMethodType;
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
@@ -21,11 +23,11 @@ pub const OPERATION: Operation =
 pub struct MethodIn {
     #[schema(value_type = words::PayoutMethodType)]
     r#type: String,
-    #[schema(value_type = String, min_length = 1, max_length = 200)]
-    account_holder: Text<1, 200>,
+    #[schema(min_length = 1, max_length = 200)]
+    account_holder: String,
     /// The IBAN or account number, the mail address of the PayPal account, or the id of the Stripe account.
-    #[schema(value_type = String, min_length = 6, max_length = 254, write_only)]
-    destination: Text<1, 1000>,
+    #[schema(min_length = 6, max_length = 254, write_only)]
+    destination: String,
 }
 
 /// Sets a company's payout method.
@@ -34,17 +36,33 @@ pub async fn set_payout_method(
     caller: Caller,
     Body(body): Body<MethodIn>,
 ) -> Result<Data<MethodOut>, Problem> {
-    let kind = PayoutMethodType::parse(&body.r#type).ok_or_else(|| {
-        Problem::invalid("type", "must be bank_account, paypal or stripe_connect")
-    })?;
+    let mut errors = FieldErrors::default();
+    let kind = PayoutMethodType::parse(&body.r#type);
+    if kind.is_none() {
+        let message = "must be bank_account, paypal or stripe_connect";
+        errors.add("type", "invalid", message);
+    }
+    let account_holder = Text::<1, 200>::new(body.account_holder);
+    if account_holder.is_none() {
+        let message = "must be a text of 1 to 200 characters";
+        errors.add("account_holder", "invalid", message);
+    }
+    // What the type does not say of it is that of any.
     let destination = body.destination.trim();
-    kind.check_destination(destination)
-        .map_err(|error| Problem::invalid("destination", error.to_string()))?;
+    let checked = kind
+        .unwrap_or(PayoutMethodType::BankAccount)
+        .check_destination(destination);
+    if let Err(error) = checked {
+        errors.add("destination", "invalid", error.to_string());
+    }
+    let (Some(kind), Some(account_holder), true) = (kind, account_holder, errors.is_empty()) else {
+        return Err(Problem::fields(VALIDATION_ERROR, errors.into_vec()));
+    };
     let method = payouts::set_method(
         api.app(),
         caller.company(),
         kind,
-        &body.account_holder,
+        &account_holder,
         destination,
     )
     .await?;

@@ -37,7 +37,7 @@ pub struct TopUpIn {
     #[schema(value_type = Option<String>, min_length = 1, max_length = 50)]
     payment_method: Option<Text<1, 50>>,
     /// Where the payer's browser goes after the checkout; by default to a page of this host.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = "^https?://")]
     return_url: Option<Text<1, 2000>>,
 }
 

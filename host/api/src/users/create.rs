@@ -26,7 +26,7 @@ pub const OPERATION: Operation = Operation::post("create_user", "/companies/{com
 
 #[derive(Deserialize, ToSchema)]
 pub struct UserIn {
-    #[schema(value_type = String, min_length = 3, max_length = 254)]
+    #[schema(value_type = String, min_length = 3, max_length = 254, pattern = "^[^@ ]+@[^@ ]+$")]
     email: Text<3, EMAIL_CHARS_MAX>,
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     name: Option<Text<1, 255>>,

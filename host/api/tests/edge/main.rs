@@ -42,3 +42,4 @@ mod uploads;
 mod users;
 mod wire;
 mod world;
+mod wrong_fields;

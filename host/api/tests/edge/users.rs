@@ -152,7 +152,10 @@ async fn what_is_no_user_is_refused() {
         .invite(&acme, wrong)
         .await
         .expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(wrong.fields(), ["job_function_id", "name", "role_id"]);
+    assert_eq!(
+        wrong.fields(),
+        ["job_function_id", "name", "role_id", "email"]
+    );
     let wrong = json!({"email": "ann", "role_id": 6, "job_function_id": 98});
     let wrong = world
         .invite(&acme, wrong)

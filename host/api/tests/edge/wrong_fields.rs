@@ -1,0 +1,327 @@
+//! Every operation that takes a JSON body tells of all its wrong members at once, by enumeration: whatever the document says of a member is
+//! broken, in all of them at the same time.
+
+use crate::world::{Answer, Company, World, request};
+use axum::body::Body;
+use http::Method;
+use serde_json::{Map, Value, json};
+use souk_api::openapi::document;
+use std::collections::BTreeMap;
+
+/// An operation with a body, and what may stand in it.
+struct Taking {
+    id: String,
+    method: Method,
+    path: String,
+    members: BTreeMap<String, Value>,
+}
+
+/// The schema that a reference leads to, of `null` or something the latter.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let found = document.pointer(reference.trim_start_matches('#'));
+        return resolved(document, found.unwrap());
+    }
+    let choices = schema["oneOf"].as_array();
+    let mut real = choices
+        .into_iter()
+        .flatten()
+        .filter(|one| one["type"] != "null");
+    match (real.next(), real.next()) {
+        (Some(one), None) => resolved(document, one),
+        _ => schema,
+    }
+}
+
+/// The members of a body; of one that is several, those of the longest.
+fn members(document: &Value, schema: &Value) -> BTreeMap<String, Value> {
+    let schema = resolved(document, schema);
+    let parts = ["allOf", "anyOf"]
+        .iter()
+        .find_map(|kind| schema[kind].as_array());
+    if let Some(parts) = parts {
+        let all = parts.iter().map(|part| members(document, part));
+        return all.max_by_key(BTreeMap::len).unwrap_or_default();
+    }
+    let all = schema["properties"].as_object().into_iter().flatten();
+    all.map(|(name, rules)| (name.clone(), resolved(document, rules).clone()))
+        .collect()
+}
+
+fn operations() -> Vec<Taking> {
+    let document = document(&souk_api::all());
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+            let mut members = match body {
+                Value::Null => continue,
+                body => members(&document, body),
+            };
+            // A type that has two paths, of which one has a company to agree with.
+            if !path.contains("{company_id}") {
+                members.remove("company_id");
+            }
+            // A body that may be any object has no members to break.
+            if !members.is_empty() {
+                all.push(Taking {
+                    id: operation["operationId"].as_str().unwrap().to_owned(),
+                    method: verb.to_ascii_uppercase().parse().unwrap(),
+                    path: path.clone(),
+                    members,
+                });
+            }
+        }
+    }
+    assert!(all.len() > 60, "{}", all.len());
+    all
+}
+
+fn kind(rules: &Value) -> &str {
+    let kinds = match &rules["type"] {
+        Value::Array(kinds) => kinds.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let mut real = kinds.iter().filter_map(Value::as_str);
+    real.find(|kind| *kind != "null").unwrap_or_default()
+}
+
+/// Of another type than the member.
+fn of_another_type(rules: &Value) -> Value {
+    match kind(rules) {
+        "string" => json!(7),
+        _ => json!("no such thing"),
+    }
+}
+
+/// Of its type, and wrong by what else the document says of it; `None` where it says nothing that a short value breaks.
+fn beyond_its_rules(rules: &Value) -> Option<Value> {
+    if rules["enum"].is_array() {
+        return Some(json!("no such word"));
+    }
+    match kind(rules) {
+        "string" if rules["format"] == "date-time" => Some(json!("never")),
+        "string" if rules["pattern"].is_string() => Some(json!(" ")),
+        "string" if rules["minLength"].as_u64() > Some(0) => Some(json!("")),
+        "string" => {
+            let most = rules["maxLength"].as_u64().filter(|most| *most < 3_000)?;
+            Some("x".repeat(most as usize + 1).into())
+        }
+        "integer" | "number" => match (&rules["minimum"], &rules["maximum"]) {
+            (Value::Null, Value::Null) => None,
+            (Value::Null, most) => Some(json!(most.as_f64()? as i64 + 1)),
+            (least, _) => Some(json!(least.as_f64()? as i64 - 1)),
+        },
+        "array" if !rules["items"]["type"].is_null() => {
+            Some(json!([of_another_type(&rules["items"])]))
+        }
+        _ => None,
+    }
+}
+
+struct Place {
+    world: World,
+    company: Company,
+    ids: BTreeMap<&'static str, String>,
+}
+
+impl Place {
+    /// Where most things are that a path may name: an operation may look for its thing before it looks at what is to become of it.
+    async fn new() -> Place {
+        let world = World::new().await;
+        let company = world.company("acme").await;
+        let made = async |path: &str, body: Value| {
+            let made = world.post(&company.key, &company.path(path), body).await;
+            made.expect(201).text("/data/id")
+        };
+        let (asset, endpoint) = (world.asset(&company).await, world.endpoint(&company).await);
+        let user = format!("/users/{}", company.user_id);
+        let price = json!({"price_credits": 2, "effective_from": "2099-01-01T00:00:00Z"});
+        let ids = BTreeMap::from([
+            ("company_id", company.id.clone()),
+            ("user_id", company.user_id.clone()),
+            ("api_key_id", made("/api-keys", json!({"name": "x"})).await),
+            (
+                "post_id",
+                made("/posts", json!({"title": "x", "body_markdown": "x"})).await,
+            ),
+            (
+                "favorite_id",
+                made(&format!("{user}/favorites"), json!({"asset_id": asset})).await,
+            ),
+            (
+                "price_id",
+                made(&format!("/assets/{asset}/prices"), price).await,
+            ),
+            ("asset_id", asset),
+            ("endpoint_id", endpoint),
+        ]);
+        Place {
+            world,
+            company,
+            ids,
+        }
+    }
+
+    async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
+        let parts = to.path.split('/').map(|part| {
+            let name = part
+                .strip_prefix('{')
+                .and_then(|part| part.strip_suffix('}'));
+            match name {
+                Some(name) => self.ids.get(name).map_or("unknown", String::as_str),
+                None => part,
+            }
+        });
+        let path = parts.collect::<Vec<_>>().join("/");
+        let key = match path.starts_with("/companies/") {
+            true => &self.company.key,
+            false => &self.world.platform,
+        };
+        let sent = request(to.method.clone(), key, &path)
+            .header("content-type", "application/json")
+            .header("idempotency-key", format!("{}-{}", to.id, body.len()));
+        let body = Value::from(body.clone()).to_string();
+        self.world.send(sent.body(Body::from(body)).unwrap()).await
+    }
+}
+
+/// What is broken and not named.
+fn missed(answer: &Answer, body: &Map<String, Value>) -> Vec<String> {
+    let fields = answer.fields();
+    let is_named = |name: &str| {
+        fields.iter().any(|field| {
+            let rest = field.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    };
+    body.keys()
+        .filter(|name| !is_named(name))
+        .cloned()
+        .collect()
+}
+
+/// All members are of another type.
+#[tokio::test]
+async fn all_wrong_types_are_named_at_once() {
+    let place = Place::new().await;
+    let mut wrong = Vec::new();
+    for operation in operations() {
+        let all = operation.members.iter();
+        let body: Map<_, _> = all
+            .map(|(name, rules)| (name.clone(), of_another_type(rules)))
+            .collect();
+        let answer = place.send(&operation, &body).await;
+        let missed = missed(&answer, &body);
+        if answer.status != 400 || !missed.is_empty() {
+            wrong.push(format!("{} {missed:?}: {}", operation.id, answer.body));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// One member is of another type, which its operation never gets to see; the others break what else is said of them, which is the operation's
+/// to find.
+#[tokio::test]
+async fn types_and_rules_are_told_together() {
+    let place = Place::new().await;
+    let mut wrong = Vec::new();
+    for operation in operations() {
+        let broken =
+            |(name, rules): (&String, &Value)| Some((name.clone(), beyond_its_rules(rules)?));
+        let mut body: Map<_, _> = operation.members.iter().filter_map(broken).collect();
+        let untyped = operation
+            .members
+            .iter()
+            .find(|(_, rules)| !kind(rules).is_empty());
+        if let Some((name, rules)) = untyped {
+            body.insert(name.clone(), of_another_type(rules));
+        }
+        let answer = place.send(&operation, &body).await;
+        let missed = missed(&answer, &body);
+        if answer.status != 400 || !missed.is_empty() {
+            wrong.push(format!("{} {missed:?}: {}", operation.id, answer.body));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// All members are of their type, and wrong by what else the document says of them.
+#[tokio::test]
+async fn all_broken_rules_are_told_at_once() {
+    let place = Place::new().await;
+    let (mut wrong, mut told) = (Vec::new(), 0);
+    for operation in operations() {
+        let broken =
+            |(name, rules): (&String, &Value)| Some((name.clone(), beyond_its_rules(rules)?));
+        let body: Map<_, _> = operation.members.iter().filter_map(broken).collect();
+        let answer = place.send(&operation, &body).await;
+        // What it is about is looked for first, and was not made here.
+        if answer.status == 404 || body.is_empty() {
+            continue;
+        }
+        told += 1;
+        let missed = missed(&answer, &body);
+        if answer.status != 400 || !missed.is_empty() {
+            wrong.push(format!("{} {missed:?}: {}", operation.id, answer.body));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(told > 50, "{told}");
+}
+
+/// What no schema says, since it hangs upon another member, is told beside the rest.
+#[tokio::test]
+async fn what_hangs_together_is_told_too() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let (method, payout) = (acme.path("/payout-method"), "/admin/payouts/pay_unknown");
+    let grants = format!("/admin{}", acme.path("/credits/grants"));
+    for (verb, path, body, fields) in [
+        (
+            Method::PUT,
+            method.as_str(),
+            json!({"type": "paypal", "account_holder": "", "destination": "nobody.example"}),
+            vec!["account_holder", "destination"],
+        ),
+        (
+            Method::PUT,
+            &method,
+            json!({"type": "cheque", "account_holder": " ", "destination": "1"}),
+            vec!["account_holder", "destination", "type"],
+        ),
+        (
+            Method::PATCH,
+            payout,
+            json!({"status": "paid", "failure_reason": ""}),
+            vec!["failure_reason", "reference"],
+        ),
+        (
+            Method::PATCH,
+            payout,
+            json!({"status": "requested", "reference": "", "failure_reason": " "}),
+            vec!["failure_reason", "reference", "status"],
+        ),
+        (
+            Method::POST,
+            &grants,
+            json!({"credits": 0, "reason": ""}),
+            vec!["credits", "reason"],
+        ),
+        (
+            Method::POST,
+            &grants,
+            json!({"credits": 1.5, "company_id": "cmp_other"}),
+            vec!["company_id", "credits", "reason"],
+        ),
+    ] {
+        let sent = request(verb, &world.platform, path).header("content-type", "application/json");
+        let refused = world
+            .send(sent.body(Body::from(body.to_string())).unwrap())
+            .await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        let mut named = refused.fields();
+        named.sort_unstable();
+        assert_eq!(named, fields, "{path}: {}", refused.body);
+    }
+}
