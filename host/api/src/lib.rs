@@ -42,6 +42,7 @@
 //! says `.any_company()`; the customer data route `.access(Access::Data)`. Uploads take [`Upload`]. A body that is JSON already is
 //! answered as [`Prepared`].
 
+mod accepted;
 mod acting;
 pub mod alerts;
 mod allotments;

@@ -1,3 +1,4 @@
+use crate::accepted::is_preferred;
 use crate::credits::csv::{self, Csv};
 use crate::query::{Parameter, choices, parameters};
 use crate::{ApiState, Caller, Data, Either, Operation, Problem, Query};
@@ -86,7 +87,7 @@ pub async fn request_usage(
     let days = usage::company_days(&mut read, caller.company(), from, to).await?;
     let is_csv = match query.format {
         Some(format) => format == Format::Csv,
-        None => csv::is_accepted(&headers),
+        None => is_preferred(&headers, csv::CONTENT_TYPE),
     };
     match is_csv {
         true => table(month, &days).map(Either::That),

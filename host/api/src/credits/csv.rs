@@ -4,7 +4,7 @@ use crate::describe::{Describe, Description};
 use crate::problem::Problem;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use serde::Serialize;
 use serde_json::json;
 
@@ -14,19 +14,6 @@ pub const LINES_MAX: i64 = 10_000;
 
 /// What a formula begins with.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
-
-/// Whether the client would rather have CSV than JSON.
-pub fn is_accepted(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|kind| kind.split(';').next())
-        .map(str::trim)
-        .find(|kind| [CONTENT_TYPE, "application/json", "*/*"].contains(kind))
-        == Some(CONTENT_TYPE)
-}
 
 /// A statement as a file.
 pub struct Csv(Response);
@@ -101,22 +88,5 @@ mod tests {
         ] {
             assert_eq!(disarmed(value), expected);
         }
-    }
-
-    /// The first type that we have decides.
-    #[test]
-    fn accept_is_read_in_order() {
-        for (accept, expected) in [
-            ("text/csv", true),
-            ("text/csv; charset=utf-8, */*;q=0.1", true),
-            ("application/json, text/csv", false),
-            ("*/*", false),
-            ("text/html,text/csv", true),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-            assert_eq!(is_accepted(&headers), expected, "{accept}");
-        }
-        assert!(!is_accepted(&HeaderMap::new()));
     }
 }

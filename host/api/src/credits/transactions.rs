@@ -1,5 +1,6 @@
 use super::csv::{self, Csv};
 use super::shape::TransactionOut;
+use crate::accepted::is_preferred;
 use crate::query::{Since, Until, choices, parameters};
 use crate::refusals::INVALID_PERIOD;
 use crate::{ApiState, Caller, Either, List, Operation, Paging, Problem, Query, Text};
@@ -63,7 +64,7 @@ pub async fn list_transactions(
 ) -> Result<Either<List<TransactionOut>, Csv>, Problem> {
     let page = query.paging.page();
     let is_csv = query.format.map_or_else(
-        || csv::is_accepted(&headers),
+        || is_preferred(&headers, csv::CONTENT_TYPE),
         |format| format == Format::Csv,
     );
     let is_whole = is_csv && query.paging.page.is_none() && query.paging.per_page.is_none();

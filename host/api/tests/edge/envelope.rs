@@ -337,6 +337,50 @@ async fn the_reference_needs_no_other_host() {
     }
 }
 
+/// A browser is shown a page that runs nothing and leads to what is there; whoever else asks where things are gets JSON.
+#[tokio::test]
+async fn the_root_is_a_page_for_browsers() {
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let world = World::new().await;
+    let get = async |path: &str, accept: &str| {
+        let request = request(Method::GET, "", path).header("accept", accept);
+        let request = request.body(Body::empty()).unwrap();
+        let response = world.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let header = |name: &str| parts.headers[name].to_str().unwrap().to_owned();
+        (
+            parts.status.as_u16(),
+            header("content-type"),
+            parts.headers.clone(),
+            text,
+        )
+    };
+    let (status, kind, headers, page) = get("/", BROWSER).await;
+    assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"));
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    let links = page.split("href=\"").skip(1);
+    let links: Vec<&str> = links.filter_map(|rest| rest.split('"').next()).collect();
+    assert!(
+        links.contains(&"docs") && links.contains(&"openapi.json"),
+        "{links:?}"
+    );
+    for link in links {
+        assert_eq!(get(&format!("/{link}"), BROWSER).await.0, 200, "{link}");
+    }
+    for accept in ["*/*", "application/json", "application/json, text/html"] {
+        let (_, kind, headers, body) = get("/", accept).await;
+        assert_eq!(
+            (kind.as_str(), headers["vary"].to_str().unwrap()),
+            ("application/json", "accept")
+        );
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["data"]["docs"], "/docs");
+    }
+}
+
 /// The system routes need no key; what needs one is never cached.
 #[tokio::test]
 async fn system_routes_are_open() {
