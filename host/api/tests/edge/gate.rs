@@ -152,6 +152,68 @@ async fn every_operation_refuses_every_insufficient_key() {
     }
 }
 
+/// Whoever is signed in may do what a key of its role may: every operation refuses every role below its own, each by a key and by a session, and
+/// lets its own role pass the gate; neither reaches into another company.
+#[tokio::test]
+async fn every_operation_refuses_every_role_below() {
+    let world = World::new().await;
+    let (acme, other) = (world.company("acme").await, world.company("other").await);
+    let mut callers = Vec::new();
+    for role in 1..=4_u8 {
+        let body = json!({"name": "one", "role_id": role, "rate_limit": 1_000_000});
+        let made = world.post(&acme.key, &acme.path("/api-keys"), body).await;
+        let key = made.expect(201).text("/data/key");
+        callers.push((role, key, world.browser(&acme, role).await));
+    }
+    let mut told = 0;
+    for operation in souk_api::all().operations() {
+        let Access::Key { role, .. } = operation.access else {
+            continue;
+        };
+        for (level, key, browser) in &callers {
+            let keyed = |path: &str| request(method(operation), key, path);
+            let signed = |path: &str| {
+                let request = request(method(operation), "", path);
+                let request = request.header("cookie", &browser.cookie);
+                request.header("x-csrf-token", &browser.csrf)
+            };
+            let send = async |request: http::request::Builder| {
+                let request = request.header("content-type", "application/json");
+                let request = request.body(Body::from("{not json"));
+                world.send(request.unwrap()).await
+            };
+            let own = path(operation, &acme.id);
+            let foreign = path(operation, &other.id);
+            for (at_home, abroad) in [
+                (keyed(&own), keyed(&foreign)),
+                (signed(&own), signed(&foreign)),
+            ] {
+                if *level < role.level() {
+                    let refused = send(at_home).await;
+                    let refused = refused.expect_error(403, "INSUFFICIENT_ROLE");
+                    assert_eq!(refused.at("/error/details/required_role"), role.level());
+                    told += 1;
+                } else if *level == role.level() {
+                    // What ends the caller itself is left out: there would be nobody to go on with.
+                    if operation.id != "logout" {
+                        let passed = send(at_home).await;
+                        // A thing of another user's may need more than the operation does.
+                        let needs = passed.at("/error/details/required_role").as_u64();
+                        let is_refused = passed.status == 401 || needs == Some(role.level().into());
+                        assert!(!is_refused, "{} {level}: {}", operation.id, passed.body);
+                    }
+                    if operation.company == CompanyRule::Own {
+                        let refused = send(abroad).await;
+                        refused.expect_error(403, "COMPANY_ACCESS_DENIED");
+                        told += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(told > 500, "{told}");
+}
+
 /// Companies that exist and those that do not answer alike; staff pass, and learn which exist.
 #[tokio::test]
 async fn foreign_companies_answer_alike_except_to_staff() {
