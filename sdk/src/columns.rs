@@ -28,7 +28,10 @@ pub enum Cell<'a> {
     Bytes(&'a [u8]),
     Date(i32),
     Time(i64),
+    /// A moment.
     Timestamp(i64),
+    /// What a clock showed, nobody knows where.
+    LocalTimestamp(i64),
     Json(&'a str),
 }
 
@@ -45,6 +48,7 @@ impl Cell<'_> {
             Cell::Date(_) => ColumnType::Date,
             Cell::Time(_) => ColumnType::Time,
             Cell::Timestamp(_) => ColumnType::Timestamp,
+            Cell::LocalTimestamp(_) => ColumnType::LocalTimestamp,
             Cell::Json(_) => ColumnType::Json,
         })
     }
@@ -157,9 +161,10 @@ impl ColumnBuilder {
         let data = match kind {
             ColumnType::Boolean => Data::Bits(Vec::with_capacity(rows.div_ceil(8))),
             ColumnType::Date => Data::I32s(Vec::with_capacity(rows)),
-            ColumnType::Int64 | ColumnType::Time | ColumnType::Timestamp => {
-                Data::I64s(Vec::with_capacity(rows))
-            }
+            ColumnType::Int64
+            | ColumnType::Time
+            | ColumnType::Timestamp
+            | ColumnType::LocalTimestamp => Data::I64s(Vec::with_capacity(rows)),
             ColumnType::Float64 => Data::F64s(Vec::with_capacity(rows)),
             ColumnType::Decimal | ColumnType::Text | ColumnType::Bytes | ColumnType::Json => {
                 let mut offsets = Vec::with_capacity(rows + 1);
@@ -208,7 +213,10 @@ impl ColumnBuilder {
                 Ok(())
             }
             Cell::Boolean(value) => self.boolean(value),
-            Cell::Int64(value) | Cell::Time(value) | Cell::Timestamp(value) => self.i64(value),
+            Cell::Int64(value)
+            | Cell::Time(value)
+            | Cell::Timestamp(value)
+            | Cell::LocalTimestamp(value) => self.i64(value),
             Cell::Float64(value) => self.f64(value),
             Cell::Date(value) => self.i32(value),
             Cell::Decimal(text) | Cell::Text(text) | Cell::Json(text) => self.var(text.as_bytes()),
@@ -262,7 +270,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// int64, time, timestamp.
+    /// int64, time, timestamp, local-timestamp.
     #[inline]
     pub fn i64(&mut self, value: i64) -> Result<(), Error> {
         let Data::I64s(values) = &mut self.data else {

@@ -204,7 +204,11 @@ fn size(cell: &Cell<'_>) -> u64 {
     match cell {
         Cell::Null | Cell::Boolean(_) => 1,
         Cell::Date(_) => 4,
-        Cell::Int64(_) | Cell::Float64(_) | Cell::Time(_) | Cell::Timestamp(_) => 8,
+        Cell::Int64(_)
+        | Cell::Float64(_)
+        | Cell::Time(_)
+        | Cell::Timestamp(_)
+        | Cell::LocalTimestamp(_) => 8,
         Cell::Decimal(text) | Cell::Text(text) | Cell::Json(text) => text.len() as u64,
         Cell::Bytes(bytes) => bytes.len() as u64,
     }

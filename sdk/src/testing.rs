@@ -14,7 +14,7 @@
 //! # Ok::<(), souk_sdk::Error>(())
 //! ```
 
-use crate::time::{Date, TimeOfDay, rfc3339};
+use crate::time::{Date, TimeOfDay, iso8601, rfc3339};
 use crate::{
     Batch, Column, ColumnData, ColumnType, Command, Connector, Driver, Errand, Error, Event,
     Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Machine, Query, Reply, Request,
@@ -467,7 +467,7 @@ impl Answer {
             .collect()
     }
 
-    /// The values as texts: digits, `NULL`, `2024-02-29`, `2026-01-01T00:00:00.000000Z`; bytes in hexadecimal.
+    /// The values as texts: digits, `NULL`, `2024-02-29`, `2026-01-01T00:00:00.000000Z`, without a zone without its `Z`; bytes in hexadecimal.
     pub fn texts(&self) -> Vec<Vec<String>> {
         let rows = self.rows.iter();
         rows.map(|row| row.iter().map(text).collect()).collect()
@@ -487,10 +487,10 @@ impl Answer {
                     (ColumnData::I64s(values), ColumnType::Timestamp) => {
                         Value::Timestamp(values[row])
                     }
-                    // No parameter is a time of day: as a text it is none the worse.
-                    (ColumnData::I64s(values), ColumnType::Time) => {
-                        Value::Text(TimeOfDay(values[row]).to_string())
+                    (ColumnData::I64s(values), ColumnType::LocalTimestamp) => {
+                        Value::LocalTimestamp(values[row])
                     }
+                    (ColumnData::I64s(values), ColumnType::Time) => Value::Time(values[row]),
                     (ColumnData::I64s(values), _) => Value::Int64(values[row]),
                     (ColumnData::F64s(values), _) => Value::Float64(values[row]),
                     (ColumnData::VarLen(values), kind) => {
@@ -520,6 +520,8 @@ fn text(value: &Value) -> String {
         Value::Decimal(text) | Value::Text(text) | Value::Json(text) => text.clone(),
         Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         Value::Date(days) => Date::from_days((*days).into()).to_string(),
+        Value::Time(micros) => TimeOfDay(*micros).to_string(),
         Value::Timestamp(micros) => rfc3339(*micros),
+        Value::LocalTimestamp(micros) => iso8601(*micros),
     }
 }

@@ -6,6 +6,9 @@ use std::fmt;
 /// Microseconds of a day.
 pub const DAY_US: i64 = 86_400_000_000;
 
+/// `2026-01-01T12:00:00`.
+const SECONDS_CHARS: usize = 19;
+
 /// A day of the calendar. Year 0 is the one before 1. Written as `YYYY-MM-DD`; years before 0 have a sign and six digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
@@ -126,8 +129,22 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
 
 /// An instant as RFC 3339 writes it, in UTC: `2026-01-01T12:00:00.500000Z`.
 pub fn rfc3339(instant: i64) -> String {
-    let date = Date::from_days(instant.div_euclid(DAY_US));
-    format!("{date}T{}Z", TimeOfDay::of(instant))
+    format!("{}Z", iso8601(instant))
+}
+
+/// What a clock shows whose zone nobody knows, in microseconds since it showed 1970-01-01T00:00:00: `2026-01-01T12:00:00.500000`.
+pub fn iso8601(local: i64) -> String {
+    let date = Date::from_days(local.div_euclid(DAY_US));
+    format!("{date}T{}", TimeOfDay::of(local))
+}
+
+/// The same read, as in `2026-01-01T12:00:00.5` or `2026-01-01 12:00:00`; digits beyond microseconds are cut off. `None` for anything
+/// else: with an offset it is a moment ([`parse_rfc3339`]).
+pub fn parse_iso8601(text: &str) -> Option<i64> {
+    match text.as_bytes().last()? {
+        b'0'..=b'9' if text.len() >= SECONDS_CHARS => parse_rfc3339(&format!("{text}Z")),
+        _ => None,
+    }
 }
 
 fn digits(bytes: &[u8], at: usize, count: usize) -> Option<i64> {
@@ -251,6 +268,25 @@ mod tests {
         ];
         for (text, micros) in table {
             assert_eq!(parse_rfc3339(text), Some(micros), "{text}");
+        }
+    }
+
+    /// With a zone it is a moment and no clock's reading, however the zone is written.
+    #[test]
+    fn clocks_are_read_without_a_zone() {
+        assert_eq!(parse_iso8601("1970-01-01 00:00:00.5"), Some(500_000));
+        for micros in [0, -1, 1_767_268_800_500_000] {
+            assert_eq!(parse_iso8601(&iso8601(micros)), Some(micros));
+        }
+        for text in [
+            "",
+            "é",
+            "2026-01-01",
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:00+01:00",
+            "2026-01-01T00:00:00.",
+        ] {
+            assert_eq!(parse_iso8601(text), None, "{text}");
         }
     }
 

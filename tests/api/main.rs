@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod charges;
 mod clickhouse_source;
+mod clocks;
 mod columns;
 mod companies;
 mod connections;

@@ -75,7 +75,7 @@ async fn a_seller_sells_from_mariadb() {
     let first = page("limit=2").await;
     assert_eq!(first.at("/data/service/billing/credits_used"), 1);
     let rows = first.at("/data/response/data").clone();
-    assert_eq!(rows[0]["played"], "2026-01-01T00:01:00.000000Z");
+    assert_eq!(rows[0]["played"], "2026-01-01T00:01:00.000000");
     let text = rows.to_string();
     assert!(text.contains("18446744073709551614"), "{text}");
     let mut seen = Vec::new();
@@ -91,7 +91,7 @@ async fn a_seller_sells_from_mariadb() {
         ("fee[gte]=33&limit=10", vec![99, 100]),
         ("club[like]=Club%206&limit=3", vec![6, 13, 20]),
         ("club[like]=Club%25", vec![]),
-        ("played[lt]=2026-01-01T00:03:00Z", vec![1, 2]),
+        ("played[lt]=2026-01-01T00:03:00", vec![1, 2]),
     ] {
         let page = page(query).await;
         let rows = page.at("/data/response/data").as_array().unwrap().clone();

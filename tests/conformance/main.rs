@@ -35,7 +35,7 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
         (
             "timestamp",
             "TIMESTAMP '2026-11-20 08:00:00.000001'",
-            json!("2026-11-20T08:00:00.000001Z"),
+            json!("2026-11-20T08:00:00.000001"),
         ),
         (
             "timestamptz",
@@ -64,6 +64,11 @@ fn cases() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("int_array", "ARRAY[1, NULL, 3]", json!([1, null, 3])),
         ("text_array", "ARRAY['a', 'b,\"c']", json!(["a", "b,\"c"])),
+        (
+            "timestamp_array",
+            "ARRAY['2026-11-20 08:00:00.5'::timestamp, NULL]",
+            json!(["2026-11-20T08:00:00.500000", null]),
+        ),
         ("null", "NULL::int4", Value::Null),
     ]
 }

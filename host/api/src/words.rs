@@ -57,7 +57,8 @@ words! {
     /// The mark of a chart; without it, the columns decide.
     ChartMark: souk_app::definition::MARKS;
     ColumnType: [
-        "boolean", "int64", "float64", "decimal", "text", "bytes", "date", "time", "timestamp", "json",
+        "boolean", "int64", "float64", "decimal", "text", "bytes", "date", "time", "timestamp",
+        "local_timestamp", "json",
     ];
     CompanyStatus: ["active", "suspended"];
     /// What the last test of this version found.

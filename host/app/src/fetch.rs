@@ -8,6 +8,7 @@ mod choice;
 mod cursor;
 pub mod export;
 mod learn;
+mod spellings;
 mod whole;
 
 use std::sync::Arc;

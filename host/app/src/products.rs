@@ -20,7 +20,7 @@ use crate::App;
 use crate::connectors::serving;
 use crate::failure::Cause;
 pub use asset::{Action, AssetPlan};
-pub(crate) use endpoint::{Chosen, PageStatement, Shape, kind_of};
+pub(crate) use endpoint::{Chosen, PageStatement, Shape};
 pub use endpoint::{EndpointPlan, Learned, LearnedColumn};
 pub use snapshot::{AssetSnapshot, EndpointSnapshot, InUse, Products, Sells, Snapshot};
 pub use sold::{Priced, Sold};

@@ -84,7 +84,7 @@ pub struct Forecast {
 /// The bounds of an interval, and what is expected.
 #[derive(Debug)]
 pub struct Point {
-    /// A date where the series has dates, else an instant.
+    /// A date where the series has dates, without a zone where it has none, else an instant.
     pub at: String,
     pub value: f64,
     pub lower: f64,
@@ -163,7 +163,8 @@ impl Policy {
         const DAY: i64 = 86_400_000_000;
         let column = output.column(self.freshness.as_deref()?)?;
         let instants = output.cells(column).filter_map(|cell| match cell {
-            Cell::Timestamp(micros) => Some(micros),
+            // Without a zone it is taken for UTC.
+            Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => Some(micros),
             Cell::Date(days) => Some(i64::from(days) * DAY),
             Cell::Text(text) => text
                 .parse::<jiff::Timestamp>()
@@ -371,6 +372,8 @@ impl Policy {
             let mut at = Timestamp::from_micros(at).to_string();
             if is_date {
                 at.truncate(10);
+            } else if output.columns[time].kind == ColumnKind::LocalTimestamp {
+                at.truncate(at.len() - 1);
             }
             points.push(Point {
                 at,
@@ -407,7 +410,7 @@ fn series(
         };
         let at = match *at {
             Cell::Date(days) => i64::from(days) * DAY,
-            Cell::Timestamp(micros) => micros,
+            Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
             Cell::Text(text) => {
                 instant(text).ok_or_else(|| bad("a time of the series cannot be read"))?
             }
@@ -512,9 +515,12 @@ fn write_number(out: &mut Vec<u8>, cell: &Cell<'_>) -> bool {
 /// False when it is no text.
 fn write_text(out: &mut Vec<u8>, cell: &Cell<'_>) -> bool {
     match cell {
-        Cell::Null | Cell::Text(_) | Cell::Date(_) | Cell::Time(_) | Cell::Timestamp(_) => {
-            json::write_cell(out, cell)
-        }
+        Cell::Null
+        | Cell::Text(_)
+        | Cell::Date(_)
+        | Cell::Time(_)
+        | Cell::Timestamp(_)
+        | Cell::LocalTimestamp(_) => json::write_cell(out, cell),
         Cell::Boolean(value) => {
             out.extend_from_slice(if *value { b"\"true\"" } else { b"\"false\"" })
         }

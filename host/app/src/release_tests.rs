@@ -240,6 +240,35 @@ async fn a_prediction_follows_the_history() {
     assert_eq!(points[0]["t"], "1970-03-02");
     assert!(points[0]["lower"].as_f64() <= points[0]["value"].as_f64());
     assert_eq!(answer["prediction"]["level"], 0.9);
+    // A series without a zone goes on without one, and is as old as its clock in UTC.
+    for (kind, t) in [
+        (ColumnKind::Timestamp, "1970-01-02T16:00:00Z"),
+        (ColumnKind::LocalTimestamp, "1970-01-02T16:00:00"),
+    ] {
+        let hours = (0..40).map(|hour| hour * 3_600_000_000).collect();
+        let values = (0..40).map(|hour| f64::from(hour % 9)).collect();
+        let history = output(
+            vec![
+                ("at", kind, ColumnData::I64s(hours)),
+                ("value", ColumnKind::Float64, ColumnData::F64s(values)),
+            ],
+            40,
+        );
+        let policy = Policy {
+            freshness: Some("at".to_owned()),
+            ..policy(ResultKind::Prediction(Prediction {
+                time_column: Some("at".to_owned()),
+                horizon: Some(1),
+                ..Prediction::default()
+            }))
+        };
+        let answer = policy.release(&history).unwrap();
+        assert_eq!(answer.freshness, Some(39 * 3_600_000_000));
+        let Insight::Forecast(forecast) = answer.insight else {
+            panic!("a forecast");
+        };
+        assert_eq!(forecast.points[0].at, t);
+    }
     let short = output(
         vec![
             ("day", ColumnKind::Date, ColumnData::I32s(vec![1])),

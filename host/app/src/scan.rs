@@ -219,7 +219,9 @@ fn order(a: &Cell<'_>, b: &Cell<'_>) -> Ordering {
         (Cell::Text(a), Cell::Text(b)) | (Cell::Json(a), Cell::Json(b)) => a.cmp(b),
         (Cell::Bytes(a), Cell::Bytes(b)) => a.cmp(b),
         (Cell::Date(a), Cell::Date(b)) => a.cmp(b),
-        (Cell::Time(a), Cell::Time(b)) | (Cell::Timestamp(a), Cell::Timestamp(b)) => a.cmp(b),
+        (Cell::Time(a), Cell::Time(b))
+        | (Cell::Timestamp(a), Cell::Timestamp(b))
+        | (Cell::LocalTimestamp(a), Cell::LocalTimestamp(b)) => a.cmp(b),
         (a, b) => rank(a).cmp(&rank(b)),
     }
 }
@@ -236,7 +238,8 @@ fn rank(cell: &Cell<'_>) -> u8 {
         Cell::Date(_) => 7,
         Cell::Time(_) => 8,
         Cell::Timestamp(_) => 9,
-        Cell::Json(_) => 10,
+        Cell::LocalTimestamp(_) => 10,
+        Cell::Json(_) => 11,
     }
 }
 
@@ -290,6 +293,9 @@ fn histogram(values: &[Cell<'_>]) -> Vec<Bin> {
             Some(Cell::Date(_) | Cell::Timestamp(_)) => {
                 json::write_cell(&mut out, &Cell::Timestamp(at as i64));
             }
+            Some(Cell::LocalTimestamp(_)) => {
+                json::write_cell(&mut out, &Cell::LocalTimestamp(at as i64));
+            }
             Some(Cell::Time(_)) => json::write_cell(&mut out, &Cell::Time(at as i64)),
             _ => json::write_cell(&mut out, &Cell::Float64(at)),
         }
@@ -308,7 +314,9 @@ fn place(cell: &Cell<'_>) -> Option<f64> {
     const DAY: f64 = 86_400e6;
     match cell {
         Cell::Date(days) => Some(f64::from(*days) * DAY),
-        Cell::Time(micros) | Cell::Timestamp(micros) => Some(*micros as f64),
+        Cell::Time(micros) | Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => {
+            Some(*micros as f64)
+        }
         other => other.as_f64(),
     }
 }

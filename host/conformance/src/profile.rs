@@ -351,7 +351,8 @@ fn rows(text: &str) -> Result<Vec<Vec<String>>, ProfileError> {
     Ok(rows.into_iter().map(values).collect())
 }
 
-/// A parameter as JSON: a text, a number, true, or `{"decimal": "1.50"}`, `{"date": 19723}` (days), `{"timestamp": 0}` (microseconds),
+/// A parameter as JSON: a text, a number, true, or `{"decimal": "1.50"}`, `{"date": 19723}` (days), `{"time": 0}`, `{"timestamp": 0}` and
+/// `{"local_timestamp": 0}` (microseconds),
 /// `{"json": "[1]"}`, `{"null": true}`.
 pub fn parameter(value: &Json) -> Result<Value, ProfileError> {
     let typed = |value: &Map<String, Json>| {
@@ -362,7 +363,9 @@ pub fn parameter(value: &Json) -> Result<Value, ProfileError> {
             ("json", Json::String(text)) => Value::Json(text.clone()),
             ("text", Json::String(text)) => Value::Text(text.clone()),
             ("date", value) => Value::Date(i32::try_from(value.as_i64()?).ok()?),
+            ("time", value) => Value::Time(value.as_i64()?),
             ("timestamp", value) => Value::Timestamp(value.as_i64()?),
+            ("local_timestamp", value) => Value::LocalTimestamp(value.as_i64()?),
             _ => return None,
         })
     };
@@ -379,7 +382,7 @@ pub fn parameter(value: &Json) -> Result<Value, ProfileError> {
     };
     parsed.ok_or_else(|| {
         ProfileError::Invalid(format!(
-            "the parameter {value} is none: use a text, a number, true, or one of {{\"decimal\": \"1.50\"}}, {{\"date\": days}}, {{\"timestamp\": microseconds}}, {{\"json\": \"…\"}}, {{\"null\": true}}"
+            "the parameter {value} is none: use a text, a number, true, or one of {{\"decimal\": \"1.50\"}}, {{\"date\": days}}, {{\"time\": microseconds}}, {{\"timestamp\": microseconds}}, {{\"local_timestamp\": microseconds}}, {{\"json\": \"…\"}}, {{\"null\": true}}"
         ))
     })
 }

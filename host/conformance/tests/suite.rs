@@ -39,8 +39,8 @@ async fn postgres_conforms() {
     let cluster = PgCluster::shared().await;
     let database = cluster
         .database(
-            "CREATE TABLE stock (id INT PRIMARY KEY, sku TEXT NOT NULL, price NUMERIC(10,3), day DATE, at TIMESTAMPTZ, weight FLOAT8, sold BOOLEAN, tags JSONB);
-             INSERT INTO stock SELECT n, 'sku ' || chr(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.005 END, DATE '2026-01-01' - n, CASE WHEN n % 3 > 0 THEN TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 hour' END, n / 8.0, n % 2 = 0, '[1]' FROM generate_series(1, 60) n;
+            "CREATE TABLE stock (id INT PRIMARY KEY, sku TEXT NOT NULL, price NUMERIC(10,3), day DATE, at TIMESTAMPTZ, shown TIMESTAMP, opens TIME, weight FLOAT8, sold BOOLEAN, tags JSONB);
+             INSERT INTO stock SELECT n, 'sku ' || chr(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.005 END, DATE '2026-01-01' - n, CASE WHEN n % 3 > 0 THEN TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 hour' END, CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' - n * INTERVAL '1 hour' END, TIME '05:17' + n * INTERVAL '1 minute', n / 8.0, n % 2 = 0, '[1]' FROM generate_series(1, 60) n;
              CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10;
              CREATE ROLE reader LOGIN PASSWORD 'only reads';
              GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",

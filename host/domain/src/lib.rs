@@ -13,6 +13,7 @@ pub mod integrations;
 pub mod keys;
 pub mod limits;
 pub mod markdown;
+pub mod moments;
 pub mod money;
 pub mod pages;
 pub mod parameters;

@@ -374,6 +374,7 @@ fn a_page_binds_filters_then_count_then_offset() {
         column,
         operator,
         values,
+        is_spelled: false,
     };
     let conditions = [
         condition("team", Operator::Eq, 1),

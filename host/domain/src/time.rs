@@ -102,8 +102,11 @@ impl From<std::time::SystemTime> for Timestamp {
 impl fmt::Display for Timestamp {
     /// RFC 3339 with `Z`; a fraction only where there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_microsecond(self.0.clamp(MICROS_MIN, MICROS_MAX)) {
-            Ok(instant) => write!(f, "{instant}"),
+        // Not by an instant of jiff's, which ends a day before the year 9999 does: an error here would be a panic of whoever writes it.
+        let micros = self.0.clamp(MICROS_MIN, MICROS_MAX);
+        let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+        match epoch.checked_add(jiff::SignedDuration::from_micros(micros)) {
+            Ok(civil) => write!(f, "{civil}Z"),
             Err(_) => Err(fmt::Error),
         }
     }
@@ -146,6 +149,21 @@ mod tests {
         );
         assert_eq!(time.date(), "2026-01-31");
         assert_eq!(time.day_start().to_string(), "2026-01-31T00:00:00Z");
+    }
+
+    /// Whatever a source holds, it can be written.
+    #[test]
+    fn every_instant_is_written() {
+        for (micros, text) in [
+            (i64::MAX, "9999-12-31T23:59:59.999999Z"),
+            (253_402_300_799_000_000, "9999-12-31T23:59:59Z"),
+            (253_402_214_400_500_000, "9999-12-31T00:00:00.5Z"),
+            (0, "1970-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+            (i64::MIN, "0001-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(Timestamp::from_micros(micros).to_string(), text);
+        }
     }
 
     /// A time without an offset is ambiguous and refused.

@@ -29,11 +29,34 @@ pub enum ColumnKind {
     Time,
     #[component(name = "timestamp")]
     Timestamp,
+    #[component(name = "local-timestamp")]
+    LocalTimestamp,
     #[component(name = "json")]
     Json,
 }
 
 impl ColumnKind {
+    /// The kind of that word.
+    pub fn of(word: &str) -> Option<ColumnKind> {
+        use ColumnKind::*;
+        [
+            Boolean,
+            Int64,
+            Float64,
+            Decimal,
+            Text,
+            Bytes,
+            Date,
+            Time,
+            Timestamp,
+            LocalTimestamp,
+            Json,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+    }
+
+    /// What it is called to users of the API.
     pub fn as_str(self) -> &'static str {
         match self {
             ColumnKind::Boolean => "boolean",
@@ -45,6 +68,7 @@ impl ColumnKind {
             ColumnKind::Date => "date",
             ColumnKind::Time => "time",
             ColumnKind::Timestamp => "timestamp",
+            ColumnKind::LocalTimestamp => "local_timestamp",
             ColumnKind::Json => "json",
         }
     }
@@ -59,7 +83,10 @@ impl ColumnKind {
 
     /// Whether values of this kind lie on a time axis.
     pub fn is_temporal(self) -> bool {
-        matches!(self, ColumnKind::Date | ColumnKind::Timestamp)
+        matches!(
+            self,
+            ColumnKind::Date | ColumnKind::Timestamp | ColumnKind::LocalTimestamp
+        )
     }
 }
 
@@ -138,6 +165,8 @@ pub enum Cell<'a> {
     Time(i64),
     /// Microseconds since the epoch, UTC.
     Timestamp(i64),
+    /// Microseconds since 1970-01-01T00:00:00 on the source's own clock.
+    LocalTimestamp(i64),
     Json(&'a str),
 }
 
@@ -310,6 +339,9 @@ impl Chunk {
             (ColumnData::I32s(days), _) => Cell::Date(days[row]),
             (ColumnData::I64s(values), ColumnKind::Time) => Cell::Time(values[row]),
             (ColumnData::I64s(values), ColumnKind::Timestamp) => Cell::Timestamp(values[row]),
+            (ColumnData::I64s(values), ColumnKind::LocalTimestamp) => {
+                Cell::LocalTimestamp(values[row])
+            }
             (ColumnData::I64s(values), _) => Cell::Int64(values[row]),
             (ColumnData::F64s(values), _) => Cell::Float64(values[row]),
             (ColumnData::VarLen(values), ColumnKind::Bytes) => Cell::Bytes(values.at(row)),

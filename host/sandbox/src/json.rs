@@ -123,6 +123,7 @@ pub fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>) {
         Cell::Date(days) => write_date(out, *days),
         Cell::Time(micros) => write_time(out, *micros),
         Cell::Timestamp(micros) => write_timestamp(out, *micros),
+        Cell::LocalTimestamp(micros) => write_local_timestamp(out, *micros),
         Cell::Json(text) => out.extend_from_slice(text.as_bytes()),
     }
 }
@@ -135,6 +136,7 @@ fn write_value(out: &mut Vec<u8>, chunk: &Chunk, kind: ColumnKind, row: usize) {
         ColumnData::I64s(values) => match kind {
             ColumnKind::Time => write_time(out, values[row]),
             ColumnKind::Timestamp => write_timestamp(out, values[row]),
+            ColumnKind::LocalTimestamp => write_local_timestamp(out, values[row]),
             _ => write_i64(out, values[row]),
         },
         ColumnData::F64s(values) => write_f64(out, values[row]),
@@ -297,12 +299,23 @@ fn write_timestamp(out: &mut Vec<u8>, micros: i64) {
     out.push(b'"');
 }
 
+/// The same of a clock whose zone nobody knows.
+fn write_local_timestamp(out: &mut Vec<u8>, micros: i64) {
+    out.push(b'"');
+    push_local_timestamp(out, micros);
+    out.push(b'"');
+}
+
 pub(crate) fn push_timestamp(out: &mut Vec<u8>, micros: i64) {
+    push_local_timestamp(out, micros);
+    out.push(b'Z');
+}
+
+pub(crate) fn push_local_timestamp(out: &mut Vec<u8>, micros: i64) {
     const DAY: i64 = 86_400_000_000;
     push_date(out, micros.div_euclid(DAY));
     out.push(b'T');
     push_time(out, micros.rem_euclid(DAY));
-    out.push(b'Z');
 }
 
 /// `YYYY-MM-DD`; years before 0 and of five digits with a sign, as ISO 8601 has them: `+10000-01-01`.
@@ -419,6 +432,15 @@ mod tests {
             cell(Cell::Timestamp(951_782_400_000_000)),
             r#""2000-02-29T00:00:00.000000Z""#
         );
+        assert_eq!(
+            cell(Cell::LocalTimestamp(-1)),
+            r#""1969-12-31T23:59:59.999999""#
+        );
+        assert_eq!(
+            cell(Cell::LocalTimestamp(253_402_300_800_000_000)),
+            r#""+10000-01-01T00:00:00.000000""#
+        );
+        assert_eq!(cell(Cell::Time(86_400_000_000)), r#""24:00:00.000000""#);
         assert_eq!(cell(Cell::Json(r#"{"a":1}"#)), r#"{"a":1}"#);
     }
 

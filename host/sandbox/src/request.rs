@@ -185,9 +185,15 @@ pub enum Value {
     /// Days since 1970-01-01.
     #[component(name = "date")]
     Date(i32),
+    /// Microseconds since midnight.
+    #[component(name = "time")]
+    Time(i64),
     /// Microseconds since 1970-01-01T00:00:00Z.
     #[component(name = "timestamp")]
     Timestamp(i64),
+    /// Microseconds since 1970-01-01T00:00:00 on the source's own clock.
+    #[component(name = "local-timestamp")]
+    LocalTimestamp(i64),
     #[component(name = "json")]
     Json(String),
 }

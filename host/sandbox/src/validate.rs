@@ -51,12 +51,17 @@ fn chunk(chunk: &Chunk, kind: ColumnKind, rows: usize) -> Result<usize, String> 
         }
         (
             ColumnData::I64s(values),
-            ColumnKind::Int64 | ColumnKind::Time | ColumnKind::Timestamp,
+            ColumnKind::Int64
+            | ColumnKind::Time
+            | ColumnKind::Timestamp
+            | ColumnKind::LocalTimestamp,
         ) => {
             count("values", values.len(), rows)?;
             match kind {
                 ColumnKind::Time => in_range(chunk, values, &TIME)?,
-                ColumnKind::Timestamp => in_range(chunk, values, &TIMESTAMP)?,
+                ColumnKind::Timestamp | ColumnKind::LocalTimestamp => {
+                    in_range(chunk, values, &TIMESTAMP)?;
+                }
                 _ => {}
             }
             bytes += values.len() * 8;
@@ -241,6 +246,9 @@ mod tests {
         assert!(check(Date, 1, Some(vec![0]), ColumnData::I32s(vec![i32::MAX])).is_ok());
         assert!(check(Time, 1, None, ColumnData::I64s(vec![-1])).is_err());
         assert!(check(Timestamp, 1, None, ColumnData::I64s(vec![i64::MIN])).is_err());
+        assert!(check(LocalTimestamp, 1, None, ColumnData::I64s(vec![i64::MAX])).is_err());
+        assert!(check(LocalTimestamp, 1, None, ColumnData::I64s(vec![-1])).is_ok());
+        assert!(check(LocalTimestamp, 1, None, ColumnData::I32s(vec![1])).is_err());
         for number in [
             "0",
             "-12.50",

@@ -26,7 +26,7 @@ pub fn type_of(value: &Value) -> Result<String, &'static str> {
                 Some(ColumnType::Float64) => "Float64",
                 Some(ColumnType::Decimal) => "Decimal(38, 10)",
                 Some(ColumnType::Date) => "Date32",
-                Some(ColumnType::Timestamp) => MOMENT,
+                Some(ColumnType::Timestamp | ColumnType::LocalTimestamp) => MOMENT,
                 _ => "String",
             };
             return Ok(format!("Nullable({name})"));
@@ -35,9 +35,11 @@ pub fn type_of(value: &Value) -> Result<String, &'static str> {
         Value::Int64(_) => "Int64".to_owned(),
         Value::Float64(_) => "Float64".to_owned(),
         Value::Decimal(text) => decimal_type(text)?,
-        Value::Text(_) | Value::Bytes(_) | Value::Json(_) => "String".to_owned(),
+        // What has hours beyond a day leaves as text.
+        Value::Text(_) | Value::Bytes(_) | Value::Json(_) | Value::Time(_) => "String".to_owned(),
         Value::Date(_) => "Date32".to_owned(),
-        Value::Timestamp(micros) => moment_type(*micros).to_owned(),
+        // No column here is without a zone: it is read as UTC.
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => moment_type(*micros).to_owned(),
     })
 }
 
@@ -82,7 +84,8 @@ pub fn text_of(value: &Value) -> Result<Vec<u8>, &'static str> {
         Value::Date(days) => date(i64::from(*days), "a date of the years 1900 to 2299")?
             .to_string()
             .into_bytes(),
-        Value::Timestamp(micros) => {
+        Value::Time(micros) => TimeOfDay(*micros).to_string().into_bytes(),
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => {
             let wanted = "a timestamp of the years 1900 to 2299";
             let date = date(micros.div_euclid(DAY_US), wanted)?;
             let mut text = format!("{date} {}", TimeOfDay::of(*micros));

@@ -1,8 +1,8 @@
 //! The names of the server's types, read, and which column each becomes.
 //!
 //! - Whole numbers of up to 64 bits are int64, but for `UInt64`; that, wider ones and `Decimal` are decimal, digit for digit.
-//! - `DateTime` is a moment whatever zone it is shown in. `DateTime64` is one too with up to six digits; with more it is text, since a
-//!   timestamp would lose them. `Time` is a span of up to 999 hours: text.
+//! - `DateTime` is a moment whatever zone it is shown in, for the server keeps seconds since 1970 in UTC. `DateTime64` is one too with
+//!   up to six digits; with more it is text, since a timestamp would lose them. Nothing is a timestamp without a zone. `Time` is a span of up to 999 hours: text.
 //! - `Array`, `Tuple`, `Map`, `Variant` and what is made of them are json.
 //! - `JSON` is json where the server writes it as text ([`Type::Json`]). `Dynamic`, `AggregateFunction` and what is not known are refused.
 //!

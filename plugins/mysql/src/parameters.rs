@@ -69,7 +69,9 @@ fn type_of(value: &Value) -> u8 {
         Value::Text(_) | Value::Json(_) => id::VAR_STRING,
         Value::Bytes(_) => id::BLOB,
         Value::Date(_) => id::DATE,
-        Value::Timestamp(_) => id::DATETIME,
+        Value::Time(_) => id::TIME,
+        // The session's zone is UTC.
+        Value::Timestamp(_) | Value::LocalTimestamp(_) => id::DATETIME,
     }
 }
 
@@ -89,18 +91,28 @@ fn encode(value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
             out.push(4);
             date(i64::from(*days), "a date of the years 0 to 9999", out)?;
         }
-        Value::Timestamp(micros) => {
+        Value::Time(micros) => {
+            out.push(12);
+            // Not negative, and so many days.
+            out.push(0);
+            out.extend_from_slice(&((micros / DAY_US) as u32).to_le_bytes());
+            clock(micros % DAY_US, out);
+        }
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => {
             out.push(11);
             let wanted = "a timestamp of the years 0 to 9999";
             date(micros.div_euclid(DAY_US), wanted, out)?;
-            let of_day = micros.rem_euclid(DAY_US);
-            let seconds = of_day / 1_000_000;
-            let parts = [seconds / 3_600, seconds / 60 % 60, seconds % 60];
-            out.extend(parts.map(|part| part as u8));
-            out.extend_from_slice(&((of_day % 1_000_000) as u32).to_le_bytes());
+            clock(micros.rem_euclid(DAY_US), out);
         }
     }
     Ok(())
+}
+
+fn clock(of_day: i64, out: &mut Vec<u8>) {
+    let seconds = of_day / 1_000_000;
+    let parts = [seconds / 3_600, seconds / 60 % 60, seconds % 60];
+    out.extend(parts.map(|part| part as u8));
+    out.extend_from_slice(&((of_day % 1_000_000) as u32).to_le_bytes());
 }
 
 fn date(days: i64, wanted: &'static str, out: &mut Vec<u8>) -> Result<(), &'static str> {

@@ -2,8 +2,8 @@
 //!
 //! - Integers are int64, but for the unsigned ones of 64 bits, which are decimal. `TINYINT(1)` is an integer too: it holds what it likes.
 //! - `BIT(1)` is boolean, a longer `BIT` a number (of 64 bits decimal).
-//! - `DATETIME` and `TIMESTAMP` are moments in UTC (the session's zone is UTC). What is in no calendar, `0000-00-00` and
-//!   `2024-02-00` among it, is NULL.
+//! - `TIMESTAMP` is a moment in UTC (the session's zone is UTC), `DATETIME` what a clock showed, without a zone. What is in no
+//!   calendar, `0000-00-00` and `2024-02-00` among it, is NULL.
 //! - `TIME` is a span of up to 838 hours, not a time of day: it is text, as the server writes it.
 //! - `FLOAT` becomes the number with its own shortest digits: 0.1, not 0.10000000149011612.
 //! - MariaDB's JSON is `LONGTEXT`, hence text. What has the character set `binary` is bytes.
@@ -105,7 +105,8 @@ impl<'a> Definition<'a> {
             (id::FLOAT, _) => Reading::F32,
             (id::DOUBLE, _) => Reading::F64,
             (id::NULL, _) => Reading::Null,
-            (id::TIMESTAMP | id::DATETIME, _) => Reading::Moment,
+            (id::TIMESTAMP, _) => Reading::Moment,
+            (id::DATETIME, _) => Reading::LocalMoment,
             (id::DATE, _) => Reading::Date,
             (id::TIME, _) => Reading::Time(self.decimals.min(DECIMALS_MAX)),
             (id::BIT, _) => match self.length {
@@ -226,6 +227,8 @@ pub enum Reading {
     Decimal,
     Date,
     Moment,
+    /// Without a zone.
+    LocalMoment,
     /// With so many digits after the point.
     Time(u8),
     Bit,
@@ -255,6 +258,7 @@ impl Reading {
             Reading::Bytes => ColumnType::Bytes,
             Reading::Date => ColumnType::Date,
             Reading::Moment => ColumnType::Timestamp,
+            Reading::LocalMoment => ColumnType::LocalTimestamp,
             Reading::Bit | Reading::Flag(_) => ColumnType::Boolean,
         }
     }
@@ -286,7 +290,7 @@ impl Reading {
             Reading::Json | Reading::Bytes => into.var(row.sized()?),
             Reading::F64 => into.f64(f64::from_le_bytes(row.array()?)),
             Reading::Decimal => decimal(row.sized()?, into),
-            Reading::Moment => match moment(row)? {
+            Reading::Moment | Reading::LocalMoment => match moment(row)? {
                 Some(value) => into.i64(value),
                 None => {
                     into.null();
@@ -391,7 +395,7 @@ fn date(row: &mut Reader<'_>) -> Result<Option<i32>, Error> {
     }
 }
 
-/// Microseconds since 1970-01-01T00:00:00Z; None is a day that no calendar has.
+/// Microseconds since 1970-01-01T00:00:00, on the clock that it is of; None is a day that no calendar has.
 #[inline]
 fn moment(row: &mut Reader<'_>) -> Result<Option<i64>, Error> {
     let length = row.u8()?;

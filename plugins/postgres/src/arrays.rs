@@ -107,6 +107,10 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
             None => infinity(value, out),
             Some(us) => display(out, format_args!("{}Z", timestamp_text(us))),
         }),
+        Reading::LocalTimestamp => quoted(out, |out| match types::timestamp(value)? {
+            None => infinity(value, out),
+            Some(us) => display(out, timestamp_text(us)),
+        }),
         Reading::Json => write_all(out, value),
         Reading::Jsonb => write_all(out, types::jsonb(value)?),
         // The server has no arrays of arrays: they are dimensions.
@@ -212,6 +216,10 @@ mod tests {
         assert_eq!(
             array(&[1], 1184, &[Some(&(-1i64).to_be_bytes())]),
             "[\"1999-12-31T23:59:59.999999Z\"]"
+        );
+        assert_eq!(
+            array(&[1], 1114, &[Some(&(-1i64).to_be_bytes())]),
+            "[\"1999-12-31T23:59:59.999999\"]"
         );
         assert_eq!(array(&[1], 90_000, &[Some(b"red")]), "[\"red\"]");
     }

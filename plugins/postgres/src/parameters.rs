@@ -6,7 +6,7 @@
 use crate::arrays::{date_text, timestamp_text};
 use crate::protocol;
 use crate::types::{EPOCH_DAYS, EPOCH_US, oid};
-use souk_sdk::time::DAY_US;
+use souk_sdk::time::{DAY_US, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
 const BINARY: [u8; 2] = [0, 1];
@@ -76,11 +76,11 @@ pub fn declared(value: &Value) -> Option<u32> {
         Value::Text(_) | Value::Null(Some(ColumnType::Text)) => oid::TEXT,
         Value::Bytes(_) | Value::Null(Some(ColumnType::Bytes)) => oid::BYTEA,
         Value::Date(_) | Value::Null(Some(ColumnType::Date)) => oid::DATE,
+        Value::Time(_) | Value::Null(Some(ColumnType::Time)) => oid::TIME,
         Value::Timestamp(_) | Value::Null(Some(ColumnType::Timestamp)) => oid::TIMESTAMPTZ,
+        Value::LocalTimestamp(_) | Value::Null(Some(ColumnType::LocalTimestamp)) => oid::TIMESTAMP,
         // An array as well as a document.
-        Value::Json(_) | Value::Null(Some(ColumnType::Json | ColumnType::Time) | None) => {
-            return None;
-        }
+        Value::Json(_) | Value::Null(Some(ColumnType::Json) | None) => return None,
     })
 }
 
@@ -143,7 +143,7 @@ fn encode(
                 out,
                 &days.checked_sub(EPOCH_DAYS).ok_or("a date")?.to_be_bytes(),
             ),
-            Value::Timestamp(us) if us % DAY_US == 0 => {
+            Value::Timestamp(us) | Value::LocalTimestamp(us) if us % DAY_US == 0 => {
                 let days = i32::try_from(us / DAY_US)
                     .ok()
                     .and_then(|days| days.checked_sub(EPOCH_DAYS));
@@ -152,8 +152,14 @@ fn encode(
             Value::Text(_) => text(out, value)?,
             _ => return Err("a date"),
         },
+        oid::TIME => match value {
+            Value::Time(us) => binary(out, &us.to_be_bytes()),
+            Value::Text(_) => text(out, value)?,
+            _ => return Err("a time of day"),
+        },
+        // A moment is compared with what has no zone as its clock shows in UTC, and the other way round.
         oid::TIMESTAMP | oid::TIMESTAMPTZ => match value {
-            Value::Timestamp(us) => binary(
+            Value::Timestamp(us) | Value::LocalTimestamp(us) => binary(
                 out,
                 &us.checked_sub(EPOCH_US).ok_or("a timestamp")?.to_be_bytes(),
             ),
@@ -167,9 +173,11 @@ fn encode(
             _ => return Err("bytes"),
         },
         oid::JSON | oid::JSONB => match value {
-            Value::Bytes(_) | Value::Date(_) | Value::Timestamp(_) => {
-                return Err("a JSON document");
-            }
+            Value::Bytes(_)
+            | Value::Date(_)
+            | Value::Time(_)
+            | Value::Timestamp(_)
+            | Value::LocalTimestamp(_) => return Err("a JSON document"),
             _ => text(out, value)?,
         },
         oid::UUID => match value {
@@ -207,7 +215,10 @@ fn text(out: &mut Vec<u8>, value: &Value) -> Result<[u8; 2], &'static str> {
         Value::Int64(value) => out.extend_from_slice(value.to_string().as_bytes()),
         Value::Float64(value) => out.extend_from_slice(float_text(*value).as_bytes()),
         Value::Date(days) => out.extend_from_slice(date_text(i64::from(*days)).as_bytes()),
-        Value::Timestamp(us) => out.extend_from_slice(timestamp_text(*us).as_bytes()),
+        Value::Time(us) => out.extend_from_slice(TimeOfDay(*us).to_string().as_bytes()),
+        Value::Timestamp(us) | Value::LocalTimestamp(us) => {
+            out.extend_from_slice(timestamp_text(*us).as_bytes());
+        }
         Value::Bytes(_) | Value::Null(_) => return Err("text"),
     }
     Ok(TEXT)

@@ -54,7 +54,10 @@ pub enum Reading {
     Bytes,
     Date,
     Time,
+    /// A moment.
     Timestamp,
+    /// What a clock showed, without a zone.
+    LocalTimestamp,
     Uuid,
     Json,
     Jsonb,
@@ -78,7 +81,7 @@ const BINARY: &[(u32, Reading)] = &[
     (oid::BYTEA, Reading::Bytes),
     (oid::DATE, Reading::Date),
     (oid::TIME, Reading::Time),
-    (oid::TIMESTAMP, Reading::Timestamp),
+    (oid::TIMESTAMP, Reading::LocalTimestamp),
     (oid::TIMESTAMPTZ, Reading::Timestamp),
     (oid::UUID, Reading::Uuid),
     (oid::JSON, Reading::Json),
@@ -168,6 +171,7 @@ impl Reading {
             Reading::Date => ColumnType::Date,
             Reading::Time => ColumnType::Time,
             Reading::Timestamp => ColumnType::Timestamp,
+            Reading::LocalTimestamp => ColumnType::LocalTimestamp,
             Reading::Json | Reading::Jsonb | Reading::Array => ColumnType::Json,
         }
     }
@@ -180,7 +184,9 @@ impl Reading {
             Reading::Int8 => into.i64(i64::from_be_bytes(exact(value)?)),
             Reading::Text | Reading::Bytes | Reading::Json => into.var(value),
             Reading::Float8 => into.f64(f64::from_be_bytes(exact(value)?)),
-            Reading::Timestamp => into.i64(timestamp(value)?.ok_or_else(infinite)?),
+            Reading::Timestamp | Reading::LocalTimestamp => {
+                into.i64(timestamp(value)?.ok_or_else(infinite)?)
+            }
             Reading::Numeric => into.var_with(|out| numeric::write(value, out)),
             Reading::Bool => into.boolean(boolean(value)?),
             Reading::Int2 => into.i64(i64::from(i16::from_be_bytes(exact(value)?))),
@@ -250,7 +256,7 @@ pub fn date(value: &[u8]) -> Result<Option<i32>, Error> {
     }
 }
 
-/// Microseconds since 1970-01-01T00:00:00Z; None is infinite.
+/// Microseconds since 1970-01-01T00:00:00, in UTC if it has a zone; None is infinite.
 #[inline]
 pub fn timestamp(value: &[u8]) -> Result<Option<i64>, Error> {
     match i64::from_be_bytes(exact(value)?) {

@@ -51,7 +51,7 @@ fn types_are_exact() {
         ("'24:00'::time", ColumnType::Time, "time", "86400000000"),
         (
             "'1969-12-31 23:59:59.999999'::timestamp",
-            ColumnType::Timestamp,
+            ColumnType::LocalTimestamp,
             "timestamp",
             "-1",
         ),
@@ -189,7 +189,19 @@ fn parameters_are_bound() {
             "2024-01-01 00:00:00+00",
         ),
         ("$1::timestamp", Value::Date(0), "1970-01-01 00:00:00"),
+        (
+            "$1::timestamp",
+            Value::LocalTimestamp(-1),
+            "1969-12-31 23:59:59.999999",
+        ),
+        (
+            "$1::timestamptz",
+            Value::LocalTimestamp(0),
+            "1970-01-01 00:00:00+00",
+        ),
+        ("$1::time", Value::Time(86_400_000_000), "24:00:00"),
         ("$1::time", Value::Text("12:30".into()), "12:30:00"),
+        ("$1::text", Value::Time(1), "00:00:00.000001"),
         ("$1::interval", Value::Text("90 minutes".into()), "01:30:00"),
         (
             "$1::uuid",

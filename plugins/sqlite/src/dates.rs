@@ -36,9 +36,13 @@ pub fn time(text: &[u8]) -> Option<i64> {
     valid.then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
 }
 
-/// `YYYY-MM-DD HH:MM[:SS[.ffffff]][Z]`, with a blank or a `T`, as microseconds since 1970-01-01T00:00:00Z.
+/// `YYYY-MM-DD HH:MM[:SS[.ffffff]]Z`, with a blank or a `T`, as microseconds since 1970-01-01T00:00:00Z.
 pub fn timestamp(text: &[u8]) -> Option<i64> {
-    let text = text.strip_suffix(b"Z").unwrap_or(text);
+    local_timestamp(text.strip_suffix(b"Z")?)
+}
+
+/// The same without the `Z`: of a clock of which nobody knows where it hangs.
+pub fn local_timestamp(text: &[u8]) -> Option<i64> {
     let (day, clock) = text.split_at_checked(10)?;
     let clock = clock
         .strip_prefix(b" ")
@@ -52,12 +56,18 @@ pub fn write_date(days: i64) -> Option<String> {
     (0..=9999).contains(&date.year).then(|| date.to_string())
 }
 
-/// `YYYY-MM-DD HH:MM:SS[.ffffff]`, UTC.
+/// `YYYY-MM-DD HH:MM:SS[.ffffff]`.
 pub fn write_timestamp(micros: i64) -> Option<String> {
     let date = write_date(micros.div_euclid(DAY_US))?;
-    let clock = TimeOfDay::of(micros).to_string();
-    let clock = clock.strip_suffix(".000000").unwrap_or(&clock);
-    Some(format!("{date} {clock}"))
+    Some(format!("{date} {}", write_time(micros.rem_euclid(DAY_US))))
+}
+
+/// `HH:MM:SS[.ffffff]`.
+pub fn write_time(micros: i64) -> String {
+    let clock = TimeOfDay(micros).to_string();
+    clock
+        .strip_suffix(".000000")
+        .map_or(clock.clone(), str::to_owned)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
@@ -115,7 +125,12 @@ mod tests {
             assert_eq!(time(text.as_bytes()), None, "{text}");
         }
         assert_eq!(timestamp(b"1969-12-31T23:59:59.5Z"), Some(-500_000));
-        assert_eq!(timestamp(b"1970-01-01"), None);
+        assert_eq!(timestamp(b"1969-12-31T23:59:59.5"), None);
+        assert_eq!(local_timestamp(b"1969-12-31 23:59:59.5"), Some(-500_000));
+        assert_eq!(local_timestamp(b"1969-12-31 23:59:59.5Z"), None);
+        assert_eq!(local_timestamp(b"1970-01-01"), None);
+        assert_eq!(write_time(30_600_000_000), "08:30:00");
+        assert_eq!(write_time(1), "00:00:00.000001");
         assert_eq!(timestamp(b"1970-01-01 00:00:00+01:00"), None);
         assert_eq!(
             write_timestamp(-500_000).as_deref(),

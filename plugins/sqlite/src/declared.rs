@@ -13,7 +13,10 @@ pub enum Declared {
     Blob,
     Date,
     Time,
+    /// `DATETIME`, `TIMESTAMP`: with or without a zone, as its texts have it.
     Timestamp,
+    /// `TIMESTAMPTZ`, `TIMESTAMP WITH TIME ZONE`: a text without one is in UTC.
+    ZonedTimestamp,
     Json,
     Nothing,
 }
@@ -31,7 +34,12 @@ impl Declared {
             "TIME" => Declared::Time,
             "DATETIME" => Declared::Timestamp,
             "JSON" => Declared::Json,
-            _ if base.starts_with("TIMESTAMP") => Declared::Timestamp,
+            "TIMESTAMPTZ" => Declared::ZonedTimestamp,
+            // The precision stands in between: `TIMESTAMP(3) WITH TIME ZONE`.
+            _ if base.starts_with("TIMESTAMP") => match upper.contains("WITH TIME ZONE") {
+                true => Declared::ZonedTimestamp,
+                false => Declared::Timestamp,
+            },
             _ if has(&["BOOL"]) => Declared::Boolean,
             // From here on in the order of SQLite's own rules of affinity.
             _ if has(&["INT"]) => Declared::Integer,
@@ -54,7 +62,8 @@ impl Declared {
             Declared::Blob => ColumnType::Bytes,
             Declared::Date => ColumnType::Date,
             Declared::Time => ColumnType::Time,
-            Declared::Timestamp => ColumnType::Timestamp,
+            Declared::Timestamp => ColumnType::LocalTimestamp,
+            Declared::ZonedTimestamp => ColumnType::Timestamp,
             Declared::Json => ColumnType::Json,
         }
     }

@@ -175,7 +175,8 @@ fn bound(value: &Value) -> Result<Bound, Error> {
         Value::Text(text) | Value::Json(text) => Bound::Text(text.clone()),
         Value::Bytes(bytes) => Bound::Blob(bytes.clone()),
         Value::Date(days) => Bound::Text(dates::write_date((*days).into()).ok_or_else(outside)?),
-        Value::Timestamp(micros) => {
+        Value::Time(micros) => Bound::Text(dates::write_time(*micros)),
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => {
             Bound::Text(dates::write_timestamp(*micros).ok_or_else(outside)?)
         }
     })

@@ -167,10 +167,22 @@ fn text(declared: Declared, chunk: Chunk) -> (ColumnType, Chunk) {
                 ColumnType::Time,
                 every(var, valid, dates::time).map(ColumnData::I64s),
             ),
-            Declared::Timestamp => (
-                ColumnType::Timestamp,
-                every(var, valid, dates::timestamp).map(ColumnData::I64s),
-            ),
+            // All without a zone, or all with one: a mixture stays as it is written.
+            Declared::Timestamp => match every(var, valid, dates::local_timestamp) {
+                Some(values) => (ColumnType::LocalTimestamp, Some(ColumnData::I64s(values))),
+                None => (
+                    ColumnType::Timestamp,
+                    every(var, valid, dates::timestamp).map(ColumnData::I64s),
+                ),
+            },
+            Declared::ZonedTimestamp => {
+                let either =
+                    |text: &[u8]| dates::timestamp(text).or_else(|| dates::local_timestamp(text));
+                (
+                    ColumnType::Timestamp,
+                    every(var, valid, either).map(ColumnData::I64s),
+                )
+            }
             Declared::Json => {
                 let json = every(var, valid, |text| {
                     serde_json::from_slice::<IgnoredAny>(text).ok().map(|_| ())
@@ -365,6 +377,21 @@ mod tests {
                 .data,
             ColumnData::I64s(vec![1_000_000])
         );
+        for declared in ["DATETIME", "timestamp", "TIMESTAMP(3)"] {
+            let of = |texts: &[ValueRef<'_>]| column(declared, texts);
+            let local = of(&[Text(b"1970-01-01 00:00:01"), Null]);
+            assert_eq!(local.0, ColumnType::LocalTimestamp, "{declared}");
+            assert_eq!(local.1.data, ColumnData::I64s(vec![1_000_000, 0]));
+            let moment = of(&[Text(b"1970-01-01T00:00:01Z"), Null]);
+            assert_eq!(moment.0, ColumnType::Timestamp, "{declared}");
+            assert_eq!(moment.1.data, ColumnData::I64s(vec![1_000_000, 0]));
+            let mixed = [Text(b"1970-01-01 00:00:01"), Text(b"1970-01-01 00:00:01Z")];
+            assert_eq!(of(&mixed).0, ColumnType::Text, "{declared}");
+        }
+        for declared in ["TIMESTAMPTZ", "TIMESTAMP(3) with time zone"] {
+            let both = [Text(b"1970-01-01 00:00:01"), Text(b"1970-01-01 00:00:01Z")];
+            assert_eq!(column(declared, &both).0, ColumnType::Timestamp);
+        }
         assert_eq!(
             column("JSON", &[Text(b"{}"), Text(b"[1]")]).0,
             ColumnType::Json
@@ -378,7 +405,8 @@ mod tests {
     #[test]
     fn without_values_the_declaration_decides() {
         assert_eq!(column("BIGINT", &[Null]).0, ColumnType::Int64);
-        assert_eq!(column("DATETIME", &[]).0, ColumnType::Timestamp);
+        assert_eq!(column("DATETIME", &[]).0, ColumnType::LocalTimestamp);
+        assert_eq!(column("TIMESTAMPTZ", &[]).0, ColumnType::Timestamp);
         assert_eq!(
             Series::new(Declared::Nothing).finish().unwrap().0,
             ColumnType::Text

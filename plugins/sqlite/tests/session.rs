@@ -198,6 +198,8 @@ fn parameters_are_bound_as_sqlite_stores_them() {
             Value::Timestamp(1_500_000),
             "text:1970-01-01 00:00:01.500000",
         ),
+        (Value::LocalTimestamp(1_000_000), "text:1970-01-01 00:00:01"),
+        (Value::Time(30_600_000_000), "text:08:30:00"),
         (Value::Json("{}".into()), "text:{}"),
     ];
     for (value, expected) in cases {

@@ -127,7 +127,7 @@ function chunk(kind, values) {
     switch (kind) {
       case 'boolean': return { tag: 'bits', val: bits(filled(false, Boolean)) };
       case 'date': return { tag: 'i32s', val: Int32Array.from(filled(0, Number)) };
-      case 'int64': case 'time': case 'timestamp': return { tag: 'i64s', val: BigInt64Array.from(filled(0n, BigInt)) };
+      case 'int64': case 'time': case 'timestamp': case 'local-timestamp': return { tag: 'i64s', val: BigInt64Array.from(filled(0n, BigInt)) };
       case 'float64': return { tag: 'f64s', val: Float64Array.from(filled(0, Number)) };
       default: return { tag: 'var-len', val: varLen(filled('', String)) };
     }

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use souk_domain::fields::{FieldError, FieldErrors};
+use souk_domain::moments;
 use souk_domain::pages::{Page, PageError};
 use souk_domain::parameters::{self, Kind, Raw};
 use souk_domain::sql::{Dialect, Operator, Window, prefix_pattern};
@@ -13,10 +14,11 @@ use souk_sandbox::{ColumnKind, Value};
 use super::asked::{Asked, Used};
 use super::cursor::{self, Position};
 use super::learn;
+use super::spellings::spelled;
 use crate::App;
 use crate::binding::value;
 use crate::failure::Cause;
-use crate::products::{Chosen, EndpointSnapshot, Learned, Shape, kind_of};
+use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
 
 /// Values of one `[in]`.
 const IN_VALUES_MAX: usize = 100;
@@ -64,24 +66,28 @@ pub async fn check<'a>(
         known => known,
     };
     let mut values = Vec::with_capacity(used.len());
+    // As the caller named them.
+    let mut count = 0;
     for used in &mut used {
         let before = values.len();
         let column = &endpoint.plan.filters[used.chosen.filter].field;
-        let kind = learned.and_then(|learned| kind_of(learned.kind(column)?));
+        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
         let kind = kind.unwrap_or(ColumnKind::Text);
         let operator = used.chosen.operator;
-        if let Err(message) = read(
-            endpoint.plan.dialect,
-            kind,
-            operator,
-            used.text,
-            &mut values,
-        ) {
+        let dialect = endpoint.plan.dialect;
+        if let Err(message) = read(dialect, kind, operator, used.text, &mut values) {
             errors.add(used.name, "invalid_type", message);
+        }
+        count += values.len() - before;
+        if dialect == Dialect::Sqlite
+            && let Some((operator, spelled)) = spelled(kind, operator, &values[before..])
+        {
+            used.chosen.operator = operator;
+            values.splice(before.., spelled);
         }
         used.chosen.values = values.len() - before;
     }
-    if values.len() > VALUES_MAX {
+    if count > VALUES_MAX {
         let message = format!("all filters together have at most {VALUES_MAX} values");
         errors.add("filters", "too_many", message);
     }
@@ -342,9 +348,11 @@ fn read_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
         ColumnKind::Float64 => read(Kind::Number),
         // Checked as a number, sent digit for digit.
         ColumnKind::Decimal => read(Kind::Number).map(|_| Value::Decimal(text.to_owned())),
-        ColumnKind::Date => read(Kind::Date),
-        ColumnKind::Timestamp => read(Kind::Timestamp),
-        ColumnKind::Text | ColumnKind::Time => read(Kind::String),
+        ColumnKind::Date => Ok(Value::Date(moments::date(text)?)),
+        ColumnKind::Time => Ok(Value::Time(moments::time(text)?)),
+        ColumnKind::Timestamp => Ok(Value::Timestamp(moments::timestamp(text)?)),
+        ColumnKind::LocalTimestamp => Ok(Value::LocalTimestamp(moments::local_timestamp(text)?)),
+        ColumnKind::Text => read(Kind::String),
         ColumnKind::Bytes | ColumnKind::Json => {
             Err("this column cannot be compared with a value".to_owned())
         }

@@ -68,7 +68,11 @@ enum Key {
     T(String),
     X(Vec<u8>),
     D(i32),
+    /// A time of day.
+    C(i64),
     S(i64),
+    /// A timestamp without a zone.
+    L(i64),
 }
 
 /// The place behind the first `returned` rows, of more that there are. `keys`: where the order's columns are.
@@ -114,12 +118,9 @@ fn key(output: &Output, keys: &[usize], row: usize) -> Option<Vec<Value>> {
             Cell::Text(text) => Value::Text(text.to_owned()),
             Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
             Cell::Date(days) => Value::Date(days),
+            Cell::Time(micros) => Value::Time(micros),
             Cell::Timestamp(micros) => Value::Timestamp(micros),
-            Cell::Time(_) => {
-                let mut text = Vec::new();
-                souk_sandbox::json::write_cell(&mut text, &output.cell(row, *column));
-                Value::Text(String::from_utf8(text).ok()?.trim_matches('"').to_owned())
-            }
+            Cell::LocalTimestamp(micros) => Value::LocalTimestamp(micros),
             Cell::Null | Cell::Json(_) => return None,
         };
         bytes += match &value {
@@ -226,7 +227,9 @@ impl Key {
             Value::Text(text) | Value::Json(text) => Key::T(text.clone()),
             Value::Bytes(bytes) => Key::X(bytes.clone()),
             Value::Date(days) => Key::D(*days),
+            Value::Time(micros) => Key::C(*micros),
             Value::Timestamp(micros) => Key::S(*micros),
+            Value::LocalTimestamp(micros) => Key::L(*micros),
         }
     }
 
@@ -240,7 +243,9 @@ impl Key {
             Key::T(text) => Value::Text(text),
             Key::X(bytes) => Value::Bytes(bytes),
             Key::D(days) => Value::Date(days),
+            Key::C(micros) => Value::Time(micros),
             Key::S(micros) => Value::Timestamp(micros),
+            Key::L(micros) => Value::LocalTimestamp(micros),
         }
     }
 }

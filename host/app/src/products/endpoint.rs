@@ -268,10 +268,12 @@ impl EndpointSnapshot {
         let filters = shape.conditions.iter();
         let conditions: Vec<Condition<'_>> = filters
             .filter_map(|chosen| {
+                let column = &plan.filters.get(chosen.filter)?.field;
                 Some(Condition {
-                    column: &plan.filters.get(chosen.filter)?.field,
+                    column,
                     operator: chosen.operator,
                     values: chosen.values,
+                    is_spelled: self.is_spelled(learned, column),
                 })
             })
             .collect();
@@ -325,13 +327,28 @@ impl EndpointSnapshot {
         }
     }
 
-    /// Dates and times of a SQLite file are texts, which sort as they are written and not as what they mean.
-    fn is_kept_as_text(&self, learned: Option<&Learned>, column: &str) -> bool {
-        let kind = learned.and_then(|learned| kind_of(learned.kind(column)?));
+    /// One timestamp of a SQLite file has many texts.
+    fn is_spelled(&self, learned: Option<&Learned>, column: &str) -> bool {
+        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
         self.plan.dialect == Dialect::Sqlite
             && matches!(
                 kind,
-                Some(ColumnKind::Date | ColumnKind::Time | ColumnKind::Timestamp)
+                Some(ColumnKind::Timestamp | ColumnKind::LocalTimestamp)
+            )
+    }
+
+    /// Dates and times of a SQLite file are texts, which sort as they are written and not as what they mean.
+    fn is_kept_as_text(&self, learned: Option<&Learned>, column: &str) -> bool {
+        let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
+        self.plan.dialect == Dialect::Sqlite
+            && matches!(
+                kind,
+                Some(
+                    ColumnKind::Date
+                        | ColumnKind::Time
+                        | ColumnKind::Timestamp
+                        | ColumnKind::LocalTimestamp
+                )
             )
     }
 
@@ -384,13 +401,4 @@ impl EndpointSnapshot {
             .map(|(member, name)| (member, name.clone()))
             .collect()
     }
-}
-
-pub(crate) fn kind_of(word: &str) -> Option<ColumnKind> {
-    use ColumnKind::*;
-    [
-        Boolean, Int64, Float64, Decimal, Text, Bytes, Date, Time, Timestamp, Json,
-    ]
-    .into_iter()
-    .find(|kind| kind.as_str() == word)
 }

@@ -361,6 +361,7 @@ async fn filtered(
                 column: &column.name,
                 operator: *operator,
                 values: values.len(),
+                is_spelled: false,
             }];
             let statement = truth.statement(&Asked {
                 conditions: &conditions,
@@ -472,6 +473,7 @@ async fn injected(suite: &Suite<'_>, place: &Place, truth: &Truth) -> Verdict {
             column: &column.name,
             operator: Operator::Eq,
             values: 1,
+            is_spelled: false,
         }];
         let statement = truth.statement(&Asked {
             conditions: &conditions,

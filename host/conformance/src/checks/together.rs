@@ -55,6 +55,7 @@ fn rows_by_key(truth: &Truth) -> Vec<Question> {
         column: &column.name,
         operator: Operator::Eq,
         values: 1,
+        is_spelled: false,
     }];
     let questions = truth.output.cells(at).zip(&truth.rows).take(AT_ONCE);
     let questions = questions.map(|(cell, row)| {

@@ -196,7 +196,9 @@ pub fn bound(cell: &Cell<'_>) -> Option<Value> {
         Cell::Decimal(digits) => Value::Decimal((*digits).to_owned()),
         Cell::Text(text) => Value::Text((*text).to_owned()),
         Cell::Date(days) => Value::Date(*days),
+        Cell::Time(micros) => Value::Time(*micros),
         Cell::Timestamp(micros) => Value::Timestamp(*micros),
+        Cell::LocalTimestamp(micros) => Value::LocalTimestamp(*micros),
         _ => return None,
     })
 }
@@ -209,7 +211,9 @@ pub fn has_one_order(kind: ColumnKind) -> bool {
             | ColumnKind::Float64
             | ColumnKind::Decimal
             | ColumnKind::Date
+            | ColumnKind::Time
             | ColumnKind::Timestamp
+            | ColumnKind::LocalTimestamp
     )
 }
 
@@ -218,7 +222,9 @@ pub fn compare(left: &Cell<'_>, right: &Cell<'_>) -> Option<Ordering> {
     match (left, right) {
         (Cell::Int64(left), Cell::Int64(right)) => Some(left.cmp(right)),
         (Cell::Date(left), Cell::Date(right)) => Some(left.cmp(right)),
-        (Cell::Timestamp(left), Cell::Timestamp(right)) => Some(left.cmp(right)),
+        (Cell::Time(left), Cell::Time(right))
+        | (Cell::Timestamp(left), Cell::Timestamp(right))
+        | (Cell::LocalTimestamp(left), Cell::LocalTimestamp(right)) => Some(left.cmp(right)),
         (Cell::Decimal(left), Cell::Decimal(right)) => digits(left, right),
         (left, right) => left.as_f64()?.partial_cmp(&right.as_f64()?),
     }

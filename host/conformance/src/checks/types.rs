@@ -47,7 +47,7 @@ const POSTGRES: &[Literal] = &[
     ("TIME '23:59:59.123456'", "\"23:59:59.123456\""),
     (
         "TIMESTAMP '2026-11-20 08:00:00.000001'",
-        "\"2026-11-20T08:00:00.000001Z\"",
+        "\"2026-11-20T08:00:00.000001\"",
     ),
     (
         "TIMESTAMPTZ '2026-11-20 10:00:00+02'",
@@ -68,6 +68,8 @@ const POSTGRES_NULLS: &[&str] = &[
     "NULL::bool",
     "NULL::bytea",
     "NULL::date",
+    "NULL::time",
+    "NULL::timestamp",
     "NULL::timestamptz",
     "NULL::jsonb",
 ];
@@ -113,7 +115,7 @@ const MYSQL: &[Literal] = &[
     ("TIME '-838:59:59'", "\"-838:59:59\""),
     (
         "TIMESTAMP '2026-11-20 08:00:00.000001'",
-        "\"2026-11-20T08:00:00.000001Z\"",
+        "\"2026-11-20T08:00:00.000001\"",
     ),
 ];
 const MYSQL_NULLS: &[&str] = &[
@@ -209,6 +211,16 @@ const POSTGRES_ECHOES: &[(&str, EchoedValue, &str)] = &[
         EchoedValue::Timestamp(1),
         "\"1970-01-01T00:00:00.000001Z\"",
     ),
+    (
+        "$1::timestamp",
+        EchoedValue::LocalTimestamp(-1),
+        "\"1969-12-31T23:59:59.999999\"",
+    ),
+    (
+        "$1::time",
+        EchoedValue::Time(86_400_000_000),
+        "\"24:00:00.000000\"",
+    ),
     ("$1::text", EchoedValue::Null, "null"),
 ];
 const SQLITE_ECHOES: &[(&str, EchoedValue, &str)] = &[
@@ -242,8 +254,18 @@ const MYSQL_ECHOES: &[(&str, EchoedValue, &str)] = &[
     ),
     (
         "CAST(? AS DATETIME(6))",
+        EchoedValue::LocalTimestamp(1),
+        "\"1970-01-01T00:00:00.000001\"",
+    ),
+    (
+        "CAST(? AS DATETIME(6))",
         EchoedValue::Timestamp(1),
-        "\"1970-01-01T00:00:00.000001Z\"",
+        "\"1970-01-01T00:00:00.000001\"",
+    ),
+    (
+        "CAST(? AS TIME(6))",
+        EchoedValue::Time(86_399_999_999),
+        "\"23:59:59.999999\"",
     ),
     ("?", EchoedValue::Null, "null"),
 ];
@@ -286,7 +308,9 @@ enum EchoedValue {
     Text(&'static str),
     Boolean(bool),
     Date(i32),
+    Time(i64),
     Timestamp(i64),
+    LocalTimestamp(i64),
     Null,
 }
 
@@ -299,7 +323,9 @@ impl EchoedValue {
             EchoedValue::Text(text) => Value::Text(text.to_owned()),
             EchoedValue::Boolean(value) => Value::Boolean(value),
             EchoedValue::Date(days) => Value::Date(days),
+            EchoedValue::Time(micros) => Value::Time(micros),
             EchoedValue::Timestamp(micros) => Value::Timestamp(micros),
+            EchoedValue::LocalTimestamp(micros) => Value::LocalTimestamp(micros),
             EchoedValue::Null => Value::Null(None),
         }
     }
@@ -396,7 +422,7 @@ async fn exact(suite: &Suite<'_>, place: &Place, literals: &[Literal]) -> Verdic
         true => Verdict::noted(format!("{} expressions", literals.len())),
         false => Verdict::failed(
             wrong.join("\n"),
-            "exact numbers are `decimal` with the source's digits, 64-bit integers `int64`, moments `timestamp` in UTC; what fits no type is `text` or `json`",
+            "exact numbers are `decimal` with the source's digits, 64-bit integers `int64`, moments `timestamp` in UTC, what a clock showed without a zone `local-timestamp`; what fits no type is `text` or `json`",
         ),
     }
 }

@@ -61,12 +61,18 @@ pub struct Condition<'a> {
     pub operator: Operator,
     /// How many values are bound: one, but for [`Operator::In`].
     pub values: usize,
+    /// It holds timestamps as texts, with a blank or a `T` between day and time and perhaps a `Z` behind. What is bound has a blank and no `Z`
+    /// where it is compared by a range.
+    pub is_spelled: bool,
 }
 
 impl Condition<'_> {
     /// The comparison, `column` being quoted and qualified and `bound` the placeholders of its values.
     pub(super) fn text(&self, dialect: Dialect, column: &str, bound: &[String]) -> String {
         let first = bound.first().map_or("NULL", String::as_str);
+        if self.is_spelled && self.operator.is_range() {
+            return self.spelled(column, first);
+        }
         match (self.operator, dialect) {
             (Operator::Eq, _) => format!("{column} = {first}"),
             (Operator::Gt, _) => format!("{column} > {first}"),
@@ -80,6 +86,20 @@ impl Condition<'_> {
             (Operator::Like, Dialect::ClickHouse) => format!("startsWith({column}, {first})"),
             (Operator::Like, _) => format!("{column} LIKE {first} ESCAPE '!'"),
         }
+    }
+}
+
+impl Condition<'_> {
+    /// By what the texts mean. The day before them is for an index, which finds it however they go on: a blank and a `T` come before a `U`.
+    fn spelled(&self, column: &str, first: &str) -> String {
+        let day = format!("substr({first}, 1, 10)");
+        let (of_days, than) = match self.operator {
+            Operator::Gt => (format!(">= {day}"), ">"),
+            Operator::Gte => (format!(">= {day}"), ">="),
+            Operator::Lt => (format!("< {day} || 'U'"), "<"),
+            _ => (format!("< {day} || 'U'"), "<="),
+        };
+        format!("{column} {of_days} AND rtrim(replace({column}, 'T', ' '), 'Z') {than} {first}")
     }
 }
 
@@ -118,6 +138,29 @@ mod tests {
         assert_eq!(of(Dialect::Sqlite), "5%_[[][*][?]!*");
         assert_eq!(of(Dialect::MsSql), "5!%!_![*?!!%");
         assert_eq!(of(Dialect::BigQuery), "5%_[*?!");
+    }
+
+    /// Timestamps of a file are compared by what they mean, and the days before them as they stand, for an index.
+    #[test]
+    fn spelled_timestamps_are_compared_by_their_meaning() {
+        let of = |operator| {
+            let condition = Condition {
+                column: "at",
+                operator,
+                values: 1,
+                is_spelled: true,
+            };
+            condition.text(Dialect::Sqlite, "s.\"at\"", &["?1".to_owned()])
+        };
+        assert_eq!(
+            of(Operator::Gt),
+            "s.\"at\" >= substr(?1, 1, 10) AND rtrim(replace(s.\"at\", 'T', ' '), 'Z') > ?1"
+        );
+        assert_eq!(
+            of(Operator::Lte),
+            "s.\"at\" < substr(?1, 1, 10) || 'U' AND rtrim(replace(s.\"at\", 'T', ' '), 'Z') <= ?1"
+        );
+        assert_eq!(of(Operator::In), "s.\"at\" IN (?1)");
     }
 
     /// Every operator has one word.

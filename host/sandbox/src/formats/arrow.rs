@@ -7,7 +7,8 @@
 //! | decimal otherwise, or one whose digits do not fit | Utf8, `souk.type` = `decimal` |
 //! | text; json | Utf8; Utf8, extension `arrow.json` |
 //! | bytes | Binary |
-//! | date, time, timestamp | Date32, Time64(µs), Timestamp(µs, UTC) |
+//! | date, time | Date32, Time64(µs) |
+//! | timestamp, local_timestamp | Timestamp(µs, UTC), Timestamp(µs) |
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,6 +69,9 @@ impl Layout {
                     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                     None,
                 ),
+                ColumnKind::LocalTimestamp => {
+                    (DataType::Timestamp(TimeUnit::Microsecond, None), None)
+                }
             };
             let said = said.map(|(name, value)| (name.to_owned(), value.to_owned()));
             ArrowField::new(&field.name, kind, true)
@@ -140,9 +144,9 @@ fn array(chunk: Chunk, wanted: &DataType, rows: usize) -> Option<ArrayRef> {
         (ColumnData::I64s(values), DataType::Time64(_)) => {
             Arc::new(Time64MicrosecondArray::new(first(values, rows), nulls))
         }
-        (ColumnData::I64s(values), DataType::Timestamp(..)) => {
+        (ColumnData::I64s(values), DataType::Timestamp(_, zone)) => {
             let array = TimestampMicrosecondArray::new(first(values, rows), nulls);
-            Arc::new(array.with_timezone("UTC"))
+            Arc::new(array.with_timezone_opt(zone.clone()))
         }
         (ColumnData::I64s(values), _) => Arc::new(Int64Array::new(first(values, rows), nulls)),
         (ColumnData::F64s(values), _) => Arc::new(Float64Array::new(first(values, rows), nulls)),

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::columns::{Chunk, ColumnData, ColumnKind, Output, bit};
 use crate::json::{
-    Field, push_base64, push_date, push_time, push_timestamp, walk, write_bool, write_i64,
+    Field, push_base64, push_date, push_local_timestamp, push_time, push_timestamp, walk,
+    write_bool, write_i64,
 };
 
 pub fn write_head(out: &mut Vec<u8>, fields: &[Field]) {
@@ -39,6 +40,7 @@ fn push_value(out: &mut Vec<u8>, chunk: &Chunk, kind: ColumnKind, row: usize) {
         ColumnData::I64s(values) => match kind {
             ColumnKind::Time => push_time(out, values[row]),
             ColumnKind::Timestamp => push_timestamp(out, values[row]),
+            ColumnKind::LocalTimestamp => push_local_timestamp(out, values[row]),
             _ => write_i64(out, values[row]),
         },
         ColumnData::F64s(values) => push_f64(out, values[row]),

@@ -73,6 +73,11 @@ fn every_kind() -> Output {
             ColumnData::I64s(vec![-1, 0, 951_782_400_000_000]),
         ),
         (ColumnKind::Json, "jsonb", texts(&["{\"a\":1}", "", "[1]"])),
+        (
+            ColumnKind::LocalTimestamp,
+            "timestamp",
+            ColumnData::I64s(vec![-1, 0, 951_782_400_000_001]),
+        ),
     ];
     let column = |(kind, native, _): &(ColumnKind, &str, ColumnData)| Column {
         name: kind.as_str().to_owned(),
@@ -154,6 +159,11 @@ fn check_columns(batch: &RecordBatch) {
         schema.field(11).metadata()["ARROW:extension:name"],
         "arrow.json"
     );
+    let local = batch.column(12).as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(
+        (local.value(2), local.timezone()),
+        (951_782_400_000_001, None)
+    );
 }
 
 #[test]
@@ -184,9 +194,9 @@ fn csv_has_every_value() {
     assert_eq!(
         lines[1],
         "true,-9223372036854775808,0.1,-12.3,1234567890123456789012345678901234567890.5,1.5,\"a \"\"b\"\", c\",YWI=,\
-         2024-02-29,00:00:00.000001,1969-12-31T23:59:59.999999Z,\"{\"\"a\"\":1}\""
+         2024-02-29,00:00:00.000001,1969-12-31T23:59:59.999999Z,\"{\"\"a\"\":1}\",1969-12-31T23:59:59.999999"
     );
-    assert_eq!(lines[2], ",".repeat(11));
+    assert_eq!(lines[2], ",".repeat(12));
     assert!(lines[3].starts_with("true,7,NaN,99999999.99,NaN,NaN,\"\",Yw==,1969-12-31"));
 }
 
@@ -222,7 +232,7 @@ fn a_page_ends_within_a_batch() {
 fn an_empty_page_is_a_table() {
     let bytes = written(Format::Arrow, 0);
     let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
-    assert_eq!(reader.schema().fields().len(), 12);
+    assert_eq!(reader.schema().fields().len(), 13);
     assert_eq!(
         reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
         0

@@ -1,0 +1,234 @@
+//! Days, times of day and timestamps as callers write them to compare them with a column. As exact as columns are: microseconds, and the
+//! years from -99999 to 99999, written as answers have them (`+10000-01-01`). What would lose a digit is refused.
+
+const DAY_MICROS: i64 = 86_400_000_000;
+const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
+
+const DATE: &str = "must be a date, YYYY-MM-DD";
+const TIME: &str = "must be a time of day, such as 05:17:45 or 05:17:45.123456";
+const TIMESTAMP: &str = "must be a timestamp, ISO 8601 with an offset or Z";
+const LOCAL: &str = "must be a timestamp without a zone, such as 2026-11-23T05:17:45.123456";
+const ZONED: &str = "must be given without a zone, such as 2026-11-23T05:17:45.123456: this column says in none what its clock shows";
+const FINE: &str = "must have at most six digits behind the second: this column has no more";
+
+/// Days since 1970-01-01.
+pub fn date(text: &str) -> Result<i32, &'static str> {
+    days(text).ok_or(DATE)
+}
+
+/// Microseconds since midnight. 24:00:00 is the last.
+pub fn time(text: &str) -> Result<i64, &'static str> {
+    clock(text, TIME)
+}
+
+/// Microseconds since 1970-01-01T00:00:00 on a clock of which nobody knows where it hangs.
+pub fn local_timestamp(text: &str) -> Result<i64, &'static str> {
+    let (day, of_day) = text.split_once(['T', 't', ' ']).ok_or(LOCAL)?;
+    let days = days(day).ok_or(LOCAL)?;
+    if of_day.contains(['Z', 'z', '+', '-', '[']) {
+        return Err(ZONED);
+    }
+    match clock(of_day, LOCAL)? {
+        DAY_MICROS => Err(LOCAL),
+        micros => Ok(i64::from(days) * DAY_MICROS + micros),
+    }
+}
+
+/// Microseconds since 1970-01-01T00:00:00Z.
+pub fn timestamp(text: &str) -> Result<i64, &'static str> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(at) if at.subsec_nanosecond() % 1_000 == 0 => Ok(at.as_microsecond()),
+        Ok(_) => Err(FINE),
+        // Years that only columns know, as answers have them.
+        Err(_) => match text.strip_suffix('Z').map(local_timestamp) {
+            Some(Ok(micros)) => Ok(micros),
+            Some(Err(FINE)) => Err(FINE),
+            _ => Err(TIMESTAMP),
+        },
+    }
+}
+
+/// `YYYY-MM-DD`, and with a sign also years of five digits and of before the year 0.
+fn days(text: &str) -> Option<i32> {
+    let (sign, unsigned) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let mut parts = unsigned.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = if unsigned.len() < text.len() {
+        4..=6
+    } else {
+        4..=4
+    };
+    let is_whole = digits.contains(&year.len()) && month.len() == 2 && day.len() == 2;
+    if !is_whole || parts.next().is_some() {
+        return None;
+    }
+    let year = sign * number(year)?;
+    let (month, day) = (number(month)?, number(day)?);
+    let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let length = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !YEARS.contains(&year) || !(1..=length).contains(&day) {
+        return None;
+    }
+    // Howard Hinnant's `days_from_civil`: years begin in March, so that the leap day is their last.
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    i32::try_from(days).ok()
+}
+
+/// `HH:MM[:SS[.ffffff]]`; digits beyond are zeros, or too fine.
+fn clock(text: &str, wanted: &'static str) -> Result<i64, &'static str> {
+    let (whole, fraction) = match text.split_once('.') {
+        Some((whole, fraction)) if whole.len() == "05:17:45".len() => (whole, fraction),
+        Some(_) => return Err(wanted),
+        None => (text, "0"),
+    };
+    let mut parts = whole.split(':').map(|part| match part.len() {
+        2 => number(part),
+        _ => None,
+    });
+    let mut next = || parts.next().flatten();
+    let (hour, minute) = (next().ok_or(wanted)?, next().ok_or(wanted)?);
+    let second = match whole.len() {
+        5 => 0,
+        _ => next().ok_or(wanted)?,
+    };
+    if whole.len() > "05:17:45".len() || fraction.is_empty() || number(fraction).is_none() {
+        return Err(wanted);
+    }
+    let (kept, rest) = fraction.split_at(fraction.len().min(6));
+    if rest.bytes().any(|byte| byte != b'0') {
+        return Err(FINE);
+    }
+    let micros = number(&format!("{kept:0<6}")).ok_or(wanted)?;
+    let of_day = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
+    match minute < 60 && second < 60 && of_day <= DAY_MICROS {
+        true => Ok(of_day),
+        false => Err(wanted),
+    }
+}
+
+/// Of at most 18 digits.
+fn number(digits: &str) -> Option<i64> {
+    let is_number = digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that an answer has can be sent back.
+    #[test]
+    fn what_answers_have_is_read() {
+        for (text, expected) in [
+            ("1970-01-01", 0),
+            ("2024-02-29", 19_782),
+            ("9999-12-31", 2_932_896),
+            ("+10000-01-01", 2_932_897),
+            ("+99999-12-31", 35_804_721),
+            ("0000-01-01", -719_528),
+            ("-0001-12-31", -719_529),
+            ("-99999-01-01", -37_243_412),
+        ] {
+            assert_eq!(date(text), Ok(expected), "{text}");
+        }
+        for (text, expected) in [
+            ("00:00:00.000000", 0),
+            ("23:59:59.999999", 86_399_999_999),
+            ("24:00:00.000000", DAY_MICROS),
+            ("05:17", 19_020_000_000),
+            ("05:17:45.5", 19_065_500_000),
+            ("05:17:45.123456000", 19_065_123_456),
+        ] {
+            assert_eq!(time(text), Ok(expected), "{text}");
+        }
+        for (text, expected) in [
+            ("1969-12-31T23:59:59.999999", -1),
+            ("1970-01-01 00:00", 0),
+            ("+10000-01-01T00:00:00.000000", 253_402_300_800_000_000),
+        ] {
+            assert_eq!(local_timestamp(text), Ok(expected), "{text}");
+            assert_eq!(timestamp(&format!("{text}Z")), Ok(expected), "{text}Z");
+        }
+        assert_eq!(timestamp("1970-01-01T01:00:00+01:00"), Ok(0));
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for text in [
+            "",
+            "-",
+            "2023-02-29",
+            "10000-01-01",
+            "2024-2-29",
+            "2024-02-29T",
+            "+2024-13-01",
+            "2024-02-00",
+            "é024-02-01",
+            "100000-01-01",
+            "+100000-01-01",
+            "2024-02-01-01",
+        ] {
+            assert_eq!(date(text), Err(DATE), "{text}");
+        }
+        for text in [
+            "",
+            "5:17",
+            "05:60",
+            "05:17:60",
+            "24:00:00.000001",
+            "25:00",
+            "05:17:45.",
+            "05:17.5",
+            "05:17:45:1",
+            "05",
+            "-5:17",
+            "05:17:45Z",
+            "05:17:45.1é",
+        ] {
+            assert_eq!(time(text), Err(TIME), "{text}");
+        }
+        for text in [
+            "",
+            "2024-02-29",
+            "2024-02-30T00:00:00",
+            "2024-02-29T24:00:00",
+            "now",
+        ] {
+            assert_eq!(local_timestamp(text), Err(LOCAL), "{text}");
+            assert_eq!(timestamp(text), Err(TIMESTAMP), "{text}");
+        }
+    }
+
+    /// With a zone it would have to be guessed what the column's clock showed then.
+    #[test]
+    fn zones_are_refused_where_there_is_none() {
+        for zone in ["Z", "z", "+02:00", "-04:30", "[Europe/Berlin]", "+00[UTC]"] {
+            let text = format!("2026-11-23T05:17:45{zone}");
+            assert_eq!(local_timestamp(&text), Err(ZONED), "{text}");
+        }
+        assert_eq!(timestamp("2026-11-23T05:17:45"), Err(TIMESTAMP));
+    }
+
+    /// A value between two microseconds equals nothing, and is not taken for one that it is not.
+    #[test]
+    fn nothing_is_cut_off() {
+        assert_eq!(time("05:17:45.1234567"), Err(FINE));
+        assert_eq!(local_timestamp("2026-11-23T05:17:45.1234567"), Err(FINE));
+        assert_eq!(timestamp("2026-11-23T05:17:45.1234567Z"), Err(FINE));
+        assert_eq!(timestamp("+12026-11-23T05:17:45.1234567Z"), Err(FINE));
+        assert!(timestamp("2026-11-23T05:17:45.123456000Z").is_ok());
+    }
+}
