@@ -8,6 +8,7 @@ mod clickhouse_source;
 mod clocks;
 mod columns;
 mod companies;
+mod comparable;
 mod connections;
 mod connectors;
 mod conversations;

@@ -57,6 +57,9 @@ pub enum Cause {
     /// `filters`, `order_by` or `sorts` name columns that the source's result does not have.
     #[error("{}", missing_columns(.0))]
     NoSuchColumns(Vec<(&'static str, String)>),
+    /// `filters`, `order_by` or `sorts` name columns that cannot be compared, each with its type.
+    #[error("{}", incomparable_columns(.0))]
+    Incomparable(Vec<(&'static str, String, String)>),
     /// Too few stand behind the result.
     #[error("the result stands for fewer than {min_group_size} units and is withheld")]
     Private { min_group_size: u32 },
@@ -232,6 +235,21 @@ fn missing_columns(missing: &[(&'static str, String)]) -> String {
     };
     let names = names.join(", ");
     format!("{names} {is} no {column} of the source's result")
+}
+
+fn incomparable_columns(all: &[(&'static str, String, String)]) -> String {
+    let told = all.iter().map(|(member, name, kind)| {
+        let cannot = match *member {
+            "filters" => "compared with a value",
+            _ => "sorted by",
+        };
+        format!("\"{name}\" in {member} is {kind}, which cannot be {cannot}")
+    });
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}: leave it out, or name a column that is a number, a text or a time (sql_logic can make one of a part of it)",
+        told.join("; ")
+    )
 }
 
 impl Failure {

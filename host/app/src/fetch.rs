@@ -5,6 +5,7 @@
 
 mod asked;
 mod choice;
+mod comparable;
 mod cursor;
 pub mod export;
 mod learn;
@@ -249,6 +250,11 @@ pub async fn test(
     let started = Instant::now();
     let deadline = started + endpoint.timeout;
     let learned = learn(app, endpoint, deadline).await.map_err(refuse)?;
+    if endpoint.whole().is_none() {
+        comparable::check(app, endpoint, &learned, deadline)
+            .await
+            .map_err(refuse)?;
+    }
     let asked = Asked::first(limit, Some(&learned));
     let (statement, output) = rows(app, endpoint, &asked, Some(&learned), deadline)
         .await

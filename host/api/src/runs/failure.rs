@@ -122,9 +122,10 @@ fn of_cause(resource: &str, id: &str, refusal: Refusal, cause: Cause) -> Problem
         cause @ Cause::SellerSuspended => {
             Problem::of(SELLER_SUSPENDED, cause.to_string()).detail("charged", false)
         }
-        cause @ (Cause::NoPrice | Cause::NoOrder | Cause::NoSuchColumns(_)) => {
-            Problem::state("unusable", cause.to_string())
-        }
+        cause @ (Cause::NoPrice
+        | Cause::NoOrder
+        | Cause::NoSuchColumns(_)
+        | Cause::Incomparable(_)) => Problem::state("unusable", cause.to_string()),
         Cause::InsufficientCredits {
             required,
             balance,

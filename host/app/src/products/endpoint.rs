@@ -176,7 +176,7 @@ impl EndpointSnapshot {
         self.plan.learned.get_or_init(|| learned)
     }
 
-    fn source(&self) -> RowSource<'_> {
+    pub(crate) fn source(&self) -> RowSource<'_> {
         match (&self.plan.statement, &self.row.written.details.source_table) {
             (Some(statement), _) => RowSource::Statement(statement),
             (None, table) => RowSource::Table {
@@ -363,7 +363,7 @@ impl EndpointSnapshot {
     }
 
     /// Whatever rows are ever sorted by, with the member that it stands in.
-    fn sortings(&self) -> impl Iterator<Item = (&'static str, &Sorting)> {
+    pub(crate) fn sortings(&self) -> impl Iterator<Item = (&'static str, &Sorting)> {
         let own = self.plan.order_by.iter();
         let sorts = self.plan.sorts.iter().flat_map(|sort| &sort.order_by);
         own.map(|sorting| ("order_by", sorting))

@@ -1,0 +1,150 @@
+//! What callers may ask of an endpoint and its source can never do: a filter on a document, an order of points. Found before anybody
+//! pays for it. What the type does not tell is tried.
+
+use std::time::Instant;
+
+use souk_domain::sql::{self, Condition, Dialect, Operator, Order, Rows, Selected, Window};
+use souk_sandbox::{Blame, ColumnKind, FaultKind, Limits, Query, Request, Value};
+
+use crate::App;
+use crate::connections::source::source;
+use crate::failure::Cause;
+use crate::products::{EndpointSnapshot, Learned};
+
+const TRIAL_BYTES_MAX: u64 = 1 << 20;
+
+/// One use of a column that may be impossible.
+struct Use<'a> {
+    member: &'static str,
+    column: &'a str,
+    kind: ColumnKind,
+    native: &'a str,
+    /// `None`: it is sorted by.
+    compared: Option<&'a [Operator]>,
+}
+
+/// Refuses filters on columns that nobody compares, and what the source says that it cannot do.
+pub(super) async fn check(
+    app: &App,
+    endpoint: &EndpointSnapshot,
+    learned: &Learned,
+    deadline: Instant,
+) -> Result<(), Cause> {
+    let all = uses(endpoint, learned);
+    let (never, unsure): (Vec<&Use<'_>>, Vec<&Use<'_>>) = all
+        .iter()
+        .filter(|one| one.is_never() || one.is_unsure(endpoint.plan.dialect))
+        .partition(|one| one.is_never());
+    let mut refused = never;
+    let row = &endpoint.row;
+    let source = source(app, &row.company_id, &row.written.connection_id).await?;
+    let works = async |some: &[&Use<'_>]| {
+        let (text, parameters) = trial(endpoint, some);
+        let request = Request::Query(Query {
+            text: text.into(),
+            parameters,
+            limits: Limits::new(1, TRIAL_BYTES_MAX),
+        });
+        let answer = app.sandbox.run(&source, request, deadline).await;
+        // What went wrong otherwise says nothing about the column.
+        !matches!(answer, Err(fault) if fault.blame == Blame::Source && fault.kind == FaultKind::SourceError)
+    };
+    if !unsure.is_empty() && !works(&unsure).await {
+        for one in unsure {
+            if !works(&[one]).await {
+                refused.push(one);
+            }
+        }
+    }
+    let told = |one: &&Use<'_>| (one.member, one.column.to_owned(), one.type_name());
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Cause::Incomparable(refused.iter().map(told).collect())),
+    }
+}
+
+fn uses<'a>(endpoint: &'a EndpointSnapshot, learned: &'a Learned) -> Vec<Use<'a>> {
+    let of = |member, column: &'a str, compared| {
+        let known = learned.columns.iter().find(|known| known.name == column)?;
+        Some(Use {
+            member,
+            column,
+            kind: ColumnKind::of(&known.kind)?,
+            native: &known.native,
+            compared,
+        })
+    };
+    let filters = endpoint.plan.filters.iter();
+    let filters =
+        filters.filter_map(|filter| of("filters", &filter.field, Some(&filter.operators[..])));
+    let sortings = endpoint.sortings();
+    let sortings = sortings.filter_map(|(member, sorting)| of(member, &sorting.field, None));
+    filters.chain(sortings).collect()
+}
+
+impl Use<'_> {
+    /// No value of a caller's is read as one of these.
+    fn is_never(&self) -> bool {
+        self.compared.is_some() && matches!(self.kind, ColumnKind::Json | ColumnKind::Bytes)
+    }
+
+    /// PostgreSQL has types that leave as texts and are none: points, XML, and what sellers make.
+    fn is_unsure(&self, dialect: Dialect) -> bool {
+        let is_text = || {
+            let name = self.native.split('(').next().unwrap_or_default();
+            matches!(name, "text" | "varchar" | "char" | "name")
+        };
+        match self.kind {
+            ColumnKind::Json => true,
+            ColumnKind::Text => dialect == Dialect::Postgres && !is_text(),
+            _ => false,
+        }
+    }
+
+    fn type_name(&self) -> String {
+        match self.native {
+            "" => self.kind.as_str().to_owned(),
+            native => native.to_owned(),
+        }
+    }
+}
+
+/// A page of what is compared with a text, in this order. A page behind a row compares the columns of the order, too.
+fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>) {
+    let mut conditions = Vec::new();
+    for one in uses {
+        let behind_a_row: &[Operator] = match one.kind {
+            ColumnKind::Json => &[],
+            _ => &[Operator::Gte],
+        };
+        let operators = one.compared.unwrap_or(behind_a_row).iter();
+        conditions.extend(operators.map(|operator| Condition {
+            column: one.column,
+            operator: *operator,
+            values: 1,
+            is_spelled: false,
+        }));
+    }
+    let sorted = uses.iter().filter(|one| one.compared.is_none());
+    let order_by = sorted.map(|one| Order {
+        field: one.column,
+        descending: false,
+        nullable: true,
+    });
+    let columns: Vec<Selected<'_>> = uses
+        .iter()
+        .take(1)
+        .map(|one| Selected::Field(one.column))
+        .collect();
+    let rows = Rows {
+        columns: &columns,
+        conditions: &conditions,
+        order_by: &order_by.collect::<Vec<Order<'_>>>(),
+        after: None,
+        window: Window::First(1),
+    };
+    let text = sql::page(endpoint.plan.dialect, &endpoint.source(), &rows).text;
+    // Not NULL, which every type has: what is no value of the type is the caller's fault and says that there is one.
+    let values = vec![Value::Text(String::new()); conditions.len()];
+    (text, values)
+}

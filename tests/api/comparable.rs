@@ -1,0 +1,154 @@
+//! Filters and orders that a source can never do are refused by the test and the publication, before anybody pays for them.
+
+use serde_json::{Value, json};
+use souk_tests::{Answer, Company, MariaDb, PgCluster};
+
+use crate::pages::sqlite_file;
+use crate::{host, unique};
+
+const GOODS: &str = "CREATE TYPE pair AS (a int, b int);
+    CREATE TYPE size AS ENUM ('large', 'small');
+    CREATE TABLE goods (id int PRIMARY KEY, doc json, docb jsonb, list int4[], raw bytea, both_of pair, place point, page xml, serial uuid, name text, kind size);
+    INSERT INTO goods VALUES (1, '{}', '{}', '{2}', 'a', (1, 2), '(0,0)', '<a/>', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'one', 'large'),
+        (2, '[]', '[1]', '{1}', 'b', (1, 3), '(1,0)', '<b/>', NULL, 'two', 'small'), (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)";
+
+async fn saved(seller: &Company, connection: &str, members: Value) -> String {
+    let mut body = json!({"slug": unique("goods"), "source": {"table": "goods"}, "fields": [{"name": "id"}], "order_by": ["id"]});
+    for (name, value) in members.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    seller.endpoint(connection, body).await
+}
+
+async fn tested(seller: &Company, endpoint: &str) -> Answer {
+    let path = seller.path(&format!("/endpoints/{endpoint}/test"));
+    seller.client.get(&path).await
+}
+
+/// Neither tested nor published, with the column and its type.
+async fn assert_refused(seller: &Company, endpoint: &str, says: &[&str]) {
+    let said = tested(seller, endpoint).await;
+    let said = said
+        .expect_error(409, "INVALID_STATE")
+        .text("/error/message");
+    let prices = seller.path(&format!("/endpoints/{endpoint}/prices"));
+    let price = json!({"price_credits": 1});
+    seller.client.post(&prices, price).await.expect(201);
+    let publish = seller.path(&format!("/endpoints/{endpoint}/publish"));
+    let refused = seller.client.post(&publish, json!({})).await;
+    let refused = refused.expect_error(409, "INVALID_STATE");
+    for says in says {
+        assert!(said.contains(says), "{says}: {said}");
+        let published = refused.text("/error/message");
+        assert!(published.contains(says), "{says}: {published}");
+    }
+}
+
+/// What PostgreSQL compares and sorts goes on, whatever its type; the rest is named.
+#[tokio::test]
+async fn what_postgres_cannot_compare_is_refused() {
+    let cluster = PgCluster::shared().await;
+    let seller = host().await.company(&unique("goods")).await;
+    let database = cluster.database(GOODS).await;
+    let connection = seller.postgres(cluster, &database).await;
+    for (column, native, filters, sorts) in [
+        ("doc", "json", false, false),
+        ("docb", "jsonb", false, true),
+        ("list", "int4[]", false, true),
+        ("raw", "bytea", false, true),
+        ("both_of", "pair", false, false),
+        ("place", "point", false, false),
+        ("page", "xml", false, false),
+        ("serial", "uuid", true, true),
+        ("name", "text", true, true),
+        ("kind", "size", true, true),
+    ] {
+        let endpoint = saved(&seller, &connection, json!({"filters": [column]})).await;
+        match filters {
+            true => drop(tested(&seller, &endpoint).await.expect(200)),
+            false => {
+                let named =
+                    format!("\"{column}\" in filters is {native}, which cannot be compared");
+                assert_refused(&seller, &endpoint, &[&named, "leave it out"]).await;
+            }
+        }
+        let order = json!({"sorts": [{"name": "odd", "order_by": [column]}]});
+        let endpoint = saved(&seller, &connection, order).await;
+        match sorts {
+            true => {
+                tested(&seller, &endpoint).await.expect(200);
+                let path = seller.path(&format!("/endpoints/{endpoint}/execute?sort=odd&limit=1"));
+                let mut page = seller.client.get(&path).await.expect(200);
+                let mut seen = 1;
+                while let Value::String(next) = page.at("/data/service/pagination/next_url").clone()
+                {
+                    page = seller.client.get(&next).await.expect(200);
+                    seen += 1;
+                }
+                assert_eq!(seen, 3, "{column}");
+            }
+            false => {
+                let named = format!("\"{column}\" in sorts is {native}, which cannot be sorted");
+                assert_refused(&seller, &endpoint, &[&named]).await;
+            }
+        }
+    }
+    // The order that rows come in by themselves, and several at once beside those that work.
+    let endpoint = saved(&seller, &connection, json!({"order_by": ["doc"]})).await;
+    assert_refused(&seller, &endpoint, &["\"doc\" in order_by is json"]).await;
+    let many = json!({"filters": ["place", "id", "serial", "docb"], "sorts": [{"name": "page", "order_by": ["name", "page"]}]});
+    let endpoint = saved(&seller, &connection, many).await;
+    let says = [
+        "\"place\" in filters",
+        "\"docb\" in filters",
+        "\"page\" in sorts",
+    ];
+    assert_refused(&seller, &endpoint, &says).await;
+    let likes = json!({"filters": [{"field": "serial", "operators": ["eq", "like"]}]});
+    let endpoint = saved(&seller, &connection, likes).await;
+    assert_refused(&seller, &endpoint, &["\"serial\" in filters is uuid"]).await;
+
+    // What goes on finds what it says.
+    let endpoint = saved(
+        &seller,
+        &connection,
+        json!({"filters": ["kind", "serial"], "sorts": [{"name": "kind", "order_by": ["-kind"]}]}),
+    )
+    .await;
+    for (query, id) in [
+        ("kind=small", 2),
+        ("sort=kind&limit=1", 3),
+        ("serial=A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 1),
+    ] {
+        let path = seller.path(&format!("/endpoints/{endpoint}/execute?{query}"));
+        let page = seller.client.get(&path).await.expect(200);
+        assert_eq!(
+            page.at("/data/response/data"),
+            &json!([{"id": id}]),
+            "{query}"
+        );
+    }
+}
+
+/// The same of documents and bytes in MariaDB and in a SQLite file.
+#[tokio::test]
+async fn what_other_sources_cannot_compare_is_refused() {
+    let seller = host().await.company(&unique("goods")).await;
+    let server = MariaDb::shared();
+    let sql = "CREATE TABLE goods (id INT PRIMARY KEY, raw BLOB, name VARCHAR(9)); INSERT INTO goods VALUES (1, x'00ff', 'one')";
+    let mariadb = seller.mariadb(server, &server.database(sql)).await;
+    let sql = "CREATE TABLE goods (id INTEGER PRIMARY KEY, raw BLOB, doc JSON, name TEXT); INSERT INTO goods VALUES (1, x'00ff', '{}', 'one')";
+    let sqlite = seller.sqlite("goods.db", sqlite_file(sql).await).await;
+    for (connection, column, native) in [
+        (&mariadb, "raw", "blob"),
+        (&sqlite, "raw", "BLOB"),
+        (&sqlite, "doc", "JSON"),
+    ] {
+        let endpoint = saved(&seller, connection, json!({"filters": ["name", column]})).await;
+        let named = format!("\"{column}\" in filters is {native}, which cannot be compared");
+        assert_refused(&seller, &endpoint, &[&named]).await;
+        let sorts = json!({"filters": ["name"], "sorts": [{"name": "odd", "order_by": [column]}]});
+        let endpoint = saved(&seller, connection, sorts).await;
+        tested(&seller, &endpoint).await.expect(200);
+    }
+}
