@@ -31,8 +31,8 @@ fn text(base_url: &str, data_dir: &Path, seller: &Seller, buyer: &Buyer) -> Stri
 souk demo: {base_url}
 Everything is kept in {data_dir}; Ctrl-C stops, a later start goes on.
 
-  seller  {handle}     {seller_id}   key (role 4)  {seller_key}
-  buyer   {buyer_handle}  {buyer_id}   key (role 4)  {key}
+  seller  {handle:<10}  {seller_id}   key (role 4)  {seller_key}
+  buyer   {buyer_handle:<10}  {buyer_id}   key (role 4)  {key}
   buyer's key for the endpoint {endpoint_slug}: {endpoint_key}
 
 The buyer's credits:
@@ -50,7 +50,8 @@ curl -sw '\\n' '{base_url}/endpoints/v1/{handle}/{endpoint_slug}?start=0&limit=3
 And see the balance go down:
 curl -sw '\\n' {base_url}/companies/{buyer_id}/credits -H 'x-api-key: {key}'
 
-Every operation: {base_url}/openapi.json
+Every operation: {base_url}/docs in a browser, {base_url}/openapi.json for tools.
+All keys, the platform's own (role 5) among them: {data_dir}/demo.json
 ",
         data_dir = data_dir.display(),
         buyer_handle = buyer.handle,
