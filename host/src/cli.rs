@@ -541,6 +541,25 @@ pub struct Options {
     )]
     pub metrics_listen: Option<SocketAddr>,
 
+    /// Send spans of calls to this collector, by OTLP over HTTP: http://127.0.0.1:4318 [default: none are made].
+    #[arg(
+        long,
+        env = "SOUK_OTLP_URL",
+        value_name = "URL",
+        help_heading = "Logs and metrics"
+    )]
+    pub otlp_url: Option<String>,
+
+    /// Of how many calls in a hundred, fractions too. Of calls that come through --trust-proxy with a `traceparent`, that says which
+    /// [default: 10].
+    #[arg(
+        long,
+        env = "SOUK_OTLP_SAMPLE_PERCENT",
+        value_name = "PERCENT",
+        help_heading = "Logs and metrics"
+    )]
+    pub otlp_sample_percent: Option<f64>,
+
     /// What is logged, as a tracing filter: `info`, `warn,souk_sandbox=debug` [default: info].
     #[arg(
         long,
@@ -646,6 +665,8 @@ impl Options {
             company_evaluations: self.company_evaluations.or(next.company_evaluations),
             company_publications: self.company_publications.or(next.company_publications),
             metrics_listen: self.metrics_listen.or(next.metrics_listen),
+            otlp_url: self.otlp_url.or(next.otlp_url),
+            otlp_sample_percent: self.otlp_sample_percent.or(next.otlp_sample_percent),
             log: self.log.or(next.log),
             log_format: self.log_format.or(next.log_format),
         }
@@ -706,6 +727,7 @@ mod tests {
             company_files_mib = 12
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
             redis_url = 'redis://r'\n smtp_url = 'smtps://r'\n mail_from = 'a@b'
+            otlp_url = 'http://o'\n otlp_sample_percent = 0.5
             company_alerts = 1\n company_evaluations = 2\n company_publications = 3
         ";
         let options: Options = toml::from_str(file).unwrap();

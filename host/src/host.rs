@@ -17,6 +17,7 @@ use souk_app::payments::stripe::Stripe;
 use souk_app::payments::{Payments, Provider};
 use souk_app::{App, Parts};
 use souk_outbound::EgressPolicy;
+use souk_outbound::spans::Recorder;
 use souk_sandbox::{Compiler, Sandbox};
 use souk_store::teller::Teller;
 use souk_store::{Db, OpenOptions};
@@ -30,6 +31,7 @@ use crate::metrics;
 use crate::private;
 use crate::ready::Platform;
 use crate::settings::{Identity, Settings};
+use crate::traces::Exporter;
 
 /// Requests that were cut may still hold a connection of the store; the end does not wait for them.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
@@ -47,6 +49,7 @@ pub struct Host {
     mails: Background,
     alerts: Background,
     publications: Background,
+    exporter: Option<Exporter>,
     signals: Signals,
     settings: Settings,
 }
@@ -122,6 +125,14 @@ impl Host {
             Some(url) => Some(SharedLimits::open(&url.0).context("--redis-url")?),
             None => None,
         };
+        let (recorder, exporter) = match &settings.otlp {
+            Some(otlp) => {
+                let (recorder, ended) = Recorder::new(otlp.share);
+                let exporter = Exporter::start(otlp.endpoint.clone(), recorder.clone(), ended)?;
+                (Some(recorder), Some(exporter))
+            }
+            None => (None, None),
+        };
         let api = souk_api::state(
             app.clone(),
             souk_api::Settings {
@@ -135,6 +146,7 @@ impl Host {
                 company_calls_max: settings.quota.calls as u32,
                 company_upload_bytes_max: settings.company_upload_bytes_max,
                 upload_bytes_max: settings.upload_bytes_max,
+                recorder,
             },
         );
         api.start().await?;
@@ -183,6 +195,7 @@ impl Host {
             mails,
             alerts,
             publications,
+            exporter,
             signals,
             settings,
         })
@@ -212,7 +225,7 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.api, [self.alerts, self.publications, self.mails, self.webhooks], self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, [self.alerts, self.publications, self.mails, self.webhooks], self.exporter, self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
@@ -225,6 +238,7 @@ async fn stop(
     server: Server,
     api: &ApiState,
     [alerts, publications, mails, webhooks]: [Background; 4],
+    exporter: Option<Exporter>,
     drain: Duration,
 ) {
     let app = api.app();
@@ -259,6 +273,9 @@ async fn stop(
         .is_err()
     {
         tracing::warn!("some records of free runs were not written");
+    }
+    if let Some(exporter) = exporter {
+        exporter.shut_down(Instant::now() + CUT_MAX).await;
     }
     if tokio::time::timeout(CLOSE_MAX, app.db.close())
         .await

@@ -17,6 +17,7 @@ mod ready;
 mod refusals;
 mod serve;
 mod settings;
+mod traces;
 
 use std::process::ExitCode;
 

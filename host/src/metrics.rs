@@ -113,6 +113,7 @@ impl Collector for Host {
         self.money(&mut encoder)?;
         self.state(&mut encoder)?;
         let counts = self.connections.counts();
+        let recorder = self.api.settings().recorder.clone();
         let mut counter =
             |name, help, value| one(&mut encoder, name, help, ConstCounter::new(value));
         counter(
@@ -120,6 +121,18 @@ impl Collector for Host {
             "Runs of owners that were not recorded because the queue was full",
             self.api.app().teller.records_dropped(),
         )?;
+        if let Some(recorder) = recorder {
+            counter(
+                "spans_sent",
+                "Spans of calls that the collector has taken",
+                recorder.sent(),
+            )?;
+            counter(
+                "spans_dropped",
+                "Spans of calls that were lost: the collector did not take them, or not in time",
+                recorder.dropped(),
+            )?;
+        }
         counter(
             "client_connections_refused",
             "Client connections refused because too many were open",

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use hyper::Uri;
 use ipnet::IpNet;
 use souk_app::CompanyBounds;
 use souk_app::files::COMPANY_BYTES_MAX;
 use souk_app::identity::{AGAIN_AFTER, Config};
 use souk_domain::payments::MATURE_AFTER;
+use souk_outbound::spans::SHARE_OF;
 use souk_sandbox::{Quota, SandboxLimits};
 
 use crate::cli::{LogFormat, Options, PaymentProvider};
+use crate::traces;
 
 /// What differs between `serve` and `demo`.
 pub struct Defaults {
@@ -76,6 +79,14 @@ impl std::fmt::Debug for RedisUrl {
     }
 }
 
+/// Where spans go, and of which calls.
+#[derive(Debug)]
+pub struct Otlp {
+    pub endpoint: Uri,
+    /// Of [`SHARE_OF`].
+    pub share: u32,
+}
+
 #[derive(Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -116,6 +127,7 @@ pub struct Settings {
     pub quota: Quota,
     pub guest_memory_bytes: usize,
     pub metrics_listen: Option<SocketAddr>,
+    pub otlp: Option<Otlp>,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -145,6 +157,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const COMPANY_KEPT_ANSWERS_MIB: u32 = (souk_store::idempotency::COMPANY_BYTES_MAX >> 20) as u32;
 /// A tebibyte: more is a typing error.
 const COMPANY_KEPT_ANSWERS_MIB_MAX: u32 = 1 << 20;
+/// Enough to see where time goes; of a thousand calls a second it is a hundred, which a collector notices.
+const OTLP_SAMPLE_PERCENT: f64 = 10.0;
 /// A year: whoever waits longer for what was earned has mistyped.
 const PAYABLE_AFTER_MAX: Duration = Duration::from_secs(366 * 86_400);
 /// More threads than this is a typing error.
@@ -258,6 +272,17 @@ impl Settings {
             "--payable-after-seconds must be 1 to {}",
             PAYABLE_AFTER_MAX.as_secs()
         );
+
+        let percent = options.otlp_sample_percent.unwrap_or(OTLP_SAMPLE_PERCENT);
+        ensure!(
+            (0.0..=100.0).contains(&percent),
+            "--otlp-sample-percent must be 0 to 100, not {percent}"
+        );
+        let share = (percent / 100.0 * f64::from(SHARE_OF)).round() as u32;
+        let endpoint = options.otlp_url.as_deref().map(traces::endpoint);
+        let otlp = endpoint
+            .transpose()?
+            .map(|endpoint| Otlp { endpoint, share });
 
         let shares = Quota::default();
         let bound = |flag, given, default: usize| {
@@ -383,6 +408,7 @@ impl Settings {
             redis_url: options.redis_url.map(RedisUrl),
             kept_answer_bytes_max: i64::from(company_kept_answers_mib) << 20,
             metrics_listen: options.metrics_listen,
+            otlp,
             log: options.log.unwrap_or_else(|| "info".to_owned()),
             log_format: options.log_format.unwrap_or(LogFormat::Auto),
         })

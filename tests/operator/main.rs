@@ -8,3 +8,4 @@ mod full_disk;
 mod master_key;
 mod postgres;
 mod seen;
+mod traces;

@@ -7,6 +7,7 @@ pub mod audited;
 pub mod breaking_api;
 pub mod clickhouse;
 pub mod client;
+pub mod collector;
 pub mod command;
 pub mod contract;
 pub mod guests;

@@ -15,13 +15,14 @@ use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use souk_app::context::{Context, Trace};
+use souk_app::spans::{Followed, Labels};
 use souk_domain::actors::Actor;
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
 use souk_store::teller::KeyUse;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -55,6 +56,9 @@ pub struct Call {
     caller: Option<(Arc<Principal>, Limits)>,
     shown: Option<(Quota, Scope)>,
     spent: bool,
+    followed: Option<Arc<Followed>>,
+    /// Of a call that is followed: what it was refused with.
+    code: Option<String>,
 }
 
 impl Call {
@@ -74,16 +78,31 @@ impl Call {
             caller: None,
             shown: None,
             spent: false,
+            followed: None,
+            code: None,
         }
     }
 
     /// What is done for this call is known by.
-    pub(crate) fn context(&self, operation: &'static str, request: &Request) -> Context {
+    pub(crate) fn context(
+        &mut self,
+        mounted: &Mounted,
+        request: &Request,
+        state: &ApiState,
+    ) -> Context {
         let trace = request.headers().get(TRACEPARENT);
+        let trace = trace.and_then(|header| Trace::parse(header.as_bytes()));
+        let settings = state.settings();
+        if let Some(recorder) = &settings.recorder {
+            let is_trusted = settings.trusts(peer(request.extensions()));
+            self.followed = recorder.follow(trace, is_trusted);
+        }
+        let followed = self.followed.clone();
         Context {
             request_id: self.request_id.shared(),
-            operation,
-            trace: trace.and_then(|header| Trace::parse(header.as_bytes())),
+            operation: mounted.operation.id,
+            trace: followed.as_ref().map(|followed| followed.trace()).or(trace),
+            followed,
         }
     }
 
@@ -288,6 +307,9 @@ impl Call {
             None => &state.observed().unrouted,
         };
         counts.add(status.as_u16(), took);
+        if let Some(followed) = &self.followed {
+            self.end_followed(followed, status, took);
+        }
         tracing::debug!(
             target: ACCESS,
             request_id = self.request_id.as_str(),
@@ -297,6 +319,39 @@ impl Call {
             us = took.as_micros() as u64,
             "answered"
         );
+    }
+
+    /// Its span, in the words of OpenTelemetry's conventions for HTTP where they have some. Neither the path nor the address: they are the
+    /// client's, and may be secrets.
+    #[cold]
+    fn end_followed(&self, followed: &Followed, status: StatusCode, took: Duration) {
+        let mut labels: Labels = vec![
+            ("souk.request_id", self.request_id.as_str().into()),
+            (
+                "http.response.status_code",
+                i64::from(status.as_u16()).into(),
+            ),
+        ];
+        let mut name = "refused".to_owned();
+        if let Some(mounted) = &self.operation {
+            let operation = &mounted.operation;
+            name = format!("{} {}", operation.verb.name(), operation.path);
+            labels.push(("http.request.method", operation.verb.name().into()));
+            labels.push(("http.route", operation.path.into()));
+            labels.push(("souk.operation", operation.id.into()));
+        }
+        if let Some(company) = self.company() {
+            labels.push(("souk.company_id", company.into()));
+        }
+        if let Some(code) = &self.code {
+            labels.push(("souk.code", code.as_str().into()));
+        }
+        // A refusal that is the caller's doing is no failure of the server's.
+        let failure = status.is_server_error().then(|| {
+            let code = self.code.clone();
+            code.unwrap_or_else(|| status.as_str().to_owned())
+        });
+        followed.end(name, took, labels, failure);
     }
 
     fn company(&self) -> Option<&str> {
@@ -352,6 +407,9 @@ impl Call {
         {
             principal.buckets.give_back(*limits, self.seconds());
             self.shown = None;
+        }
+        if self.followed.is_some() {
+            self.code = Some(problem.code().to_owned());
         }
         self.tell(state, &problem);
         let (status, headers, body) = problem.into_parts(self.request_id.as_str());

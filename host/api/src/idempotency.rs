@@ -22,6 +22,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
+use souk_app::context::carried;
 use souk_domain::time::{DAY, Timestamp};
 use souk_store::Write;
 use souk_store::audit::on_behalf;
@@ -157,14 +158,14 @@ where
     };
     let work = work(Once::new(ticket.clone()));
     let (state, place) = (state.clone(), state.detach());
-    let work = tokio::spawn(on_behalf(async move {
+    let work = tokio::spawn(carried(on_behalf(async move {
         let _place = place;
         let done = work.await;
         if done.is_err() {
             release(&state, &ticket).await?;
         }
         done
-    }));
+    })));
     work.await.map_err(Problem::internal)?.map(Attempt::Now)
 }
 

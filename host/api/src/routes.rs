@@ -187,7 +187,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
     fn call(self, mut request: Request, state: ApiState) -> BoxFuture {
         Box::pin(async move {
             let mut call = finish::Call::begin(&request, &state);
-            let context = call.context(self.mounted.operation.id, &request);
+            let context = call.context(&self.mounted, &request, &state);
             within(context, async move {
                 let wish = Wish::of(&request);
                 let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;

@@ -4,6 +4,7 @@ use crate::limiter::Shared;
 use axum::extract::ConnectInfo;
 use http::{Extensions, HeaderMap, header};
 use ipnet::IpNet;
+use souk_app::spans::Recorder;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Settings {
     /// Bytes that the uploads of one company may hold in memory, and those of all.
     pub company_upload_bytes_max: u64,
     pub upload_bytes_max: u64,
+    /// Who follows calls, if somebody does.
+    pub recorder: Option<Arc<Recorder>>,
 }
 
 impl Settings {
@@ -99,6 +102,7 @@ mod tests {
             company_calls_max: 1,
             company_upload_bytes_max: 1,
             upload_bytes_max: 1,
+            recorder: None,
         };
         let mut headers = HeaderMap::new();
         for value in forwarded {

@@ -46,4 +46,4 @@ pub use background::Background;
 pub use bounds::CompanyBounds;
 pub use protected::AddressError;
 /// For whose call a flow runs.
-pub use souk_outbound::context;
+pub use souk_outbound::{context, spans};

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::spans::Followed;
+
 /// Bytes of a trace id in hexadecimal, and of a span's.
 const TRACE_CHARS: usize = 32;
 const SPAN_CHARS: usize = 16;
@@ -13,6 +15,9 @@ const SPAN_CHARS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     id: [u8; TRACE_CHARS],
+    /// The span that a call is made in; zeros in a trace that began here.
+    span: [u8; SPAN_CHARS],
+    is_sampled: bool,
 }
 
 impl Trace {
@@ -32,7 +37,38 @@ impl Trace {
         let is_zero = |text: &[u8]| text.iter().all(|byte| *byte == b'0');
         let dashes = [header[2], header[35], header[52]] == [b'-'; 3];
         let is_valid = dashes && is_hex(id) && is_hex(span) && is_hex(flags);
-        (is_valid && !is_zero(id) && !is_zero(span)).then_some(Trace { id: *id })
+        (is_valid && !is_zero(id) && !is_zero(span)).then_some(Trace {
+            id: *id,
+            span: *span,
+            // The lowest bit.
+            is_sampled: matches!(
+                flags[1],
+                b'1' | b'3' | b'5' | b'7' | b'9' | b'b' | b'd' | b'f'
+            ),
+        })
+    }
+
+    /// A new one, of these bits.
+    pub fn of(bits: [u64; 2]) -> Trace {
+        let mut id = [b'0'; TRACE_CHARS];
+        let bits = u128::from(bits[0]) << 64 | u128::from(bits[1]);
+        for (place, digit) in id.iter_mut().rev().enumerate() {
+            *digit = b"0123456789abcdef"[(bits >> (4 * place)) as usize & 0xf];
+        }
+        Trace {
+            id,
+            span: [b'0'; SPAN_CHARS],
+            is_sampled: true,
+        }
+    }
+
+    pub fn is_sampled(&self) -> bool {
+        self.is_sampled
+    }
+
+    /// 16 hexadecimal digits.
+    pub fn span(&self) -> &str {
+        std::str::from_utf8(&self.span).unwrap_or_default()
     }
 
     /// 32 hexadecimal digits.
@@ -49,6 +85,7 @@ pub struct Context {
     /// The operation's id.
     pub operation: &'static str,
     pub trace: Option<Trace>,
+    pub followed: Option<Arc<Followed>>,
 }
 
 impl fmt::Display for Context {
@@ -66,6 +103,17 @@ pub fn within<F: Future>(context: Context, work: F) -> impl Future<Output = F::O
     CONTEXT.scope(context, work)
 }
 
+/// `work` for the call that something is done for here, wherever it goes on: in a task of its own.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let context = look(Context::clone);
+    async move {
+        match context {
+            Some(context) => within(context, work).await,
+            None => work.await,
+        }
+    }
+}
+
 /// Looks at the call for which something is done here, if it is for one.
 pub fn look<T>(at: impl FnOnce(&Context) -> T) -> Option<T> {
     CONTEXT.try_with(at).ok()
@@ -81,6 +129,12 @@ mod tests {
     fn a_trace_is_known_by_its_id() {
         let trace = Trace::parse(HEADER.as_bytes()).unwrap();
         assert_eq!(trace.id(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(trace.span(), "00f067aa0ba902b7");
+        assert!(trace.is_sampled());
+        let other = Trace::parse(HEADER.replace("-01", "-02").as_bytes()).unwrap();
+        assert!(!other.is_sampled());
+        let own = Trace::of([0x0123_4567_89ab_cdef, 1]);
+        assert_eq!(own.id(), "0123456789abcdef0000000000000001");
     }
 
     /// What is no trace is none.

@@ -12,6 +12,7 @@ mod dial;
 mod egress;
 mod error;
 mod host_client;
+pub mod spans;
 mod stream;
 #[cfg(test)]
 mod testing;

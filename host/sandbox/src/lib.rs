@@ -11,6 +11,7 @@ mod connector;
 mod engine;
 mod errands;
 mod fault;
+mod followed;
 pub mod formats;
 mod inspect;
 mod journal;

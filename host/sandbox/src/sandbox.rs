@@ -12,6 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use souk_outbound::spans;
 
 use crate::{
     cache::Cache,
@@ -20,6 +21,7 @@ use crate::{
     engine,
     errands::Errands,
     fault::{Blame, Fault, FaultKind},
+    followed::Part,
     journal::{LogFilter, LogLine},
     lanes::{Lane, Lanes},
     load,
@@ -422,7 +424,11 @@ impl Sandbox {
             return Err(timed_out());
         }
         let pool = self.pools.get(source)?;
+        let followed = spans::current().map(|call| (call, Part::of(&pool, &request)));
         let answer = self.run_in(&pool, request, now, deadline).await;
+        if let Some((call, part)) = followed {
+            part.note(&call, now, &answer);
+        }
         match &answer {
             Err(fault) if fault.is_paced() => {
                 let delay = pool.tenant.failure_delay();

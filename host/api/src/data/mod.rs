@@ -302,6 +302,7 @@ mod tests {
             company_calls_max: 1,
             company_upload_bytes_max: 1,
             upload_bytes_max: 1,
+            recorder: None,
         }
     }
 

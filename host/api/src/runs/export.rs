@@ -19,6 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use serde_json::json;
+use souk_app::context::carried;
 use souk_app::fetch::Format;
 use souk_app::fetch::export::{self, Inlet, Part};
 use souk_app::products::EndpointSnapshot;
@@ -75,13 +76,13 @@ pub async fn export<T>(
     let work = {
         let (api, caller, company) = (api.clone(), caller.clone(), company.clone());
         let choice = wanted.choice;
-        tokio::spawn(on_behalf(async move {
+        tokio::spawn(carried(on_behalf(async move {
             let payer = Payer {
                 company: &company,
                 ..payer(&caller, None)
             };
             export::export(api.app(), &endpoint, &choice, &payer, format, outlet).await;
-        }))
+        })))
     };
     let work = Work(work.abort_handle());
     let told = refusal("endpoint", id.as_str());

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storage-engines")
     .about("Reference data", "List storage engines")
-    .notes("The ids are stable. An engine is `usable` while a connector for it is active.");
+    .notes("The ids are stable. An engine is `usable` while a connector for it is active; for one that is not there is none yet, or it was taken off work.");
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EngineOut {

@@ -140,6 +140,7 @@ impl World {
             company_calls_max: 512,
             company_upload_bytes_max: 4 << 20,
             upload_bytes_max: 8 << 20,
+            recorder: None,
         };
         let state = souk_api::state(app, settings);
         World {
