@@ -42,11 +42,11 @@ const GRANTED: &[&str] = &[
 const REFUSED: &[(&str, &str)] = &[
     (
         "wasi:sockets",
-        "to open network connections by itself; the host owns every wire, use the sdk's `io`",
+        "to open network connections by itself; the host owns every wire",
     ),
     (
         "wasi:http",
-        "to make HTTP requests by itself; the host owns every wire, use the sdk's `io`",
+        "to make HTTP requests by itself; the host owns every wire",
     ),
     ("wasi:keyvalue", "a key-value store"),
     ("wasi:blobstore", "a blob store"),
@@ -99,10 +99,7 @@ pub(crate) fn inspect(wasm: &[u8]) -> Result<Inspection, LoadError> {
         check_import(import)?;
     }
     counts.check()?;
-    let warnings = imports
-        .iter()
-        .filter_map(|import| refused(import))
-        .collect();
+    let warnings = refused(&imports);
     Ok(Inspection {
         imports,
         exports,
@@ -150,19 +147,30 @@ fn check_import(import: &str) -> Result<(), LoadError> {
     )))
 }
 
-/// What is told about an import that nothing grants.
-fn refused(import: &str) -> Option<String> {
-    let package = import.split(['/', '@']).next().unwrap_or(import);
-    if !package.starts_with(TOLERATED) || GRANTED.contains(&package) {
-        return None;
+/// What is told about imports that nothing grants, package by package: a runtime that has one function of a package imports all of it.
+fn refused(imports: &[String]) -> Vec<String> {
+    let mut packages: Vec<(&str, Vec<&str>)> = Vec::new();
+    for import in imports {
+        let package = import.split(['/', '@']).next().unwrap_or(import);
+        if !package.starts_with(TOLERATED) || GRANTED.contains(&package) {
+            continue;
+        }
+        match packages.iter_mut().find(|(known, _)| *known == package) {
+            Some((_, names)) => names.push(import),
+            None => packages.push((package, vec![import])),
+        }
     }
-    let wants = REFUSED
-        .iter()
-        .find(|(name, _)| *name == package)
-        .map_or("something that this host does not have", |(_, wants)| wants);
-    Some(format!(
-        "it imports {import}: that wants {wants}. No grant covers it, and a call traps"
-    ))
+    let told = |(package, names): &(&str, Vec<&str>)| {
+        let wants = REFUSED
+            .iter()
+            .find(|(name, _)| name == package)
+            .map_or("something that this host does not have", |(_, wants)| wants);
+        format!(
+            "it imports {}: that wants {wants}. No grant covers it, and a call traps",
+            names.join(", ")
+        )
+    };
+    packages.iter().map(told).collect()
 }
 
 /// What a component is made of, as far as the pool has a bound for it.
@@ -262,13 +270,22 @@ mod tests {
             assert!(check_import(fine).is_ok(), "{fine}");
         }
         assert!(check_import("wasi:sockets/tcp@0.2.0").is_ok());
-        let told = refused("wasi:sockets/tcp@0.2.0").unwrap();
+        let told = refused(&[
+            "wasi:sockets/tcp@0.2.0".into(),
+            "wasi:io/poll@0.2.0".into(),
+            "wasi:nn/tensor@0.2.0".into(),
+            "wasi:sockets/udp@0.2.0".into(),
+            "souk:connector/types@1.0.0".into(),
+        ]);
+        let [sockets, models] = &told[..] else {
+            panic!("{told:?}");
+        };
         assert!(
-            told.contains("wasi:sockets/tcp@0.2.0") && told.contains("network"),
-            "{told}"
+            sockets.contains("wasi:sockets/tcp@0.2.0, wasi:sockets/udp@0.2.0: that wants")
+                && sockets.contains("network"),
+            "{sockets}"
         );
-        assert_eq!(refused("wasi:io/poll@0.2.0"), None);
-        assert_eq!(refused("souk:connector/types@1.0.0"), None);
+        assert!(models.contains("machine-learning"), "{models}");
         assert!(check_import("my:own/thing@1.0.0").is_err());
         assert!(check_import("wasicker:thing/x").is_err());
     }

@@ -175,6 +175,7 @@ pub(crate) fn probe_budget(shared: &Shared) -> Budget {
             account: None,
         },
         call: DESCRIBE_BUDGET,
+        call_per_mib: Duration::ZERO,
         inline_bytes: DESCRIBE_LIFT_BYTES,
         call_bytes: DESCRIBE_LIFT_BYTES,
         columns_max: limits.columns_max,

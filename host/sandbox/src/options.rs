@@ -41,6 +41,9 @@ pub struct SandboxLimits {
     /// Processor time of one call into a wire connector. A call is bounded by the bytes fed to it, so a
     /// longer one is a loop.
     pub call_budget: Duration,
+    /// What a call may take more for each MiB that it is given at once, as a response: compiled code reads that in a few milliseconds, Python
+    /// and JavaScript in up to a tenth of a second, and make rows of it in as much again.
+    pub call_budget_per_mib: Duration,
     /// From dialling to a session that takes requests.
     pub open_timeout: Duration,
     pub connect_timeout: Duration,
@@ -63,6 +66,7 @@ impl Default for SandboxLimits {
             guest_memory_bytes: 8 << 30,
             quota: Quota::default(),
             call_budget: Duration::from_millis(250),
+            call_budget_per_mib: Duration::from_millis(250),
             open_timeout: Duration::from_secs(15),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),

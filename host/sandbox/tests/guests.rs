@@ -154,6 +154,8 @@ async fn a_panic_is_heard() {
     );
     assert_eq!(fault.code, "not_granted");
     assert!(has(Stream::Fault, "which it was not granted"));
+    ask("looks_for_a_file").await.unwrap();
+    assert!(has(Stream::Stdout, "found a file: false"));
     ask("prints_much").await.unwrap();
     assert!(has(Stream::Stdout, "line 100 of many"));
     assert!(has(Stream::Fault, "more bytes were printed in this call"));

@@ -46,6 +46,13 @@ impl Behaviour for Moody {
                 std::hint::black_box(std::time::Instant::now());
                 (1, fine.finish())
             }
+            // An interpreter does, to import a module.
+            "looks_for_a_file" => {
+                let found =
+                    std::fs::read("/etc/hostname").is_ok() || std::fs::exists("/").unwrap_or(false);
+                println!("found a file: {found}");
+                (1, fine.finish())
+            }
             "prints" => {
                 println!("a line for its author");
                 (1, fine.finish())

@@ -42,6 +42,7 @@ pub(super) fn budget(pool: &Pool) -> Budget {
             true => limits.call_budget,
             false => Duration::MAX,
         },
+        call_per_mib: limits.call_budget_per_mib,
         inline_bytes: INLINE_BYTES,
         call_bytes: CALL_BYTES,
         columns_max: limits.columns_max,

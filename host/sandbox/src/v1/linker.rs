@@ -1,5 +1,5 @@
-//! What a component is given: for wires nothing but randomness and a place to print to, for directories the part of WASI
-//! that reads files. Everything else that a language's runtime left in the binary traps when called, and the trap names it.
+//! What a component is given: for wires nothing but randomness, a place to print to and a list of no directories, for directories the part of
+//! WASI that reads files. Everything else that a language's runtime left in the binary traps when called, and the trap names it.
 
 use rand::Rng;
 use wasmtime::{
@@ -81,7 +81,7 @@ enum StreamError {
 type Written = (std::result::Result<(), StreamError>,);
 type Context<'a> = StoreContextMut<'a, WireState>;
 
-/// Links what printing takes of the interface `name`, if it is one of those.
+/// Links what printing takes of the interface `name`, if it is one of those, and what a runtime asks before it prints.
 fn standard_streams(linker: &mut Linker<WireState>, name: &str) -> Result<()> {
     let Some((interface, version)) = name.split_once('@') else {
         return Ok(());
@@ -117,6 +117,12 @@ fn standard_streams(linker: &mut Linker<WireState>, name: &str) -> Result<()> {
                 wasmtime::bail!("{ENDED_ITSELF}")
             },
         ),
+        // An interpreter looks for files where it imports a module or tells of an exception: it finds none, and goes on.
+        "wasi:filesystem/preopens" => linker
+            .instance(name)?
+            .func_wrap("get-directories", |_: Context<'_>, (): ()| {
+                Ok((Vec::<(Handle, String)>::new(),))
+            }),
         "wasi:io/poll" => pollables(&mut linker.instance(name)?),
         "wasi:io/streams" => output_streams(&mut linker.instance(name)?),
         _ => Ok(()),

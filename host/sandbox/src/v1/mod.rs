@@ -2,6 +2,7 @@
 //! wires or pools: it turns a call into a step or into the reason why the guest is lost. The two contracts differ in what
 //! `submit` takes ([`World`]), and in nothing else.
 
+mod budget;
 mod check;
 mod linker;
 mod printer;
@@ -9,13 +10,12 @@ mod state;
 mod turns;
 mod types;
 
-use std::time::Duration;
-
 use wasmtime::{
     AsContextMut, Store, Trap,
     component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
 };
 
+pub(crate) use budget::Budget;
 use check::Checker;
 pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
@@ -206,20 +206,6 @@ pub(crate) enum CallError {
     Ended(GuestError),
 }
 
-/// Bounds of one guest.
-#[derive(Clone)]
-pub(crate) struct Budget {
-    pub memory: MemoryGrant,
-    /// Processor time of one call in turns.
-    pub call: Duration,
-    /// Bytes that one inline call may return: lifting them holds the worker. Aliased strings would
-    /// otherwise multiply guest memory.
-    pub inline_bytes: usize,
-    /// Bytes that one call in turns may return.
-    pub call_bytes: usize,
-    pub columns_max: usize,
-}
-
 /// Runs `describe` without any grant.
 pub(crate) async fn describe(
     pre: &wasmtime::component::InstancePre<WireState>,
@@ -367,7 +353,14 @@ impl<T: GuestState> Guest<T> {
         call: Call,
     ) -> (Box<Self>, Result<CheckedStep, CallError>) {
         let was_inline = !self.store.data_mut().turns().is_in_turns();
-        self.store.data_mut().turns().in_turns(self.budget.call);
+        let given = match &call {
+            Call::Receive(received) => received.bytes(),
+            _ => 0,
+        };
+        self.store
+            .data_mut()
+            .turns()
+            .in_turns(self.budget.of(given));
         if was_inline {
             self.store.set_hostcall_fuel(self.budget.call_bytes);
         }

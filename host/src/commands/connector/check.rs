@@ -182,6 +182,11 @@ fn limits(options: &Options) -> Vec<(&'static str, u64, &'static str)> {
             limits.call_budget.as_millis() as u64,
             "ms (tcp and http)",
         ),
+        (
+            "computing_a_mib",
+            limits.call_budget_per_mib.as_millis() as u64,
+            "ms more for each MiB of a response",
+        ),
         ("open", limits.open_timeout.as_secs(), "s"),
         ("columns", limits.columns_max as u64, "a result"),
     ]
