@@ -124,6 +124,14 @@ mod tests {
                 assert!(text("app.js").contains("name: 'league-table'"));
                 assert!(text("wit/v1/connector.wit").contains("souk:connector@1.0.0"));
             }
+            if language == "python" {
+                assert!(text("src/app.py").contains("class LeagueTable(souk.Connector)"));
+                assert!(text("build").contains("target/league-table.wasm"));
+                assert!(text("requirements.txt").contains("--hash=sha256:"));
+                text("src/souk.py");
+                text("tests/scripted.py");
+                text("wit/v1/connector.wit");
+            }
             if language == "rust" {
                 assert!(text("src/lib.rs").contains("export!(LeagueTable)"));
                 assert!(text("Cargo.toml").contains("cdylib"));

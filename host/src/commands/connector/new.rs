@@ -97,7 +97,12 @@ pub fn run(command: &New) -> Result<()> {
             "cargo build --release --target wasm32-wasip2",
             "souk connector test target/wasm32-wasip2/release/*.wasm",
         ],
-        Language::Python | Language::Js => &["cat README.md"],
+        Language::Python => &[
+            "./build test",
+            "./build",
+            "souk connector test target/*.wasm",
+        ],
+        Language::Js => &["cat README.md"],
     };
     for line in next {
         println!("    {line}");

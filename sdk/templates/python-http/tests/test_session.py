@@ -1,0 +1,41 @@
+"""Native tests: a session on an API of which is said what it answers."""
+
+import unittest
+
+import app
+from scripted import Origin, Refused, Session
+from souk import wit
+
+KEY = {"api_key": "secret"}
+
+
+class Pages(unittest.TestCase):
+    def test_pages_follow_each_other(self):
+        api = Origin({
+            "/items": (200, '{"items": [{"id": 1, "name": "pear", "price": 1.50, "at": null}], "next": "/more"}'),
+            "/more": (200, '{"items": [{"id": 2, "name": "fig", "price": null, "at": "1970-01-01T00:00:01Z"}], "next": null}'),
+        })
+        session = Session(app, KEY, api)
+        self.assertEqual(session.query("/items"), [[1, b"pear", b"1.50", None], [2, b"fig", None, 1_000_000]])
+        self.assertEqual(api.requests[0].headers, [wit.Header("authorization", "Bearer secret")])
+        # The second time the columns are known.
+        self.assertEqual(len(session.query("/items")), 2)
+
+    def test_a_parameter_is_one_value(self):
+        api = Origin({"/items?q=a%26b": (200, '{"items": [], "next": null}')})
+        self.assertEqual(Session(app, KEY, api).query("/items", wit.Value_Text("a&b")), [])
+
+    def test_refusals_have_classes(self):
+        session = Session(app, KEY, Origin({"/items": (429, "", {"retry-after": "3"}), "/text": (200, "sorry"), "/other": (200, '{"items": 7}')}))
+        for statement, kind in [("/items", "rate-limited"), ("/else", "not-found"), ("else", "invalid-request"), ("/text", "source"), ("/other", "source")]:
+            with self.subTest(statement), self.assertRaises(Refused) as refused:
+                session.query(statement)
+            self.assertEqual(refused.exception.kind, kind)
+        with self.assertRaises(Refused) as refused:
+            session.query("/items")
+        self.assertEqual(refused.exception.error.retry_after_ms, 3_000)
+
+    def test_settings_that_do_not_fit_are_refused(self):
+        with self.assertRaises(Refused) as refused:
+            Session(app, {}, Origin({}))
+        self.assertEqual(refused.exception.kind, "configuration")
