@@ -18,6 +18,11 @@ ENDS_ITSELF = [
 ]  # fmt: skip
 
 
+def read(url: str, key: str) -> list:
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"x-api-key": key})) as answer:
+        return json.load(answer)["data"]
+
+
 def call(url: str, key: str, body: dict) -> dict:
     headers = {"x-api-key": key, "content-type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
@@ -25,7 +30,49 @@ def call(url: str, key: str, body: dict) -> dict:
         return json.load(answer)["data"]
 
 
-def run(name: str, key: str | None, document: str, base_url: str, settings: str, more: list[str]) -> bool:
+def bodies(ready: dict) -> dict:
+    """What makes something, of what has links."""
+    seller = ready["seller"]
+    call_seller = lambda path: read(f"{ready['base_url']}{path}", seller["api_key"])  # noqa: E731
+    company = f"/companies/{seller['company_id']}"
+    engine = next(engine["id"] for engine in call_seller("/storage-engines") if engine["slug"] == "sqlite")
+    file = call_seller(f"{company}/files")[0]["name"]
+    source, product = seller["connections"]["sqlite"], seller["assets"]["calculation"]
+    future = {"effective_from": "2090-01-01T00:00:00Z"}
+    webhook = {"base_url": "https://receiver.example/posts"}
+    return {
+        "create_key": {"name": "Made NUMBER"},
+        "create_api_key": {"name": "Made NUMBER"},
+        "create_asset": {"connection_id": source, "asset_type": "CALCULATION", "name": "Made NUMBER", "sql_logic": "SELECT 1"},
+        "create_price": {"price_credits": 3, **future},
+        "create_connection": {
+            "engine_id": engine, "name": "Made NUMBER", "credential_type": "NONE", "credentials": "{}", "database": file,
+        },
+        "create_top_up": {"credits": 1},
+        "create_endpoint": {"connection_id": source, "name": "Made NUMBER", "sql_logic": "SELECT 1 AS one", "fields": [{"name": "one"}]},
+        "create_endpoint_key": {"name": "Made NUMBER"},
+        "create_endpoint_price": {"price_credits": 3, **future},
+        "create_integration": {"platform": "webhook", "name": "Made NUMBER", "config": webhook, "credentials": {"secret": "x" * 32}},
+        "create_post": {"title": "Made NUMBER", "body_markdown": "One."},
+        "create_user": {"email": "made-NUMBER@example.org"},
+        "create_alert": {"asset_id": product},
+        "create_favorite": {"asset_id": product},
+        "create_webhook": {"url": "https://receiver.example/hooks/NUMBER"},
+    }
+
+
+def linked(document: str) -> list[str]:
+    """The operations with links, and those that they lead to."""
+    paths = json.load(open(document))["paths"].values()
+    operations = [operation for item in paths for operation in item.values()]
+    found = set()
+    for operation in operations:
+        links = [link for answer in operation["responses"].values() for link in answer.get("links", ())]
+        found |= {operation["operationId"], *links} if links else set()
+    return sorted(found)
+
+
+def run(name: str, key: str | None, document: str, base_url: str, settings: str, more: list[str], made: dict = {}) -> bool:
     here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as directory:
         config = pathlib.Path(directory, "schemathesis.toml")
@@ -35,7 +82,7 @@ def run(name: str, key: str | None, document: str, base_url: str, settings: str,
         if key:
             command += ["--header", f"x-api-key: {key}"]
         print(f"-- {name}", flush=True)
-        environment = {**os.environ, "PYTHONPATH": str(here), "SCHEMATHESIS_HOOKS": "hooks"}
+        environment = {**os.environ, "PYTHONPATH": str(here), "SCHEMATHESIS_HOOKS": "hooks", "LINKS": json.dumps(made)}
         # It keeps what it found where it runs.
         return subprocess.run(command, env=environment, cwd=directory).returncode == 0
 
@@ -61,6 +108,12 @@ def main() -> None:
         excluded = [word for id in ENDS_ITSELF for word in ("--exclude-operation-id", id)]
         if not run(name, key, document, base_url, settings, excluded):
             wrong.append(name)
+    if not only or "links" in only.split(","):
+        along = [word for id in linked(document) for word in ("--include-operation-id", id)]
+        along += ["--phases", "stateful", "--max-examples", str(5 * int(os.environ["EXAMPLES"]))]
+        longer = settings.replace("max-steps = 5", "max-steps = 100")
+        if not run("role 4, along the links", made(4), document, base_url, longer, along, bodies(ready)):
+            wrong.append("role 4, along the links")
     for name, key in principals.items():
         if key is None or only and name not in only.split(","):
             continue

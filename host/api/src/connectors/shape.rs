@@ -38,13 +38,19 @@ pub struct ConnectorOut {
     pub loaded_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub active_since: Option<Timestamp>,
-    /// `{open, idle}`
-    #[schema(value_type = Object)]
-    pub sessions: serde_json::Value,
+    pub sessions: ConnectorSessions,
     pub calls_total: u64,
     pub traps_total: u64,
     pub p50_ms: f64,
     pub p95_ms: f64,
+}
+
+/// Sessions at sources, on this host.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectorSessions {
+    pub open: u64,
+    /// Of the open ones, those that wait for a request.
+    pub idle: u64,
 }
 
 impl ConnectorOut {
@@ -59,7 +65,10 @@ impl ConnectorOut {
             needs: serde_json::to_value(&info.needs).unwrap_or_default(),
             settings_schema: serde_json::from_str(&info.settings_schema).unwrap_or_default(),
             status: serde_json::to_value(info.status).unwrap_or_default(),
-            sessions: serde_json::to_value(info.sessions).unwrap_or_default(),
+            sessions: ConnectorSessions {
+                open: info.sessions.open,
+                idle: info.sessions.idle,
+            },
             name: info.name,
             version: info.version,
             digest: info.digest,

@@ -2,7 +2,7 @@ use crate::products::own;
 use crate::query::parameters;
 use crate::refusals::{INVALID_STATE, PRIVACY_THRESHOLD};
 use crate::runs::refusal;
-use crate::{ApiState, Caller, Data, Integer, Operation, Path, Problem, Query};
+use crate::{AnyObject, ApiState, Caller, Data, Integer, Operation, Path, Problem, Query};
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -32,7 +32,7 @@ pub const OPERATION: Operation = Operation::get(
 
 #[derive(Serialize, ToSchema)]
 pub struct EndpointTestOut {
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<AnyObject>)]
     pub rows: Box<RawValue>,
     pub fields: Vec<EndpointTestField>,
     pub row_count: u32,

@@ -328,6 +328,33 @@ fn requests_are_described_to_the_letter() {
     );
 }
 
+/// An object says what is in it, be it anything: to a generated client one that says nothing is empty. But for bodies that have no members.
+#[test]
+fn no_object_is_bare() {
+    fn bare(schema: &Value, at: &str, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(rules) => {
+                let says = ["properties", "additionalProperties", "allOf"];
+                let says = says.iter().any(|keyword| rules.contains_key(*keyword));
+                if rules.get("type") == Some(&json!("object")) && !says {
+                    found.push(at.to_owned());
+                }
+                for (name, part) in rules {
+                    bare(part, &format!("{at}.{name}"), found);
+                }
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| bare(part, at, found)),
+            _ => {}
+        }
+    }
+    let document = document(&souk_api::all());
+    let mut found = Vec::new();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        bare(schema, name, &mut found);
+    }
+    assert_eq!(found, ["AccessIn", "SuspendIn"]);
+}
+
 /// The rendition in 3.0 is served, has every path, and no word that 3.0 does not know.
 #[tokio::test]
 async fn the_rendition_in_3_0_is_one() {
