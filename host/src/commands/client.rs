@@ -10,8 +10,8 @@ use reqwest::header::{HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-/// Longer than any operation of the host takes: compiling a large connector.
-const ANSWER_WITHIN: Duration = Duration::from_secs(180);
+/// Longer than any operation of the host takes: compiling a large connector, which has two minutes of processor time at idle priority.
+const ANSWER_WITHIN: Duration = Duration::from_secs(900);
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// The most that a list answers at once.
 const PER_PAGE: usize = 100;
