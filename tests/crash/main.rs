@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -79,16 +79,26 @@ struct Seen {
     cut: usize,
 }
 
+/// What the clients of a load have in common.
+#[derive(Default)]
+struct Run {
+    stop: AtomicBool,
+    answered: AtomicUsize,
+}
+
 /// Calls until told to stop or left without an answer; with a `prefix`, every call has an idempotency key.
-async fn load(client: Client, path: String, prefix: Option<String>, stop: Arc<AtomicBool>) -> Seen {
+async fn load(client: Client, path: String, prefix: Option<String>, run: Arc<Run>) -> Seen {
     let mut seen = Seen::default();
     for number in 0.. {
-        if stop.load(Ordering::Relaxed) {
+        if run.stop.load(Ordering::Relaxed) {
             break;
         }
         let key = prefix.as_ref().map(|prefix| format!("{prefix}-{number}"));
         match pay(&client, &path, key.as_deref()).await {
-            Some(charge) => seen.answered.push(charge),
+            Some(charge) => {
+                seen.answered.push(charge);
+                run.answered.fetch_add(1, Ordering::Relaxed);
+            }
             None => {
                 seen.cut += usize::from(key.is_none());
                 seen.unanswered.extend(key);
@@ -155,7 +165,7 @@ impl Market {
         lasting: Duration,
         end: impl AsyncFnOnce(&mut TestHost),
     ) -> Seen {
-        let stop = Arc::new(AtomicBool::new(false));
+        let run = Arc::new(Run::default());
         let client = self.client();
         let tasks: Vec<_> = (0..CLIENTS)
             .map(|number| {
@@ -163,12 +173,17 @@ impl Market {
                     .filter(|_| number % 2 == 0)
                     .map(|prefix| format!("{prefix}-client{number}"));
                 let (client, path) = (client.clone(), self.path.clone());
-                tokio::spawn(load(client, path, prefix, Arc::clone(&stop)))
+                tokio::spawn(load(client, path, prefix, Arc::clone(&run)))
             })
             .collect();
         tokio::time::sleep(lasting).await;
+        // A machine that is busy with other tests may need longer for the first answer.
+        let patience = Instant::now() + PATIENCE;
+        while run.answered.load(Ordering::Relaxed) == 0 && Instant::now() < patience {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         end(&mut self.host).await;
-        stop.store(true, Ordering::Relaxed);
+        run.stop.store(true, Ordering::Relaxed);
         let mut all = Seen::default();
         for task in tasks {
             let seen = task.await.expect("no panic");
