@@ -430,7 +430,7 @@ fn parameters_are_bound() {
         (Value::Timestamp(-1), "-1".into()),
         (Value::LocalTimestamp(-1), "-1".into()),
         (Value::Time(86_399_999_999), "23:59:59.999999".into()),
-        (Value::Time(86_400_000_000), "24:00:00.000000".into()),
+        (Value::Time(86_400_000_000), "24:00:00".into()),
         (Value::Null(None), "NULL".into()),
         (Value::Text("x".repeat(70_000)), "x".repeat(70_000)),
     ] {
