@@ -512,7 +512,7 @@ async fn what_is_no_integration_is_refused() {
         .post(&path, json!({}))
         .await
         .expect_error(400, "VALIDATION_ERROR");
-    assert_eq!(fields(&empty), ["platform", "name"]);
+    assert_eq!(fields(&empty), ["platform", "name", "config"]);
     let wrong = json!({
         "platform": "wordpress", "name": "", "user_id": "no id", "config": {"base_url": "ftp://x", "username": "ann", "depth": 7},
         "credentials": {"application_password": "short", "other": "x"}
