@@ -273,6 +273,39 @@ async fn what_is_shown_is_found() {
     }
 }
 
+/// The type of a file's column is told by its first row, which may have no time there: what later rows show is found all the same.
+#[tokio::test]
+async fn what_a_file_shows_behind_an_empty_row_is_found() {
+    let seller = host().await.company(&unique("runs")).await;
+    let sql = "CREATE TABLE runs (id INTEGER PRIMARY KEY, finished DATETIME); INSERT INTO runs VALUES (1, NULL), \
+        (2, '2026-11-23T05:17:45Z'), (3, '2026-11-23 06:00:00.5Z'), (4, '2026-11-24 01:00')";
+    let connection = seller.sqlite("runs.db", sqlite_file(sql).await).await;
+    let all = ["eq", "gt", "gte", "lt", "lte", "in"];
+    let definition = json!({"source": {"table": "runs"}, "order_by": ["id"], "fields": [{"name": "id"}, {"name": "finished"}],
+        "filters": [{"field": "finished", "operators": all}]});
+    let sold = Sold::new(&seller, &connection, definition, 1, 200).await;
+    let page = sold.feed.get(&format!("{}?limit=2", sold.path)).await;
+    let page = page.expect(200);
+    let shown = page.at("/data/response/data/1/finished");
+    assert_eq!(shown, "2026-11-23T05:17:45.000000Z");
+    for (query, expected) in [
+        ("finished=2026-11-23T05:17:45.000000Z", vec![2]),
+        ("finished=2026-11-23T06:17:45%2B01:00", vec![2]),
+        ("finished=2026-11-23T05:17:45", vec![2]),
+        ("finished=2026-11-24T01:00:00", vec![4]),
+        (
+            "finished[in]=2026-11-23T05:17:45Z,2026-11-23T06:00:00.5Z,2026-11-24T01:00:00",
+            vec![2, 3, 4],
+        ),
+        ("finished[gt]=2026-11-23T05:17:45Z", vec![3, 4]),
+        ("finished[lte]=2026-11-23T08:00:00.5%2B02:00", vec![2, 3]),
+        ("finished[lt]=2026-11-23T05:17:45Z", vec![]),
+    ] {
+        let page = sold.feed.get(&format!("{}?{query}", sold.path)).await;
+        assert_eq!(ids(&page.expect(200)), expected, "{query}");
+    }
+}
+
 /// A zone would have to be guessed, and a value between two microseconds equals nothing: the refusal says what to send.
 #[tokio::test]
 async fn a_zone_is_refused_where_there_is_none() {
@@ -292,6 +325,12 @@ async fn a_zone_is_refused_where_there_is_none() {
             ("seen=2026-11-23T05:17:45", "with an offset or Z"),
             ("seen=2026-11-23T05:17:45.0000001Z", "six digits"),
         ] {
+            // Its texts may say one in some rows only.
+            let is_about_zones = says.contains("zone") || says.contains("offset");
+            if feed.source == "sqlite" && is_about_zones {
+                feed.get(query).await.expect(200);
+                continue;
+            }
             let refused = feed.get(query).await.expect_error(400, "INVALID_PARAMETER");
             let message = refused.text("/error/details/errors/0/message");
             assert!(message.contains(says), "{} {query}: {message}", feed.source);

@@ -8,6 +8,8 @@ const DATE: &str = "must be a date, YYYY-MM-DD";
 const TIME: &str = "must be a time of day, such as 05:17:45 or 05:17:45.123456";
 const TIMESTAMP: &str = "must be a timestamp, ISO 8601 with an offset or Z";
 const LOCAL: &str = "must be a timestamp without a zone, such as 2026-11-23T05:17:45.123456";
+const EITHER: &str =
+    "must be a timestamp, such as 2026-11-23T05:17:45.123456 or 2026-11-23T05:17:45.123456Z";
 const ZONED: &str = "must be given without a zone, such as 2026-11-23T05:17:45.123456: this column says in none what its clock shows";
 const FINE: &str = "must have at most six digits behind the second: this column has no more";
 
@@ -45,6 +47,15 @@ pub fn timestamp(text: &str) -> Result<i64, &'static str> {
             Some(Err(FINE)) => Err(FINE),
             _ => Err(TIMESTAMP),
         },
+    }
+}
+
+/// Of a column whose rows may say a zone or not: what a clock in UTC shows, or what is given without a zone as it stands.
+pub fn either_timestamp(text: &str) -> Result<i64, &'static str> {
+    match (local_timestamp(text), timestamp(text)) {
+        (Ok(micros), _) | (_, Ok(micros)) => Ok(micros),
+        (Err(FINE), _) | (_, Err(FINE)) => Err(FINE),
+        _ => Err(EITHER),
     }
 }
 
@@ -220,6 +231,31 @@ mod tests {
             assert_eq!(local_timestamp(&text), Err(ZONED), "{text}");
         }
         assert_eq!(timestamp("2026-11-23T05:17:45"), Err(TIMESTAMP));
+    }
+
+    /// Where rows may have both, both are taken.
+    #[test]
+    fn a_zone_may_be_given_or_not() {
+        for text in [
+            "1970-01-01T01:00:00.5",
+            "1970-01-01 01:00:00.500",
+            "1970-01-01T01:00:00.500000Z",
+            "1970-01-01T03:00:00.5+02:00",
+        ] {
+            assert_eq!(either_timestamp(text), Ok(3_600_500_000), "{text}");
+        }
+        let far = "+10000-01-01T00:00:00";
+        assert_eq!(either_timestamp(far), local_timestamp(far));
+        assert_eq!(either_timestamp(&format!("{far}Z")), local_timestamp(far));
+        for text in [
+            "2026-11-23T05:17:45.1234567",
+            "2026-11-23T05:17:45.1234567Z",
+        ] {
+            assert_eq!(either_timestamp(text), Err(FINE), "{text}");
+        }
+        for text in ["", "2026-11-23", "yesterday", "2026-11-23T24:00:00"] {
+            assert_eq!(either_timestamp(text), Err(EITHER), "{text}");
+        }
     }
 
     /// A value between two microseconds equals nothing, and is not taken for one that it is not.

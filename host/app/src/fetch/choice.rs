@@ -293,7 +293,7 @@ fn read(
             ));
         }
         Operator::Like => {
-            read_value(kind, text)?;
+            read_value(dialect, kind, text)?;
             into.push(Value::Text(prefix_pattern(dialect, text)));
         }
         operator if operator.is_range() && kind == ColumnKind::Boolean => {
@@ -304,7 +304,7 @@ fn read(
             if texts.len() > IN_VALUES_MAX {
                 return Err(format!("names more than {IN_VALUES_MAX} values"));
             }
-            let read = texts.iter().map(|text| read_value(kind, text));
+            let read = texts.iter().map(|text| read_value(dialect, kind, text));
             let values = read.collect::<Result<Vec<Value>, String>>()?;
             // Lists of nearly the same length share a statement: naming a value twice changes nothing.
             let padded = values.len().next_power_of_two();
@@ -312,7 +312,7 @@ fn read(
             let padding = last.into_iter().cycle().take(padded - values.len());
             into.extend(values.into_iter().chain(padding));
         }
-        _ => into.push(read_value(kind, text)?),
+        _ => into.push(read_value(dialect, kind, text)?),
     }
     Ok(())
 }
@@ -340,7 +340,9 @@ fn listed(text: &str) -> Vec<String> {
     parts
 }
 
-fn read_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
+fn read_value(dialect: Dialect, kind: ColumnKind, text: &str) -> Result<Value, String> {
+    // Whether its texts say a zone is known of one row, and perhaps of none.
+    let is_file = dialect == Dialect::Sqlite;
     let read = |kind| parameters::read(kind, &Raw::Query(text)).map(|bound| value(&bound));
     match kind {
         ColumnKind::Boolean => read(Kind::Boolean),
@@ -350,8 +352,14 @@ fn read_value(kind: ColumnKind, text: &str) -> Result<Value, String> {
         ColumnKind::Decimal => read(Kind::Number).map(|_| Value::Decimal(text.to_owned())),
         ColumnKind::Date => Ok(Value::Date(moments::date(text)?)),
         ColumnKind::Time => Ok(Value::Time(moments::time(text)?)),
-        ColumnKind::Timestamp => Ok(Value::Timestamp(moments::timestamp(text)?)),
-        ColumnKind::LocalTimestamp => Ok(Value::LocalTimestamp(moments::local_timestamp(text)?)),
+        ColumnKind::Timestamp => Ok(Value::Timestamp(match is_file {
+            true => moments::either_timestamp(text)?,
+            false => moments::timestamp(text)?,
+        })),
+        ColumnKind::LocalTimestamp => Ok(Value::LocalTimestamp(match is_file {
+            true => moments::either_timestamp(text)?,
+            false => moments::local_timestamp(text)?,
+        })),
         ColumnKind::Text => read(Kind::String),
         ColumnKind::Bytes | ColumnKind::Json => {
             Err("this column cannot be compared with a value".to_owned())
@@ -385,5 +393,29 @@ mod tests {
         assert_eq!(read("1,2,3").unwrap()[3], Value::Int64(3));
         assert_eq!(read("7").unwrap(), [Value::Int64(7)]);
         assert!(read("1,x").is_err());
+    }
+
+    /// One row of a SQLite file does not tell of another whether it says a zone. Elsewhere the column's type does.
+    #[test]
+    fn a_file_takes_timestamps_with_and_without_a_zone() {
+        let (zoned, plain) = ("1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00");
+        let of = |dialect, kind| [zoned, plain].map(|text| read_value(dialect, kind, text).ok());
+        let (moment, local) = (Value::Timestamp(0), Value::LocalTimestamp(0));
+        assert_eq!(
+            of(Dialect::Sqlite, ColumnKind::Timestamp),
+            [Some(moment.clone()), Some(moment.clone())]
+        );
+        assert_eq!(
+            of(Dialect::Sqlite, ColumnKind::LocalTimestamp),
+            [Some(local.clone()), Some(local.clone())]
+        );
+        assert_eq!(
+            of(Dialect::Postgres, ColumnKind::Timestamp),
+            [Some(moment), None]
+        );
+        assert_eq!(
+            of(Dialect::Postgres, ColumnKind::LocalTimestamp),
+            [None, Some(local)]
+        );
     }
 }

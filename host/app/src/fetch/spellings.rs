@@ -1,7 +1,7 @@
 //! How times are written in a SQLite file. It keeps and compares them as texts, and one time has many: `08:30`, `08:30:00`,
 //! `08:30:00.000`. The shortest is the beginning of all others, so that nothing that is another time stands between the shortest and
 //! the longest: equality is any of them, and a range begins before or behind them all. Between a day and a time is a blank or a `T`,
-//! behind a moment perhaps a `Z`: ranges are compared without them (`Condition::is_spelled`).
+//! behind both perhaps a `Z`, whatever one row of the column has: ranges are compared without them (`Condition::is_spelled`).
 
 use souk_domain::sql::Operator;
 use souk_sandbox::json::write_cell;
@@ -28,7 +28,7 @@ pub(super) fn spelled(
                 "{}{clock}",
                 day.map_or(String::new(), |day| day + " ")
             )),
-            None => texts.extend(all(kind, day.as_deref(), &clocks)),
+            None => texts.extend(all(day.as_deref(), &clocks)),
         }
     }
     let operator = match operator {
@@ -56,16 +56,12 @@ fn parts(kind: ColumnKind, value: &Value) -> Option<(Option<String>, Vec<String>
     Some((Some(day), clocks(micros.rem_euclid(DAY_MICROS))))
 }
 
-fn all(kind: ColumnKind, day: Option<&str>, clocks: &[String]) -> Vec<String> {
+fn all(day: Option<&str>, clocks: &[String]) -> Vec<String> {
     let Some(day) = day else {
         return clocks.to_vec();
     };
-    let zones: &[&str] = match kind {
-        ColumnKind::Timestamp => &["", "Z"],
-        _ => &[""],
-    };
     let mut all = Vec::new();
-    for zone in zones {
+    for zone in ["", "Z"] {
         for between in [" ", "T"] {
             all.extend(
                 clocks
@@ -136,7 +132,12 @@ mod tests {
         let written = texts(ColumnKind::LocalTimestamp, Operator::Eq, local);
         assert_eq!(
             written,
-            ["1969-12-31 23:59:59.999999", "1969-12-31T23:59:59.999999"]
+            [
+                "1969-12-31 23:59:59.999999",
+                "1969-12-31T23:59:59.999999",
+                "1969-12-31 23:59:59.999999Z",
+                "1969-12-31T23:59:59.999999Z"
+            ]
         );
         let moments = texts(ColumnKind::Timestamp, Operator::Eq, Value::Timestamp(0));
         assert_eq!(moments.len(), 32);
