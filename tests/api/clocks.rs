@@ -368,6 +368,22 @@ async fn pages_go_on_behind_a_clock() {
     }
 }
 
+/// A cursor goes on with the filter as it was asked, however the source is asked for it.
+#[tokio::test]
+async fn a_cursor_knows_the_operator_that_was_asked() {
+    for feed in feeds().await {
+        let at = "2026-11-23T05:17:45.123456";
+        let page = feed.get(&format!("shown={at}&limit=1")).await.expect(200);
+        assert_eq!(ids(&page), [1], "{}", feed.source);
+        let cursor = page.text("/data/service/pagination/next_cursor");
+        let next = format!("limit=1&cursor={cursor}");
+        let rest = feed.ids(&format!("shown={at}&{next}")).await;
+        assert_eq!(rest, [2], "{}", feed.source);
+        let other = feed.get(&format!("shown[in]={at}&{next}")).await;
+        other.expect_error(400, "INVALID_PARAMETER");
+    }
+}
+
 async fn follow(client: &Client, feed: &Feed, sort: &str, limit: usize) -> Vec<i64> {
     let mut page = feed
         .get(&format!("sort={sort}&limit={limit}"))

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use souk_domain::pages::Page;
-use souk_domain::sql::{After, Slot, Window};
+use souk_domain::sql::{After, Operator, Slot, Window};
 use souk_sandbox::Value;
 
 use super::cursor::Position;
@@ -24,7 +24,10 @@ pub struct Asked<'a> {
 
 /// A filter that is used, before its values are read.
 pub(super) struct Used<'a> {
+    /// As the source is asked: `eq` may be several texts there.
     pub chosen: Chosen,
+    /// As the caller asked.
+    pub operator: Operator,
     /// As the caller wrote it.
     pub name: &'a str,
     pub text: &'a str,
@@ -108,7 +111,7 @@ impl Asked<'_> {
         }
         for used in &self.used {
             part(&endpoint.plan.filters[used.chosen.filter].field);
-            part(used.chosen.operator.word());
+            part(used.operator.word());
             part(used.text);
         }
         hex::encode(&hash.finalize()[..8])

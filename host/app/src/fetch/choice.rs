@@ -73,7 +73,7 @@ pub async fn check<'a>(
         let column = &endpoint.plan.filters[used.chosen.filter].field;
         let kind = learned.and_then(|learned| ColumnKind::of(learned.kind(column)?));
         let kind = kind.unwrap_or(ColumnKind::Text);
-        let operator = used.chosen.operator;
+        let operator = used.operator;
         let dialect = endpoint.plan.dialect;
         if let Err(message) = read(dialect, kind, operator, used.text, &mut values) {
             errors.add(used.name, "invalid_type", message);
@@ -141,8 +141,7 @@ fn used<'a>(
                 continue;
             }
         };
-        let is_it =
-            |used: &Used<'_>| used.chosen.filter == filter && used.chosen.operator == operator;
+        let is_it = |used: &Used<'_>| used.chosen.filter == filter && used.operator == operator;
         if all.iter().any(is_it) {
             errors.add(name, "repeated", "may be given only once");
             continue;
@@ -152,7 +151,12 @@ fn used<'a>(
             operator,
             values: 0,
         };
-        all.push(Used { chosen, name, text });
+        all.push(Used {
+            chosen,
+            operator,
+            name,
+            text,
+        });
     }
     all
 }
