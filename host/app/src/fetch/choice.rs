@@ -79,11 +79,10 @@ pub async fn check<'a>(
             errors.add(used.name, "invalid_type", message);
         }
         count += values.len() - before;
-        if dialect == Dialect::Sqlite
-            && let Some((operator, spelled)) = spelled(kind, operator, &values[before..])
-        {
+        if let Some((operator, written)) = written(dialect, kind, operator, &values[before..]) {
             used.chosen.operator = operator;
-            values.splice(before.., spelled);
+            values.truncate(before);
+            values.extend(written);
         }
         used.chosen.values = values.len() - before;
     }
@@ -310,15 +309,33 @@ fn read(
             }
             let read = texts.iter().map(|text| read_value(dialect, kind, text));
             let values = read.collect::<Result<Vec<Value>, String>>()?;
-            // Lists of nearly the same length share a statement: naming a value twice changes nothing.
-            let padded = values.len().next_power_of_two();
-            let last = values.last().cloned();
-            let padding = last.into_iter().cycle().take(padded - values.len());
-            into.extend(values.into_iter().chain(padding));
+            into.extend(padded(values));
         }
         _ => into.push(read_value(dialect, kind, text)?),
     }
     Ok(())
+}
+
+/// How a SQLite file is asked for these values: one time may be several texts there.
+fn written(
+    dialect: Dialect,
+    kind: ColumnKind,
+    operator: Operator,
+    values: &[Value],
+) -> Option<(Operator, Vec<Value>)> {
+    if dialect != Dialect::Sqlite {
+        return None;
+    }
+    let (operator, texts) = spelled(kind, operator, values)?;
+    Some((operator, padded(texts)))
+}
+
+/// Lists of nearly the same length share a statement: naming a value twice changes nothing.
+fn padded(mut values: Vec<Value>) -> Vec<Value> {
+    if let Some(last) = values.last().cloned() {
+        values.resize(values.len().next_power_of_two(), last);
+    }
+    values
 }
 
 /// Parts between commas; `\,` is a comma of a part.
@@ -397,6 +414,30 @@ mod tests {
         assert_eq!(read("1,2,3").unwrap()[3], Value::Int64(3));
         assert_eq!(read("7").unwrap(), [Value::Int64(7)]);
         assert!(read("1,x").is_err());
+    }
+
+    /// However many texts a time has in a file.
+    #[test]
+    fn lists_of_texts_are_padded() {
+        let of = |operator, micros: &[i64]| {
+            let times: Vec<Value> = micros.iter().map(|micros| Value::Time(*micros)).collect();
+            written(Dialect::Sqlite, ColumnKind::Time, operator, &times).expect("texts")
+        };
+        // Two digits behind the second are the shortest.
+        let (operator, texts) = of(Operator::Eq, &[250_000]);
+        assert_eq!((operator, texts.len()), (Operator::In, 8));
+        assert_eq!(texts[4], Value::Text("00:00:00.250000".to_owned()));
+        assert!(texts[4..].iter().all(|text| *text == texts[4]));
+        assert_eq!(of(Operator::In, &[250_000, 1, 1, 1]).1.len(), 8);
+        assert_eq!(of(Operator::In, &[250_000, 0, 0, 0]).1.len(), 32);
+        assert_eq!(of(Operator::Gt, &[250_000]).1.len(), 1);
+        let elsewhere = written(
+            Dialect::Postgres,
+            ColumnKind::Time,
+            Operator::Eq,
+            &[Value::Time(0)],
+        );
+        assert_eq!(elsewhere, None);
     }
 
     /// One row of a SQLite file does not tell of another whether it says a zone. Elsewhere the column's type does.
