@@ -1,7 +1,7 @@
 //! What callers may ask of an endpoint and its source can never do: a filter on a document, an order of points. Found before anybody
 //! pays for it. What the type does not tell is tried.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use souk_domain::sql::{self, Condition, Dialect, Operator, Order, Rows, Selected, Window};
 use souk_sandbox::{Blame, ColumnKind, FaultKind, Limits, Query, Request, Value};
@@ -12,6 +12,8 @@ use crate::failure::Cause;
 use crate::products::{EndpointSnapshot, Learned};
 
 const TRIAL_BYTES_MAX: u64 = 1 << 20;
+/// For all trials: what a source can never do it says at once.
+const TRIALS_MAX: Duration = Duration::from_secs(5);
 
 /// One use of a column that may be impossible.
 struct Use<'a> {
@@ -38,6 +40,8 @@ pub(super) async fn check(
     let mut refused = never;
     let row = &endpoint.row;
     let source = source(app, &row.company_id, &row.written.connection_id).await?;
+    let now = Instant::now();
+    let until = now + time_for_trials(deadline.saturating_duration_since(now));
     let works = async |some: &[&Use<'_>]| {
         let (text, parameters) = trial(endpoint, some);
         let request = Request::Query(Query {
@@ -45,7 +49,7 @@ pub(super) async fn check(
             parameters,
             limits: Limits::new(1, TRIAL_BYTES_MAX),
         });
-        let answer = app.sandbox.run(&source, request, deadline).await;
+        let answer = app.sandbox.run(&source, request, until).await;
         // What went wrong otherwise says nothing about the column.
         !matches!(answer, Err(fault) if fault.blame == Blame::Source && fault.kind == FaultKind::SourceError)
     };
@@ -109,6 +113,19 @@ impl Use<'_> {
     }
 }
 
+/// A test goes on with the rest, however long trials take.
+fn time_for_trials(left: Duration) -> Duration {
+    TRIALS_MAX.min(left / 2)
+}
+
+/// PostgreSQL looks for operators before it reads, and need not read. Others may find out with a row only, and SQL Server fetches no 0 rows.
+fn rows_of_trial(dialect: Dialect) -> u32 {
+    match dialect {
+        Dialect::Postgres => 0,
+        _ => 1,
+    }
+}
+
 /// A page of what is compared with a text, in this order. A page behind a row compares the columns of the order, too.
 fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>) {
     let mut conditions = Vec::new();
@@ -141,10 +158,26 @@ fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>)
         conditions: &conditions,
         order_by: &order_by.collect::<Vec<Order<'_>>>(),
         after: None,
-        window: Window::First(1),
+        window: Window::First(rows_of_trial(endpoint.plan.dialect)),
     };
     let text = sql::page(endpoint.plan.dialect, &endpoint.source(), &rows).text;
     // Not NULL, which every type has: what is no value of the type is the caller's fault and says that there is one.
     let values = vec![Value::Text(String::new()); conditions.len()];
     (text, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a trial does, the test has time left, and PostgreSQL reads nothing for it.
+    #[test]
+    fn trials_are_short() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_for_trials(seconds(60)), TRIALS_MAX);
+        assert_eq!(time_for_trials(seconds(2)), seconds(1));
+        assert_eq!(time_for_trials(seconds(0)), seconds(0));
+        assert_eq!(rows_of_trial(Dialect::Postgres), 0);
+        assert_eq!(rows_of_trial(Dialect::MsSql), 1);
+    }
 }
