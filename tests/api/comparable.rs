@@ -104,6 +104,14 @@ async fn what_postgres_cannot_compare_is_refused() {
         "\"page\" in sorts",
     ];
     assert_refused(&seller, &endpoint, &says).await;
+    // An empty text is no UUID, and no reason to stop there.
+    let endpoint = saved(
+        &seller,
+        &connection,
+        json!({"filters": ["serial", "both_of"]}),
+    )
+    .await;
+    assert_refused(&seller, &endpoint, &["\"both_of\" in filters is pair"]).await;
     let likes = json!({"filters": [{"field": "serial", "operators": ["eq", "like"]}]});
     let endpoint = saved(&seller, &connection, likes).await;
     assert_refused(&seller, &endpoint, &["\"serial\" in filters is uuid"]).await;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use souk_domain::sql::{self, Condition, Dialect, Operator, Order, Rows, Selected, Window};
-use souk_sandbox::{Blame, ColumnKind, FaultKind, Limits, Query, Request, Value};
+use souk_sandbox::{Blame, ColumnKind, Fault, FaultKind, Limits, Query, Request, Value};
 
 use crate::App;
 use crate::connections::source::source;
@@ -42,20 +42,21 @@ pub(super) async fn check(
     let source = source(app, &row.company_id, &row.written.connection_id).await?;
     let now = Instant::now();
     let until = now + time_for_trials(deadline.saturating_duration_since(now));
-    let works = async |some: &[&Use<'_>]| {
+    let dialect = endpoint.plan.dialect;
+    let tried = async |some: &[&Use<'_>]| {
         let (text, parameters) = trial(endpoint, some);
         let request = Request::Query(Query {
             text: text.into(),
             parameters,
             limits: Limits::new(1, TRIAL_BYTES_MAX),
         });
-        let answer = app.sandbox.run(&source, request, until).await;
-        // What went wrong otherwise says nothing about the column.
-        !matches!(answer, Err(fault) if fault.blame == Blame::Source && fault.kind == FaultKind::SourceError)
+        app.sandbox.run(&source, request, until).await
     };
-    if !unsure.is_empty() && !works(&unsure).await {
+    // Of several that fail, each for its own reason, the source tells one.
+    if !unsure.is_empty() && tried(&unsure).await.is_err() {
         for one in unsure {
-            if !works(&[one]).await {
+            let answer = tried(&[one]).await;
+            if answer.is_err_and(|fault| is_impossible(dialect, &fault)) {
                 refused.push(one);
             }
         }
@@ -110,6 +111,19 @@ impl Use<'_> {
             "" => self.kind.as_str().to_owned(),
             native => native.to_owned(),
         }
+    }
+}
+
+/// Whether the source says that it has no such comparison. What went wrong otherwise says nothing about the column: not every type has a
+/// value that is written as an empty text.
+fn is_impossible(dialect: Dialect, fault: &Fault) -> bool {
+    let is_sources = fault.blame == Blame::Source && fault.kind == FaultKind::SourceError;
+    match (dialect, fault.source_code.as_deref()) {
+        // No such operator, other types, more than one operator; and composites, of which PostgreSQL reads no value that is bound.
+        (Dialect::Postgres, code) => {
+            is_sources && matches!(code, Some("42883" | "42804" | "42725" | "0A000"))
+        }
+        _ => is_sources,
     }
 }
 
@@ -169,6 +183,31 @@ fn trial(endpoint: &EndpointSnapshot, uses: &[&Use<'_>]) -> (String, Vec<Value>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What says nothing about the column refuses nothing.
+    #[test]
+    fn only_a_missing_comparison_refuses() {
+        let of = |dialect, code: &str| {
+            let fault = Fault::new(Blame::Source, FaultKind::SourceError, "it cannot");
+            let source_code = Some(code.to_owned());
+            is_impossible(
+                dialect,
+                &Fault {
+                    source_code,
+                    ..fault
+                },
+            )
+        };
+        for code in ["42883", "42804", "42725", "0A000"] {
+            assert!(of(Dialect::Postgres, code), "{code}");
+        }
+        for code in ["XX000", "42602", "42P01"] {
+            assert!(!of(Dialect::Postgres, code), "{code}");
+        }
+        assert!(of(Dialect::MySql, "1235"));
+        let late = Fault::new(Blame::Source, FaultKind::Timeout, "it is late");
+        assert!(!is_impossible(Dialect::MySql, &late));
+    }
 
     /// Whatever a trial does, the test has time left, and PostgreSQL reads nothing for it.
     #[test]
