@@ -1,3 +1,4 @@
+use crate::fitting::ERRORS_MAX;
 use crate::products::find;
 use crate::refusals::VALIDATION_ERROR;
 use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
@@ -33,8 +34,6 @@ const TABLES_MAX: usize = 1_000;
 const FIELDS_MAX: usize = 5_000;
 const NAME_CHARS_MAX: usize = 255;
 const TEXT_CHARS_MAX: usize = 2_000;
-/// Wrong fields that one answer names.
-const ERRORS_MAX: usize = 50;
 
 #[derive(Deserialize, ToSchema)]
 pub struct SchemaIn {

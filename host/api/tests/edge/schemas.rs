@@ -88,4 +88,10 @@ async fn a_schema_is_bounded() {
         let refused = world.put(&acme.key, &path, malformed).await;
         refused.expect_error(400, "VALIDATION_ERROR");
     }
+    // More places than anybody reads of: each of them is held against those before it.
+    let table = json!({"name": "t", "fields": vec![1; 100]});
+    let wrong = json!({"schema": {"tables": vec![table; 100]}});
+    let refused = world.put(&acme.key, &path, wrong).await;
+    let refused = refused.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(refused.fields().len(), 50);
 }
