@@ -47,12 +47,10 @@ pub async fn set_payout_method(
         let message = "must be a text of 1 to 200 characters";
         errors.add("account_holder", "invalid", message);
     }
-    // What the type does not say of it is that of any.
+    // What it may be hangs upon the type.
     let destination = body.destination.trim();
-    let checked = kind
-        .unwrap_or(PayoutMethodType::BankAccount)
-        .check_destination(destination);
-    if let Err(error) = checked {
+    let checked = kind.map(|kind| kind.check_destination(destination));
+    if let Some(Err(error)) = checked {
         errors.add("destination", "invalid", error.to_string());
     }
     let (Some(kind), Some(account_holder), true) = (kind, account_holder, errors.is_empty()) else {

@@ -290,6 +290,13 @@ async fn what_hangs_together_is_told_too() {
             json!({"type": "cheque", "account_holder": " ", "destination": "1"}),
             vec!["account_holder", "destination", "type"],
         ),
+        // Of an unknown type nobody knows what it pays to.
+        (
+            Method::PUT,
+            &method,
+            json!({"type": "cheque", "account_holder": " ", "destination": "line 1\nline 2"}),
+            vec!["account_holder", "type"],
+        ),
         (
             Method::PATCH,
             payout,
