@@ -50,7 +50,7 @@ class SoukError(Exception):
 
 
 class Broken(SoukError):
-    """One that ends the session: nobody knows any more what the next byte on the wire belongs to."""
+    """One that ends a tcp session: nobody knows any more what the next byte on the wire belongs to."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def believed():
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise SoukError("source", "bad_answer", "the source's answer is not what was expected", detail=repr(error)) from error
+        raise Broken("source", "bad_answer", "the source's answer is not what was expected", detail=repr(error)) from error
 
 
 # HTTP
@@ -238,7 +238,7 @@ def moment(text):
     except (TypeError, ValueError):
         found = None
     if found is None or found.tzinfo is None:
-        raise SoukError("source", "no_moment", "the source sent something else than a time", detail=repr(text))
+        raise Broken("source", "no_moment", "the source sent something else than a time", detail=repr(text))
     return found
 
 
@@ -330,7 +330,7 @@ class Rows:
     def columns(self, *columns):
         """`("id", "int64", "integer"), …`: name, type of the contract, the source's own word for it."""
         if self._columns is not None:
-            raise SoukError("internal", "columns_twice", "the connector described its result twice")
+            self._fail("internal", "columns_twice", "the connector described its result twice")
         self._columns = tuple(Column(*column, *[""] * (3 - len(column))) for column in columns)
         self._session.describe(self._id, self._columns)
 
@@ -374,7 +374,7 @@ class Rows:
         self._session.events.append(wit.Event_Batch(wit.Rows(self._id, wit.Batch(len(pending), chunks))))
 
     def _fail(self, kind, code, message, detail=None):
-        """The request fails with the first of these, also if the connector goes on."""
+        """The request fails with the first of these, also if the connector goes on. If it does not, a tcp session is over."""
         self._broken = self._broken or SoukError(kind, code, message, detail=detail)
         raise self._broken
 
@@ -518,8 +518,8 @@ class _Session:
         cancelled = SoukError("timeout", "cancelled", "the request was cancelled")
         for number, task in list(self.waiting.items()):
             if task.id == id:
-                if number in (_READ, _TLS):
-                    # Half an exchange is on the wire.
+                if self.author.need == "tcp":
+                    # Half an exchange is on the wire, whatever the task waits for: the session cannot go on.
                     raise Err(cancelled.error)
                 del self.waiting[number]
                 task.work.close()
@@ -560,7 +560,8 @@ class _Session:
         except StopIteration:
             self._end(task)
         except Exception as failure:
-            self._failed(task, failure)
+            # Who stops at a row may have left others unread; who comes to the end has read them.
+            self._failed(task, failure, is_amid=task.rows is not None and task.rows._broken is not None)
         else:
             self._wait(task, wanted)
         return self._step()
@@ -596,7 +597,7 @@ class _Session:
         else:
             self.events.append(wit.Event_Done(task.id))
 
-    def _failed(self, task, failure):
+    def _failed(self, task, failure, is_amid=False):
         match failure:
             case SoukError():
                 known = failure
@@ -606,7 +607,7 @@ class _Session:
                 told = _told(failure)
                 print(told, file=sys.stderr)
                 known = SoukError("internal", "exception", "the connector failed", detail=told)
-        is_lost = self.author.need == "tcp" and (isinstance(failure, Broken) or not isinstance(failure, SoukError))
+        is_lost = self.author.need == "tcp" and (is_amid or isinstance(failure, Broken) or not isinstance(failure, SoukError))
         if task.id is None or is_lost:
             self.commands, self.events = [], []
             raise Err(known.error)

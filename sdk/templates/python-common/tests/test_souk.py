@@ -9,6 +9,7 @@ from io import StringIO
 from types import SimpleNamespace
 
 import souk
+from componentize_py_types import Err
 from scripted import LIMITS, Origin, Refused, Session
 from souk import SoukError, wit
 
@@ -173,6 +174,58 @@ class Faults(unittest.TestCase):
                         case wit.Event_Batch(told):
                             ended[told.id] = told.batch.chunks[0].data.value.bytes
         self.assertEqual(ended, {1: b"/a?1/b?1", 3: b"/a?3/b?3"})
+
+
+class Wires(unittest.TestCase):
+    """What is left on a wire would be read as the next request's."""
+
+    def test_a_cancelled_request_ends_the_session_whatever_it_waits_for(self):
+        for what in ("read", "pause"):
+
+            def query(self, query, rows):
+                self.wire.write(b"x")
+                if query.text == "pause":
+                    yield souk.pause(5)
+                yield from self.wire.read()
+
+            session = asked(query, need="tcp").session
+            session.submit(1, wit.Request_Query(wit.Query(what, [], LIMITS)), 0)
+            with self.subTest(what), self.assertRaises(Err) as ended:
+                session.cancel(1)
+            self.assertEqual(ended.exception.value.code, "cancelled")
+
+    def test_rows_that_break_a_request_before_its_end_end_the_session(self):
+        def query(self, query, rows):
+            rows.columns(("n", "int64"))
+            try:
+                for at in range(souk.BATCH_ROWS):
+                    rows.push(query.text if at == 5 else at)
+                    with souk.believed():
+                        {"believed": [].pop, "moment": lambda: souk.moment("now")}.get(query.text, bool)()
+            except SoukError:
+                if query.text != "read":
+                    raise
+                # What is left of the answer is read.
+
+        few, all = wit.Limits(1, 1 << 20, 1_000), LIMITS
+        for text, limits, code, is_over in [
+            ("limit", few, "rows_limit", True),
+            ("value", all, "bad_value", True),
+            ("believed", all, "bad_answer", True),
+            ("moment", all, "no_moment", True),
+            ("read", few, "rows_limit", False),
+            ("read", all, "bad_value", False),
+        ]:
+            session = asked(query, need="tcp").session
+            submit = lambda: session.submit(1, wit.Request_Query(wit.Query(text, [], limits)), 0)
+            with self.subTest(text=text, code=code):
+                if is_over:
+                    with self.assertRaises(Err) as ended:
+                        submit()
+                    error = ended.exception.value
+                else:
+                    error = submit().events[-1].value.error
+                self.assertEqual(error.code, code)
 
 
 class Described(unittest.TestCase):
