@@ -77,7 +77,7 @@ pub struct Driver<C, R = Request> {
     settings: Option<Settings>,
     opening: Option<Local<Result<C, Error>>>,
     session: Option<Rc<C>>,
-    running: Vec<(u32, Local<()>)>,
+    running: Vec<(u32, Local<Result<(), Error>>)>,
     queue: VecDeque<(u32, R)>,
     /// The errand that stops what is running: nothing else begins before it has ended, for it would be stopped too.
     stopping: Option<Local<Result<(), Error>>>,
@@ -190,7 +190,7 @@ impl<C: Serve<R>, R: 'static> Driver<C, R> {
             self.woken.0.store(false, Ordering::Relaxed);
             self.poll_opening()?;
             self.poll_stopping();
-            self.poll_running();
+            self.poll_running()?;
             let more = self.session.is_some()
                 && self.stopping.is_none()
                 && !self.queue.is_empty()
@@ -224,25 +224,43 @@ impl<C: Serve<R>, R: 'static> Driver<C, R> {
         }
     }
 
-    fn poll_running(&mut self) {
-        let Some(session) = &self.session else { return };
+    fn poll_running(&mut self) -> Result<(), Error> {
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
+        let is_wire = self.need == Need::Tcp;
         while self.stopping.is_none() && self.running.len() < self.running_max {
             let Some((id, request)) = self.queue.pop_front() else {
                 break;
             };
             let rows = Rows::new(self.shared.clone(), id, *C::limits(&request));
-            self.running
-                .push((id, Box::pin(serve(session.clone(), request, rows))));
+            let task = serve(session.clone(), request, rows, is_wire);
+            self.running.push((id, Box::pin(task)));
         }
         let mut context = Context::from_waker(&self.waker);
+        let mut lost = Ok(());
         self.running
-            .retain_mut(|(_, task)| task.as_mut().poll(&mut context).is_pending());
+            .retain_mut(|(_, task)| match task.as_mut().poll(&mut context) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(())) => false,
+                Poll::Ready(Err(error)) => {
+                    lost = Err(error);
+                    false
+                }
+            });
+        lost
     }
 }
 
-async fn serve<C: Serve<R>, R>(session: Rc<C>, request: R, mut rows: Rows) {
+/// An error of its own ends the session.
+async fn serve<C: Serve<R>, R>(
+    session: Rc<C>,
+    request: R,
+    mut rows: Rows,
+    is_wire: bool,
+) -> Result<(), Error> {
     let result = session.serve(request, &mut rows).await;
-    rows.conclude(result);
+    rows.conclude(result, is_wire)
 }
 
 /// Set when a future asks to be polled again before the host calls.

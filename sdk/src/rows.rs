@@ -11,7 +11,8 @@ const BATCH_ROWS: usize = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// The answer to one request. Pushing past the request's limits fails with `limit-exceeded`; hand that on
-/// with `?`.
+/// with `?`. On a wire that ends the session, unless what is left of the answer is read and `Ok` returned: the
+/// request fails all the same.
 pub struct Rows {
     shared: Rc<Shared>,
     id: u32,
@@ -140,13 +141,21 @@ impl Rows {
         self.push([Cell::Null, Cell::Null])
     }
 
-    /// Ends the request with what the connector returned.
     /// The answer has no columns.
     pub(crate) fn nothing(&mut self) {
         self.is_nothing = true;
     }
 
-    pub(crate) fn conclude(mut self, result: Result<(), Error>) {
+    /// Ends the request with what the connector returned. On a wire who stops at a row may have left others unread: that error is handed back,
+    /// for it ends the session.
+    pub(crate) fn conclude(
+        mut self,
+        result: Result<(), Error>,
+        is_wire: bool,
+    ) -> Result<(), Error> {
+        if is_wire && self.broken.is_some() {
+            result.clone()?;
+        }
         let result = result.and_then(|()| match self.broken.take() {
             Some(error) => Err(error),
             None if self.columns.is_none() && !self.is_nothing => Err(Error::internal(
@@ -164,6 +173,7 @@ impl Rows {
             }
             Err(error) => self.shared.step.borrow_mut().failed(self.id, error),
         }
+        Ok(())
     }
 
     fn cut(&mut self) {

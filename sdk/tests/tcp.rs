@@ -154,6 +154,17 @@ fn ends_are_clean() {
     );
 }
 
+/// Who stops at a row beyond a limit may have left others on the wire: the next request would read them.
+#[test]
+fn a_row_beyond_a_limit_ends_the_session() {
+    let mut session = open();
+    ask(&mut session, 1, "one");
+    let mut line = vec![b'x'; 1_001];
+    line.push(b'\n');
+    let ended = session.receive(Input::Bytes(line), &mut Step::default());
+    assert_eq!(ended.unwrap_err().class, ErrorClass::LimitExceeded);
+}
+
 /// What a connector does not implement is `unsupported`.
 #[test]
 fn the_rest_is_unsupported() {
