@@ -131,13 +131,19 @@ impl Cache {
         }
     }
 
+    /// Whether somebody is loading it or wants it, asked in this order: what has been loaded is wanted before its loading ends.
+    fn is_needed(&self, digest: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.is_loading(digest) || is_wanted(digest)
+    }
+
     fn is_loading(&self, digest: &str) -> bool {
         self.loading.lock().iter().any(|known| known == digest)
     }
 
-    /// Removes what was written for a component, unless that is being loaded. Somebody who shares the directory and still wants it compiles it again.
-    pub fn forget(&self, digest: &str) {
-        if self.is_loading(digest) {
+    /// Removes what was written for a component, unless that is being loaded or wanted. Somebody who shares the directory and still wants it compiles
+    /// it again.
+    pub fn forget(&self, digest: &str, is_wanted: impl Fn(&str) -> bool) {
+        if self.is_needed(digest, is_wanted) {
             return;
         }
         if let Err(error) = fs::remove_file(self.path(digest))
@@ -163,7 +169,7 @@ impl Cache {
             };
             let goes = match code {
                 Some((digest, engine)) if engine == self.fingerprint => {
-                    !is_wanted(digest) && !self.is_loading(digest)
+                    !self.is_needed(digest, &is_wanted)
                 }
                 Some(_) => is_old(),
                 None => name.ends_with(".tmp") && is_old(),
@@ -227,7 +233,7 @@ fn make_key(directory: &Path) -> io::Result<[u8; KEY_BYTES]> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
+    use std::{cell::RefCell, time::SystemTime};
 
     use super::*;
 
@@ -253,19 +259,28 @@ mod tests {
         age(&left);
         age(&directory.path().join(KEY_FILE));
         cache.put("loading", b"code").unwrap();
-        let loading = cache.begin_loading("loading");
-        let (count, bytes) = cache.keep_only(|digest| digest == "wanted").unwrap();
+        let loading = RefCell::new(Some(cache.begin_loading("loading")));
+        // A load that ends while it is asked whether its code is wanted.
+        let is_wanted = |digest: &str| {
+            if digest == "loading" {
+                loading.take();
+            }
+            digest == "wanted"
+        };
+        let (count, bytes) = cache.keep_only(is_wanted).unwrap();
         assert_eq!((count, bytes), (3, 2 * (4 + MAC_BYTES as u64)));
         assert!(cache.get("wanted").is_some() && cache.get("deleted").is_none());
         assert!(other.get("fresh").is_some() && other.get("stale").is_none());
         assert!(begun.exists() && !left.exists());
-        cache.forget("loading");
+        cache.forget("loading", is_wanted);
         assert!(cache.get("loading").is_some());
-        drop(loading);
-        cache.forget("loading");
+        drop(loading.take());
+        cache.forget("loading", is_wanted);
         assert!(cache.get("loading").is_none());
-        cache.forget("wanted");
-        cache.forget("never was");
+        cache.forget("wanted", is_wanted);
+        assert!(cache.get("wanted").is_some());
+        cache.forget("wanted", |_| false);
+        cache.forget("never was", |_| false);
         assert!(cache.get("wanted").is_none());
         assert!(read_key(directory.path()).unwrap().is_some());
     }

@@ -62,9 +62,8 @@ impl Shared {
 
     /// Removes the compiled code of a component that was refused, unless a version here has the same bytes.
     pub fn forget_code(&self, digest: &str) {
-        if !self.registry.has_digest(digest) {
-            self.cache.forget(digest);
-        }
+        self.cache
+            .forget(digest, |digest| self.registry.has_digest(digest));
     }
 
     /// Microseconds since the sandbox was made: fits an atomic.
