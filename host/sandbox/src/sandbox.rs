@@ -187,28 +187,32 @@ impl Sandbox {
     }
 
     /// Removes the compiled code of a component that was refused, unless a version here has the same bytes.
-    pub fn forget_code(&self, digest: &str) {
+    fn forget_code(&self, digest: &str) {
         let (shared, digest) = (self.shared.clone(), digest.to_owned());
         // Of many megabytes: that takes the file system a moment.
-        let forget = async move { shared.forget_code(&digest) };
-        let lanes = &self.shared.loaders;
-        lanes.call(&self.shared.host, false, forget).detach();
+        let forget = move || shared.forget_code(&digest);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(forget)),
+            Err(_) => forget(),
+        }
     }
 
-    /// Removes compiled code that no version here has, and none whose digest is among `stored`.
+    /// Removes compiled code that no version here has, and none whose digest is among `stored`. Not where connectors are compiled: whoever waits
+    /// for this does not wait for those.
     pub async fn keep_code_of(&self, stored: HashSet<String>) {
         let shared = self.shared.clone();
-        let kept = self.shared.loaders.compute(&self.shared.host, move || {
+        let kept = tokio::task::spawn_blocking(move || {
             let is_wanted =
                 |digest: &str| stored.contains(digest) || shared.registry.has_digest(digest);
             shared.cache.keep_only(is_wanted)
         });
         match kept.await {
-            Some(Ok((0, _))) | None => {}
-            Some(Ok((files, bytes))) => {
+            Ok(Ok((0, _))) => {}
+            Ok(Ok((files, bytes))) => {
                 tracing::info!(files, bytes, "removed compiled code that nobody needs");
             }
-            Some(Err(error)) => tracing::warn!(%error, "cannot look through compiled code"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot look through compiled code"),
+            Err(error) => tracing::warn!(%error, "compiled code was not looked through"),
         }
     }
 
@@ -614,5 +618,45 @@ fn keep(pools: &Weak<Pools>) {
         };
         drop(pools);
         std::thread::sleep(pace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use parking_lot::Mutex;
+    use souk_outbound::EgressPolicy;
+
+    use super::*;
+    use crate::options::Compiler;
+
+    /// Whoever has compiled code looked through waits for nobody's compilation.
+    #[tokio::test]
+    async fn compilations_hold_up_no_sweep() {
+        let directory = tempfile::tempdir().unwrap();
+        let egress = EgressPolicy::unrestricted();
+        let options = Options::new(directory.path(), egress, Compiler::InProcess);
+        let sandbox = Sandbox::new(options).unwrap();
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let (begin, begun) = mpsc::channel();
+        for number in 0..LOADERS {
+            let (begin, held) = (begin.clone(), held.clone());
+            let compile = async move {
+                let _ = begin.send(());
+                let _ = held.lock().recv();
+            };
+            let company = sandbox.shared.tenants.of(&number.to_string());
+            let loaders = &sandbox.shared.loaders;
+            loaders.call(&company, false, compile).detach();
+        }
+        for _ in 0..LOADERS {
+            begun.recv().unwrap();
+        }
+        let kept = sandbox.keep_code_of(HashSet::new());
+        let kept = tokio::time::timeout(Duration::from_secs(10), kept).await;
+        drop(release);
+        assert!(kept.is_ok());
     }
 }

@@ -152,8 +152,11 @@ async fn carry_out(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
 async fn follow(app: App) {
     loop {
         app.connectors.changed.notified().await;
-        let _changing = app.connectors.changing.lock().await;
-        if let Err(error) = reconcile(&app).await {
+        let reconciled = {
+            let _changing = app.connectors.changing.lock().await;
+            reconcile(&app).await
+        };
+        if let Err(error) = reconciled {
             tracing::warn!(%error, "cannot follow a change of connectors; trying again");
             tokio::time::sleep(RETRY_AFTER).await;
             app.connectors.changed.notify_one();
@@ -169,12 +172,12 @@ async fn follow(app: App) {
 /// Removes what was compiled for versions that are gone: now, when everything that a start loads is loaded (the operator's directory, too), and
 /// whenever versions change from now on.
 pub async fn loaded_all(app: &App) -> Result<(), ConnectorError> {
-    let _changing = app.connectors.changing.lock().await;
     app.connectors.is_complete.store(true, Ordering::Release);
     sweep_code(app).await
 }
 
-/// Called under `changing`: no version is being written.
+/// Not under `changing`: nobody who puts a version to work or takes it off waits for files. A version that is stored between the two steps is
+/// compiled once more.
 async fn sweep_code(app: &App) -> Result<(), ConnectorError> {
     let rows = connectors::list(&mut *app.db.read().await?).await?;
     let digests = rows.into_iter().map(|row| row.digest).collect();

@@ -163,10 +163,10 @@ pub(super) fn put_away(app: &App, scope: &Scope, info: &ConnectorInfo) {
     }
 }
 
-/// Lets go of a version that was refused, and of what was compiled for it.
+/// Lets go of a version that was refused. What was compiled for it goes when the store has been asked whether somebody keeps the same bytes.
 pub(super) fn discard(app: &App, scope: &Scope, info: &ConnectorInfo) {
     let _ = app.sandbox.remove(scope, &info.name, &info.version);
-    app.sandbox.forget_code(&info.digest);
+    app.connectors.changed.notify_one();
 }
 
 /// Deletes the pieces of a component that no connector names any more, a few in each transaction, so that charges never wait long.
