@@ -3,7 +3,7 @@
 //! bytes that were authenticated are the bytes that are loaded; the file is read once.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, DirEntry, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -153,26 +153,26 @@ impl Cache {
         }
     }
 
-    /// Removes what was written for other components than these, and what others left behind: code for another engine, since the host that
-    /// it was written for may come back, and files that were never finished, when they are [`OLD`]. How many files that were, and their bytes.
+    /// Removes what was written for other components than these, and what others left behind when it is [`OLD`]: files that were never
+    /// finished, and code for another engine, but only when this engine, too, has been at work here for so long; before, the host that it was
+    /// written for may come back, however long ago that compiled it. How many files that were, and their bytes.
     pub fn keep_only(&self, is_wanted: impl Fn(&str) -> bool) -> io::Result<(usize, u64)> {
         let (mut count, mut bytes) = (0, 0);
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
+        let entries = fs::read_dir(&self.directory)?.collect::<io::Result<Vec<_>>>()?;
+        let is_settled = entries.iter().any(|entry| {
+            let name = entry.file_name();
+            let code = name.to_str().and_then(code);
+            code.is_some_and(|(_, engine)| engine == self.fingerprint) && is_old(entry)
+        });
+        for entry in entries {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let code = name.strip_suffix(".cwasm");
-            let code = code.and_then(|name| name.split_once('-'));
-            let is_old = || {
-                let age = entry.metadata().and_then(|data| data.modified());
-                age.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > OLD))
-            };
-            let goes = match code {
+            let goes = match code(name) {
                 Some((digest, engine)) if engine == self.fingerprint => {
                     !self.is_needed(digest, &is_wanted)
                 }
-                Some(_) => is_old(),
-                None => name.ends_with(".tmp") && is_old(),
+                Some(_) => is_settled && is_old(&entry),
+                None => name.ends_with(".tmp") && is_old(&entry),
             };
             let size = entry.metadata().map_or(0, |data| data.len());
             // Another host may have been quicker.
@@ -197,6 +197,16 @@ impl Cache {
         mac.update(code);
         mac
     }
+}
+
+/// The digest and the engine that a file of native code is named by.
+fn code(name: &str) -> Option<(&str, &str)> {
+    name.strip_suffix(".cwasm")?.split_once('-')
+}
+
+fn is_old(entry: &DirEntry) -> bool {
+    let written = entry.metadata().and_then(|data| data.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > OLD))
 }
 
 fn read_key(directory: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
@@ -237,7 +247,8 @@ mod tests {
 
     use super::*;
 
-    /// What nobody wants goes, of another engine only when it is old, and so do files that were never finished; the key stays.
+    /// What nobody wants goes, of another engine only when it is old and this one has been here for as long, and so do files that were never
+    /// finished; the key stays.
     #[test]
     fn only_what_is_wanted_is_kept() {
         let directory = tempfile::tempdir().unwrap();
@@ -247,14 +258,18 @@ mod tests {
             let file = File::options().write(true).open(path).unwrap();
             file.set_modified(SystemTime::now() - 2 * OLD).unwrap();
         };
-        for digest in ["wanted", "deleted"] {
-            cache.put(digest, b"code").unwrap();
-            age(&cache.path(digest));
-        }
         for digest in ["fresh", "stale"] {
             other.put(digest, b"code").unwrap();
         }
         age(&other.path("stale"));
+        for digest in ["wanted", "deleted"] {
+            cache.put(digest, b"code").unwrap();
+        }
+        // As after an upgrade: what the release before has compiled long ago is what it would come back to.
+        assert_eq!(cache.keep_only(|_| true).unwrap(), (0, 0));
+        for digest in ["wanted", "deleted"] {
+            age(&cache.path(digest));
+        }
         let [left, begun] = [1, 2].map(|_| cache.scratch().unwrap().1);
         age(&left);
         age(&directory.path().join(KEY_FILE));
