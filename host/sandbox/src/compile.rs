@@ -60,11 +60,9 @@ fn in_child(
     limits: &SandboxLimits,
     scope: &Scope,
 ) -> Result<Vec<u8>, LoadError> {
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            LoadError::DiskFull(error.to_string())
-        }
-        _ => LoadError::Compile(format!("{}: {error}", program.display())),
+    let failed = |error: io::Error| match compile_child::is_full(&error) {
+        true => LoadError::DiskFull(error.to_string()),
+        false => LoadError::Compile(format!("{}: {error}", program.display())),
     };
     let mut input = Scratch::new(cache).map_err(failed)?;
     let mut output = Scratch::new(cache).map_err(failed)?;
@@ -110,6 +108,13 @@ fn in_child(
     if !status.success() {
         let reason = reasons.read(REASON_BYTES_MAX).map_err(failed)?;
         let reason = String::from_utf8_lossy(&reason).trim().to_owned();
+        if status.code() == Some(i32::from(compile_child::DISK_FULL)) {
+            // Its reason lies on the same disk.
+            return Err(LoadError::DiskFull(match reason.is_empty() {
+                true => "there is no room for native code".to_owned(),
+                false => reason,
+            }));
+        }
         return Err(LoadError::Compile(
             if status.code() == Some(1) && !reason.is_empty() {
                 reason

@@ -20,18 +20,37 @@ pub(crate) const CPU_VARIABLE: &str = "SOUK_COMPILE_CPU_SECONDS";
 /// Tells the child by how much to lower its priority.
 pub(crate) const NICE_VARIABLE: &str = "SOUK_COMPILE_NICE";
 
-/// Exit codes: 0 compiled, 1 refused (the reason is on standard error). Anything else: a limit.
+/// The child's exit code when there is no room for what it has compiled; nothing else of it ends so.
+pub(crate) const DISK_FULL: u8 = 28;
+
+/// Why there is no native code.
+enum Failure {
+    Refused(String),
+    DiskFull(io::Error),
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Failure {
+        Failure::Refused(reason)
+    }
+}
+
+/// Exit codes: 0 compiled, 1 refused (the reason is on standard error), `DISK_FULL`. Anything else: a limit.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
+        Err(Failure::Refused(reason)) => {
             let _ = writeln!(io::stderr(), "{reason}");
             ExitCode::FAILURE
+        }
+        Err(Failure::DiskFull(error)) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(DISK_FULL)
         }
     }
 }
 
-fn run() -> Result<(), String> {
+fn run() -> Result<(), Failure> {
     limit(libc::RLIMIT_CORE, 0)?;
     if let Some(bytes) = variable(MEMORY_VARIABLE) {
         limit(libc::RLIMIT_AS, bytes)?;
@@ -52,7 +71,18 @@ fn run() -> Result<(), String> {
     let mut out = io::stdout().lock();
     out.write_all(&code)
         .and_then(|()| out.flush())
-        .map_err(|error| format!("cannot write native code: {error}"))
+        .map_err(|error| match is_full(&error) {
+            true => Failure::DiskFull(error),
+            false => Failure::Refused(format!("cannot write native code: {error}")),
+        })
+}
+
+/// Whether something could not be written for want of room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 pub(crate) fn compile(wasm: &[u8]) -> Result<Vec<u8>, String> {

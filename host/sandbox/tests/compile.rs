@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     runtime.block_on(async {
         compiled_code_is_kept_and_authenticated().await;
         a_compiler_without_memory_or_time_is_named().await;
+        a_full_disk_is_not_the_components_fault().await;
     });
     println!("compile: ok");
     ExitCode::SUCCESS
@@ -105,4 +106,24 @@ async fn a_compiler_without_memory_or_time_is_named() {
         assert!(matches!(error, LoadError::Compile(_)), "{error}");
         println!("{error}");
     }
+}
+
+/// Native code that finds no room where it is written says so: nothing is wrong with the component.
+async fn a_full_disk_is_not_the_components_fault() {
+    let directory = TempDir::new().unwrap();
+    let mut options = child(&directory);
+    options.compiler = Compiler::Child {
+        program: "/bin/sh".into(),
+        args: vec![
+            "-c".into(),
+            "exec \"$0\" compile >/dev/full".into(),
+            std::env::current_exe().unwrap().display().to_string(),
+        ],
+    };
+    let sandbox = Sandbox::new(options).unwrap();
+    let error = sandbox
+        .load(guests::FIXED_ROWS, Scope::Platform)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, LoadError::DiskFull(_)), "{error}");
 }
