@@ -13,10 +13,14 @@ use tokio::sync::mpsc;
 
 use crate::context::{self, Trace};
 
-/// Calls that wait to be sent, about 1 KiB each: what comes faster than a collector takes it is dropped, and counted.
+/// Calls that wait to be sent: what comes faster than a collector takes it is dropped, and counted. Mostly of 1 KiB or 2, as their parts are one
+/// or two; with [`PARTS_MAX`] of them, each with six or seven labels, about 35 KiB: some 70 MiB for a full queue at the worst.
 pub const QUEUE_MAX: usize = 2_048;
 /// What is noted of one call. An asset is one, a page two.
 const PARTS_MAX: usize = 32;
+/// Calls a second that are followed because a proxy's client says so. A twentieth of the queue: a proxy that passes strangers' headers on lets
+/// anybody say it, and what they fill must leave room for the share.
+const ASKED_MAX: u32 = 100;
 /// A sampling share is a number of these.
 pub const SHARE_OF: u32 = 10_000;
 
@@ -73,6 +77,9 @@ pub struct Recorder {
     /// Of [`SHARE_OF`].
     share: u32,
     random: [AtomicU64; 2],
+    born: Instant,
+    /// A second since then, and how many calls were followed in it because their clients asked for that.
+    asked: Mutex<(u64, u32)>,
     dropped: AtomicU64,
     sent: AtomicU64,
 }
@@ -87,6 +94,8 @@ impl Recorder {
             queue,
             share,
             random: [seed(1), seed(2)],
+            born: Instant::now(),
+            asked: Mutex::default(),
             dropped: AtomicU64::new(0),
             sent: AtomicU64::new(0),
         });
@@ -94,14 +103,15 @@ impl Recorder {
     }
 
     /// Follows a call, if it is to be. `given`: the trace that its client has begun. `is_trusted`: who sent it is one of the operator's, whose
-    /// word it is whether the trace is sampled; anybody else's calls are drawn, so that nobody can fill the queue by asking to be followed.
+    /// word it is whether the trace is sampled, within [`ASKED_MAX`]; other calls are drawn, so that nobody can fill the queue by asking to be followed.
     pub fn follow(
         self: &Arc<Recorder>,
         given: Option<Trace>,
         is_trusted: bool,
     ) -> Option<Arc<Followed>> {
         let is_wanted = match given {
-            Some(trace) if is_trusted => trace.is_sampled(),
+            Some(trace) if is_trusted && !trace.is_sampled() => false,
+            Some(_) if is_trusted && self.may_ask() => true,
             _ => self.random(0) % u64::from(SHARE_OF) < u64::from(self.share),
         };
         is_wanted.then(|| {
@@ -113,6 +123,17 @@ impl Recorder {
                 recorder: self.clone(),
             })
         })
+    }
+
+    /// Whether one more call may be followed in this second because its client asks for that.
+    fn may_ask(&self) -> bool {
+        let second = self.born.elapsed().as_secs();
+        let mut asked = self.asked.lock();
+        if asked.0 != second {
+            *asked = (second, 0);
+        }
+        asked.1 += 1;
+        asked.1 <= ASKED_MAX
     }
 
     /// SplitMix64, whose state begins somewhere else in each process. Not zero.
@@ -239,6 +260,18 @@ mod tests {
         assert!(followed(&none, SAMPLED, true) && !followed(&none, SAMPLED, false));
         assert!(followed(&all, unsampled, false) && !followed(&all, unsampled, true));
         assert!(none.follow(None, true).is_none() && all.follow(None, false).is_some());
+    }
+
+    /// Nor does a trusted one without bound: its proxy may pass on what strangers say.
+    #[test]
+    fn what_clients_ask_for_is_bounded() {
+        let (none, _ended) = Recorder::new(0);
+        let asked = (0..10 * ASKED_MAX).filter(|_| followed(&none, SAMPLED, true));
+        let (asked, max) = (asked.count(), ASKED_MAX as usize);
+        // A second may end meanwhile.
+        assert!((max..=3 * max).contains(&asked), "{asked}");
+        let (all, _ended) = Recorder::new(SHARE_OF);
+        assert!((0..10 * ASKED_MAX).all(|_| followed(&all, SAMPLED, true)));
     }
 
     /// A share of the calls is followed, in traces of their own.
