@@ -147,6 +147,12 @@ pub async fn protect_as(
     unpacked.map_err(|error| failed(format!("{host}: {error}{}", advice(&error))))
 }
 
+/// A connection may name an authority; webhooks, identity providers, collectors and whoever else is called have none to name.
+const UNKNOWN_AUTHORITY: &str = ": nobody who is trusted here has signed its certificate; a connection names its authority in ca_pem, \
+    anything else needs a certificate of a public authority";
+const SELF_SIGNED: &str = ": its certificate is an authority's own, as self-signed ones mostly are; have an authority sign one for the server \
+    (openssl: basicConstraints=CA:FALSE): for a connection any that its ca_pem names, for anything else a public one";
+
 /// What to do about what most people meet first, where rustls has only a name for it.
 fn advice(error: &std::io::Error) -> &'static str {
     use rustls::{CertificateError, Error};
@@ -155,12 +161,10 @@ fn advice(error: &std::io::Error) -> &'static str {
         return "";
     };
     match reason {
-        CertificateError::UnknownIssuer => {
-            ": nobody who is trusted here has signed its certificate; say whose authority is (ca_pem of a connection)"
-        }
+        CertificateError::UnknownIssuer => UNKNOWN_AUTHORITY,
         // The name of webpki's own error.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            ": its certificate is an authority's own, as self-signed ones mostly are; have an authority sign one for the server              (openssl: basicConstraints=CA:FALSE) and trust that authority (ca_pem of a connection)"
+            SELF_SIGNED
         }
         _ => "",
     }
@@ -336,15 +340,23 @@ mod tests {
     async fn self_signed_certificates_are_explained() {
         let (own, other) = (Ca::new(), Ca::new());
         for (leaf, authority, says) in [
-            (own.as_leaf(), &own, "CA:FALSE"),
-            (other.leaf("localhost"), &own, "ca_pem"),
+            (
+                own.as_leaf(),
+                &own,
+                "its certificate is an authority's own, as self-signed ones mostly are; have an authority sign one for the server (openssl: basicConstraints=CA:FALSE): for a connection any that its ca_pem names, for anything else a public one",
+            ),
+            (
+                other.leaf("localhost"),
+                &own,
+                "nobody who is trusted here has signed its certificate; a connection names its authority in ca_pem, anything else needs a certificate of a public authority",
+            ),
         ] {
             let server = Server::start_tls("", &leaf).await;
             let trust = Trust::verified(Some(&authority.pem())).unwrap();
             let stream = TcpStream::connect(server.address).await.unwrap();
             let refused = protect(stream, &trust, "localhost").await;
             let message = refused.map(drop).unwrap_err().message;
-            assert!(message.contains(says), "{message}");
+            assert!(message.ends_with(&format!(": {says}")), "{message}");
             assert!(message.starts_with("localhost: "), "{message}");
         }
     }
