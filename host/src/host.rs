@@ -108,9 +108,7 @@ impl Host {
         if let Some(directory) = &settings.connector_dir {
             app.sandbox.watch_directory(directory).await;
         }
-        souk_app::connectors::loaded_all(&app)
-            .await
-            .context("the connectors cannot start")?;
+        souk_app::connectors::loaded_all(&app).await;
         let platform = found_platform(&db).await?;
 
         let base_url = settings

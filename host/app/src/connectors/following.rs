@@ -161,28 +161,33 @@ async fn follow(app: App) {
             tokio::time::sleep(RETRY_AFTER).await;
             app.connectors.changed.notify_one();
         }
-        if app.connectors.is_complete.load(Ordering::Acquire)
-            && let Err(error) = sweep_code(&app).await
-        {
-            tracing::warn!(%error, "cannot look for compiled code that nobody needs; with the next change again");
+        if app.connectors.is_complete.load(Ordering::Acquire) {
+            sweep_code(&app).await;
         }
     }
 }
 
 /// Removes what was compiled for versions that are gone: now, when everything that a start loads is loaded (the operator's directory, too), and
 /// whenever versions change from now on.
-pub async fn loaded_all(app: &App) -> Result<(), ConnectorError> {
+pub async fn loaded_all(app: &App) {
     app.connectors.is_complete.store(true, Ordering::Release);
-    sweep_code(app).await
+    sweep_code(app).await;
 }
 
 /// Not under `changing`: nobody who puts a version to work or takes it off waits for files. A version that is stored between the two steps is
-/// compiled once more.
-async fn sweep_code(app: &App) -> Result<(), ConnectorError> {
+/// compiled once more. Nothing depends on it: a store that is away for a moment stops no host.
+async fn sweep_code(app: &App) {
+    match stored_digests(app).await {
+        Ok(digests) => app.sandbox.keep_code_of(digests).await,
+        Err(error) => {
+            tracing::warn!(%error, "cannot look for compiled code that nobody needs; with the next change again");
+        }
+    }
+}
+
+async fn stored_digests(app: &App) -> Result<HashSet<String>, ConnectorError> {
     let rows = connectors::list(&mut *app.db.read().await?).await?;
-    let digests = rows.into_iter().map(|row| row.digest).collect();
-    app.sandbox.keep_code_of(digests).await;
-    Ok(())
+    Ok(rows.into_iter().map(|row| row.digest).collect())
 }
 
 async fn sweep(app: &App) -> Result<(), ConnectorError> {
