@@ -86,7 +86,7 @@ impl Exporter {
         Ok(Exporter { stop, task })
     }
 
-    /// Sends what is there, and ends.
+    /// Sends what is there, and ends; what is not taken until `deadline` is dropped, and counted.
     pub async fn shut_down(self, deadline: Instant) {
         let _ = self.stop.send(());
         let mut task = self.task;
@@ -95,7 +95,26 @@ impl Exporter {
             .is_err()
         {
             task.abort();
+            let _ = task.await;
         }
+    }
+}
+
+/// Calls that are on their way. Those that are here when it goes are lost, and counted: the sender may be cut off at any point.
+struct Waiting {
+    ended: mpsc::Receiver<Ended>,
+    batch: Vec<Ended>,
+    recorder: Arc<Recorder>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.ended.close();
+        while let Ok(ended) = self.ended.try_recv() {
+            self.batch.push(ended);
+        }
+        let spans = self.batch.iter().map(Ended::spans).sum();
+        self.recorder.note_dropped(spans);
     }
 }
 
@@ -109,8 +128,13 @@ struct Sender {
 }
 
 impl Sender {
-    async fn run(mut self, mut ended: mpsc::Receiver<Ended>, mut stopped: oneshot::Receiver<()>) {
-        let mut batch = Vec::with_capacity(BATCH_MAX);
+    async fn run(mut self, ended: mpsc::Receiver<Ended>, mut stopped: oneshot::Receiver<()>) {
+        let mut waiting = Waiting {
+            ended,
+            batch: Vec::with_capacity(BATCH_MAX),
+            recorder: self.recorder.clone(),
+        };
+        let Waiting { ended, batch, .. } = &mut waiting;
         let mut is_stopping = false;
         loop {
             tokio::select! {
@@ -121,7 +145,7 @@ impl Sender {
                     is_stopping = true;
                     continue;
                 }
-                count = ended.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
+                count = ended.recv_many(batch, BATCH_MAX) => if count == 0 {
                     return;
                 },
             }
@@ -129,7 +153,7 @@ impl Sender {
                 let full = async {
                     while batch.len() < BATCH_MAX {
                         let room = BATCH_MAX - batch.len();
-                        if ended.recv_many(&mut batch, room).await == 0 {
+                        if ended.recv_many(batch, room).await == 0 {
                             return;
                         }
                     }
@@ -143,7 +167,8 @@ impl Sender {
                     ended.close();
                 }
             }
-            self.send(&batch, is_stopping).await;
+            self.send(batch, is_stopping).await;
+            // Sent or counted: from here on they are no loss.
             batch.clear();
         }
     }
@@ -231,7 +256,28 @@ struct Lost {
 
 #[cfg(test)]
 mod tests {
+    use souk_outbound::spans::{Labels, SHARE_OF};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// A host that stops while its collector says nothing waits until the deadline, and counts what it could not send: what was on its way and what
+    /// was in the queue.
+    #[tokio::test]
+    async fn what_is_cut_off_is_counted() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let (recorder, ended) = Recorder::new(SHARE_OF);
+        let calls = BATCH_MAX + 3;
+        for _ in 0..calls {
+            let followed = recorder.follow(None, false).unwrap();
+            followed.end("call".into(), Duration::ZERO, Labels::new(), None);
+        }
+        let exporter = Exporter::start(endpoint(&url).unwrap(), recorder.clone(), ended).unwrap();
+        let deadline = Instant::now() + Duration::from_millis(200);
+        exporter.shut_down(deadline).await;
+        assert_eq!((recorder.sent(), recorder.dropped()), (0, calls as u64));
+    }
 
     #[test]
     fn a_collector_is_named_by_its_base() {
