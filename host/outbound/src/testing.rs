@@ -116,8 +116,16 @@ pub struct Leaf {
 }
 
 impl Ca {
+    /// Each has the same name, and a key of its own.
     pub fn new() -> Ca {
+        Ca::named("an authority")
+    }
+
+    pub fn named(name: &str) -> Ca {
         let mut params = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, name);
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = rcgen::KeyPair::generate().unwrap();
         Ca(rcgen::CertifiedIssuer::self_signed(params, key).unwrap())

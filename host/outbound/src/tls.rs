@@ -153,6 +153,9 @@ const UNKNOWN_AUTHORITY: &str = ": nobody who is trusted here has signed its cer
 const SELF_SIGNED: &str = ": its certificate is an authority's own, as self-signed ones mostly are; have an authority sign one for the server \
     (openssl: basicConstraints=CA:FALSE): for a connection any that its ca_pem names, for anything else a public one";
 
+const OTHER_KEY: &str = ": the authority that is trusted here under the name of its certificate's has another key; \
+    if it was made anew, name the new one in the connection's ca_pem";
+
 /// What to do about what most people meet first, where rustls has only a name for it.
 fn advice(error: &std::io::Error) -> &'static str {
     use rustls::{CertificateError, Error};
@@ -162,6 +165,7 @@ fn advice(error: &std::io::Error) -> &'static str {
     };
     match reason {
         CertificateError::UnknownIssuer => UNKNOWN_AUTHORITY,
+        CertificateError::BadSignature => OTHER_KEY,
         // The name of webpki's own error.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             SELF_SIGNED
@@ -338,8 +342,13 @@ mod tests {
     /// Who shows a certificate that it has signed itself, or that nobody known has, is refused in words that say what to do.
     #[tokio::test]
     async fn self_signed_certificates_are_explained() {
-        let (own, other) = (Ca::new(), Ca::new());
+        let (own, renewed, other) = (Ca::new(), Ca::new(), Ca::named("another authority"));
         for (leaf, authority, says) in [
+            (
+                renewed.leaf("localhost"),
+                &own,
+                "the authority that is trusted here under the name of its certificate's has another key; if it was made anew, name the new one in the connection's ca_pem",
+            ),
             (
                 own.as_leaf(),
                 &own,
