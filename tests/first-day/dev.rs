@@ -6,7 +6,7 @@ use serde_json::json;
 use souk_tests::{Answer, Company, Running, TestHost};
 use tempfile::TempDir;
 
-use super::{new_project, souk};
+use super::{kept, new_project, souk};
 
 /// The versions of the connector on the host, with their status.
 async fn versions(company: &Company) -> Vec<String> {
@@ -37,9 +37,10 @@ async fn a_save_is_at_work_in_seconds() {
     let host = TestHost::builder().start().await;
     let company = host.company("author").await;
     let directory = TempDir::new().expect("a directory");
-    let root = new_project(directory.path(), "my-dev", "http");
+    let kept = kept("dev");
+    let root = new_project(&kept, "my-dev", "http");
     let source = root.join("src/lib.rs");
-    let target = directory.path().join("target");
+    let target = kept.join("target");
     let environment = [
         ("SOUK_URL", host.base_url.as_str()),
         ("SOUK_API_KEY", company.key.as_str()),

@@ -182,8 +182,19 @@ fn a_component_is_held_against_the_contract() {
     );
 }
 
+/// Where projects are made anew and what they are built of is kept, which is most of the time that a first build takes. A project's own
+/// `[workspace]` keeps it out of this one.
+fn kept(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("first-day")
+        .join(name);
+    std::fs::create_dir_all(&directory).expect("a directory");
+    directory
+}
+
 /// A project that `new` makes. What the registry has been asked for already is taken from there.
 fn new_project(directory: &Path, name: &str, kind: &str) -> PathBuf {
+    let _ = std::fs::remove_dir_all(directory.join(name));
     let made = souk(directory, &["new", name, "--kind", kind]);
     assert_eq!(made.code, Some(0), "{}", made.err);
     let root = directory.join(name);
@@ -219,14 +230,14 @@ fn project(directory: &Path, kind: &str) -> PathBuf {
     directory.join(format!("target/wasm32-wasip2/release/my_{kind}.wasm"))
 }
 
-/// From nothing to a connector that conforms, for each kind: outside of this repository, with what `new` has put there and nothing else.
+/// From nothing to a connector that conforms, for each kind: with what `new` has put there and nothing else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_project_builds_and_conforms() {
-    let directory = TempDir::new().expect("a directory");
+    let directory = kept("new");
     for kind in ["http", "file", "tcp"] {
-        let component = project(directory.path(), kind);
+        let component = project(&directory, kind);
         let component = component.to_str().expect("UTF-8");
-        let root = directory.path().join(format!("my-{kind}"));
+        let root = directory.join(format!("my-{kind}"));
         let checked = souk(&root, &["check", component]);
         assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
         let mut args = vec!["test", component];
