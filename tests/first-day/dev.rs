@@ -122,7 +122,8 @@ fn without_a_host_it_is_checked() {
         "dev",
         "--once",
         "--build",
-        "sleep 60",
+        // The shell itself, which is ended: what it had started would go on and hold this test's pipe.
+        "exec sleep 60",
         "--build-timeout",
         "1",
         "--component",
