@@ -3,6 +3,11 @@
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
+/// The calendar repeats itself after so long.
+const ERA_YEARS: i64 = 400;
+const ERA_DAYS: i64 = 146_097;
+/// The first year of an era that jiff knows whole.
+const ALIKE_FROM: i64 = 2_000;
 
 const DATE: &str = "must be a date, YYYY-MM-DD";
 const TIME: &str = "must be a time of day, such as 05:17:45 or 05:17:45.123456";
@@ -79,23 +84,25 @@ fn days(text: &str) -> Option<i32> {
     }
     let year = sign * number(year)?;
     let (month, day) = (number(month)?, number(day)?);
-    let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let length = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !YEARS.contains(&year) || !(1..=length).contains(&day) {
+    if !YEARS.contains(&year) {
         return None;
     }
-    // Howard Hinnant's `days_from_civil`: years begin in March, so that the leap day is their last.
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    i32::try_from(days).ok()
+    // jiff's years end at 9999.
+    let (era, of_era) = (year.div_euclid(ERA_YEARS), year.rem_euclid(ERA_YEARS));
+    let alike = jiff::civil::Date::new(
+        i16::try_from(ALIKE_FROM + of_era).ok()?,
+        i8::try_from(month).ok()?,
+        i8::try_from(day).ok()?,
+    );
+    let eras = era - ALIKE_FROM / ERA_YEARS;
+    i32::try_from(i64::from(since_epoch(alike.ok()?)?) + eras * ERA_DAYS).ok()
+}
+
+fn since_epoch(date: jiff::civil::Date) -> Option<i32> {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    date.since((jiff::Unit::Day, epoch))
+        .ok()
+        .map(|span| span.get_days())
 }
 
 /// `HH:MM[:SS[.ffffff]]`; digits beyond are zeros, or too fine.

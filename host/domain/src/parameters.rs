@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::fields::{FieldError, FieldErrors};
+use crate::moments;
 use crate::sql::is_name;
 
 /// More would not fit in a form that anybody fills in.
@@ -396,7 +397,8 @@ fn read_text(kind: Kind, text: &str) -> Option<Value> {
             "false" | "0" => Some(Value::Boolean(false)),
             _ => None,
         },
-        Kind::Date if text.len() == 10 => text.parse().ok().and_then(days_of_date).map(Value::Date),
+        // Years of four digits.
+        Kind::Date if text.len() == 10 => moments::date(text).ok().map(Value::Date),
         Kind::Date => None,
         Kind::Timestamp => text
             .parse::<jiff::Timestamp>()
@@ -435,13 +437,6 @@ pub fn integer(number: &str) -> Option<i64> {
             .parse()
             .ok(),
     }
-}
-
-fn days_of_date(date: jiff::civil::Date) -> Option<i32> {
-    let epoch = jiff::civil::date(1970, 1, 1);
-    date.since((jiff::Unit::Day, epoch))
-        .ok()
-        .map(|span| span.get_days())
 }
 
 fn date_of_days(days: i32) -> Option<jiff::civil::Date> {
