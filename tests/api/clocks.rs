@@ -431,6 +431,13 @@ async fn moments_and_clocks_meet_in_utc() {
             );
             assert_eq!(answer.at("/meta/data_freshness"), newest, "{}", feed.source);
         }
+        // Where a page of rows refuses it, too: cut off, it would be another moment.
+        let until = json!({"until": "2026-11-23T05:17:45.1234567Z"});
+        let refused = feed.seller.execute(&asset, until).await;
+        let refused = refused.expect_error(400, "INVALID_PARAMETER");
+        assert_eq!(refused.at("/error/details/errors/0/field"), "params.until");
+        let message = refused.text("/error/details/errors/0/message");
+        assert!(message.contains("six digits"), "{message}");
         let text = json!({"result_type": "string", "sql_logic": "SELECT max(shown) FROM shifts"});
         let text = feed.seller.asset(&feed.connection, text).await;
         let answer = feed.seller.execute(&text, json!({})).await.expect(200);

@@ -9,14 +9,14 @@ const ERA_DAYS: i64 = 146_097;
 /// The first year of an era that jiff knows whole.
 const ALIKE_FROM: i64 = 2_000;
 
-const DATE: &str = "must be a date, YYYY-MM-DD";
+pub(crate) const DATE: &str = "must be a date, YYYY-MM-DD";
 const TIME: &str = "must be a time of day, such as 05:17:45 or 05:17:45.123456";
-const TIMESTAMP: &str = "must be a timestamp, ISO 8601 with an offset or Z";
+pub(crate) const TIMESTAMP: &str = "must be a timestamp, ISO 8601 with an offset or Z";
 const LOCAL: &str = "must be a timestamp without a zone, such as 2026-11-23T05:17:45.123456";
 const EITHER: &str =
     "must be a timestamp, such as 2026-11-23T05:17:45.123456 or 2026-11-23T05:17:45.123456Z";
 const ZONED: &str = "must be given without a zone, such as 2026-11-23T05:17:45.123456: this column says in none what its clock shows";
-const FINE: &str = "must have at most six digits behind the second: this column has no more";
+const FINE: &str = "must have at most six digits behind the second: more are not kept";
 
 /// Days since 1970-01-01.
 pub fn date(text: &str) -> Result<i32, &'static str> {
@@ -43,15 +43,23 @@ pub fn local_timestamp(text: &str) -> Result<i64, &'static str> {
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 pub fn timestamp(text: &str) -> Result<i64, &'static str> {
-    match text.parse::<jiff::Timestamp>() {
-        Ok(at) if at.subsec_nanosecond() % 1_000 == 0 => Ok(at.as_microsecond()),
-        Ok(_) => Err(FINE),
+    match common_timestamp(text) {
         // Years that only columns know, as answers have them.
-        Err(_) => match text.strip_suffix('Z').map(local_timestamp) {
+        Err(TIMESTAMP) => match text.strip_suffix('Z').map(local_timestamp) {
             Some(Ok(micros)) => Ok(micros),
             Some(Err(FINE)) => Err(FINE),
             _ => Err(TIMESTAMP),
         },
+        read => read,
+    }
+}
+
+/// Like [`timestamp`], of the years that every program has: up to 9999.
+pub fn common_timestamp(text: &str) -> Result<i64, &'static str> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(at) if at.subsec_nanosecond() % 1_000 == 0 => Ok(at.as_microsecond()),
+        Ok(_) => Err(FINE),
+        Err(_) => Err(TIMESTAMP),
     }
 }
 
@@ -272,6 +280,8 @@ mod tests {
         assert_eq!(local_timestamp("2026-11-23T05:17:45.1234567"), Err(FINE));
         assert_eq!(timestamp("2026-11-23T05:17:45.1234567Z"), Err(FINE));
         assert_eq!(timestamp("+12026-11-23T05:17:45.1234567Z"), Err(FINE));
+        let fine = common_timestamp("2026-11-23T05:17:45.1234567Z");
+        assert_eq!(fine, Err(FINE));
         assert!(timestamp("2026-11-23T05:17:45.123456000Z").is_ok());
     }
 }

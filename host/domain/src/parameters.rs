@@ -58,8 +58,8 @@ impl Kind {
             Kind::Number => "must be a number",
             Kind::String => "must be a string",
             Kind::Boolean => "must be true or false",
-            Kind::Date => "must be a date, YYYY-MM-DD",
-            Kind::Timestamp => "must be a timestamp, ISO 8601 with an offset or Z",
+            Kind::Date => moments::DATE,
+            Kind::Timestamp => moments::TIMESTAMP,
         }
     }
 }
@@ -350,9 +350,9 @@ pub fn bind(
 /// Reads one value as `kind`.
 pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
     let value = match *raw {
-        Raw::Query(text) => read_text(kind, text),
+        Raw::Query(text) => Some(read_text(kind, text)?),
         Raw::Text(text) => match kind {
-            Kind::String | Kind::Date | Kind::Timestamp => read_text(kind, text),
+            Kind::String | Kind::Date | Kind::Timestamp => Some(read_text(kind, text)?),
             Kind::Integer | Kind::Number | Kind::Boolean => None,
         },
         Raw::Boolean(value) if kind == Kind::Boolean => Some(Value::Boolean(value)),
@@ -383,8 +383,8 @@ pub fn read(kind: Kind, raw: &Raw<'_>) -> Result<Value, String> {
     }
 }
 
-fn read_text(kind: Kind, text: &str) -> Option<Value> {
-    match kind {
+fn read_text(kind: Kind, text: &str) -> Result<Value, &'static str> {
+    let value = match kind {
         Kind::String => Some(Value::Text(text.to_owned())),
         Kind::Integer => integer(text).map(Value::Integer),
         Kind::Number => text
@@ -398,13 +398,11 @@ fn read_text(kind: Kind, text: &str) -> Option<Value> {
             _ => None,
         },
         // Years of four digits.
-        Kind::Date if text.len() == 10 => moments::date(text).ok().map(Value::Date),
+        Kind::Date if text.len() == 10 => Some(Value::Date(moments::date(text)?)),
         Kind::Date => None,
-        Kind::Timestamp => text
-            .parse::<jiff::Timestamp>()
-            .ok()
-            .map(|t| Value::Timestamp(t.as_microsecond())),
-    }
+        Kind::Timestamp => Some(Value::Timestamp(moments::common_timestamp(text)?)),
+    };
+    value.ok_or(kind.expectation())
 }
 
 /// The integer that a number with a fraction or an exponent is, computed on its digits. A double would spoil the large ones.

@@ -55,6 +55,22 @@ fn json_is_strict_about_types() {
     }
 }
 
+/// Digits that no column keeps are not cut off behind the caller's back, in a body, an address or a definition.
+#[test]
+fn a_moment_between_two_microseconds_is_refused() {
+    let exact = Raw::Text("1970-01-01T00:00:00.000001000Z");
+    assert_eq!(one("timestamp", exact), Ok(Value::Timestamp(1)));
+    let fine = "1970-01-01T00:00:00.000001001Z";
+    for raw in [Raw::Text(fine), Raw::Query(fine)] {
+        let refused = one("timestamp", raw);
+        assert!(refused.unwrap_err()[0].message.contains("six digits"));
+    }
+    let mut bounded = definition("p", "timestamp");
+    bounded.minimum = Some(Raw::Text(fine));
+    let refused = Parameter::new("parameters[0]", &bounded).unwrap_err();
+    assert_eq!(refused[0].field, "parameters[0].minimum");
+}
+
 #[test]
 fn a_query_string_is_read_by_the_type() {
     assert_eq!(one("integer", Raw::Query("-3")), Ok(Value::Integer(-3)));
