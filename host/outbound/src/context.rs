@@ -49,9 +49,8 @@ impl Trace {
     }
 
     /// A new one, of these bits.
-    pub fn of(bits: [u64; 2]) -> Trace {
+    pub fn of(bits: u128) -> Trace {
         let mut id = [b'0'; TRACE_CHARS];
-        let bits = u128::from(bits[0]) << 64 | u128::from(bits[1]);
         for (place, digit) in id.iter_mut().rev().enumerate() {
             *digit = b"0123456789abcdef"[(bits >> (4 * place)) as usize & 0xf];
         }
@@ -133,7 +132,7 @@ mod tests {
         assert!(trace.is_sampled());
         let other = Trace::parse(HEADER.replace("-01", "-02").as_bytes()).unwrap();
         assert!(!other.is_sampled());
-        let own = Trace::of([0x0123_4567_89ab_cdef, 1]);
+        let own = Trace::of(0x0123_4567_89ab_cdef_0000_0000_0000_0001);
         assert_eq!(own.id(), "0123456789abcdef0000000000000001");
     }
 

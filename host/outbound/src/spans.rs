@@ -1,9 +1,9 @@
 //! Calls that are followed: what was done for one and how long that took, for the operator's collector of traces. Who sends it there is the
-//! host (`host/src/traces.rs`); here it is only noted, and lies in a bounded queue.
+//! host (`host/src/traces/`); here it is only noted, and lies in a bounded queue.
 //!
 //! Without a collector no call is followed, and whoever could note something asks one relaxed load ([`current`]).
 
-use std::hash::{BuildHasher, RandomState};
+use std::num::{NonZeroU64, NonZeroU128};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
@@ -76,7 +76,6 @@ pub struct Recorder {
     queue: mpsc::Sender<Ended>,
     /// Of [`SHARE_OF`].
     share: u32,
-    random: [AtomicU64; 2],
     born: Instant,
     /// A second since then, and how many calls were followed in it because their clients asked for that.
     asked: Mutex<(u64, u32)>,
@@ -89,11 +88,9 @@ impl Recorder {
     pub fn new(share: u32) -> (Arc<Recorder>, mpsc::Receiver<Ended>) {
         let (queue, ended) = mpsc::channel(QUEUE_MAX);
         FOLLOWING.store(true, Relaxed);
-        let seed = |number: u32| AtomicU64::new(RandomState::new().hash_one(number));
         let recorder = Arc::new(Recorder {
             queue,
             share,
-            random: [seed(1), seed(2)],
             born: Instant::now(),
             asked: Mutex::default(),
             dropped: AtomicU64::new(0),
@@ -112,13 +109,13 @@ impl Recorder {
         let is_wanted = match given {
             Some(trace) if is_trusted && !trace.is_sampled() => false,
             Some(_) if is_trusted && self.may_ask() => true,
-            _ => self.random(0) % u64::from(SHARE_OF) < u64::from(self.share),
+            _ => rand::random_range(0..SHARE_OF) < self.share,
         };
         is_wanted.then(|| {
             Arc::new(Followed {
-                trace: given.unwrap_or_else(|| Trace::of([self.random(0), self.random(1)])),
+                trace: given.unwrap_or_else(|| Trace::of(rand::random::<NonZeroU128>().get())),
                 has_parent: given.is_some(),
-                id: self.random(1),
+                id: id(),
                 parts: Mutex::default(),
                 recorder: self.clone(),
             })
@@ -134,15 +131,6 @@ impl Recorder {
         }
         asked.1 += 1;
         asked.1 <= ASKED_MAX
-    }
-
-    /// SplitMix64, whose state begins somewhere else in each process. Not zero.
-    fn random(&self, which: usize) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut number = self.random[which].fetch_add(STEP, Relaxed);
-        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (number ^ (number >> 31)).max(1)
     }
 
     /// Spans that were lost: the collector did not take them, or not in time.
@@ -199,7 +187,7 @@ impl Followed {
             return;
         }
         parts.push(Span {
-            id: self.recorder.random(1),
+            id: id(),
             name,
             began: SystemTime::now() - took,
             took,
@@ -229,6 +217,10 @@ impl Followed {
             self.recorder.note_dropped(ended.spans());
         }
     }
+}
+
+fn id() -> u64 {
+    rand::random::<NonZeroU64>().get()
 }
 
 /// The call for which something is done here, if that is followed.
