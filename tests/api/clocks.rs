@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use souk_tests::{Answer, Client, Company, MariaDb, PgCluster};
 
 use crate::formats::{Raw, Sold};
-use crate::pages::sqlite_file;
+use crate::pages::{ids, sqlite_file};
 use crate::{host, unique};
 
 /// A clock's reading, a time of day and a moment in each row; the second ties with the first, the third has none of them.
@@ -119,14 +119,6 @@ impl Feed {
     async fn ids(&self, query: &str) -> Vec<i64> {
         ids(&self.get(query).await.expect(200))
     }
-}
-
-fn ids(page: &Answer) -> Vec<i64> {
-    let rows = page.at("/data/response/data").as_array().cloned();
-    let rows = rows.unwrap_or_else(|| panic!("{}", page.body));
-    rows.iter()
-        .map(|row| row["id"].as_i64().expect("an id"))
-        .collect()
 }
 
 /// As answers write it.

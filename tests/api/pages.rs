@@ -131,7 +131,8 @@ impl Feed {
     }
 }
 
-fn ids(page: &Answer) -> Vec<i64> {
+/// The ids of a page's rows, in their order.
+pub fn ids(page: &Answer) -> Vec<i64> {
     let rows = page.at("/data/response/data").as_array().cloned();
     let rows = rows.unwrap_or_else(|| panic!("{}", page.body));
     rows.iter()
