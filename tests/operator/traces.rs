@@ -4,12 +4,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_tests::collector::{Collector, Span};
+use souk_tests::host::Builder;
 use souk_tests::process::free_port;
 use souk_tests::{Company, TestHost, guests};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
+
+/// A host that sends this collector so many of a hundred calls.
+fn followed(collector: &Collector, percent: &str) -> Builder {
+    TestHost::builder()
+        .arg("--otlp-url", collector.url())
+        .arg("--otlp-sample-percent", percent)
+}
 
 fn traceparent(trace: &str, flags: &str) -> String {
     format!("00-{trace}-{PARENT}-{flags}")
@@ -66,11 +74,7 @@ fn call_and_part(spans: Vec<Span>) -> (Span, Span) {
 #[tokio::test]
 async fn a_call_is_seen_with_its_connector() {
     let collector = Collector::start().await;
-    let host = TestHost::builder()
-        .arg("--otlp-url", collector.url())
-        .arg("--otlp-sample-percent", "100")
-        .start()
-        .await;
+    let host = followed(&collector, "100").start().await;
     let market = Market::on(&host).await;
     let digest = market.seller.client.get("/connectors/fixed-rows").await;
     let digest = digest.expect(200).body.to_string();
@@ -128,11 +132,7 @@ async fn a_call_is_seen_with_its_connector() {
 #[tokio::test]
 async fn failures_are_seen() {
     let collector = Collector::start().await;
-    let host = TestHost::builder()
-        .arg("--otlp-url", collector.url())
-        .arg("--otlp-sample-percent", "100")
-        .start()
-        .await;
+    let host = followed(&collector, "100").start().await;
     let seller = host.company("seller").await;
     let missing = seller
         .client
@@ -174,9 +174,7 @@ async fn failures_are_seen() {
 async fn who_is_followed_is_the_operators_choice() {
     let collector = Collector::start().await;
     let start = async |proxy: &str| {
-        TestHost::builder()
-            .arg("--otlp-url", collector.url())
-            .arg("--otlp-sample-percent", "0")
+        followed(&collector, "0")
             .arg("--trust-proxy", proxy)
             .start()
             .await
@@ -212,9 +210,7 @@ async fn a_collector_that_is_away_costs_its_spans_only() {
         format!("127.0.0.1:{}", free_port()),
     );
     collector.answer(503);
-    let mut host = TestHost::builder()
-        .arg("--otlp-url", collector.url())
-        .arg("--otlp-sample-percent", "100")
+    let mut host = followed(&collector, "100")
         .arg("--metrics-listen", &metrics)
         .start()
         .await;

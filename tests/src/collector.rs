@@ -156,9 +156,9 @@ async fn take(State(taken): State<Arc<Taken>>, headers: HeaderMap, body: Bytes) 
             .flat_map(|scope| scope.spans)
         {
             spans.push(Span {
-                trace: hex(&span.trace_id),
-                id: hex(&span.span_id),
-                parent: hex(&span.parent_span_id),
+                trace: hex::encode(&span.trace_id),
+                id: hex::encode(&span.span_id),
+                parent: hex::encode(&span.parent_span_id),
                 name: span.name,
                 kind: span.kind,
                 began: span.start_time_unix_nano,
@@ -182,10 +182,6 @@ fn labels(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
         (pair.key, value)
     };
     attributes.into_iter().map(text).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Messages of opentelemetry-proto 1.9 (`trace.proto`, `common.proto`, `resource.proto`, `trace_service.proto`), as far as they are read here.
