@@ -6,7 +6,7 @@
 //! is ever passed on as markup or code.
 
 use serde_json::value::RawValue;
-use souk_domain::time::Timestamp;
+use souk_domain::time::{DAY_MICROS, Timestamp};
 use souk_sandbox::{Blame, Cell, ColumnKind, Fault, FaultKind, Limits, Output, json};
 
 use crate::definition::{DEFAULT_HORIZON, DEFAULT_LEVEL, Prediction, Privacy, Visualization};
@@ -160,12 +160,11 @@ impl Policy {
 
     /// The newest value of the freshness column.
     fn freshness_of(&self, output: &Output) -> Option<i64> {
-        const DAY: i64 = 86_400_000_000;
         let column = output.column(self.freshness.as_deref()?)?;
         let instants = output.cells(column).filter_map(|cell| match cell {
             // Without a zone it is taken for UTC.
             Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => Some(micros),
-            Cell::Date(days) => Some(i64::from(days) * DAY),
+            Cell::Date(days) => Some(i64::from(days) * DAY_MICROS),
             Cell::Text(text) => text
                 .parse::<jiff::Timestamp>()
                 .ok()
@@ -401,7 +400,6 @@ fn series(
     value: usize,
     rows: &[usize],
 ) -> Result<Vec<(i64, f64)>, Cause> {
-    const DAY: i64 = 86_400_000_000;
     let mut series = Vec::with_capacity(rows.len());
     let cells: Vec<(Cell<'_>, Cell<'_>)> = output.cells(time).zip(output.cells(value)).collect();
     for row in rows {
@@ -409,7 +407,7 @@ fn series(
             continue;
         };
         let at = match *at {
-            Cell::Date(days) => i64::from(days) * DAY,
+            Cell::Date(days) => i64::from(days) * DAY_MICROS,
             Cell::Timestamp(micros) | Cell::LocalTimestamp(micros) => micros,
             Cell::Text(text) => {
                 instant(text).ok_or_else(|| bad("a time of the series cannot be read"))?
@@ -453,7 +451,7 @@ fn median_distance(series: &[(i64, f64)]) -> i64 {
     distances
         .get(distances.len() / 2)
         .copied()
-        .unwrap_or(86_400_000_000)
+        .unwrap_or(DAY_MICROS)
 }
 
 /// Consecutive rows are written in one go, which is all of them unless privacy took some out.

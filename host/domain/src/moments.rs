@@ -1,7 +1,8 @@
 //! Days, times of day and timestamps as callers write them to compare them with a column. As exact as columns are: microseconds, and the
 //! years from -99999 to 99999, written as answers have them (`+10000-01-01`). What would lose a digit is refused.
 
-const DAY_MICROS: i64 = 86_400_000_000;
+use crate::time::DAY_MICROS;
+
 const YEARS: std::ops::RangeInclusive<i64> = -99_999..=99_999;
 /// The calendar repeats itself after so long.
 const ERA_YEARS: i64 = 400;

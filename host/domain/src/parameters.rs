@@ -8,6 +8,7 @@ use std::fmt;
 use crate::fields::{FieldError, FieldErrors};
 use crate::moments;
 use crate::sql::is_name;
+use crate::time::DAY_MICROS;
 
 /// More would not fit in a form that anybody fills in.
 pub const PARAMETERS_MAX: usize = 50;
@@ -255,7 +256,7 @@ impl Parameter {
             Kind::String => Value::Text(String::new()),
             Kind::Boolean => Value::Boolean(true),
             Kind::Date => Value::Date(EXAMPLE_DAY),
-            Kind::Timestamp => Value::Timestamp(i64::from(EXAMPLE_DAY) * 86_400_000_000),
+            Kind::Timestamp => Value::Timestamp(i64::from(EXAMPLE_DAY) * DAY_MICROS),
         }))
     }
 

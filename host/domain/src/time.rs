@@ -14,6 +14,7 @@ pub struct TimestampError;
 
 pub const HOUR: Duration = Duration::from_secs(3_600);
 pub const DAY: Duration = Duration::from_secs(86_400);
+pub const DAY_MICROS: i64 = 86_400_000_000;
 
 /// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z: what four digits of a year can write.
 const MICROS_MIN: i64 = -62_135_596_800_000_000;
@@ -67,7 +68,6 @@ impl Timestamp {
 
     /// Midnight UTC of this instant's day.
     pub fn day_start(self) -> Self {
-        const DAY_MICROS: i64 = 86_400_000_000;
         Self(self.0.div_euclid(DAY_MICROS) * DAY_MICROS)
     }
 

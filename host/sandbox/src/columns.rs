@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
+/// Of times of day the last is 24:00:00, which ISO 8601 and PostgreSQL have.
+pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
+
 /// How the values of a column are laid out and what they mean.
 #[derive(ComponentType, Lift, Lower, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[component(enum)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use crate::columns::{Cell, Chunk, ColumnData, ColumnKind, Output, bit};
+use crate::columns::{Cell, Chunk, ColumnData, ColumnKind, DAY_MICROS, Output, bit};
 
 /// One published field: which column, under which name. Prepare once, use for every execution.
 #[derive(Clone, Debug)]
@@ -312,10 +312,9 @@ pub(crate) fn push_timestamp(out: &mut Vec<u8>, micros: i64) {
 }
 
 pub(crate) fn push_local_timestamp(out: &mut Vec<u8>, micros: i64) {
-    const DAY: i64 = 86_400_000_000;
-    push_date(out, micros.div_euclid(DAY));
+    push_date(out, micros.div_euclid(DAY_MICROS));
     out.push(b'T');
-    push_time(out, micros.rem_euclid(DAY));
+    push_time(out, micros.rem_euclid(DAY_MICROS));
 }
 
 /// `YYYY-MM-DD`; years before 0 and of five digits with a sign, as ISO 8601 has them: `+10000-01-01`.

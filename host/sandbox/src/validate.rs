@@ -2,16 +2,14 @@
 //! after this, every index is in range and every text is UTF-8.
 
 use crate::{
-    columns::{Batch, Chunk, Column, ColumnData, ColumnKind, VarLen, bit},
+    columns::{Batch, Chunk, Column, ColumnData, ColumnKind, DAY_MICROS, VarLen, bit},
     json::is_number,
 };
 
 /// -99999-01-01 to 99999-12-31, as days since 1970-01-01: the span between two of them fits what adds them up.
 const DATE: std::ops::RangeInclusive<i32> = -37_243_412..=35_804_721;
-const DAY_MICROS: i64 = 86_400_000_000;
 const TIMESTAMP: std::ops::RangeInclusive<i64> =
     -37_243_412 * DAY_MICROS..=35_804_722 * DAY_MICROS - 1;
-/// 24:00:00 is a time in ISO 8601 and in PostgreSQL.
 const TIME: std::ops::RangeInclusive<i64> = 0..=DAY_MICROS;
 
 /// The bytes that the batch holds, or what is wrong with it.

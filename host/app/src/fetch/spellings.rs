@@ -4,10 +4,9 @@
 //! behind both perhaps a `Z`, whatever one row of the column has: ranges are compared without them (`Condition::is_spelled`).
 
 use souk_domain::sql::Operator;
+use souk_domain::time::DAY_MICROS;
 use souk_sandbox::json::write_cell;
 use souk_sandbox::{Cell, ColumnKind, Value};
-
-const DAY_MICROS: i64 = 86_400_000_000;
 
 /// What finds these values of a column of this kind, however they are written there. `None`: they are written in one way.
 pub(super) fn spelled(
