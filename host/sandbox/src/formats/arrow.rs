@@ -7,7 +7,7 @@
 //! | decimal otherwise, or one whose digits do not fit | Utf8, `souk.type` = `decimal` |
 //! | text; json | Utf8; Utf8, extension `arrow.json` |
 //! | bytes | Binary |
-//! | date, time | Date32, Time64(µs) |
+//! | date, time | Date32, Time64(µs), which ends before 24:00:00 |
 //! | timestamp, local_timestamp | Timestamp(µs, UTC), Timestamp(µs) |
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use arrow_buffer::{
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 
 use super::kinds::Unfit;
-use crate::columns::{Chunk, ColumnData, ColumnKind, Output, VarLen};
+use crate::columns::{Chunk, ColumnData, ColumnKind, DAY_MICROS, Output, VarLen};
 use crate::json::Field;
 
 /// Digits that Arrow's decimals hold.
@@ -115,9 +115,10 @@ impl Layout {
                     None => None,
                 };
                 match chunk {
-                    Some(chunk) => {
-                        array(chunk, wanted, rows).ok_or_else(|| Unfit::Digits(field.name.clone()))
-                    }
+                    Some(chunk) => array(chunk, wanted, rows).ok_or_else(|| match wanted {
+                        DataType::Time64(_) => Unfit::EndOfDay(field.name.clone()),
+                        _ => Unfit::Digits(field.name.clone()),
+                    }),
                     None => Ok(Arc::new(NullArray::new(rows)) as ArrayRef),
                 }
             });
@@ -130,7 +131,7 @@ impl Layout {
     }
 }
 
-/// The first `rows` values of a chunk. `None`: a decimal does not fit.
+/// The first `rows` values of a chunk. `None`: a decimal or a time does not fit.
 fn array(chunk: Chunk, wanted: &DataType, rows: usize) -> Option<ArrayRef> {
     let nulls = chunk
         .validity
@@ -142,7 +143,10 @@ fn array(chunk: Chunk, wanted: &DataType, rows: usize) -> Option<ArrayRef> {
         }
         (ColumnData::I32s(days), _) => Arc::new(Date32Array::new(first(days, rows), nulls)),
         (ColumnData::I64s(values), DataType::Time64(_)) => {
-            Arc::new(Time64MicrosecondArray::new(first(values, rows), nulls))
+            let array = Time64MicrosecondArray::new(first(values, rows), nulls);
+            // Some readers refuse the end of the day, others take it for midnight.
+            let is_short = array.iter().flatten().all(|micros| micros < DAY_MICROS);
+            is_short.then(|| Arc::new(array))?
         }
         (ColumnData::I64s(values), DataType::Timestamp(_, zone)) => {
             let array = TimestampMicrosecondArray::new(first(values, rows), nulls);

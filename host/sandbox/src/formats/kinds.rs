@@ -20,6 +20,10 @@ pub enum Unfit {
     Type(String),
     #[error("a number in the column \"{0}\" has more digits than its type; ask for NDJSON")]
     Digits(String),
+    #[error(
+        "the column \"{0}\" has the time 24:00:00, which this format has not; ask for NDJSON or CSV"
+    )]
+    EndOfDay(String),
     #[error("the rows cannot be written: {0}")]
     Writer(String),
 }

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::{Format, Stream, Unfit, write};
-use crate::columns::{Batch, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
+use crate::columns::{Batch, Chunk, Column, ColumnData, ColumnKind, DAY_MICROS, Output, VarLen};
 use crate::json::Field;
 
 fn texts(values: &[&str]) -> ColumnData {
@@ -278,4 +278,25 @@ fn pages_make_one_stream() {
     other.columns = columns.into();
     let refused = stream.write(other, &named, 3);
     assert_eq!(refused, Err(Unfit::Type("int64 1".to_owned())));
+}
+
+/// Neither format has the end of a day among its times of day, and midnight would be another time.
+#[test]
+fn the_end_of_a_day_is_refused_where_there_is_none() {
+    let shown = |format, rows| {
+        let mut output = every_kind();
+        output.batches[0].chunks[9].data = ColumnData::I64s(vec![1, DAY_MICROS, DAY_MICROS]);
+        let (named, mut out) = (fields(&output), Vec::new());
+        write(format, &mut out, output, &named, rows).map(|()| out)
+    };
+    for format in [Format::Arrow, Format::Parquet] {
+        let refused = Unfit::EndOfDay("time 9".to_owned());
+        assert_eq!(shown(format, 3), Err(refused), "{format:?}");
+        // NULL, whatever lies under it.
+        assert!(shown(format, 2).is_ok(), "{format:?}");
+    }
+    for format in [Format::Json, Format::JsonLines, Format::Csv] {
+        let text = String::from_utf8(shown(format, 3).unwrap()).unwrap();
+        assert!(text.contains("24:00:00.000000"), "{text}");
+    }
 }
