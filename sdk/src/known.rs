@@ -32,6 +32,10 @@ impl KnownColumns {
         }
     }
 
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
     /// Empty columns with the room that the last batch took.
     pub fn builders(&self) -> Vec<ColumnBuilder> {
         let rows = self.rows.get() as usize;

@@ -15,6 +15,7 @@ mod conversations;
 mod data_route;
 mod declared;
 mod endpoints;
+mod ends_of_time;
 mod envelope;
 mod events;
 mod executions;

@@ -97,18 +97,18 @@ fn element(reading: Reading, value: &[u8], out: &mut Vec<u8>) -> Result<(), Erro
         ),
         Reading::Bytes => base64(out, value),
         Reading::Date => quoted(out, |out| match types::date(value)? {
-            None => infinity(value, out),
+            None => write_all(out, types::infinity(value).as_bytes()),
             Some(days) => display(out, Date::from_days(i64::from(days))),
         }),
         Reading::Time => quoted(out, |out| {
             display(out, TimeOfDay(i64::from_be_bytes(types::exact(value)?)))
         }),
         Reading::Timestamp => quoted(out, |out| match types::timestamp(value)? {
-            None => infinity(value, out),
+            None => write_all(out, types::infinity(value).as_bytes()),
             Some(us) => display(out, format_args!("{}Z", timestamp_text(us))),
         }),
         Reading::LocalTimestamp => quoted(out, |out| match types::timestamp(value)? {
-            None => infinity(value, out),
+            None => write_all(out, types::infinity(value).as_bytes()),
             Some(us) => display(out, timestamp_text(us)),
         }),
         Reading::Json => write_all(out, value),
@@ -149,18 +149,6 @@ fn base64(out: &mut Vec<u8>, value: &[u8]) -> Result<(), Error> {
     display(
         out,
         format_args!("\"{}\"", Base64Display::new(value, &STANDARD)),
-    )
-}
-
-/// The infinities are the smallest and the greatest number.
-fn infinity(value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-    write_all(
-        out,
-        if value.first() == Some(&0x80) {
-            b"-infinity"
-        } else {
-            b"infinity"
-        },
     )
 }
 

@@ -3,7 +3,7 @@
 use crate::errors::ServerError;
 use crate::protocol::{Reader, malformed};
 use crate::statements::{Ask, Description, Statement};
-use souk_sdk::{Batch, ColumnBuilder, Error, Step};
+use souk_sdk::{Batch, Column, ColumnBuilder, Error, Step};
 use std::rc::Rc;
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
@@ -132,10 +132,14 @@ impl Execute {
         if usize::from(reader.u16()?) != self.builders.len() {
             return Err(malformed());
         }
-        for (reading, builder) in self.statement.readings.iter().zip(&mut self.builders) {
+        let readings = self.statement.readings.iter();
+        let columns = readings.zip(self.statement.columns.columns());
+        for ((reading, column), builder) in columns.zip(&mut self.builders) {
             match reader.value()? {
                 None => builder.null(),
-                Some(value) => reading.push(value, builder)?,
+                Some(value) => reading
+                    .push(value, builder)
+                    .map_err(|error| of_column(column, error))?,
             }
         }
         Ok(())
@@ -206,4 +210,15 @@ impl Execute {
         self.batch_rows = 0;
         self.batch_bytes = 0;
     }
+}
+
+/// Tells the owner which column it was. What it is called is not for every caller.
+#[cold]
+fn of_column(column: &Column, mut error: Error) -> Error {
+    let named = format!("column \"{}\"", column.name);
+    let detail = match error.detail.take() {
+        Some(said) => format!("{named}: {said}"),
+        None => named,
+    };
+    error.detail(detail)
 }

@@ -185,14 +185,14 @@ impl Reading {
             Reading::Text | Reading::Bytes | Reading::Json => into.var(value),
             Reading::Float8 => into.f64(f64::from_be_bytes(exact(value)?)),
             Reading::Timestamp | Reading::LocalTimestamp => {
-                into.i64(timestamp(value)?.ok_or_else(infinite)?)
+                into.i64(timestamp(value)?.ok_or_else(|| infinite(value))?)
             }
             Reading::Numeric => into.var_with(|out| numeric::write(value, out)),
             Reading::Bool => into.boolean(boolean(value)?),
             Reading::Int2 => into.i64(i64::from(i16::from_be_bytes(exact(value)?))),
             Reading::Oid => into.i64(i64::from(u32::from_be_bytes(exact(value)?))),
             Reading::Float4 => into.f64(widened(f32::from_be_bytes(exact(value)?))),
-            Reading::Date => into.i32(date(value)?.ok_or_else(infinite)?),
+            Reading::Date => into.i32(date(value)?.ok_or_else(|| infinite(value))?),
             Reading::Time => into.i64(i64::from_be_bytes(exact(value)?)),
             Reading::Uuid => into.var(&uuid(value)?),
             Reading::Jsonb => into.var(jsonb(value)?),
@@ -251,7 +251,7 @@ pub fn date(value: &[u8]) -> Result<Option<i32>, Error> {
         i32::MIN | i32::MAX => Ok(None),
         days => match days.checked_add(EPOCH_DAYS) {
             Some(days) if DAYS.contains(&days) => Ok(Some(days)),
-            _ => Err(infinite()),
+            _ => Err(too_far()),
         },
     }
 }
@@ -263,7 +263,7 @@ pub fn timestamp(value: &[u8]) -> Result<Option<i64>, Error> {
         i64::MIN | i64::MAX => Ok(None),
         us => match us.checked_add(EPOCH_US) {
             Some(us) if DAYS.contains(&((us.div_euclid(DAY_US)) as i32)) => Ok(Some(us)),
-            _ => Err(infinite()),
+            _ => Err(too_far()),
         },
     }
 }
@@ -293,12 +293,34 @@ pub fn jsonb(value: &[u8]) -> Result<&[u8], Error> {
     Ok(reader.0)
 }
 
+/// Which of the infinities: they are the smallest and the greatest number.
+pub fn infinity(value: &[u8]) -> &'static str {
+    match value.first() {
+        Some(0x80) => "-infinity",
+        _ => "infinity",
+    }
+}
+
+/// No column has it, and NULL would be another value.
 #[cold]
-fn infinite() -> Error {
+fn infinite(value: &[u8]) -> Error {
+    let shown = infinity(value);
     Error::source_failed(
         "infinite_time",
-        "a date or timestamp in the result is infinite or too far away: cast it to text",
+        "a date or timestamp in the result is infinite, and would leave as text only",
     )
+    .detail(format!(
+        "{shown}: select it as CAST(… AS text), or as NULLIF(…, '{shown}') if NULL will do"
+    ))
+}
+
+#[cold]
+fn too_far() -> Error {
+    Error::source_failed(
+        "distant_time",
+        "a date or timestamp in the result is of a year after 99999, and would leave as text only",
+    )
+    .detail("a year after 99999: select it as CAST(… AS text)")
 }
 
 /// The years from -99999 to 99999, which a host takes; the server has more.

@@ -147,12 +147,56 @@ fn types_are_exact() {
         assert_eq!(answer.cell(0, 0), *value, "{expression}");
         assert_eq!(answer.cell(1, 0), "NULL", "{expression}");
     }
-    let error = wire.query("SELECT 'infinity'::timestamp", vec![]).error();
-    assert_eq!(
-        (error.class, error.code.as_str()),
-        (ErrorClass::Source, "infinite_time")
-    );
     assert_eq!(wire.scalar("SELECT 1"), "1");
+}
+
+/// What no column has is an error that tells the owner where it is and what to write instead; what is written then leaves.
+#[test]
+fn endless_times_are_told_by_their_column() {
+    let mut wire = Cluster::get().wire();
+    for (value, code, says) in [
+        (
+            "'infinity'::timestamp",
+            "infinite_time",
+            "column \"until\": infinity",
+        ),
+        (
+            "'-infinity'::timestamptz",
+            "infinite_time",
+            "NULLIF(…, '-infinity')",
+        ),
+        (
+            "'-infinity'::date",
+            "infinite_time",
+            "column \"until\": -infinity",
+        ),
+        ("'infinity'::date", "infinite_time", "NULLIF(…, 'infinity')"),
+        ("'100000-01-01'::date", "distant_time", "CAST(… AS text)"),
+        (
+            "ARRAY['100000-01-01']::timestamp[]",
+            "distant_time",
+            "column \"until\"",
+        ),
+    ] {
+        let sql = format!("SELECT 1 AS id, {value} AS until");
+        let error = wire.query(&sql, vec![]).error();
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Source, code),
+            "{value}"
+        );
+        // Its name is the owner's.
+        assert!(!error.message.contains("until"), "{}", error.message);
+        let detail = error.detail.unwrap();
+        assert!(detail.contains(says), "{detail}");
+    }
+    let sql = |select: &str| {
+        format!("SELECT {select} FROM (VALUES ('-infinity'::timestamp)) AS v(until)")
+    };
+    let text = wire.scalar(&sql("CAST(until AS text)"));
+    assert_eq!(text, "-infinity");
+    let null = wire.scalar(&sql("NULLIF(until, '-infinity')"));
+    assert_eq!(null, "NULL");
 }
 
 /// Parameters go as the server's types; what does not fit is the caller's fault and the session goes on.
