@@ -1,59 +1,27 @@
 //! A SQLite file as a source, through the file connector.
 
 use serde_json::json;
-use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::pages::sqlite_file;
 use crate::{host, unique};
 
 /// A database file with a table of sales.
 pub(crate) async fn dataset(rows: u32) -> Vec<u8> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("sales.db");
-    let mut db = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .expect("a database");
-    db.execute(
-        "CREATE TABLE sales (id INTEGER PRIMARY KEY, shop TEXT NOT NULL, amount REAL, note BLOB)",
-    )
-    .await
-    .expect("DDL");
-    let fill = format!(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) \
+    let sql = format!(
+        "CREATE TABLE sales (id INTEGER PRIMARY KEY, shop TEXT NOT NULL, amount REAL, note BLOB); \
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) \
          INSERT INTO sales SELECT i, 'shop ' || (i % 4), i * 0.5, NULL FROM n"
     );
-    sqlx::query(sqlx::AssertSqlSafe(fill))
-        .execute(&mut db)
-        .await
-        .expect("rows");
-    db.close().await.expect("close");
-    std::fs::read(&path).expect("the file")
+    sqlite_file(&sql).await
 }
 
 /// Mathematics, medians and R-Trees are there, as in the shell that the seller made the file with; a write to an R-Tree is refused.
 #[tokio::test]
 async fn what_sqlite_is_built_with_is_there() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("places.db");
-    let mut db = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(true)
-        .connect()
-        .await
-        .expect("a database");
-    for statement in [
-        "CREATE VIRTUAL TABLE places USING rtree(id, west, east)",
-        "INSERT INTO places VALUES (1, 0, 1), (2, 5, 6), (3, 5.5, 9)",
-    ] {
-        db.execute(statement).await.expect(statement);
-    }
-    db.close().await.expect("close");
-    let bytes = std::fs::read(&path).expect("the file");
+    let places = "CREATE VIRTUAL TABLE places USING rtree(id, west, east); \
+        INSERT INTO places VALUES (1, 0, 1), (2, 5, 6), (3, 5.5, 9)";
     let seller = host().await.company(&unique("places")).await;
-    let connection = seller.sqlite("places.db", bytes).await;
+    let connection = seller.sqlite("places.db", sqlite_file(places).await).await;
     for (sql, value) in [
         ("SELECT sqrt(16) + floor(2.7) + power(2, 10)", 1030.0),
         ("SELECT median(id) + percentile(id, 100) FROM places", 5.0),
