@@ -20,6 +20,7 @@ pub mod process;
 pub mod receiver;
 pub mod redis;
 pub mod seller_api;
+pub mod spoilt;
 mod sweep;
 pub mod talking_server;
 pub mod tls;

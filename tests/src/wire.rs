@@ -60,19 +60,66 @@ impl Answer {
     }
 }
 
+/// What a session has said of its requests so far.
+#[derive(Default)]
+pub struct Answers {
+    pub is_ready: bool,
+    of: HashMap<u32, Answer>,
+    shapes: HashMap<u32, Vec<Column>>,
+}
+
+impl Answers {
+    /// Takes in what the session says, which must be what it may say.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Ready => self.is_ready = true,
+            Event::Columns(shape) => {
+                if let Some(columns) = shape.columns {
+                    self.shapes.insert(shape.shape, columns);
+                }
+                let columns = self.shapes[&shape.shape].clone();
+                self.of.entry(shape.id).or_default().columns = columns;
+            }
+            Event::Batch(rows) => {
+                let answer = self.of.get_mut(&rows.id).unwrap();
+                assert_eq!(rows.batch.chunks.len(), answer.columns.len());
+                answer.rows += rows.batch.rows;
+                answer.chunks.push(rows.batch.chunks);
+            }
+            Event::Done(id) => self.end(id, Ok(())),
+            Event::Failed(failure) => self.end(failure.id, Err(failure.error)),
+        }
+    }
+
+    fn end(&mut self, id: u32, end: Result<(), Error>) {
+        let before = self.of.entry(id).or_default().end.replace(end);
+        assert_eq!(before, None, "{id} ended twice");
+    }
+
+    pub fn has_ended(&self, id: u32) -> bool {
+        self.of.get(&id).is_some_and(|answer| answer.end.is_some())
+    }
+
+    /// The answer to a request that has ended, once.
+    pub fn ended(&mut self, id: u32) -> Option<Answer> {
+        match self.has_ended(id) {
+            true => self.of.remove(&id),
+            false => None,
+        }
+    }
+}
+
 /// A session on a real socket.
 pub struct Wire<M> {
     pub session: M,
     pub socket: TcpStream,
     port: u16,
     next: u32,
-    shapes: HashMap<u32, Vec<Column>>,
-    pub answers: HashMap<u32, Answer>,
+    pub answers: Answers,
     /// What another session was asked for.
     pub errands: Vec<Message>,
     /// Connections that were made only to say something.
     pub asides: usize,
-    ready: bool,
     /// How many bytes are handed to the session at once.
     pub piece: usize,
     closed: bool,
@@ -90,16 +137,14 @@ impl<M: Machine> Wire<M> {
             socket,
             port,
             next: 0,
-            shapes: HashMap::new(),
-            answers: HashMap::new(),
+            answers: Answers::default(),
             errands: Vec::new(),
             asides: 0,
-            ready: false,
             piece: usize::MAX,
             closed: false,
         };
         wire.step(|session, step| session.start(step))?;
-        while !wire.ready {
+        while !wire.answers.is_ready {
             wire.pump()?;
         }
         Ok(wire)
@@ -125,28 +170,9 @@ impl<M: Machine> Wire<M> {
                 other => panic!("{other:?}"),
             }
         }
-        for event in events {
-            match event {
-                Event::Ready => self.ready = true,
-                Event::Columns(shape) => {
-                    if let Some(columns) = shape.columns {
-                        self.shapes.insert(shape.shape, columns);
-                    }
-                    let columns = self.shapes[&shape.shape].clone();
-                    self.answers.entry(shape.id).or_default().columns = columns;
-                }
-                Event::Batch(rows) => {
-                    let answer = self.answers.get_mut(&rows.id).unwrap();
-                    assert_eq!(rows.batch.chunks.len(), answer.columns.len());
-                    answer.rows += rows.batch.rows;
-                    answer.chunks.push(rows.batch.chunks);
-                }
-                Event::Done(id) => self.answers.entry(id).or_default().end = Some(Ok(())),
-                Event::Failed(failure) => {
-                    self.answers.entry(failure.id).or_default().end = Some(Err(failure.error))
-                }
-            }
-        }
+        events
+            .into_iter()
+            .for_each(|event| self.answers.take(event));
         Ok(())
     }
 
@@ -195,14 +221,12 @@ impl<M: Machine> Wire<M> {
     }
 
     pub fn wait(&mut self, id: u32) -> Result<Answer, Error> {
-        while self
-            .answers
-            .get(&id)
-            .is_none_or(|answer| answer.end.is_none())
-        {
+        loop {
+            if let Some(answer) = self.answers.ended(id) {
+                return Ok(answer);
+            }
             self.pump()?;
         }
-        Ok(self.answers.remove(&id).unwrap())
     }
 
     pub fn query(&mut self, sql: &str, parameters: Vec<Value>) -> Answer {

@@ -4,6 +4,7 @@ mod common;
 
 use common::{SETTINGS, Talk, fails, hello, query, reply};
 use souk_sdk::{Limits, Machine, Request, Value};
+use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 
 /// How many ways the records are spoilt in.
@@ -25,13 +26,7 @@ const RECORDED: &[&[u8]] = &[
 
 #[test]
 fn no_answer_makes_it_panic() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
+    let mut spoiler = Spoiler::new(b"\0\x7f\xfe\xff(,'` \\");
     let (mut whole, mut refused) = (0, 0);
     let mut talk = Talk::usual();
     let limits = Limits {
@@ -39,26 +34,10 @@ fn no_answer_makes_it_panic() {
         ..LIMITS
     };
     for _ in 0..ROUNDS {
-        let mut bytes = RECORDED[random(RECORDED.len())].to_vec();
-        for _ in 0..1 + random(3) {
-            let at = random(bytes.len());
-            match random(6) {
-                0 => bytes[at] ^= 1 << random(8),
-                1 => bytes[at] = [0, 0x7f, 0xfe, 0xff][random(4)],
-                2 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
-                3 => bytes.truncate(at + 1),
-                4 => bytes.insert(at, b"(,'` \\"[random(6)]),
-                _ => {
-                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
-                    bytes.extend(copy);
-                }
-            }
-            if bytes.is_empty() {
-                bytes.push(0);
-            }
-        }
+        let recorded = RECORDED[spoiler.below(RECORDED.len())].to_vec();
+        let bytes = spoiler.spoilt(&[recorded]).concat();
         let tag = [("X-ClickHouse-Exception-Tag", "abcdefghijklmnop")];
-        let headers = &tag[..random(2)];
+        let headers = &tag[..spoiler.below(2)];
         let answer = talk.ask(
             query("SELECT ?", vec![Value::Int64(1)], limits),
             reply(200, headers, bytes),

@@ -8,6 +8,7 @@ use souk_sdk::{
     Command, Event, Input, Limits, Machine, Query, Request, SchemaFilter, Settings, Step, Value,
 };
 use souk_tests::MariaDb;
+use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -147,33 +148,8 @@ fn no_answer_makes_it_panic() {
     };
     assert!(is_there("grüße".as_bytes()), "the rows are in the record");
     play(&settings, &record);
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
+    let mut spoiler = Spoiler::new(b"\0\x7f\xfe\xff");
     for _ in 0..ROUNDS {
-        let mut spoilt = record.clone();
-        for _ in 0..1 + random(3) {
-            let part = random(spoilt.len());
-            let bytes = &mut spoilt[part];
-            let at = random(bytes.len());
-            match random(5) {
-                0 => bytes[at] ^= 1 << random(8),
-                1 => bytes[at] = [0, 0x7f, 0xfe, 0xff][random(4)],
-                2 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
-                3 => bytes.truncate(at + 1),
-                _ => {
-                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
-                    bytes.extend(copy);
-                }
-            }
-            if bytes.is_empty() {
-                bytes.push(0);
-            }
-        }
-        play(&settings, &spoilt);
+        play(&settings, &spoiler.spoilt(&record));
     }
 }

@@ -677,10 +677,7 @@ fn run_errand(server: &MariaDb, database: &str, wire: &mut Wire) {
         message: errand.bytes,
         limits: LIMITS,
     }));
-    while !second.answers.contains_key(&id) {
-        second.pump().unwrap();
-    }
-    assert_eq!(second.answers[&id].end, Some(Ok(())));
+    second.wait(id).unwrap().ok();
     let reply = Reply {
         id: errand.id,
         failure: None,
@@ -718,11 +715,7 @@ fn cancels_stop_the_statement_and_nothing_else() {
                 wire.pump().unwrap();
             }
         }
-        assert!(
-            wire.answers
-                .get(&id)
-                .is_none_or(|answer| answer.end.is_none())
-        );
+        assert!(!wire.answers.has_ended(id));
         run_errand(server, &database, &mut wire);
         let error = wire.wait(id).unwrap().error();
         assert_eq!(

@@ -5,9 +5,13 @@ mod common;
 use common::Cluster;
 use souk_connector_postgres::Session;
 use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Step, Value};
+use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+
+/// How many ways the record is spoilt in.
+const ROUNDS: usize = 30_000;
 
 /// What a real server sent in one session, per write of ours.
 fn recorded(cluster: &Cluster) -> Vec<Vec<u8>> {
@@ -98,33 +102,8 @@ fn no_answer_makes_it_panic() {
         "the rows are in the record"
     );
     play(cluster, &record);
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
-    for _ in 0..30_000 {
-        let mut spoilt = record.clone();
-        for _ in 0..1 + random(3) {
-            let part = random(spoilt.len());
-            let bytes = &mut spoilt[part];
-            let at = random(bytes.len());
-            match random(5) {
-                0 => bytes[at] ^= 1 << random(8),
-                1 => bytes[at] = [0, 0x7f, 0x80, 0xff][random(4)],
-                2 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
-                3 => bytes.truncate(at + 1),
-                _ => {
-                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
-                    bytes.extend(copy);
-                }
-            }
-            if bytes.is_empty() {
-                bytes.push(0);
-            }
-        }
-        play(cluster, &spoilt);
+    let mut spoiler = Spoiler::new(b"\0\x7f\x80\xff");
+    for _ in 0..ROUNDS {
+        play(cluster, &spoiler.spoilt(&record));
     }
 }

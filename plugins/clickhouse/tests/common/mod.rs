@@ -3,11 +3,10 @@
 
 use souk_connector_clickhouse::Session;
 use souk_sdk::{
-    Column, Command, Error, Event, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits,
-    Machine, Query, Request, Settings, Step, Value, WireFault,
+    Command, Error, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits, Machine, Query,
+    Request, Settings, Step, Value, WireFault,
 };
-use souk_tests::wire::{Answer, LIMITS};
-use std::collections::HashMap;
+use souk_tests::wire::{Answer, Answers, LIMITS};
 
 pub type Reply = Result<HttpResponse, WireFault>;
 
@@ -67,11 +66,9 @@ pub fn query(text: &str, parameters: Vec<Value>, limits: Limits) -> Request {
 
 pub struct Talk {
     pub session: Session,
-    pub ready: bool,
     /// Requests that wait for a reply.
     pub asked: Vec<HttpRequest>,
-    pub answers: HashMap<u32, Answer>,
-    shapes: HashMap<u32, Vec<Column>>,
+    answers: Answers,
     next: u32,
 }
 
@@ -80,15 +77,13 @@ impl Talk {
     pub fn open(json: &str, hello: Reply) -> Result<Talk, Error> {
         let mut talk = Talk {
             session: Session::open(settings(json))?,
-            ready: false,
             asked: Vec::new(),
-            answers: HashMap::new(),
-            shapes: HashMap::new(),
+            answers: Answers::default(),
             next: 0,
         };
         talk.step(|session, step| session.start(step))?;
         talk.hears(0, hello)?;
-        assert!(talk.ready);
+        assert!(talk.answers.is_ready);
         Ok(talk)
     }
 
@@ -110,32 +105,10 @@ impl Talk {
                 other => panic!("{other:?}"),
             }
         }
-        for event in events {
-            match event {
-                Event::Ready => self.ready = true,
-                Event::Columns(shape) => {
-                    if let Some(columns) = shape.columns {
-                        self.shapes.insert(shape.shape, columns);
-                    }
-                    let columns = self.shapes[&shape.shape].clone();
-                    self.answers.entry(shape.id).or_default().columns = columns;
-                }
-                Event::Batch(rows) => {
-                    let answer = self.answers.get_mut(&rows.id).unwrap();
-                    assert_eq!(rows.batch.chunks.len(), answer.columns.len());
-                    answer.rows += rows.batch.rows;
-                    answer.chunks.push(rows.batch.chunks);
-                }
-                Event::Done(id) => self.end(id, Ok(())),
-                Event::Failed(failure) => self.end(failure.id, Err(failure.error)),
-            }
-        }
+        events
+            .into_iter()
+            .for_each(|event| self.answers.take(event));
         Ok(())
-    }
-
-    fn end(&mut self, id: u32, end: Result<(), Error>) {
-        let before = self.answers.entry(id).or_default().end.replace(end);
-        assert_eq!(before, None, "{id} ended twice");
     }
 
     pub fn submit(&mut self, request: Request) -> u32 {
@@ -161,8 +134,7 @@ impl Talk {
     }
 
     pub fn ended(&mut self, id: u32) -> Option<Answer> {
-        self.answers.get(&id)?.end.as_ref()?;
-        self.answers.remove(&id)
+        self.answers.ended(id)
     }
 
     /// Asks one thing, of which the one request is answered so.
