@@ -269,7 +269,11 @@ async fn wordpress_has_a_post_once() {
     assert_eq!(posts.len(), 1, "{posts:#?}");
     assert_eq!(
         (&posts[0]["title"], &posts[0]["status"], &posts[0]["tags"]),
-        (&json!("Goals & <more>"), &json!("publish"), &json!([3]))
+        (
+            &json!("Goals &amp; &lt;more&gt;"),
+            &json!("publish"),
+            &json!([3])
+        )
     );
 
     author.change_title("Anew").await;

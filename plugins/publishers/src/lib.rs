@@ -6,6 +6,7 @@
 
 mod answers;
 mod ghost;
+mod markup;
 mod settings;
 mod signing;
 mod slack;

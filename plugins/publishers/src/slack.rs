@@ -8,6 +8,7 @@ use souk_sdk::publisher::{Check, Post, Publication, Visibility};
 use souk_sdk::{Error, Http, HttpResponse, Published, Settings, http::Request};
 
 use crate::answers::refusal;
+use crate::markup::escaped;
 
 /// `ok`, or an error's name.
 const RESPONSE_BYTES_MAX: u64 = 64 << 10;
@@ -93,10 +94,4 @@ fn text(post: &Post, link: Option<&str>) -> String {
         true => title,
         false => format!("{title}\n{}", escaped(&post.summary)),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

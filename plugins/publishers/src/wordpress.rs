@@ -11,6 +11,7 @@ use souk_sdk::publisher::{Check, Post, Publication, Visibility};
 use souk_sdk::{Error, Http, HttpResponse, Published, Settings, http::Request};
 
 use crate::answers::{bad_answer, refusal, remote_id, url};
+use crate::markup::escaped;
 
 const POSTS: &str = "/wp-json/wp/v2/posts";
 const TAGS: &str = "/wp-json/wp/v2/tags";
@@ -166,15 +167,22 @@ impl WordPress {
     }
 }
 
+/// WordPress takes HTML for all of them, in the title too, and lets whoever may write any HTML there, such as an editor, write scripts.
 fn body(post: &Post, tags: &[u64]) -> Value {
     json!({
-        "title": post.title,
+        "title": escaped(&post.title),
         "slug": post.slug,
         "status": match post.visibility { Visibility::Draft => "draft", Visibility::Published => "publish" },
-        "content": format!("{}\n{}", post.html, marker(post)),
-        "excerpt": post.summary,
+        "content": format!("{}\n{}", without_shortcodes(&post.html), marker(post)),
+        "excerpt": escaped(&post.summary),
         "tags": tags,
     })
+}
+
+/// Between brackets WordPress and its plugins look for names of things to run. In HTML a bracket stands in text and in values only, where it may be
+/// written as a reference.
+fn without_shortcodes(html: &str) -> String {
+    html.replace('[', "&#91;")
 }
 
 /// Not seen by readers, and found by WordPress's search.

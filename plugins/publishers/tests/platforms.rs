@@ -30,9 +30,9 @@ fn publication() -> Publication {
             id: "pst_1".into(),
             title: "Goals & <more>".into(),
             slug: "goals".into(),
-            summary: "About goals".into(),
+            summary: "About goals & <more>".into(),
             markdown: "# Goals".into(),
-            html: "<h1>Goals</h1>".into(),
+            html: "<h1>Goals</h1> [gallery]".into(),
             tags: vec!["goals".into(), "known".into()],
             cover_image_url: Some("https://example.com/i.png".into()),
             visibility: Visibility::Published,
@@ -226,10 +226,10 @@ fn wordpress_has_a_post_once() {
             &made["tags"]
         ),
         (
-            &json!("Goals & <more>"),
+            &json!("Goals &amp; &lt;more&gt;"),
             &json!("goals"),
             &json!("publish"),
-            &json!("About goals"),
+            &json!("About goals &amp; &lt;more&gt;"),
             &json!([8, 9])
         )
     );
@@ -237,7 +237,7 @@ fn wordpress_has_a_post_once() {
         made["content"]["raw"]
             .as_str()
             .unwrap()
-            .starts_with("<h1>Goals</h1>")
+            .starts_with("<h1>Goals</h1> &#91;gallery]\n")
     );
 
     // The answer was lost: nobody knows the id.
@@ -452,9 +452,9 @@ fn ghost_has_a_post_once() {
             &made["tags"]
         ),
         (
-            &json!("<h1>Goals</h1>"),
+            &json!("<h1>Goals</h1> [gallery]"),
             &json!("published"),
-            &json!("About goals"),
+            &json!("About goals & <more>"),
             &json!([{"name": "goals"}, {"name": "known"}])
         )
     );
@@ -534,7 +534,7 @@ fn slack_is_told() {
         (told.remote_id, told.url.as_deref()),
         (None, Some("https://blog.example.com/goals"))
     );
-    let text = "*<https://blog.example.com/goals|Goals &amp; &lt;more&gt;>*\nAbout goals";
+    let text = "*<https://blog.example.com/goals|Goals &amp; &lt;more&gt;>*\nAbout goals &amp; &lt;more&gt;";
     assert_eq!(
         sent,
         [("/services/T/B/x".to_owned(), json!({"text": text}))]
@@ -585,7 +585,10 @@ fn a_webhook_is_signed() {
                     &json!("2026-11-22T10:00:00.000000Z")
                 )
             );
-            assert_eq!(body["data"]["post"]["body_html"], "<h1>Goals</h1>");
+            assert_eq!(
+                body["data"]["post"]["body_html"],
+                "<h1>Goals</h1> [gallery]"
+            );
             (200, json!({"id": 7, "url": "https://example.com/7"}))
         });
         let answered = answered.unwrap();
