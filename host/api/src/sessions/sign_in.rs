@@ -122,8 +122,8 @@ async fn enter(
             let is_new_user = user.status == UserStatus::Invited;
             let arrival = Arrival {
                 identity: Some((provider.name(), &identity.subject)),
-                email_verified: identity.verified_email.is_some()
-                    && identity.verified_email == user.email,
+                email_verified: identity.verified_email().is_some()
+                    && identity.verified_email() == user.email.as_deref(),
             };
             let user = match users::arrive(write, &user, &arrival, client.now).await {
                 // Somebody else was linked meanwhile.
@@ -156,7 +156,7 @@ async fn find(
     if let Some(known) = users::by_identity(write, provider, &identity.subject).await? {
         return Ok(Some(known));
     }
-    let Some(email) = &identity.verified_email else {
+    let Some(email) = identity.verified_email() else {
         return Ok(None);
     };
     let user = users::by_email(write, email).await?;

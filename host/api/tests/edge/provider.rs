@@ -88,12 +88,17 @@ struct Code {
     claims: Value,
 }
 
+/// With which whoever redeemed a code asks about its user.
+const ACCESS_TOKEN: &str = "who/is+it";
+
 struct Inside {
     issuer: String,
     /// What it says that it is, if not that.
     named: Option<String>,
     key: (String, Key),
     codes: HashMap<String, Code>,
+    /// What it tells of the user to whoever has the access token.
+    told: Option<Value>,
     is_down: bool,
     slow: Duration,
     /// How often it was asked for its keys.
@@ -112,6 +117,7 @@ impl Provider {
             named: None,
             key: ("first".to_owned(), Key::rsa()),
             codes: HashMap::new(),
+            told: None,
             is_down: false,
             slow: Duration::ZERO,
             asked: 0,
@@ -120,6 +126,7 @@ impl Provider {
             .route("/realm/.well-known/openid-configuration", get(discovery))
             .route("/realm/keys", get(keys))
             .route("/realm/token", post(token))
+            .route("/realm/me", get(me))
             .with_state(provider.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         provider
@@ -156,6 +163,11 @@ impl Provider {
 
     pub fn name_itself(&self, named: &str) {
         self.0.lock().unwrap().named = Some(named.to_owned());
+    }
+
+    /// Says this of the user where it is asked, which it announces from here on.
+    pub fn tell(&self, told: Value) {
+        self.0.lock().unwrap().told = Some(told);
     }
 
     pub fn asked(&self) -> usize {
@@ -241,11 +253,14 @@ async fn discovery(State(provider): State<Provider>) -> Response {
     let inside = provider.0.lock().unwrap();
     let issuer = &inside.issuer;
     let named = inside.named.as_ref().unwrap_or(issuer);
-    axum::Json(json!({
+    let mut document = json!({
         "issuer": named, "jwks_uri": format!("{issuer}/keys"), "token_endpoint": format!("{issuer}/token"),
         "authorization_endpoint": format!("{issuer}/auth"), "id_token_signing_alg_values_supported": ["RS256", "ES256"],
-    }))
-    .into_response()
+    });
+    if inside.told.is_some() {
+        document["userinfo_endpoint"] = json!(format!("{issuer}/me"));
+    }
+    axum::Json(document).into_response()
 }
 
 async fn keys(State(provider): State<Provider>) -> Response {
@@ -294,9 +309,20 @@ async fn token(State(provider): State<Provider>, headers: HeaderMap, body: Strin
                 &code.claims,
                 key,
             );
-            axum::Json(json!({"id_token": token, "access_token": "a", "token_type": "Bearer"}))
-                .into_response()
+            axum::Json(
+                json!({"id_token": token, "access_token": ACCESS_TOKEN, "token_type": "Bearer"}),
+            )
+            .into_response()
         }
         None => refuse(StatusCode::BAD_REQUEST, "invalid_grant"),
     }
+}
+
+/// Says who somebody is to whoever has the access token.
+async fn me(State(provider): State<Provider>, headers: HeaderMap) -> Response {
+    let sent = headers.get("authorization").map(|sent| sent.as_bytes());
+    if sent != Some(format!("Bearer {ACCESS_TOKEN}").as_bytes()) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    axum::Json(provider.0.lock().unwrap().told.clone()).into_response()
 }

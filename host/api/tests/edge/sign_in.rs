@@ -281,6 +281,59 @@ async fn a_code_is_redeemed_with_its_verifier() {
     }
 }
 
+/// A provider that keeps an ID token to who it is tells the address where it is asked with the access token, and is believed there as far as in
+/// a token: of the same person, with its own word for the address.
+#[tokio::test]
+async fn an_address_may_be_told_elsewhere() {
+    let provider = Provider::start().await;
+    let told = |change: Value| {
+        let mut told = json!({"sub": "1001", "email": "Ann@example.org", "email_verified": true});
+        let members = change.as_object().unwrap().clone();
+        told.as_object_mut().unwrap().extend(members);
+        provider.tell(told);
+    };
+    told(json!({}));
+    let (world, _) = World::of_provider(&provider, AT_ONCE).await;
+    let come = async |name: &str, claims: Value| {
+        let mut claims = claims;
+        claims["nonce"] = json!(name);
+        provider.code(name, VERIFIER, claims);
+        let back = "https://app.example/back";
+        let body =
+            json!({"code": name, "code_verifier": VERIFIER, "redirect_uri": back, "nonce": name});
+        world.sign_in(ROUTE, body).await
+    };
+    let silent = || json!({"email": null, "email_verified": null});
+    for (name, change) in [
+        ("unverified", json!({"email_verified": false})),
+        ("unsaid", json!({"email_verified": null})),
+        ("none", json!({"email": null})),
+        ("other", json!({"email": "eve@example.org"})),
+    ] {
+        told(change);
+        let refused = come(name, silent()).await;
+        refused.expect_error(403, "NOT_INVITED");
+    }
+    // It speaks of somebody else: nobody's word for this address.
+    told(json!({"sub": "1002"}));
+    let refused = come("another", silent()).await;
+    refused.expect_error(503, "IDENTITY_PROVIDER_UNAVAILABLE");
+    told(json!({}));
+    // What the token says is not asked again.
+    let unverified = json!({"email_verified": false});
+    come("said", unverified)
+        .await
+        .expect_error(403, "NOT_INVITED");
+    // Who comes with a token and no code has nothing to ask with.
+    let token = provider.token(silent());
+    world
+        .with_token(&token)
+        .await
+        .expect_error(403, "NOT_INVITED");
+    let entered = come("right", silent()).await.expect(200);
+    assert_eq!(entered.at("/data/user/email_verified"), true);
+}
+
 /// A nonce is good for one session, whoever shows which token with it and on however many hosts at once; an attempt that came to nothing does
 /// not spend it. It is remembered for as long as its token holds.
 #[tokio::test]

@@ -21,16 +21,30 @@ const ANSWER_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct Http(Client);
 
+/// What a code is changed for.
+pub(super) struct Tokens {
+    pub id_token: String,
+    /// With which the provider tells more of somebody.
+    pub access_token: Option<String>,
+}
+
 impl Http {
     pub fn new() -> Result<Http, AddressError> {
         let trust = Trust::verified(None).map_err(AddressError::Malformed)?;
         Ok(Http(client(TIMEOUT, trust)))
     }
 
-    /// A document of the provider's.
-    pub async fn get<T: DeserializeOwned>(&self, address: &str) -> Result<T, IdentityError> {
+    /// A document of the provider's, for whoever asks or for whoever has this token.
+    pub async fn get<T: DeserializeOwned>(
+        &self,
+        address: &str,
+        access_token: Option<&str>,
+    ) -> Result<T, IdentityError> {
         check(address)?;
-        let request = Request::get(address).header(header::ACCEPT, "application/json");
+        let mut request = Request::get(address).header(header::ACCEPT, "application/json");
+        if let Some(token) = access_token {
+            request = request.header(header::AUTHORIZATION, hidden(format!("Bearer {token}"))?);
+        }
         let request = request.body(Full::default()).map_err(unwritten)?;
         match self.send(request, address).await? {
             (StatusCode::OK, body) => read(address, &body),
@@ -44,10 +58,11 @@ impl Http {
         endpoint: &str,
         form: &[(&str, &str)],
         basic: Option<(&str, &str)>,
-    ) -> Result<String, IdentityError> {
+    ) -> Result<Tokens, IdentityError> {
         #[derive(Deserialize)]
-        struct Tokens {
+        struct Redeemed {
             id_token: Option<String>,
+            access_token: Option<String>,
         }
         #[derive(Default, Deserialize)]
         struct Failure {
@@ -67,17 +82,18 @@ impl Http {
                 form_urlencoded::byte_serialize(text.as_bytes()).collect()
             };
             let pair = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
-            let mut authorization =
-                HeaderValue::try_from(format!("Basic {pair}")).map_err(unwritten)?;
-            authorization.set_sensitive(true);
-            request = request.header(header::AUTHORIZATION, authorization);
+            request = request.header(header::AUTHORIZATION, hidden(format!("Basic {pair}"))?);
         }
         let request = request.body(Full::from(body)).map_err(unwritten)?;
         let (status, body) = self.send(request, endpoint).await?;
         if status == StatusCode::OK {
-            let tokens: Tokens = read(endpoint, &body)?;
-            return tokens.id_token.ok_or_else(|| {
+            let redeemed: Redeemed = read(endpoint, &body)?;
+            let id_token = redeemed.id_token.ok_or_else(|| {
                 Refused("the code is for no ID token: ask for the scope openid".to_owned())
+            })?;
+            return Ok(Tokens {
+                id_token,
+                access_token: redeemed.access_token,
             });
         }
         let failure: Failure = serde_json::from_slice(&body).unwrap_or_default();
@@ -111,6 +127,13 @@ fn check(address: &str) -> Result<(), IdentityError> {
     protected(address)
         .map(drop)
         .map_err(|error| Unavailable(format!("its address {address:?} {error}")))
+}
+
+/// A header that no log shows.
+fn hidden(text: String) -> Result<HeaderValue, IdentityError> {
+    let mut value = HeaderValue::try_from(text).map_err(unwritten)?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn read<T: DeserializeOwned>(address: &str, body: &[u8]) -> Result<T, IdentityError> {

@@ -22,8 +22,9 @@ use crate::protected::{AddressError, protected};
 use IdentityError::{Refused, Unavailable};
 pub use config::{AGAIN_AFTER, Config};
 pub use error::IdentityError;
-use http::Http;
+use http::{Http, Tokens};
 pub use token::Identity;
+use token::{Email, UserInfo};
 
 /// Providers announce new keys at least as long ahead.
 const KEYS_HOLD: Duration = Duration::from_secs(3_600);
@@ -64,6 +65,7 @@ struct Metadata {
     issuer: String,
     jwks_uri: String,
     token_endpoint: Option<String>,
+    userinfo_endpoint: Option<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
@@ -88,20 +90,39 @@ impl IdentityProvider {
     /// Who shows this proof, if it was made for this service, for the attempt with this nonce, and holds now.
     pub async fn identify(&self, proof: Proof<'_>, nonce: &str) -> Result<Identity, IdentityError> {
         let redeemed;
-        let token = match proof {
-            Proof::IdToken(token) => token,
+        let (token, access_token) = match proof {
+            Proof::IdToken(token) => (token, None),
             Proof::Code {
                 code,
                 verifier,
                 redirect_uri,
             } => {
                 redeemed = self.redeem(code, verifier, redirect_uri).await?;
-                &redeemed
+                (&*redeemed.id_token, redeemed.access_token.as_deref())
             }
         };
         let head = token::head(token)?;
         let key = self.key(&head).await?;
-        token::check(token, &key, head.alg, &self.config, nonce)
+        let mut identity = token::check(token, &key, head.alg, &self.config, nonce)?;
+        if let (Email::Untold, Some(access_token)) = (&identity.email, access_token) {
+            identity.email = self.asked_email(&identity.subject, access_token).await?;
+        }
+        Ok(identity)
+    }
+
+    /// An ID token that was changed for a code need not say more than who it is: the address is told to whoever has the access token
+    /// (OpenID Connect Core 1.0, 5.4).
+    async fn asked_email(&self, subject: &str, access_token: &str) -> Result<Email, IdentityError> {
+        let Some(endpoint) = self.metadata().await?.userinfo_endpoint else {
+            return Ok(Email::Untold);
+        };
+        let told: UserInfo = self.http.get(&endpoint, Some(access_token)).await?;
+        match told.sub == subject {
+            true => Ok(told.email()),
+            false => Err(Unavailable(format!(
+                "{endpoint} speaks of somebody else than the ID token"
+            ))),
+        }
     }
 
     /// The key that a token says it was signed with. One that is not known may be new.
@@ -156,12 +177,13 @@ impl IdentityProvider {
         // Its addresses may change, though they seldom do: asked for with the keys.
         known.metadata = Some(self.asked_metadata().await?);
         let jwks_uri = known.metadata.as_ref().map(|metadata| &metadata.jwks_uri);
-        self.http.get(jwks_uri.map_or("", String::as_str)).await
+        let jwks_uri = jwks_uri.map_or("", String::as_str);
+        self.http.get(jwks_uri, None).await
     }
 
     async fn asked_metadata(&self) -> Result<Metadata, IdentityError> {
         let address = format!("{}/.well-known/openid-configuration", self.config.issuer);
-        let metadata: Metadata = self.http.get(&address).await?;
+        let metadata: Metadata = self.http.get(&address, None).await?;
         let named = metadata.issuer.trim_end_matches('/');
         if named != self.config.issuer {
             let message = format!("it says that it is {named:?}, not {:?}", self.config.issuer);
@@ -176,7 +198,7 @@ impl IdentityProvider {
         code: &str,
         verifier: &str,
         redirect_uri: &str,
-    ) -> Result<String, IdentityError> {
+    ) -> Result<Tokens, IdentityError> {
         let metadata = self.metadata().await?;
         let Some(endpoint) = &metadata.token_endpoint else {
             return Err(Unavailable("it changes no codes".to_owned()));

@@ -33,12 +33,43 @@ const ALGORITHMS: &[Algorithm] = &[
 pub struct Identity {
     /// By which the provider knows them for ever.
     pub subject: String,
-    /// That the provider vouches for, in lower case.
-    pub verified_email: Option<String>,
-    pub name: Option<String>,
-    pub picture: Option<String>,
+    pub email: Email,
     /// From when on nobody is identified by the same token.
     pub proof_ends_at: Timestamp,
+}
+
+/// What a provider says of somebody's address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Email {
+    /// In lower case.
+    Verified(String),
+    /// It does not vouch for it, or it is none.
+    Unverified,
+    Untold,
+}
+
+impl Identity {
+    pub fn verified_email(&self) -> Option<&str> {
+        match &self.email {
+            Email::Verified(email) => Some(email),
+            Email::Unverified | Email::Untold => None,
+        }
+    }
+}
+
+/// What a provider answers with where it is asked about somebody (OpenID Connect Core 1.0, 5.3.2).
+#[derive(Deserialize)]
+pub struct UserInfo {
+    pub sub: String,
+    email: Option<String>,
+    #[serde(default)]
+    email_verified: Flag,
+}
+
+impl UserInfo {
+    pub fn email(self) -> Email {
+        email(self.email, &self.email_verified)
+    }
 }
 
 #[derive(Deserialize)]
@@ -53,8 +84,6 @@ struct Claims {
     email: Option<String>,
     #[serde(default)]
     email_verified: Flag,
-    name: Option<String>,
-    picture: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -161,19 +190,26 @@ pub fn check(
     if claims.sub.is_empty() {
         return Err(Refused("the ID token names nobody".to_owned()));
     }
-    let is_verified = match &claims.email_verified {
+    Ok(Identity {
+        subject: claims.sub,
+        email: email(claims.email, &claims.email_verified),
+        proof_ends_at: ends_at(claims.exp),
+    })
+}
+
+fn email(told: Option<String>, verified: &Flag) -> Email {
+    let is_verified = match verified {
         Flag::Is(verified) => *verified,
         Flag::Says(text) => text == "true",
         Flag::Absent => false,
     };
-    let email = claims.email.filter(|_| is_verified);
-    Ok(Identity {
-        subject: claims.sub,
-        verified_email: email.and_then(|email| parse_email(&email).ok()),
-        name: claims.name,
-        picture: claims.picture,
-        proof_ends_at: ends_at(claims.exp),
-    })
+    match told {
+        None => Email::Untold,
+        Some(email) if is_verified => {
+            parse_email(&email).map_or(Email::Unverified, Email::Verified)
+        }
+        Some(_) => Email::Unverified,
+    }
 }
 
 /// When a token is over for everybody: each host allows for a clock that differs, and theirs may differ by as much.
