@@ -4,18 +4,22 @@
 //! [`Describe`], so that routing, the gate and `openapi.json` read from the function itself what it does: a description cannot say anything
 //! else. A handler is erased to one type ([`Erased`]) when it is mounted, and all that surrounds it is compiled once. Knows no operation.
 
+use crate::caller::Caller;
 use crate::json::Sent;
 use crate::operation::BODY_BYTES_MAX;
+use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::query::{Parameters, Query, Reader};
+use crate::reading::discard;
 use crate::refusals::{self, Refusal};
 use crate::schemas::SchemaFn;
 use crate::state::ApiState;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::HeaderMap;
 use http::request::Parts;
+use http::{HeaderMap, header};
+use http_body::Body as _;
 use std::pin::Pin;
 
 /// All that the types of a handler say.
@@ -162,10 +166,15 @@ macro_rules! handlers {
                         let mut incoming = Incoming::new(request, state);
                         $(let $argument = match $argument::take(&mut incoming).await {
                             Ok(argument) => argument,
-                            Err(problem) => return problem.into_response(),
+                            Err(problem) => {
+                                incoming.leave().await;
+                                return problem.into_response();
+                            }
                         };)*
                         let sent = incoming.sent.take();
-                        completed(self($($argument),*).await.into_response(), sent)
+                        let response = completed(self($($argument),*).await.into_response(), sent);
+                        incoming.leave().await;
+                        response
                     })
                 })
             }
@@ -200,6 +209,18 @@ impl Incoming {
             state,
             sent: None,
         }
+    }
+
+    /// Takes what nobody has read of the body: a connection whose request has not arrived whole is closed behind its answer without a word, and
+    /// takes the client's next request with it.
+    async fn leave(&mut self) {
+        if self.body.is_end_stream() || self.parts.headers.contains_key(header::EXPECT) {
+            return;
+        }
+        let caller = self.parts.extensions.get::<Caller>();
+        let pace = Pace::of(&self.state, caller.map(Caller::payer));
+        let body = std::mem::take(&mut self.body);
+        Box::pin(async move { discard(body, &pace).await }).await;
     }
 
     /// The request's head, for the argument that reads it last.

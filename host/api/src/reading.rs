@@ -1,4 +1,4 @@
-//! Reading bodies: whole, bounded, at a company's pace; and taking what a refused client still sends.
+//! Reading bodies: whole, bounded, at a company's pace; and taking what a client still sends that nobody wants.
 
 use crate::caller::Caller;
 use crate::operation::BODY_BYTES_MAX;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
-/// What a refused client may still send: several times the largest JSON body.
+/// What a client may still send: several times the largest JSON body.
 const DISCARDED_BYTES_MAX: usize = 8 << 20;
 const DISCARD_FOR: Duration = Duration::from_secs(1);
 
@@ -88,7 +88,7 @@ pub(crate) async fn discard_of(request: Request, pace: &Pace) {
     }
 }
 
-/// Takes what a refused client is still sending, for a moment: closing at once would reset the connection before it has read why.
+/// Takes what a client is still sending that nobody wants, for a moment: closing at once would reset the connection before it has read why.
 pub(crate) async fn discard(mut body: axum::body::Body, pace: &Pace) {
     let take = async {
         let mut taken = 0;

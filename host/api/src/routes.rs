@@ -248,7 +248,10 @@ async fn respond(
 ) -> Response {
     let operation = &mounted.operation;
     match request.headers().get(idempotency::HEADER) {
-        None if operation.key_required => idempotency::missing().into_response(),
+        None if operation.key_required => {
+            Box::pin(reading::discard_of(request, &call.pace(&state))).await;
+            idempotency::missing().into_response()
+        }
         Some(_) if operation.keeps_answers() => {
             Box::pin(idempotency::respond(mounted, request, state, call)).await
         }

@@ -6,6 +6,7 @@ mod alerts;
 mod audit;
 #[path = "../../../../tests/src/audited.rs"]
 mod audited;
+mod bodies;
 mod caches;
 mod companies;
 mod connections;
