@@ -40,10 +40,10 @@ pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCo
 pub use fault::{Blame, Fault, FaultKind};
 pub use journal::{LogFilter, LogLine, Stream};
 pub use metrics::Metrics;
-pub use options::{Compiler, Options, SandboxLimits};
+pub use options::{Compiler, LENT_WITHIN, Options, SandboxLimits};
 pub use request::{
     Call, Check, Limits, Post, Publication, Query, Request, Route, SchemaFilter, Value, Visibility,
 };
 pub use sandbox::Sandbox;
-pub use source::{Grant, PoolLimits, Source, platform, platform_of};
+pub use source::{Grant, Lender, Lent, PoolLimits, Source, platform, platform_of};
 pub use tenants::Quota;

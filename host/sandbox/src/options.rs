@@ -25,6 +25,9 @@ pub enum Compiler {
     InProcess,
 }
 
+/// How long a lent directory may take to come (`Lender`): what is left of the time to open a session is the connector's.
+pub const LENT_WITHIN: Duration = Duration::from_secs(4);
+
 /// Every bound of the sandbox that is not part of a source or a request.
 #[derive(Clone, Debug)]
 pub struct SandboxLimits {

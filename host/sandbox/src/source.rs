@@ -1,9 +1,12 @@
 //! What a request runs against: one data connection of one company, or one integration, and the one thing its connector or publisher
 //! is granted. Knows nothing of stores or secrets at rest: the caller has unsealed them already.
 
-use std::{fmt, path::PathBuf};
+use std::{any::Any, fmt, path::PathBuf, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use souk_outbound::TlsMode;
+
+use crate::fault::Fault;
 
 /// One data connection, as the caller knows it now. Cheap to share; rebuild it (with a higher
 /// `revision`) whenever the connection or its credentials change.
@@ -64,6 +67,22 @@ pub enum Grant {
     },
     /// One directory, read-only, that the connector sees as `/data`.
     Directory(PathBuf),
+    /// The same, where it may have to be brought here first.
+    Lent(Arc<dyn Lender>),
+}
+
+/// Brings a directory to this host when a session is opened.
+pub trait Lender: Send + Sync {
+    /// Ends within [`LENT_WITHIN`]. Polled by a worker's thread: whatever takes long goes on elsewhere.
+    ///
+    /// [`LENT_WITHIN`]: crate::LENT_WITHIN
+    fn lend(&self) -> BoxFuture<'_, Result<Lent, Fault>>;
+}
+
+/// A directory that stays where it is until this is dropped: its session has ended.
+pub struct Lent {
+    pub path: PathBuf,
+    pub held: Box<dyn Any + Send + Sync>,
 }
 
 /// Bounds of the sessions of one data connection, over all threads of this host.

@@ -47,7 +47,7 @@ use crate::{
     loaded::Connector,
     request::Request,
     shared::Shared,
-    source::Source,
+    source::{Lender, Source},
     tenants::Tenant,
     wire::{Dialer, Origin},
 };
@@ -74,6 +74,7 @@ pub(crate) enum Target {
     },
     Http(Arc<Origin>),
     Directory(std::path::PathBuf),
+    Lent(Arc<dyn Lender>),
 }
 
 pub(crate) struct Pool {

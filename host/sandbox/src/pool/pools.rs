@@ -264,6 +264,7 @@ fn target(shared: &Shared, source: &Source, connector: &Connector) -> Result<Tar
             Ok(Target::Http(Arc::new(origin.map_err(configuration)?)))
         }
         (Grant::Directory(path), Need::Directory) => Ok(Target::Directory(path.clone())),
+        (Grant::Lent(lender), Need::Directory) => Ok(Target::Lent(lender.clone())),
         (_, need) => Err(configuration(format!(
             "connector \"{}\" needs {need:?}, the connection grants something else",
             connector.name

@@ -57,7 +57,7 @@ async fn run(pool: Arc<Pool>, permit: Permit, home: u64) {
     }
 }
 
-/// A directory is there at once: whoever takes long over it is the connector.
+/// A directory is there at once, or lent within a part of this time: whoever takes longer over it is the connector.
 fn open_timeout(pool: &Pool) -> Fault {
     let fault = match pool.is_on_files() {
         true => Fault::new(

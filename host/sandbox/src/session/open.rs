@@ -15,10 +15,10 @@ use crate::{
     errands::ErrandPlace,
     fault::{Blame, Fault, FaultKind},
     pool::{Pool, Target, shutting_down},
-    source::platform_of,
+    source::{Lent, platform_of},
     v1::{
-        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, HttpFailure,
-        Pause, Printer, Received, Settings, WireGuest, WireState,
+        Call, CheckedStep, Command, DirectoryGuest, DirectoryState, GuestState, Heard, Held,
+        HttpFailure, Pause, Printer, Received, Settings, WireGuest, WireState,
     },
     wire::{Dialer, HttpOrigin},
 };
@@ -59,7 +59,12 @@ pub(crate) async fn open(
             let guest = http(pool, guest(pool, place).await?, &origin).await?;
             Ok(Opened::Wire(Box::new(OpenWire::Http(guest, origin))))
         }
-        Target::Directory(path) => directory(pool, path).await.map(Opened::Directory),
+        Target::Directory(path) => directory(pool, path, None).await.map(Opened::Directory),
+        Target::Lent(lender) => {
+            let Lent { path, held } = lender.lend().await?;
+            let guest = directory(pool, &path, Some(held)).await?;
+            Ok(Opened::Directory(guest))
+        }
     }
 }
 
@@ -200,6 +205,7 @@ async fn http(
 async fn directory(
     pool: &Arc<Pool>,
     path: &std::path::Path,
+    held: Option<Held>,
 ) -> Result<Kept<DirectoryState>, Fault> {
     let Some(pre) = pool.connector.directory.clone() else {
         return Err(broken("it was not linked for directories"));
@@ -207,7 +213,7 @@ async fn directory(
     no_devices(path)?;
     let budget = budget(pool);
     let printer = Printer::new(Some(pool.speaker.clone()));
-    let state = DirectoryState::new(budget.memory.clone(), printer, Some(path));
+    let state = DirectoryState::new(budget.memory.clone(), printer, Some((path, held)));
     let state = state.map_err(|error| {
         Fault::new(
             Blame::Host,

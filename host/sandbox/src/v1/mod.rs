@@ -21,7 +21,7 @@ pub(crate) use check::{CheckedStep, Heard};
 pub(crate) use linker::{directory as link_directory, wire as link_wire};
 pub(crate) use printer::Printer;
 pub(crate) use state::{
-    DirectoryState, GuestState, MemoryAccount, MemoryGrant, MemoryRefused, WireState,
+    DirectoryState, GuestState, Held, MemoryAccount, MemoryGrant, MemoryRefused, WireState,
 };
 pub(crate) use types::*;
 

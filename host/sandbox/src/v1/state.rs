@@ -1,6 +1,6 @@
 //! What the host keeps beside each guest: its limits, its clock and, for directories, its WASI context.
 
-use std::{path::Path, sync::Arc};
+use std::{any::Any, path::Path, sync::Arc};
 
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -171,22 +171,29 @@ pub(crate) struct DirectoryState {
     printer: Printer,
     wasi: WasiCtx,
     table: ResourceTable,
+    /// Until the guest is dropped its directory stays.
+    _held: Option<Held>,
 }
+
+/// What keeps a directory where it is.
+pub(crate) type Held = Box<dyn Any + Send + Sync>;
 
 impl DirectoryState {
     /// `directory` becomes `/data`, read-only; without one (a health check) there is no file at all.
     pub fn new(
         memory: MemoryGrant,
         printer: Printer,
-        directory: Option<&Path>,
+        directory: Option<(&Path, Option<Held>)>,
     ) -> wasmtime::Result<DirectoryState> {
         let mut builder = WasiCtxBuilder::new();
         builder.stdout(printer.stream(Stream::Stdout));
         builder.stderr(printer.stream(Stream::Stderr));
         // Reads are of local files, mostly cached: a thread hop for each costs more than it saves.
         builder.allow_blocking_current_thread(true);
-        if let Some(directory) = directory {
-            builder.preopened_dir(directory, "/data", FsPerms::ReadOnly)?;
+        let mut held = None;
+        if let Some((path, holder)) = directory {
+            builder.preopened_dir(path, "/data", FsPerms::ReadOnly)?;
+            held = holder;
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES_MAX);
@@ -196,6 +203,7 @@ impl DirectoryState {
             printer,
             wasi: builder.build(),
             table,
+            _held: held,
         })
     }
 }
