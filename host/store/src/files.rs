@@ -107,6 +107,22 @@ pub async fn lock(tx: &mut Write, company: &CompanyId, name: &str) -> Result<boo
     Ok(done.rows_affected() == 1)
 }
 
+/// Whether a file is this upload; until the transaction ends nobody can replace or delete it.
+pub async fn lock_upload(
+    tx: &mut Write,
+    company: &CompanyId,
+    upload: &str,
+) -> Result<bool, StoreError> {
+    let done = sqlx::query(
+        "UPDATE files SET upload_id = upload_id WHERE company_id = $1 AND upload_id = $2",
+    )
+    .bind(company.as_str())
+    .bind(upload)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// Until the transaction ends nobody else holds this lock: what is counted of the company's files meanwhile stays true.
 pub async fn lock_company(tx: &mut Write, company: &CompanyId) -> Result<(), StoreError> {
     sqlx::query("UPDATE companies SET updated_at = updated_at WHERE id = $1")
@@ -124,6 +140,18 @@ pub async fn delete(tx: &mut Write, company: &CompanyId, name: &str) -> Result<b
         .execute(&mut **tx)
         .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Every file of every company.
+pub async fn all(db: &mut AnyConnection) -> Result<Vec<(CompanyId, File)>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT company_id, name, upload_id, size_bytes, sha256, created_at, updated_at FROM files",
+    )
+    .fetch_all(db)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((row.id("company_id")?, file(row)?)))
+        .collect()
 }
 
 /// Every directory that a file needs, as `(company, upload)`: what else lies there is left over.

@@ -36,6 +36,7 @@ pub mod marketplace;
 pub mod maturity;
 pub mod migrations;
 pub mod nonces;
+pub mod objects;
 mod opening;
 pub mod overview;
 pub mod payment_events;

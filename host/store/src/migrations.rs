@@ -125,6 +125,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "usage times",
         include_str!("../migrations/0037_usage_times.sql"),
     ),
+    (
+        39,
+        "unnamed objects",
+        include_str!("../migrations/0039_unnamed_objects.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

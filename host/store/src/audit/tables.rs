@@ -598,6 +598,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("failed_executions", "append only, the newest are kept"),
     ("refused_charges", "append only"),
     ("spent_nonces", "part of a sign-in"),
+    ("unnamed_objects", "follow from files"),
     ("usage_days", "counts"),
     ("usage_times", "counts"),
     ("search_products", "follow from products"),
