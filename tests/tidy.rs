@@ -147,7 +147,7 @@ fn what_a_room_refuses_to_know_it_does_not_name() {
         (
             "host/app/src",
             &["http::"],
-            &["payments/", "webhooks/", "identity/"],
+            &["payments/", "webhooks/", "identity/", "files/objects/"],
         ),
         ("host/api/src", &[".sandbox", "AnyConnection::"], &[]),
         ("host/src", &["sqlx::"], &["demo/"]),

@@ -110,6 +110,45 @@ pub struct Options {
     #[arg(long, env = "SOUK_READY_FILE", value_name = "FILE")]
     pub ready_file: Option<PathBuf>,
 
+    /// The object store by which hosts share companies' files, of any server that speaks S3:
+    /// s3://bucket/prefix?endpoint=https://minio.internal:9000&region=us-east-1&sslrootcert=FILE. Without an endpoint it is Amazon's. All hosts of a
+    /// store get the same [default: files lie in the data directory of the host that took the upload].
+    #[arg(
+        long,
+        env = "SOUK_FILES_URL",
+        value_name = "URL",
+        help_heading = "Files"
+    )]
+    pub files_url: Option<String>,
+
+    /// In whose name it is asked [default: as the machine says to Amazon's own tools: AWS_ACCESS_KEY_ID, a web identity, the role of the instance].
+    #[arg(
+        long,
+        env = "SOUK_FILES_ACCESS_KEY_ID",
+        value_name = "ID",
+        help_heading = "Files"
+    )]
+    pub files_access_key_id: Option<String>,
+
+    /// The secret that goes with it. Prefer the environment variable.
+    #[arg(
+        long,
+        env = "SOUK_FILES_SECRET_ACCESS_KEY",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Files"
+    )]
+    pub files_secret_access_key: Option<String>,
+
+    /// MiB of this host's disk for copies of files that lie in the object store, at least 1024, the largest file [default: 16384].
+    #[arg(
+        long,
+        env = "SOUK_FILES_CACHE_MIB",
+        value_name = "MIB",
+        help_heading = "Files"
+    )]
+    pub files_cache_mib: Option<u64>,
+
     /// Load connectors from this directory too and watch it for new ones.
     #[arg(
         long,
@@ -607,6 +646,12 @@ impl Options {
             master_key: self.master_key.or(next.master_key),
             master_key_old: given(self.master_key_old, next.master_key_old),
             ready_file: self.ready_file.or(next.ready_file),
+            files_url: self.files_url.or(next.files_url),
+            files_access_key_id: self.files_access_key_id.or(next.files_access_key_id),
+            files_secret_access_key: self
+                .files_secret_access_key
+                .or(next.files_secret_access_key),
+            files_cache_mib: self.files_cache_mib.or(next.files_cache_mib),
             connector_dir: self.connector_dir.or(next.connector_dir),
             allow_network: given(self.allow_network, next.allow_network),
             base_url: self.base_url.or(next.base_url),
@@ -725,6 +770,7 @@ mod tests {
             company_processor_seconds = 17\n guest_memory_mib = 18
             connections_per_address_max = 8\n company_unread_mib = 9\n uploads_mib = 10\n company_uploads_mib = 11
             company_files_mib = 12
+            files_url = 's3://f'\n files_access_key_id = 'i'\n files_secret_access_key = 's'\n files_cache_mib = 1024
             oidc_client_id = 'i'\n oidc_client_secret = 's'\n oidc_client_secret_file = 'f'\n oidc_issuer = 'https://i'\n oidc_name = 'n'
             redis_url = 'redis://r'\n smtp_url = 'smtps://r'\n mail_from = 'a@b'
             otlp_url = 'http://o'\n otlp_sample_percent = 0.5

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use souk_api::{ApiState, SharedLimits};
 use souk_app::Background;
+use souk_app::files::objects::Objects;
+use souk_app::files::{FILES, SharedFiles};
 use souk_app::identity::IdentityProvider;
 use souk_app::mail::Mailer;
 use souk_app::payments::instant::Instant as InstantPayments;
@@ -49,6 +51,7 @@ pub struct Host {
     mails: Background,
     alerts: Background,
     publications: Background,
+    files: Option<Background>,
     exporter: Option<Exporter>,
     signals: Signals,
     settings: Settings,
@@ -81,7 +84,8 @@ impl Host {
             sandbox: sandbox(&settings, egress.clone())?,
             egress,
             sealer,
-            files_dir: settings.data_dir.join("files"),
+            shared_files: shared_files(&settings)?,
+            files_dir: settings.data_dir.join(FILES),
             company_file_bytes_max: settings.company_file_bytes_max,
             payments: payments(&settings)?,
             identity: identity(&settings)?,
@@ -94,6 +98,9 @@ impl Host {
         souk_app::files::sweep(&app)
             .await
             .context("the companies' files cannot be swept")?;
+        let files = souk_app::files::start(&app)
+            .await
+            .context("the companies' files cannot be looked after")?;
         souk_app::earnings::start(&app, settings.payable_after);
         let webhooks = souk_app::webhooks::start(&app)
             .await
@@ -193,6 +200,7 @@ impl Host {
             mails,
             alerts,
             publications,
+            files,
             exporter,
             signals,
             settings,
@@ -223,7 +231,7 @@ impl Host {
         let seconds = self.settings.drain.as_secs();
         tracing::info!(seconds, "stopping: finishing the requests in flight");
         tokio::select! {
-            () = stop(self.server, &self.api, [self.alerts, self.publications, self.mails, self.webhooks], self.exporter, self.settings.drain) => tracing::info!("stopped"),
+            () = stop(self.server, &self.api, [self.alerts, self.publications, self.mails, self.webhooks], self.files, self.exporter, self.settings.drain) => tracing::info!("stopped"),
             () = self.signals.next() => tracing::warn!("stopped by a second signal"),
         }
         Ok(())
@@ -236,6 +244,7 @@ async fn stop(
     server: Server,
     api: &ApiState,
     [alerts, publications, mails, webhooks]: [Background; 4],
+    files: Option<Background>,
     exporter: Option<Exporter>,
     drain: Duration,
 ) {
@@ -265,6 +274,9 @@ async fn stop(
     publications.shut_down(until).await;
     mails.shut_down(deadline).await;
     webhooks.shut_down(deadline).await;
+    if let Some(files) = files {
+        files.shut_down(deadline).await;
+    }
     // Records of free runs are written behind the answers; the last of them are still on their way.
     if tokio::time::timeout(CLOSE_MAX, app.teller.flush())
         .await
@@ -329,6 +341,20 @@ fn payments(settings: &Settings) -> Result<Payments> {
             })
         }
     }
+}
+
+fn shared_files(settings: &Settings) -> Result<Option<Arc<SharedFiles>>> {
+    let Some(at) = &settings.objects else {
+        return Ok(None);
+    };
+    let objects = Objects::new(at)
+        .map_err(|error| anyhow::anyhow!("--files-url {at} cannot be used: {error}"))?;
+    let bytes_max = settings.files_cache_bytes_max;
+    Ok(Some(SharedFiles::new(
+        objects,
+        &settings.data_dir,
+        bytes_max,
+    )))
 }
 
 fn identity(settings: &Settings) -> Result<Option<IdentityProvider>> {

@@ -111,6 +111,7 @@ impl Collector for Host {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.calls(&mut encoder)?;
         self.money(&mut encoder)?;
+        self.files(&mut encoder)?;
         self.state(&mut encoder)?;
         let counts = self.connections.counts();
         let recorder = self.api.settings().recorder.clone();
@@ -243,6 +244,30 @@ impl Host {
             frames,
         )?;
         gauge("charge_log_bytes", "Size of the charge log", bytes)
+    }
+
+    /// Where hosts share files.
+    fn files(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(files) = &self.api.app().shared_files else {
+            return Ok(());
+        };
+        let mut counter = |name, help, value: &AtomicU64| {
+            let value = value.load(Relaxed);
+            one(encoder, name, help, ConstCounter::new(value))
+        };
+        counter(
+            "files_fetched",
+            "Files that were fetched from the object store",
+            &files.fetched,
+        )?;
+        counter(
+            "files_not_fetched",
+            "Files that could not be fetched: calls that need them are answered 503",
+            &files.not_fetched,
+        )?;
+        let bytes = ConstGauge::new(files.cached_bytes());
+        let help = "Copies of files of the object store on the disk of this host";
+        one(encoder, "files_cached_bytes", help, bytes)
     }
 
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

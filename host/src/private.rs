@@ -14,7 +14,7 @@ use crate::settings::Settings;
 /// What group and others may do.
 const OTHERS: u32 = 0o077;
 /// Below the data directory, beside the store.
-const KEPT: [&str; 3] = ["files", "compiled", "demo.json"];
+const KEPT: [&str; 4] = ["files", "files-cache", "compiled", "demo.json"];
 pub const MASTER_KEY: &str = "master.key";
 
 /// From here on nobody but its owner may read or write what this process makes.

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use hyper::Uri;
 use ipnet::IpNet;
 use souk_app::CompanyBounds;
-use souk_app::files::COMPANY_BYTES_MAX;
+use souk_app::files::objects::ObjectsAt;
+use souk_app::files::{COMPANY_BYTES_MAX, FILE_BYTES_MAX};
 use souk_app::identity::{AGAIN_AFTER, Config};
 use souk_domain::payments::MATURE_AFTER;
 use souk_outbound::spans::SHARE_OF;
@@ -95,6 +96,9 @@ pub struct Settings {
     pub master_key: Option<String>,
     pub master_key_old: Vec<String>,
     pub ready_file: Option<PathBuf>,
+    /// Where the companies' files lie that hosts share.
+    pub objects: Option<ObjectsAt>,
+    pub files_cache_bytes_max: u64,
     pub connector_dir: Option<PathBuf>,
     pub allow_network: Vec<IpNet>,
     pub base_url: Option<String>,
@@ -142,6 +146,9 @@ const COMPANY_UNREAD_MIB: u64 = 256;
 const UPLOADS_MIB: u64 = 512;
 /// The largest connector, and eight files beside it.
 const COMPANY_UPLOADS_MIB: u64 = 80;
+/// As much as one company's files may have, and the largest file at least.
+const FILES_CACHE_MIB: u64 = COMPANY_BYTES_MAX >> 20;
+const FILES_CACHE_MIB_MIN: u64 = FILE_BYTES_MAX >> 20;
 /// 16 PiB: who asks for more has mistyped.
 const MIB_MAX: u64 = 1 << 34;
 /// Longer than the 60 s after which most clients and balancers drop a pooled connection themselves.
@@ -215,6 +222,16 @@ impl Settings {
         ensure!(
             options.connections_per_address_max != Some(0),
             "--connections-per-address-max must be at least 1"
+        );
+        let objects = objects(
+            options.files_url,
+            options.files_access_key_id,
+            options.files_secret_access_key,
+        )?;
+        let files_cache_mib = options.files_cache_mib.unwrap_or(FILES_CACHE_MIB);
+        ensure!(
+            files_cache_mib >= FILES_CACHE_MIB_MIN,
+            "--files-cache-mib must be at least {FILES_CACHE_MIB_MIN}, the largest file, not {files_cache_mib}"
         );
         let idle_seconds = options.idle_seconds.unwrap_or(IDLE_SECONDS);
         ensure!(idle_seconds > 0, "--idle-seconds must be at least 1");
@@ -362,6 +379,8 @@ impl Settings {
             master_key: options.master_key,
             master_key_old: options.master_key_old,
             ready_file: options.ready_file,
+            objects,
+            files_cache_bytes_max: mebibytes("--files-cache-mib", files_cache_mib)?,
             connector_dir: options.connector_dir,
             allow_network: options.allow_network,
             base_url: options
@@ -432,6 +451,29 @@ fn mebibytes(flag: &str, mib: u64) -> Result<u64> {
         "{flag} must be 1 to {MIB_MAX}, not {mib}"
     );
     Ok(mib << 20)
+}
+
+/// Where files lie that hosts share, if the operator says so.
+fn objects(
+    url: Option<String>,
+    id: Option<String>,
+    secret: Option<String>,
+) -> Result<Option<ObjectsAt>> {
+    let keys = match (id, secret) {
+        (Some(id), Some(secret)) => Some((id, secret)),
+        (None, None) => None,
+        _ => anyhow::bail!("--files-access-key-id and --files-secret-access-key go together"),
+    };
+    let Some(url) = url else {
+        ensure!(
+            keys.is_none(),
+            "--files-url is missing: the keys of an object store need it"
+        );
+        return Ok(None);
+    };
+    let at = ObjectsAt::new(&url, keys);
+    let at = at.map_err(|error| anyhow::anyhow!("--files-url is wrong: {error}"))?;
+    Ok(Some(at))
 }
 
 fn stripe_account(
@@ -652,6 +694,13 @@ mod tests {
             ("company_kept_answers_mib = 0", "--company-kept-answers-mib"),
             ("payable_after_seconds = 0", "--payable-after-seconds"),
             ("uploads_mib = 0", "--uploads-mib"),
+            ("files_cache_mib = 1023", "--files-cache-mib"),
+            ("files_url = 'minio:9000'", "--files-url"),
+            ("files_access_key_id = 'a'", "--files-secret-access-key"),
+            (
+                "files_access_key_id = 'a'\nfiles_secret_access_key = 'b'",
+                "--files-url",
+            ),
             (
                 "connections_per_address_max = 0",
                 "--connections-per-address-max",

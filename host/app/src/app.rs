@@ -15,7 +15,7 @@ use souk_store::teller::Teller;
 use crate::bounds::CompanyBounds;
 use crate::connections::sources::{self, Sources};
 use crate::connectors::Registry;
-use crate::files::Quota;
+use crate::files::{Quota, SharedFiles};
 use crate::identity::IdentityProvider;
 use crate::mail::Mailer;
 use crate::payments::Payments;
@@ -37,6 +37,8 @@ pub struct Parts {
     pub sealer: Sealer,
     /// Where the companies' files are kept.
     pub files_dir: PathBuf,
+    /// The object store by which hosts share them.
+    pub shared_files: Option<Arc<SharedFiles>>,
     /// What the files of one company may have together.
     pub company_file_bytes_max: u64,
     /// Who collects the money of top-ups.
@@ -56,6 +58,7 @@ pub struct Inner {
     pub egress: EgressPolicy,
     pub sealer: Sealer,
     pub files_dir: PathBuf,
+    pub shared_files: Option<Arc<SharedFiles>>,
     pub files: Quota,
     pub payments: Payments,
     pub identity: Option<IdentityProvider>,
@@ -81,6 +84,7 @@ impl App {
             sandbox: parts.sandbox,
             egress: parts.egress,
             files_dir: parts.files_dir,
+            shared_files: parts.shared_files,
             files: Quota::new(parts.company_file_bytes_max),
             payments: parts.payments,
             identity: parts.identity,

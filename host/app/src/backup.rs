@@ -2,7 +2,8 @@
 //!
 //! What is in it fits together, whatever goes on meanwhile. The store is copied at one instant, with everything that was answered before; the
 //! companies' files, which never change under their name, are held by links of their own until they have been sent. The master key is not in
-//! it, only its fingerprint: who steals a backup opens no secret. Of a store on a server of its own it holds the files.
+//! it, only its fingerprint: who steals a backup opens no secret. Of a store on a server of its own it holds the files. Files that lie in an object
+//! store are not in it: that has backups of its own.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,13 +18,14 @@ use souk_store::resealing::key_in_use;
 use tokio::sync::mpsc;
 
 use crate::App;
+/// Below it a data directory has them, and an archive.
+pub use crate::files::FILES;
 
 pub const FORMAT: u32 = 1;
 pub const MANIFEST: &str = "manifest.json";
 /// The last entry: an archive without it was cut off.
 pub const COMPLETE: &str = "complete.json";
 pub const STORE: &str = "souk.db";
-pub const FILES: &str = "files";
 
 /// Pieces on their way, and how large they are: 2 MiB that wait for the client.
 const PIECES: usize = 8;
@@ -40,6 +42,9 @@ pub struct Manifest {
     pub schema_version: i64,
     /// Of the master key without which no secret opens.
     pub key_fingerprint: Option<String>,
+    /// Where the companies' files lie that are not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_store: Option<String>,
     pub files: Vec<KeptFile>,
 }
 
@@ -126,6 +131,10 @@ async fn hold(app: &App) -> Result<Held, BackupError> {
             .to_owned(),
             schema_version: 0,
             key_fingerprint: None,
+            object_store: app
+                .shared_files
+                .as_ref()
+                .map(|shared| shared.name().to_owned()),
             files: Vec::new(),
         },
         has_store: false,
@@ -154,6 +163,8 @@ async fn hold(app: &App) -> Result<Held, BackupError> {
                 size_bytes: metadata.len(),
                 sha256: file.sha256,
             }),
+            // It is an object.
+            Err(_) if held.manifest.object_store.is_some() => {}
             Err(_) => held.missing.push(path),
         }
     }

@@ -6,33 +6,45 @@
 //!
 //! - here: take in, delete, sweep;
 //! - [`quota`]: how much a company may have;
-//! - [`uploads`]: what is on disk.
+//! - [`uploads`]: what is on disk;
+//! - [`shared`]: what hosts share by an object store, if the operator has one: [`objects`] are there, copies here in a [`cache`], and [`upkeep`]
+//!   is what is done about them beside requests.
 //!
 //! Refuses to know: what is in a file. An engine says so when it reads it.
 
+mod cache;
 mod error;
+pub mod objects;
 mod quota;
+mod shared;
+mod upkeep;
 mod uploads;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
 use souk_domain::connections::is_file_name;
 use souk_domain::ids::{CompanyId, FileId};
+use souk_sandbox::Grant;
 use souk_store::files::File;
-use souk_store::{connections, files};
+use souk_store::{StoreError, Write, connections, files};
 
 use crate::App;
-pub use error::FileError;
+pub use error::{FileError, ObjectError};
 pub use quota::{COMPANY_BYTES_MAX, COMPANY_FILES_MAX, FILE_BYTES_MAX, Quota};
-use uploads::{Leftover, Place, blocking, receive, remove_later};
-pub use uploads::{UPLOAD_MEMORY_MAX, directory};
+pub use shared::{FILES, SharedFiles};
+pub use upkeep::start;
+pub use uploads::UPLOAD_MEMORY_MAX;
+use uploads::{Leftover, Place, REPLACED_KEPT, blocking, receive, remove_later};
 
 /// An upload that nothing names after a day was broken off.
 const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
+/// Other hosts hear within this that a file was replaced, and who was late has fetched what it needs.
+const OBJECT_KEPT: Duration = Duration::from_secs(15);
 
-/// Streams `body`, which says that it has `declared` bytes, to disk and makes it the company's file of that name. True: the name is new.
+/// Streams `body`, which says that it has `declared` bytes, to disk, and to the object store if there is one, and makes it the company's file of that name. True: the name is new.
 pub async fn put<S, E>(
     app: &App,
     company: &CompanyId,
@@ -51,10 +63,23 @@ where
     let mut room = app.files.room(company, others);
     room.grow(declared.unwrap_or(0))?;
     let upload = FileId::generate();
-    let place = Place::of(&app.files_dir, company, upload.as_str());
+    let place = match &app.shared_files {
+        Some(shared) => shared.cache.part(company, upload.as_str()),
+        None => Place::of(&app.files_dir, company, upload.as_str()),
+    };
     let guard = Leftover::of(&place);
-    let (size_bytes, sha256) = receive(place, name, body, &mut room).await?;
+    let (size_bytes, sha256) = receive(&place, name, body, &mut room).await?;
     let now = app.clock.now();
+    if let Some(shared) = &app.shared_files {
+        // Whatever happens from here on, somebody knows of the object.
+        let late = now.after(LEFTOVER_AGE_MIN);
+        app.db
+            .write(async |tx| souk_store::objects::unname(tx, company, upload.as_str(), late).await)
+            .await?;
+        shared
+            .send(&place, upload.as_str(), name, size_bytes)
+            .await?;
+    }
     let file = File {
         name: name.to_owned(),
         upload_id: upload.to_string(),
@@ -74,6 +99,7 @@ where
                 ..file
             };
             let users = files::put(tx, company, &file).await?;
+            name_object(app, tx, company, &file, before.as_ref()).await?;
             // Other uploads have ended meanwhile, here and on other hosts. Only now is it certain what there is.
             let (count, bytes) = files::totals(tx, company).await?;
             app.files.check(bytes.max(0) as u64)?;
@@ -87,14 +113,50 @@ where
         .await?;
     drop(room);
     guard.keep();
+    if let Some(shared) = &app.shared_files {
+        shared.keep(place, upload.as_str(), size_bytes).await;
+    }
 
     for id in &users {
         app.sandbox.forget(company.as_str(), id.as_str());
     }
     if let Some(before) = &before {
-        remove_later(Place::of(&app.files_dir, company, &before.upload_id));
+        remove_local(app, company, &before.upload_id);
     }
     Ok((file, before.is_none()))
+}
+
+/// The object of `file` is named from now on, and that of the file before it is not.
+async fn name_object(
+    app: &App,
+    tx: &mut Write,
+    company: &CompanyId,
+    file: &File,
+    before: Option<&File>,
+) -> Result<(), FileError> {
+    if app.shared_files.is_none() {
+        return Ok(());
+    }
+    if !souk_store::objects::name(tx, &file.upload_id).await? {
+        return Err(FileError::Aborted("it took longer than a day".to_owned()));
+    }
+    match before {
+        Some(before) => Ok(unname_object(app, tx, company, before).await?),
+        None => Ok(()),
+    }
+}
+
+async fn unname_object(
+    app: &App,
+    tx: &mut Write,
+    company: &CompanyId,
+    file: &File,
+) -> Result<(), StoreError> {
+    if app.shared_files.is_none() {
+        return Ok(());
+    }
+    let due_at = app.clock.now().after(OBJECT_KEPT);
+    souk_store::objects::unname(tx, company, &file.upload_id, due_at).await
 }
 
 /// Deletes a file that no connection reads.
@@ -111,19 +173,43 @@ pub async fn delete(app: &App, company: &CompanyId, name: &str) -> Result<(), Fi
             if !users.is_empty() {
                 return Err(FileError::InUse(users));
             }
+            unname_object(app, tx, company, &file).await?;
             Ok(file)
         })
         .await?;
-    remove_later(Place::of(&app.files_dir, company, &file.upload_id));
+    remove_local(app, company, &file.upload_id);
     Ok(())
 }
 
-/// Deletes what broken uploads and stopped hosts left behind. Called once at start.
+/// What a connection to the file is granted.
+pub(crate) fn grant(app: &App, company: &CompanyId, file: &File) -> Grant {
+    match &app.shared_files {
+        Some(shared) => shared.grant(company, file),
+        None => Grant::Directory(Place::of(&app.files_dir, company, &file.upload_id).directory()),
+    }
+}
+
+/// Removes what this host has of an upload that no file names any more, when nobody needs it.
+fn remove_local(app: &App, company: &CompanyId, upload: &str) {
+    remove_later(Place::of(&app.files_dir, company, upload));
+    if let Some(shared) = app.shared_files.clone() {
+        let upload = upload.to_owned();
+        tokio::spawn(async move {
+            tokio::time::sleep(REPLACED_KEPT).await;
+            shared.cache.forget(&upload).await;
+        });
+    }
+}
+
+/// Deletes what broken uploads and stopped hosts left behind, and finds the copies of shared files that are here. Called once at start.
 pub async fn sweep(app: &App) -> Result<usize, FileError> {
     let needed = files::uploads(&mut *app.db.read().await?).await?;
-    let needed: std::collections::HashSet<(String, String)> = needed.into_iter().collect();
+    let needed: HashSet<(String, String)> = needed.into_iter().collect();
+    if let Some(shared) = &app.shared_files {
+        shared.cache.scan(needed.clone()).await?;
+    }
     let files_dir = app.files_dir.clone();
-    blocking(move || {
+    let swept = blocking(move || {
         let mut removed = 0;
         for company in uploads::root(&files_dir)?.entries()? {
             let company = company?;
@@ -147,8 +233,8 @@ pub async fn sweep(app: &App) -> Result<usize, FileError> {
             }
         }
         Ok(removed)
-    })
-    .await
+    });
+    Ok(swept.await?)
 }
 
 /// The bytes of the company's files but `name`, if there may be a file of that name.

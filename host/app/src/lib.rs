@@ -2,7 +2,7 @@
 //! testing a connection, receiving a file.
 //!
 //! Refuses to know how it is asked (`api` has routes, headers and the statuses of answers), SQL (`store` writes) and wasmtime
-//! (`sandbox` runs). HTTP is spoken to payment and identity providers and webhooks only, SMTP to the operator's relay. No transaction is ever open across a connector's call. Start reading at [`App`].
+//! (`sandbox` runs). HTTP is spoken to payment and identity providers, webhooks and object stores only, SMTP to the operator's relay. No transaction is ever open across a connector's call. Start reading at [`App`].
 
 pub mod alerts;
 mod app;

@@ -99,12 +99,18 @@ pub async fn backup(command: Backup) -> Result<()> {
         "manifest": {
             "taken_at": manifest.taken_at, "store": manifest.store, "souk_version": manifest.souk_version,
             "schema_version": manifest.schema_version, "key_fingerprint": manifest.key_fingerprint,
+            "object_store": manifest.object_store,
         },
     });
     output::one(command.at.json, TAKEN, &shown)?;
     if manifest.store != "sqlite" {
         eprintln!(
             "the store itself is on PostgreSQL and not in this backup: take it with pg_dump, before this (docs/operations.md)"
+        );
+    }
+    if let Some(objects) = &manifest.object_store {
+        eprintln!(
+            "the companies' files are in {objects} and not in this backup: that needs versions or a copy of its own (docs/operations.md)"
         );
     }
     Ok(())

@@ -6,19 +6,27 @@ use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
 use clap::Args;
+use futures_util::stream::{self, StreamExt};
 use serde_json::{Value, json};
+use souk_app::files::objects::Objects;
+use souk_app::files::{FILES, ObjectError};
+use souk_store::backup::NamedFile;
 use souk_store::resealing::{self, ProveError};
 use souk_store::sealing::{self, Sealer};
 use souk_store::{Db, backup, reconciliation};
 
 use super::output::{self, Column};
 use super::store::{self, OnStore};
+use crate::cli::Options;
 use crate::host::without_password;
 use crate::private::MASTER_KEY;
 use crate::settings::Settings;
 
 /// Less than this on the disk is said: the charge log alone takes tens of MiB.
 const FREE_BYTES_MIN: u64 = 1 << 30;
+
+/// Questions to the object store under way.
+const OBJECTS_AT_ONCE: usize = 16;
 
 #[derive(Args)]
 pub struct Doctor {
@@ -27,6 +35,34 @@ pub struct Doctor {
     json: bool,
     #[command(flatten)]
     store: OnStore,
+
+    /// The object store of companies' files, as `souk serve` names it.
+    #[arg(
+        long,
+        env = "SOUK_FILES_URL",
+        value_name = "URL",
+        help_heading = "Files"
+    )]
+    files_url: Option<String>,
+
+    /// In whose name it is asked.
+    #[arg(
+        long,
+        env = "SOUK_FILES_ACCESS_KEY_ID",
+        value_name = "ID",
+        help_heading = "Files"
+    )]
+    files_access_key_id: Option<String>,
+
+    /// The secret that goes with it.
+    #[arg(
+        long,
+        env = "SOUK_FILES_SECRET_ACCESS_KEY",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Files"
+    )]
+    files_secret_access_key: Option<String>,
 }
 
 const FOUND: &[Column] = &[("CHECK", "/check"), ("IS", "/is"), ("FOUND", "/found")];
@@ -61,7 +97,12 @@ impl Findings {
 
 /// Looks at everything before it says anything. Fails when something is bad.
 pub async fn run(command: Doctor) -> Result<()> {
-    let settings = command.store.settings()?;
+    let settings = command.store.settings_with(Options {
+        files_url: command.files_url,
+        files_access_key_id: command.files_access_key_id,
+        files_secret_access_key: command.files_secret_access_key,
+        ..Options::default()
+    })?;
     let mut findings = Findings::default();
     directory(&settings, &mut findings);
     space(&settings, &mut findings);
@@ -162,20 +203,64 @@ async fn look_into(db: &Db, settings: &Settings, findings: &mut Findings) -> Res
         ),
     }
 
+    found_files(&files, settings, findings).await
+}
+
+/// Whether each file is there, in the data directory or the object store, with as many bytes as it should have.
+async fn found_files(
+    files: &[NamedFile],
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<()> {
+    let objects = match &settings.objects {
+        Some(at) => {
+            Some(Objects::new(at).map_err(|error| anyhow::anyhow!("--files-url: {error}"))?)
+        }
+        None => None,
+    };
+    let looked_at = stream::iter(files.iter().map(|file| {
+        let objects = objects.as_ref();
+        async move {
+            let path = format!("{}/{}/{}", file.company, file.upload, file.name);
+            let here = std::fs::metadata(settings.data_dir.join(FILES).join(&path));
+            let found = match (here, objects) {
+                (Ok(metadata), _) => Ok(metadata.len()),
+                (Err(_), Some(objects)) => objects.size(&file.company, &file.upload).await,
+                (Err(_), None) => Err(ObjectError::Missing),
+            };
+            match found {
+                Ok(bytes) if bytes.cast_signed() == file.size_bytes => Ok(()),
+                Ok(_) | Err(ObjectError::Missing) => Err((path, None)),
+                Err(error) => Err((path, Some(error))),
+            }
+        }
+    }));
     let mut missing = Vec::new();
-    for file in &files {
-        let path = format!("{}/{}/{}", file.company, file.upload, file.name);
-        let found = std::fs::metadata(settings.data_dir.join("files").join(&path));
-        if found.map_or(-1, |metadata| metadata.len().cast_signed()) != file.size_bytes {
-            missing.push(path);
+    let mut looked_at = looked_at.buffered(OBJECTS_AT_ONCE);
+    while let Some(looked) = looked_at.next().await {
+        match looked {
+            Ok(()) => {}
+            Err((path, None)) => missing.push(path),
+            // What is true of one is of all.
+            Err((path, Some(error))) => {
+                findings.bad("files", format!("{path} was not looked at: {error}"));
+                return Ok(());
+            }
         }
     }
+    let place = match &settings.objects {
+        Some(at) => format!(", in {at}"),
+        None => String::new(),
+    };
     match missing.is_empty() {
-        true => findings.good("files", format!("{} of companies are there", files.len())),
+        true => findings.good(
+            "files",
+            format!("{} of companies are there{place}", files.len()),
+        ),
         false => findings.bad(
             "files",
             format!(
-                "{} of {} are missing or cut off: {}",
+                "{} of {} are missing or cut off{place}: {}",
                 missing.len(),
                 files.len(),
                 missing.join(", ")

@@ -62,13 +62,18 @@ pub struct OnStore {
 impl OnStore {
     /// What the host's settings say of its store. From here on this process makes private files only.
     pub fn settings(self) -> Result<Settings> {
+        self.settings_with(Options::default())
+    }
+
+    /// The same, with `others` that a command was given.
+    pub fn settings_with(self, others: Options) -> Result<Settings> {
         let given = Options {
             config: self.config,
             data_dir: self.data_dir,
             database_url: self.database_url,
             master_key: self.master_key,
             master_key_old: self.master_key_old,
-            ..Options::default()
+            ..others
         };
         let settings = Settings::resolve(given, &settings::SERVE)?;
         private::keep_to_owner();

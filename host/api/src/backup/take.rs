@@ -17,7 +17,7 @@ pub const OPERATION: Operation = Operation::get("take_backup", "/admin/backup")
     .notes(
         "Platform staff only, with the permission to write: it holds every company's data. A tar archive with the store as it is at one instant, \
          everything that was answered before included, and the companies' files; calls go on meanwhile. The master key is not in it. Of a store on \
-         PostgreSQL it holds the files only: back the database up with its own tools. An archive is whole if its last entry is `complete.json`.",
+         PostgreSQL it holds the files only: back the database up with its own tools; files in an object store are not in it either. An archive is whole if its last entry is `complete.json`.",
     )
     .needs(Role::SuperAdmin, Permission::Write)
     .hourly(60);

@@ -46,6 +46,9 @@ impl From<File> for FileOut {
     }
 }
 
+/// When to try again, in seconds: an object store that was restarted is back.
+const OBJECT_STORE_AGAIN: u64 = 5;
+
 /// The refusal of an operation on the file `name`.
 fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
     move |error| match error {
@@ -70,6 +73,13 @@ fn refusal(name: &str) -> impl Fn(FileError) -> Problem {
         }
         FileError::NotFound => Problem::not_found("file", name),
         FileError::Io(error) => Problem::of_disk(&error),
+        FileError::ObjectStore(error) => {
+            let message =
+                "the service's object store does not take the file; nothing was changed: try again";
+            Problem::unavailable(message)
+                .retry_after(OBJECT_STORE_AGAIN)
+                .caused_by(error.to_string())
+        }
         FileError::Store(error) => error.into(),
     }
 }

@@ -122,6 +122,7 @@ impl World {
             sandbox,
             egress: EgressPolicy::public_only(),
             sealer,
+            shared_files: None,
             files_dir: path("files"),
             company_file_bytes_max: 4 << 20,
             payments,

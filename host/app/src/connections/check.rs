@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use souk_domain::fields::{FieldError, FieldErrors};
 use souk_domain::ids::{CompanyId, ConnectionId};
 use souk_outbound::TlsMode;
-use souk_sandbox::{Cell, Fault, FaultKind, Grant, Limits, Request, Source};
+use souk_sandbox::{Blame, Cell, Fault, FaultKind, Grant, Limits, Request, Source};
 use souk_store::connections;
 
 use super::prepare::Prepared;
@@ -167,6 +167,8 @@ pub fn explain(fault: &Fault, source: &Source) -> String {
         (None, None) => fault.message.clone(),
     };
     match fault.kind {
+        // Nothing that its owner could do.
+        FaultKind::Unreachable if fault.blame == Blame::Host => said,
         FaultKind::Unreachable => {
             format!("cannot reach {place}: {said}; check the host name, the port and the firewall")
         }
@@ -203,7 +205,7 @@ fn place(grant: &Grant) -> String {
         Grant::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
         Grant::Tcp { host, port, .. } => format!("{host}:{port}"),
         Grant::Http { base_url, .. } => base_url.clone(),
-        Grant::Directory(_) => "the file".to_owned(),
+        Grant::Directory(_) | Grant::Lent(_) => "the file".to_owned(),
     }
 }
 

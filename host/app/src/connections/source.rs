@@ -108,12 +108,7 @@ pub(super) async fn build(
         Target::File { name } => {
             let file = files::get(&mut *app.db.read().await?, plan.company, name).await?;
             let missing = || ConnectionError::Invalid(vec![no_file(plan.company, name)]);
-            let file = file.ok_or_else(missing)?;
-            Grant::Directory(crate::files::directory(
-                &app.files_dir,
-                plan.company,
-                &file.upload_id,
-            ))
+            crate::files::grant(app, plan.company, &file.ok_or_else(missing)?)
         }
     };
     Ok(Source {

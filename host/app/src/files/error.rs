@@ -27,8 +27,43 @@ pub enum FileError {
     NotFound,
     #[error("could not write the file: {0}")]
     Io(#[from] std::io::Error),
+    /// Nothing was changed.
+    #[error("{0}")]
+    ObjectStore(ObjectError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// It did not answer, or not as it should: nobody knows what is there.
+    #[error("the object store does not do what it is asked: {0}")]
+    Away(String),
+    #[error("the object store does not have it")]
+    Missing,
+    #[error("what the object store has is not what was uploaded: {0}")]
+    Damaged(String),
+    /// This host's own disk.
+    #[error("{0}")]
+    Disk(#[from] std::io::Error),
+}
+
+impl From<object_store::Error> for ObjectError {
+    fn from(error: object_store::Error) -> ObjectError {
+        match error {
+            object_store::Error::NotFound { .. } => ObjectError::Missing,
+            error => ObjectError::Away(error.to_string()),
+        }
+    }
+}
+
+impl From<ObjectError> for FileError {
+    fn from(error: ObjectError) -> FileError {
+        match error {
+            ObjectError::Disk(error) => FileError::Io(error),
+            error => FileError::ObjectStore(error),
+        }
+    }
 }
 
 fn list(ids: &[ConnectionId]) -> String {

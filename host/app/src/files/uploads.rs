@@ -23,16 +23,11 @@ pub const UPLOAD_MEMORY_MAX: u64 = 2 * BLOCK_BYTES as u64;
 /// A client that sends nothing for so long has gone.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Requests that still name a replaced file have opened it, or failed, long before this.
-const REPLACED_KEPT: Duration = Duration::from_secs(60);
-
-/// The directory that holds one upload and nothing else.
-pub fn directory(files_dir: &Path, company: &CompanyId, upload_id: &str) -> PathBuf {
-    files_dir.join(company.as_str()).join(upload_id)
-}
+pub const REPLACED_KEPT: Duration = Duration::from_secs(60);
 
 /// Writes the body, block by block, away from the threads that serve requests; returns once it is on disk.
 pub async fn receive<S, E>(
-    place: Place,
+    place: &Place,
     name: &str,
     mut body: S,
     room: &mut Room<'_>,
@@ -41,7 +36,7 @@ where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
     E: std::fmt::Display,
 {
-    let name = name.to_owned();
+    let (place, name) = (place.clone(), name.to_owned());
     let mut sink = blocking(move || Sink::create(&place, &name)).await?;
     let mut block: Vec<Bytes> = Vec::new();
     let (mut pending, mut size) = (0, 0_u64);
@@ -86,9 +81,48 @@ impl Place {
         }
     }
 
-    fn remove(&self) {
-        let removed = root(&self.files_dir)
-            .and_then(|files| files.open_dir(self.company.as_str()))
+    pub fn company(&self) -> &CompanyId {
+        &self.company
+    }
+
+    /// The directory that holds this upload and nothing else.
+    pub fn directory(&self) -> PathBuf {
+        self.files_dir
+            .join(self.company.as_str())
+            .join(&self.upload)
+    }
+
+    fn uploads(&self) -> std::io::Result<Dir> {
+        root(&self.files_dir)?.open_dir(self.company.as_str())
+    }
+
+    /// Opens its file.
+    pub fn read(&self, name: &str) -> std::io::Result<std::fs::File> {
+        let upload = self.uploads()?.open_dir(&self.upload)?;
+        Ok(upload.open(name)?.into_std())
+    }
+
+    /// Takes `suffix` off the directory's name, for good.
+    pub fn without(mut self, suffix: &str) -> std::io::Result<Place> {
+        let uploads = self.uploads()?;
+        let name = self.upload.trim_end_matches(suffix).to_owned();
+        uploads.rename(&self.upload, &uploads, &name)?;
+        uploads.open(".")?.sync_all()?;
+        self.upload = name;
+        Ok(self)
+    }
+
+    /// Moves the directory with what is in it to another of the same disk.
+    pub fn move_to(&self, other: &Place) -> std::io::Result<()> {
+        let to = root(&other.files_dir)?;
+        to.create_dir_all(other.company.as_str())?;
+        self.uploads()?
+            .rename(&self.upload, &other.uploads()?, &other.upload)
+    }
+
+    pub fn remove(&self) {
+        let removed = self
+            .uploads()
             .and_then(|uploads| uploads.remove_dir_all(&self.upload));
         match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -107,7 +141,7 @@ pub fn root(files_dir: &Path) -> std::io::Result<Dir> {
 }
 
 /// A file being written, with the digest of what is in it so far.
-struct Sink {
+pub struct Sink {
     file: cap_std::fs::File,
     upload: Dir,
     uploads: Dir,
@@ -115,7 +149,7 @@ struct Sink {
 }
 
 impl Sink {
-    fn create(place: &Place, name: &str) -> std::io::Result<Sink> {
+    pub fn create(place: &Place, name: &str) -> std::io::Result<Sink> {
         let files = root(&place.files_dir)?;
         files.create_dir_all(place.company.as_str())?;
         let uploads = files.open_dir(place.company.as_str())?;
@@ -130,7 +164,7 @@ impl Sink {
         })
     }
 
-    fn write(mut self, block: Vec<Bytes>) -> std::io::Result<Sink> {
+    pub fn write(mut self, block: Vec<Bytes>) -> std::io::Result<Sink> {
         for bytes in block {
             self.digest.update(&bytes);
             self.file.write_all(&bytes)?;
@@ -139,7 +173,7 @@ impl Sink {
     }
 
     /// The file, its name and the name of its directory outlive a power failure from here on.
-    fn finish(self) -> std::io::Result<String> {
+    pub fn finish(self) -> std::io::Result<String> {
         self.file.sync_all()?;
         for directory in [self.upload, self.uploads] {
             directory.open(".")?.sync_all()?;
@@ -177,14 +211,14 @@ pub fn remove_later(place: Place) {
     });
 }
 
-pub async fn blocking<T, F>(work: F) -> Result<T, FileError>
+pub async fn blocking<T, F>(work: F) -> std::io::Result<T>
 where
     T: Send + 'static,
     F: FnOnce() -> std::io::Result<T> + Send + 'static,
 {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => Ok(done?),
-        Err(error) => Err(FileError::Io(std::io::Error::other(error))),
+        Ok(done) => done,
+        Err(error) => Err(std::io::Error::other(error)),
     }
 }
 
@@ -208,7 +242,7 @@ mod tests {
         let sink = Sink::create(&place, "a.csv").unwrap();
         let sink = sink.write(vec![Bytes::from("a,b\n")]).unwrap();
         sink.finish().unwrap();
-        let upload = super::directory(&place.files_dir, &place.company, &place.upload);
+        let upload = place.directory();
         let kept = std::fs::read(upload.join("a.csv")).unwrap();
         assert_eq!(kept, b"a,b\n");
         place.remove();
