@@ -6,6 +6,7 @@ mod compiled;
 mod connectors;
 mod full_disk;
 mod master_key;
+mod objects;
 mod postgres;
 mod seen;
 mod traces;

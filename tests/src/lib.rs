@@ -19,6 +19,7 @@ pub mod postgres;
 pub mod process;
 pub mod receiver;
 pub mod redis;
+pub mod s3;
 pub mod seller_api;
 pub mod spoilt;
 mod sweep;

@@ -1,0 +1,301 @@
+//! Files that hosts share by an object store: uploaded through one, read by all, refused when they are not what was uploaded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::s3::S3;
+use souk_tests::tls::TestCa;
+use souk_tests::{Answer, Client, Company, PgCluster, TestHost, souk};
+use sqlx::{ConnectOptions, Connection};
+
+/// Hosts that share a store share its master key too.
+const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+/// What a loaded machine takes for what takes seconds.
+const WITHIN: Duration = Duration::from_secs(90);
+const PIECE_BYTES: usize = 8 << 20;
+
+/// Two hosts on one PostgreSQL and one object store.
+async fn pair(s3: &S3) -> (TestHost, TestHost) {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let start = || {
+        let host = TestHost::builder().arg("--database-url", &url);
+        s3.used_by(host).env("SOUK_MASTER_KEY", MASTER_KEY).start()
+    };
+    let one = start().await;
+    (one, start().await)
+}
+
+/// A database with one value in it, and so many bytes that cannot be made smaller.
+async fn database(value: u32, padding: u32) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.db");
+    let mut db = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .expect("a database");
+    for sql in [
+        format!("CREATE TABLE one AS SELECT {value} AS value"),
+        format!("CREATE TABLE padding AS SELECT randomblob({padding}) AS bytes"),
+    ] {
+        let statement = sqlx::query(sqlx::AssertSqlSafe(sql));
+        statement.execute(&mut db).await.expect("SQL");
+    }
+    db.close().await.expect("close");
+    fs::read(&path).expect("the file")
+}
+
+/// A file with this value, and the path by which an asset that reads it is executed.
+async fn asset(seller: &Company, file: &str, bytes: Vec<u8>) -> String {
+    let connection = seller.sqlite(file, bytes).await;
+    let reads = json!({"name": file, "sql_logic": "SELECT value FROM one"});
+    let asset = seller.asset(&connection, reads).await;
+    seller.path(&format!("/assets/{asset}/execute"))
+}
+
+async fn execute(client: &Client, path: &str) -> Answer {
+    client.post(path, json!({})).await
+}
+
+/// Waits until the answer is this value. Until then it may be the one before, or that the file is on its way.
+async fn answers(client: &Client, path: &str, value: f64) {
+    let since = Instant::now();
+    loop {
+        let answer = execute(client, path).await;
+        if answer.at("/data/answer_value").as_f64() == Some(value) {
+            return;
+        }
+        let is_waiting = matches!(answer.status.as_u16(), 200 | 503);
+        assert!(is_waiting && since.elapsed() < WITHIN, "{}", answer.body);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < WITHIN, "{what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The refusal of a file that this host cannot have now: the platform's fault, with a time to try again.
+fn refused(answer: Answer, fault_code: &str) {
+    let answer = answer.expect_error(503, "CONNECTOR_UNAVAILABLE");
+    let details = answer.at("/error/details");
+    assert_eq!(details["blame"], "host", "{}", answer.body);
+    assert_eq!(details["fault_code"], fault_code, "{}", answer.body);
+    assert_eq!(details["charged"], false, "{}", answer.body);
+    let seconds: u64 = answer.header("retry-after").parse().expect("seconds");
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    assert!(
+        !answer.body.to_string().contains("127.0.0.1"),
+        "{}",
+        answer.body
+    );
+}
+
+/// What is uploaded through one host is served by the other, in pieces, fetched once for all who ask at once; so is what replaces it. What no
+/// file names any more is deleted in the object store.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_share_files() {
+    let s3 = S3::start().await;
+    let (one, other) = pair(&s3).await;
+    let seller = one.company("seller").await;
+    let large = database(1, 20_000_000).await;
+    let pieces = large.len().div_ceil(PIECE_BYTES);
+    let path = asset(&seller, "a.db", large).await;
+    assert_eq!(s3.objects().len(), 1);
+    execute(&one.client(&seller.key), &path).await.expect(200);
+    assert_eq!(s3.reads(), 0, "the host that took it in has it");
+
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let (client, path) = (other.client(&seller.key), path.clone());
+            tokio::spawn(async move { answers(&client, &path, 1.0).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.expect("an answer");
+    }
+    assert!(pieces > 1);
+    assert_eq!(s3.reads(), pieces);
+
+    let first = s3.objects();
+    let file = seller.path("/files/a.db");
+    let small = database(2, 10).await;
+    seller.client.put_bytes(&file, small).await.expect(200);
+    answers(&other.client(&seller.key), &path, 2.0).await;
+    let spare = seller.path("/files/spare.db");
+    let bytes = b"spare".to_vec();
+    seller.client.put_bytes(&spare, bytes).await.expect(201);
+    let second = s3.objects();
+    seller.client.delete(&spare).await.expect(204);
+    wait_for("objects are left that no file names", || {
+        s3.objects().len() == 1
+    })
+    .await;
+    let left = s3.objects();
+    assert!(second.contains(&left[0]) && left != first, "{left:?}");
+    answers(&other.client(&seller.key), &path, 2.0).await;
+}
+
+/// An object that somebody has changed is not served, whoever has it already goes on, and another upload heals it.
+#[tokio::test]
+async fn a_changed_object_is_refused() {
+    let s3 = S3::start().await;
+    let (one, other) = pair(&s3).await;
+    let seller = one.company("seller").await;
+    let path = asset(&seller, "a.db", database(1, 10).await).await;
+    let object = &s3.objects()[0];
+    let mut bytes = fs::read(object).expect("the object");
+    *bytes.last_mut().expect("bytes") ^= 1;
+    fs::write(object, bytes).expect("the object");
+    let there = other.client(&seller.key);
+    refused(execute(&there, &path).await, "file_damaged");
+    execute(&one.client(&seller.key), &path).await.expect(200);
+
+    let file = seller.path("/files/a.db");
+    let again = database(2, 10).await;
+    seller.client.put_bytes(&file, again).await.expect(200);
+    answers(&there, &path, 2.0).await;
+}
+
+/// While the object store is away, what a host has is served, also after a start; what it lacks is refused for a time, and an upload, which changes nothing then.
+#[tokio::test]
+async fn an_object_store_may_be_away() {
+    let mut s3 = S3::start().await;
+    let (one, mut other) = pair(&s3).await;
+    let seller = one.company("seller").await;
+    let here = asset(&seller, "here.db", database(1, 10).await).await;
+    let away = asset(&seller, "away.db", database(2, 10).await).await;
+    answers(&other.client(&seller.key), &here, 1.0).await;
+    s3.stop();
+    other.start_again().await;
+    let there = other.client(&seller.key);
+    execute(&there, &here).await.expect(200);
+    refused(execute(&there, &away).await, "object_store_away");
+    let new = seller.path("/files/new.db");
+    let refusal = seller.client.put_bytes(&new, b"new".to_vec()).await;
+    let refusal = refusal.expect_error(503, "SERVICE_UNAVAILABLE");
+    assert!(!refusal.header("retry-after").is_empty());
+    seller
+        .client
+        .get(&new)
+        .await
+        .expect_error(404, "FILE_NOT_FOUND");
+
+    s3.start_again().await;
+    answers(&there, &away, 2.0).await;
+    let again = seller.client.put_bytes(&new, b"new".to_vec()).await;
+    again.expect(201);
+}
+
+fn files(host: &Path, directory: &str, company: &str) -> Vec<PathBuf> {
+    let company = host.join(directory).join(company);
+    let entries = fs::read_dir(company).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// What the doctor says of files.
+fn of_files(found: &Value) -> (String, String) {
+    let found = found.as_array().expect("checks");
+    let files = found.iter().find(|one| one["check"] == "files");
+    let files = files.expect("a check of files");
+    let text = |name: &str| files[name].as_str().expect("a text").to_owned();
+    (text("is"), text("found"))
+}
+
+/// Files of before there was an object store are brought there, and a host with an empty cache serves them. A backup says where they are, and
+/// the doctor whether they are.
+#[tokio::test]
+async fn files_of_before_are_brought() {
+    let data = tempfile::tempdir().expect("a directory");
+    let s3 = S3::start().await;
+    let mut host = TestHost::builder().data_dir(data.path()).start().await;
+    let key = host.ready["platform"]["api_key"].as_str().expect("a key");
+    let key = key.to_owned();
+    let seller = host.company("seller").await;
+    let path = asset(&seller, "a.db", database(1, 10).await).await;
+    host.stop().await;
+
+    let builder = s3.used_by(TestHost::builder().data_dir(data.path()));
+    let mut host = builder.start().await;
+    wait_for("the file is not brought", || {
+        files(data.path(), "files", &seller.id).is_empty()
+    })
+    .await;
+    assert_eq!(s3.objects().len(), 1);
+    answers(&host.client(&seller.key), &path, 1.0).await;
+    assert_eq!(s3.reads(), 0);
+    let backups = tempfile::tempdir().expect("a directory");
+    let to = backups.path().to_string_lossy().into_owned();
+    let taken = host.ask(&key, &["backup", &to, "--json"]).await.ok();
+    assert!(
+        taken.err.contains("files are in s3://souk/eu/files"),
+        "{}",
+        taken.err
+    );
+    let taken = taken.json();
+    assert_eq!(
+        (&taken["files"], &taken["missing_files"]),
+        (&json!(0), &json!([]))
+    );
+
+    host.stop().await;
+    let cache = data.path().join("files-cache");
+    fs::remove_dir_all(&cache).expect("a cache");
+    let environment = s3.environment();
+    let environment: Vec<(&str, &str)> = environment
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let data_dir = data.path().to_string_lossy().into_owned();
+    let doctor = ["doctor", "--data-dir", &data_dir, "--json"];
+    let well = souk(&doctor, &environment).await.ok().json();
+    let (is, found) = of_files(&well);
+    assert_eq!(
+        (&*is, &*found),
+        ("good", "1 of companies are there, in s3://souk/eu/files")
+    );
+    host.start_again().await;
+    answers(&host.client(&seller.key), &path, 1.0).await;
+    assert_eq!(s3.reads(), 1);
+
+    host.stop().await;
+    fs::remove_file(&s3.objects()[0]).expect("the object");
+    let ill = souk(&doctor, &environment)
+        .await
+        .refused("checks are bad")
+        .json();
+    let (is, found) = of_files(&ill);
+    assert!(
+        is == "bad" && found.contains("1 of 1 are missing"),
+        "{found}"
+    );
+}
+
+/// An object store is believed by the authority that the operator names, and by no other.
+#[tokio::test]
+async fn an_object_store_is_reached_over_tls() {
+    let authority = TestCa::new("the operator's");
+    let s3 = S3::start_protected(&authority).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let other = TestCa::new("somebody else's");
+    for (name, authority, status) in [("right", &authority, 201), ("wrong", &other, 503)] {
+        let file = directory.path().join(name);
+        fs::write(&file, authority.pem()).expect("a file");
+        let url = format!("{}&sslrootcert={}", s3.url(), file.display());
+        let host = s3.used_by(TestHost::builder()).arg("--files-url", &url);
+        let host = host.start().await;
+        let company = host.company("acme").await;
+        let path = company.path("/files/a.db");
+        let answer = company.client.put_bytes(&path, b"bytes".to_vec()).await;
+        answer.expect(status);
+    }
+    assert_eq!(s3.objects().len(), 1);
+}
