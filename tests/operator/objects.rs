@@ -147,14 +147,16 @@ async fn hosts_share_files() {
 /// An object that somebody has changed is not served, whoever has it already goes on, and another upload heals it.
 #[tokio::test]
 async fn a_changed_object_is_refused() {
-    let s3 = S3::start().await;
+    let mut s3 = S3::start().await;
     let (one, other) = pair(&s3).await;
     let seller = one.company("seller").await;
     let path = asset(&seller, "a.db", database(1, 10).await).await;
+    s3.stop();
     let object = &s3.objects()[0];
     let mut bytes = fs::read(object).expect("the object");
     *bytes.last_mut().expect("bytes") ^= 1;
     fs::write(object, bytes).expect("the object");
+    s3.start_again().await;
     let there = other.client(&seller.key);
     refused(execute(&there, &path).await, "file_damaged");
     execute(&one.client(&seller.key), &path).await.expect(200);
@@ -215,7 +217,7 @@ fn of_files(found: &Value) -> (String, String) {
 #[tokio::test]
 async fn files_of_before_are_brought() {
     let data = tempfile::tempdir().expect("a directory");
-    let s3 = S3::start().await;
+    let mut s3 = S3::start().await;
     let mut host = TestHost::builder().data_dir(data.path()).start().await;
     let key = host.ready["platform"]["api_key"].as_str().expect("a key");
     let key = key.to_owned();
@@ -267,7 +269,9 @@ async fn files_of_before_are_brought() {
     assert_eq!(s3.reads(), 1);
 
     host.stop().await;
+    s3.stop();
     fs::remove_file(&s3.objects()[0]).expect("the object");
+    s3.start_again().await;
     let ill = souk(&doctor, &environment)
         .await
         .refused("checks are bad")

@@ -64,7 +64,7 @@ impl S3 {
         command
             .current_dir(self.directory.path())
             .env("RCLONE_CONFIG", self.directory.path().join("rclone.conf"))
-            .args(["serve", "s3", "data", "-vv", "--dir-cache-time", "0"])
+            .args(["serve", "s3", "data", "-vv"])
             .args(["--addr", &format!("127.0.0.1:{}", self.port)])
             .args(["--auth-key", &format!("{ID},{SECRET}")])
             .stdout(Stdio::null())
@@ -117,7 +117,7 @@ impl S3 {
             .fold(host, |host, (name, value)| host.env(name, value))
     }
 
-    /// The objects, as files that a test may read and change.
+    /// The objects, as files that a test may read, and change while it is stopped.
     pub fn objects(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let prefix = self.directory.path().join("data").join(BUCKET).join(PREFIX);
