@@ -1,12 +1,16 @@
 //! `souk connector dev`: from a save to a version at work, and what happens when a save is no good.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use souk_tests::{Answer, Company, Running, TestHost};
 use tempfile::TempDir;
 
 use super::{kept, new_project, souk};
+
+/// A machine that is busy for so long is broken.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The versions of the connector on the host, with their status.
 async fn versions(company: &Company) -> Vec<String> {
@@ -122,8 +126,8 @@ fn without_a_host_it_is_checked() {
         "dev",
         "--once",
         "--build",
-        // The shell itself, which is ended: what it had started would go on and hold this test's pipe.
-        "exec sleep 60",
+        // What the shell has started holds this test's pipe for as long as it goes on.
+        "sleep 600; true",
         "--build-timeout",
         "1",
         "--component",
@@ -131,4 +135,31 @@ fn without_a_host_it_is_checked() {
     ];
     let slow = souk(root, &slow);
     assert!(slow.err.contains("longer than 1 seconds"), "{}", slow.err);
+}
+
+/// Ctrl-C reaches what a build has started, which is in no group of the terminal's.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_build_is_gone() {
+    let directory = TempDir::new().expect("a directory");
+    let build = "sleep 600 & echo $! > started; echo it has begun; wait";
+    let dev = [
+        "connector",
+        "dev",
+        "--build",
+        build,
+        "--component",
+        "c.wasm",
+    ];
+    let mut dev = Running::start(directory.path(), &dev, &[]);
+    dev.says("it has begun", 1).await;
+    let started = std::fs::read_to_string(directory.path().join("started")).expect("a number");
+    let ended = dev.interrupt();
+    assert_eq!(ended.code(), Some(130), "{ended}");
+    let stat = format!("/proc/{}/stat", started.trim());
+    let begun = Instant::now();
+    // One whose end nobody has asked about yet is gone, too.
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(begun.elapsed() < GONE_WITHIN, "it goes on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::host::{TestHost, binary};
-use crate::process::spawn_tied;
+use crate::process::{signal, spawn_tied};
 
 /// A connector is built meanwhile, on a loaded machine.
 const SAID_WITHIN: Duration = Duration::from_secs(300);
@@ -88,6 +88,14 @@ impl Running {
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+impl Running {
+    /// Ctrl-C, and how it ends then.
+    pub fn interrupt(mut self) -> std::process::ExitStatus {
+        signal(&self.process, libc::SIGINT);
+        self.process.wait().expect("wait")
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
+use super::group::Group;
 use super::local;
 
 /// What a project that is not Rust's is built by.
@@ -48,7 +49,7 @@ pub struct HowBuilt {
     pub build_timeout: u64,
 }
 
-/// Builds the project in `dir`; what the build says goes to the terminal. `number`: the version is of this build alone. Answers where the
+/// Builds the project in `dir`; what the build says goes to the terminal. A build that is cut ends with all that it has started. `number`: the version is of this build alone. Answers where the
 /// component is.
 pub async fn component(dir: &Path, how: &HowBuilt, number: Option<u64>) -> Result<PathBuf> {
     let limit = Duration::from_secs(how.build_timeout);
@@ -87,13 +88,9 @@ async fn built(dir: &Path, how: &HowBuilt, number: Option<u64>) -> Result<PathBu
     }
 }
 
-/// Ended when nobody waits for it any more.
 fn command(program: impl Into<OsString>, dir: &Path, number: Option<u64>) -> Command {
     let mut command = Command::new(program.into());
-    command
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
+    command.current_dir(dir).stdin(Stdio::null());
     if let Some(number) = number {
         command.env(BUILD_NUMBER, number.to_string());
     }
@@ -101,10 +98,8 @@ fn command(program: impl Into<OsString>, dir: &Path, number: Option<u64>) -> Com
 }
 
 async fn succeed(command: &mut Command, what: &str) -> Result<()> {
-    let status = command
-        .status()
-        .await
-        .with_context(|| format!("{what} cannot be started"))?;
+    let mut group = Group::start(command).with_context(|| format!("{what} cannot be started"))?;
+    let status = group.0.wait().await?;
     ensure!(status.success(), "{what} failed ({status}): see above");
     Ok(())
 }
@@ -116,17 +111,17 @@ async fn cargo(dir: &Path, number: Option<u64>) -> Result<PathBuf> {
     if number.is_some() {
         cargo.env("RUSTC_WORKSPACE_WRAPPER", rustc()?);
     }
-    let mut child = cargo
+    cargo
         .args(["build", "--release", "--target", "wasm32-wasip2"])
         .args(["--message-format", "json-render-diagnostics"])
-        .stdout(Stdio::piped())
-        .spawn()
+        .stdout(Stdio::piped());
+    let mut group = Group::start(&mut cargo)
         .context("cargo cannot be started: https://rustup.rs installs it")?;
     let mut said = String::new();
-    if let Some(mut stdout) = child.stdout.take() {
+    if let Some(mut stdout) = group.0.stdout.take() {
         stdout.read_to_string(&mut said).await?;
     }
-    let status = child.wait().await?;
+    let status = group.0.wait().await?;
     ensure!(
         status.success(),
         "cargo build failed: see above (`rustup target add wasm32-wasip2`, if the target is missing)"
@@ -175,4 +170,83 @@ fn newest(directory: &Path) -> Result<PathBuf> {
     };
     made.max_by_key(modified)
         .with_context(|| format!("the build left no .wasm file in {}", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine that is busy for so long is broken.
+    const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+    /// A build whose shell waits for something that it has started.
+    fn how(build_timeout: u64) -> HowBuilt {
+        HowBuilt {
+            build: Some("sleep 1000 & echo $! > pid.part; mv pid.part pid; wait".to_owned()),
+            component: Some("c.wasm".into()),
+            build_timeout,
+        }
+    }
+
+    /// Of what the shell has started, as soon as it is known.
+    async fn grandchild(dir: &Path) -> String {
+        until(|| dir.join("pid").exists()).await;
+        let pid = std::fs::read_to_string(dir.join("pid")).unwrap();
+        pid.trim().to_owned()
+    }
+
+    async fn until(is_so: impl Fn() -> bool) {
+        let waited = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(ENDS_WITHIN, waited).await.unwrap();
+    }
+
+    /// One that nobody has asked about yet is gone, too.
+    fn is_gone(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| {
+            stat.rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.starts_with(" Z"))
+        })
+    }
+
+    /// What a build has started does not outlive it: neither one that takes too long, nor one that nobody waits for any more.
+    #[tokio::test]
+    async fn a_build_that_is_cut_ends_with_what_it_has_started() {
+        let late = tempfile::tempdir().unwrap();
+        let error = component(late.path(), &how(3), None).await.unwrap_err();
+        assert!(
+            error.to_string().contains("longer than 3 seconds"),
+            "{error}"
+        );
+        let pid = grandchild(late.path()).await;
+        until(|| is_gone(&pid)).await;
+
+        let dropped = tempfile::tempdir().unwrap();
+        let how = how(1_000);
+        let pid = tokio::select! {
+            built = component(dropped.path(), &how, None) => panic!("{built:?}"),
+            pid = grandchild(dropped.path()) => pid,
+        };
+        until(|| is_gone(&pid)).await;
+    }
+
+    /// One that has ended may leave something running: nothing was cut.
+    #[tokio::test]
+    async fn a_build_that_ends_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let how = HowBuilt {
+            build: Some("sleep 1000 > /dev/null 2>&1 & echo $! > pid".to_owned()),
+            ..how(1_000)
+        };
+        component(dir.path(), &how, None).await.unwrap();
+        let pid = grandchild(dir.path()).await;
+        assert!(!is_gone(&pid));
+        let ended = std::process::Command::new("kill").arg(&pid).status();
+        assert!(ended.unwrap().success());
+    }
 }

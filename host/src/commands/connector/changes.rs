@@ -11,14 +11,24 @@ use anyhow::{Context, Result, ensure};
 const EVERY: Duration = Duration::from_millis(300);
 /// More is no connector's project, and looking at it would take long.
 const FILES_MAX: usize = 10_000;
-/// What a build writes, and what tools fetch, is no change; nor is what begins with a dot or ends with `~`.
-const IGNORED: [&str; 5] = [
+/// What a build writes, and what tools fetch, is no change: a build that changes what is watched would be followed by another one, for ever. Nor is
+/// what begins with a dot.
+const IGNORED: [&str; 6] = [
     "target",
     "node_modules",
     "__pycache__",
     "venv",
     "Cargo.lock",
+    "package-lock.json",
 ];
+/// A component, wherever it is put; what Python keeps of a module; what an editor keeps of a text.
+const IGNORED_ENDS: [&str; 3] = [".wasm", ".pyc", "~"];
+
+fn is_ignored(name: &str) -> bool {
+    IGNORED.contains(&name)
+        || name.starts_with('.')
+        || IGNORED_ENDS.iter().any(|end| name.ends_with(end))
+}
 
 /// What is known of each file.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +49,7 @@ impl Seen {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if IGNORED.contains(&name.as_ref()) || name.starts_with('.') || name.ends_with('~') {
+            if is_ignored(&name) {
                 continue;
             }
             // Not followed where it is a link: links make circles. A file may have gone meanwhile.
@@ -82,6 +92,22 @@ impl Seen {
 mod tests {
     use super::*;
 
+    /// Of the templates' builds nothing is watched that they write; what their author writes is.
+    #[test]
+    fn what_authors_write_is_watched() {
+        for name in [
+            "app.py",
+            "build",
+            "build.js",
+            "requirements.txt",
+            "souk-test.toml",
+            "c.wit",
+            "package.json",
+        ] {
+            assert!(!is_ignored(name), "{name}");
+        }
+    }
+
     /// A save, a new file and a deletion are changes; what a build or an editor leaves behind is none.
     #[test]
     fn sources_are_told_from_what_a_build_writes() {
@@ -100,6 +126,19 @@ mod tests {
             "src/.lib.rs.swp",
             "src/lib.rs~",
             "Cargo.lock",
+            // Python's: ./build, its tests, and a run of them in place.
+            "target/tools/bin/componentize-py",
+            "target/bindings/wit_world/__init__.py",
+            "target/number/souk_build.py",
+            "src/__pycache__/app.cpython-313.pyc",
+            "src/app.pyc",
+            // JavaScript's.
+            "node_modules/a/index.js",
+            "package-lock.json",
+            "target/bundle.js",
+            // A component where --component puts it.
+            "c.wasm",
+            "out/c.wasm",
         ] {
             write(name, "x");
         }

@@ -7,6 +7,7 @@ mod build;
 mod changes;
 mod check;
 mod dev;
+mod group;
 mod local;
 mod logs;
 mod new;
