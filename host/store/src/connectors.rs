@@ -1,7 +1,9 @@
-//! Uploaded connectors: their bytes, and which version each scope chose.
+//! Uploaded connectors: their bytes, and which version each scope chose ([`canaries`]: beside which one another is tried out).
 //!
 //! The bytes are in the store, not beside it, so that every host that shares the store can load them
 //! and one backup holds all that a restart needs. Bundled connectors have no row here.
+
+pub mod canaries;
 
 use souk_domain::ids::CompanyId;
 use souk_domain::time::Timestamp;
@@ -313,7 +315,9 @@ pub async fn choice_of(
     row.as_ref().map(choice).transpose()
 }
 
+/// What was tried out beside the version of before is not, from now on.
 pub async fn choose(tx: &mut Write, chosen: &Choice) -> Result<(), StoreError> {
+    canaries::end(tx, &chosen.scope, &chosen.name).await?;
     sqlx::query(
         "INSERT INTO connector_choices (scope, name, version, previous_version, activated_at, deactivated_at, blocked, reason) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \

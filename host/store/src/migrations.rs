@@ -126,6 +126,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0037_usage_times.sql"),
     ),
     (
+        38,
+        "connector canaries",
+        include_str!("../migrations/0038_connector_canaries.sql"),
+    ),
+    (
         39,
         "unnamed objects",
         include_str!("../migrations/0039_unnamed_objects.sql"),

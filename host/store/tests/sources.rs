@@ -5,6 +5,7 @@ use souk_domain::connections::{Need, SslMode, Target};
 use souk_domain::ids::{CompanyId, ConnectionId, FileId, UserId};
 use souk_domain::time::Timestamp;
 use souk_store::connections::{self, ConnectionFilter, Written};
+use souk_store::connectors::canaries::{self, Canary};
 use souk_store::connectors::{self, CHUNK_BYTES, Choice, PLATFORM, StoredConnector};
 use souk_store::files::{self, File};
 use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
@@ -501,4 +502,54 @@ async fn engine_ids_are_stable() {
             "seller-api"
         ]
     );
+}
+
+/// One canary of a connector at a time, with the share that it was given last, until somebody chooses what is at work.
+#[tokio::test]
+async fn a_canary_lasts_until_a_version_is_chosen() {
+    let World {
+        db,
+        company,
+        _directory,
+        ..
+    } = world().await;
+    let (scope, name) = (company.as_str(), "x");
+    let begun = Canary {
+        scope: scope.to_owned(),
+        name: name.to_owned(),
+        version: "2.0.0".into(),
+        beside_version: "1.0.0".into(),
+        share_percent: 10,
+        since: NOW,
+    };
+    let raised = Canary {
+        share_percent: 99,
+        ..begun.clone()
+    };
+    let chosen = Choice {
+        scope: scope.to_owned(),
+        name: name.to_owned(),
+        version: "3.0.0".into(),
+        previous_version: None,
+        activated_at: NOW,
+        deactivated_at: None,
+        blocked: false,
+        reason: None,
+    };
+    db.write(async |tx| -> Result<_, StoreError> {
+        for canary in [&begun, &raised] {
+            canaries::begin(tx, canary).await.unwrap();
+            let found = canaries::of(tx, scope, name).await.unwrap();
+            assert_eq!(found.as_ref(), Some(canary));
+        }
+        assert!(canaries::all(tx).await.unwrap().contains(&raised));
+        assert!(canaries::end(tx, scope, name).await.unwrap());
+        assert!(!canaries::end(tx, scope, name).await.unwrap());
+        canaries::begin(tx, &begun).await.unwrap();
+        connectors::choose(tx, &chosen).await.unwrap();
+        assert_eq!(canaries::of(tx, scope, name).await.unwrap(), None);
+        Ok(())
+    })
+    .await
+    .unwrap();
 }

@@ -252,6 +252,22 @@ pub const TABLES: &[Table] = &[
             ],
         )
     },
+    Table {
+        id: "{}.name",
+        company: OF_SCOPE,
+        ..table(
+            "connector_canaries",
+            "connector_canary",
+            &[
+                ("scope", AsIs),
+                ("name", AsIs),
+                ("version", AsIs),
+                ("beside_version", AsIs),
+                ("share_percent", AsIs),
+                ("since", Time),
+            ],
+        )
+    },
     table(
         "products",
         "product",

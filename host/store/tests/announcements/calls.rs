@@ -12,6 +12,7 @@ use souk_domain::roles::{Grant, Permissions, Role};
 use souk_domain::sessions::{LIFE_MAX, Token};
 use souk_domain::time::Timestamp;
 use souk_store::companies::{Company, NewCompany};
+use souk_store::connectors::canaries::{self, Canary};
 use souk_store::connectors::{Choice, StoredConnector};
 use souk_store::files::File;
 use souk_store::keys::{Deactivation, Key, NewKey};
@@ -417,4 +418,16 @@ async fn connectors(witness: &mut Witness, company: &CompanyId) {
     let forget =
         async |write: &mut Write| connectors::forget_previous(write, scope, name, old).await;
     witness.of("connectors::forget_previous", forget).await;
+    let canary = Canary {
+        scope: company.to_string(),
+        name: "x".into(),
+        version: "3.0.0".into(),
+        beside_version: "2.0.0".into(),
+        share_percent: 10,
+        since: NOW,
+    };
+    let begin = async |write: &mut Write| canaries::begin(write, &canary).await;
+    witness.of("canaries::begin", begin).await;
+    let end = async |write: &mut Write| canaries::end(write, scope, name).await;
+    assert!(witness.of("canaries::end", end).await);
 }

@@ -43,6 +43,7 @@ const CACHED: &[Cached] = &[
     },
     cached("connectors", "Connector", "scope"),
     cached("connector_choices", "Connector", "scope"),
+    cached("connector_canaries", "Connector", "scope"),
     cached(
         "purchases",
         "Purchase",
