@@ -24,6 +24,8 @@ pub enum Status {
     /// Loaded, checked, takes no requests yet.
     Staged,
     Active,
+    /// Takes a share of the calls, beside the active one.
+    Canary,
     /// Replaced; ends the requests it has.
     Draining,
     Retired,
@@ -56,11 +58,33 @@ pub struct ConnectorInfo {
     /// Microseconds since the epoch.
     pub loaded_at: i64,
     pub active_since: Option<i64>,
+    pub trial: Option<Trial>,
     pub sessions: SessionCount,
     pub calls_total: u64,
     pub traps_total: u64,
     pub p50_ms: f64,
     pub p95_ms: f64,
+}
+
+impl ConnectorInfo {
+    /// Of the calls of its connections; `None`: it takes none.
+    pub fn share_percent(&self) -> Option<u8> {
+        match (&self.trial, self.status) {
+            (Some(trial), _) => Some(trial.share_percent),
+            (None, Status::Active) => Some(100),
+            (None, _) => None,
+        }
+    }
+}
+
+/// While a canary takes a share of the calls, of both versions: how they share, and what each has met since.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Trial {
+    pub share_percent: u8,
+    /// Microseconds since the epoch.
+    pub since: i64,
+    pub calls: u64,
+    pub traps: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -109,6 +133,17 @@ pub enum LoadError {
     Unknown { name: String, version: String },
     #[error("connector \"{name}\" {version} is active: activate another version first")]
     Active { name: String, version: String },
+    #[error("connector \"{name}\" {version} is a canary: roll back first, which ends it")]
+    Canary { name: String, version: String },
+    /// It cannot be asked what the version at work is asked; the reason says why.
+    #[error(
+        "connector \"{name}\" {version} cannot take a share of the calls: {reason}. Activate it for all of them"
+    )]
+    NoCanary {
+        name: String,
+        version: String,
+        reason: String,
+    },
     #[error("no version of connector \"{name}\" is active")]
     NotActive { name: String },
     #[error("connector \"{name}\" has no earlier version to go back to")]

@@ -3,6 +3,7 @@
 //! nothing else in the product knows wasmtime. Start reading at `Sandbox::run`, then `pool`, then `session`.
 
 mod cache;
+mod canary;
 mod clock;
 mod columns;
 mod compile;
@@ -36,7 +37,9 @@ mod watch;
 mod wire;
 
 pub use columns::{Batch, Cell, Chunk, Column, ColumnData, ColumnKind, Output, VarLen};
-pub use connector::{ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status};
+pub use connector::{
+    ConnectorInfo, EngineInfo, LoadError, Need, Scope, SessionCount, Status, Trial,
+};
 pub use fault::{Blame, Fault, FaultKind};
 pub use journal::{LogFilter, LogLine, Stream};
 pub use metrics::Metrics;

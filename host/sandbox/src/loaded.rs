@@ -8,11 +8,13 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use wasmtime::component::InstancePre;
 
 use crate::{
+    canary::Beside,
     clock::now_micros,
-    connector::{ConnectorInfo, EngineInfo, Need, Scope, SessionCount, Status},
+    connector::{ConnectorInfo, EngineInfo, Need, Scope, SessionCount, Status, Trial},
     v1::{DirectoryState, Exports, GuestEngine, WireState},
 };
 
@@ -40,8 +42,12 @@ pub(crate) struct Connector {
     pub directory: Option<InstancePre<DirectoryState>>,
     pub exports: Exports,
     pub stats: Stats,
+    /// While it is at work: which calls are another version's.
+    pub beside: Beside,
     status: AtomicU8,
     active_since: AtomicI64,
+    /// What it had counted when the calls were shared.
+    trial: Mutex<Option<Trial>>,
 }
 
 /// Everything about a connector that does not change, before it is one.
@@ -90,6 +96,8 @@ impl Connector {
             directory: parts.directory,
             exports: parts.exports,
             stats: Stats::default(),
+            beside: Beside::default(),
+            trial: Mutex::default(),
             status: AtomicU8::new(Status::Staged as u8),
             active_since: AtomicI64::new(0),
         })
@@ -99,6 +107,7 @@ impl Connector {
         match self.status.load(Ordering::Acquire) {
             value if value == Status::Staged as u8 => Status::Staged,
             value if value == Status::Active as u8 => Status::Active,
+            value if value == Status::Canary as u8 => Status::Canary,
             value
                 if value == Status::Draining as u8
                     && self.stats.sessions.load(Ordering::Acquire) > 0 =>
@@ -120,6 +129,25 @@ impl Connector {
         self.active_since.store(since, Ordering::Release);
     }
 
+    /// What it meets is counted anew, from its first calls with this share on.
+    pub fn begin_trial(&self, share_percent: u8) {
+        *self.trial.lock() = Some(Trial {
+            share_percent,
+            since: now_micros(),
+            calls: self.stats.calls.load(Ordering::Relaxed),
+            traps: self.stats.traps.load(Ordering::Relaxed),
+        });
+    }
+
+    pub fn end_trial(&self) {
+        *self.trial.lock() = None;
+    }
+
+    /// Of the calls, while they are shared.
+    pub fn share_percent(&self) -> u8 {
+        self.trial.lock().map_or(100, |trial| trial.share_percent)
+    }
+
     pub fn has_engine(&self, slug: &str) -> bool {
         self.engines.iter().any(|engine| engine.slug == slug)
     }
@@ -131,6 +159,13 @@ impl Connector {
             Scope::Company(company) => ("company", Some(company.clone())),
         };
         let [p50_ms, p95_ms] = self.stats.latency.percentiles_ms([0.50, 0.95]);
+        let calls_total = self.stats.calls.load(Ordering::Relaxed);
+        let traps_total = self.stats.traps.load(Ordering::Relaxed);
+        let trial = self.trial.lock().map(|begun| Trial {
+            calls: calls_total.saturating_sub(begun.calls),
+            traps: traps_total.saturating_sub(begun.traps),
+            ..begun
+        });
         ConnectorInfo {
             name: self.name.clone(),
             version: self.version.clone(),
@@ -154,12 +189,13 @@ impl Connector {
             error: None,
             loaded_at: self.loaded_at,
             active_since: (since > 0).then_some(since),
+            trial,
             sessions: SessionCount {
                 open: self.stats.sessions.load(Ordering::Relaxed),
                 idle,
             },
-            calls_total: self.stats.calls.load(Ordering::Relaxed),
-            traps_total: self.stats.traps.load(Ordering::Relaxed),
+            calls_total,
+            traps_total,
             p50_ms,
             p95_ms,
         }

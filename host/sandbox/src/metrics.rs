@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-use crate::connector::Scope;
+use crate::connector::{Scope, Status};
 use crate::loaded::Connector;
 use crate::pool::Pools;
 use crate::shared::Shared;
@@ -116,19 +116,19 @@ impl Metrics {
 
     fn connectors(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let connectors = self.shared.registry.all();
+        let takes_calls = |connector: &&Arc<Connector>| {
+            matches!(connector.status(), Status::Active | Status::Canary)
+        };
+        let shares = connectors.iter().filter(takes_calls).map(|connector| {
+            let share = u64::from(connector.share_percent());
+            (labels_of(connector), ConstGauge::new(share))
+        });
+        let help = "Of the calls of its data connections, those that this version takes";
+        labelled(encoder, "connector_share_percent", help, shares)?;
         let mut family = |name, help, read: fn(&Connector) -> u64| {
-            let values = connectors.iter().map(|connector| {
-                let scope = match &connector.scope {
-                    Scope::Platform => "platform",
-                    Scope::Company(company) => company,
-                };
-                let labels = [
-                    ("connector", connector.name.as_str()),
-                    ("version", connector.version.as_str()),
-                    ("scope", scope),
-                ];
-                (labels, ConstCounter::new(read(connector)))
-            });
+            let values = connectors
+                .iter()
+                .map(|connector| (labels_of(connector), ConstCounter::new(read(connector))));
             labelled(encoder, name, help, values)
         };
         family("connector_calls", "Calls, health checks too", |connector| {
@@ -141,6 +141,18 @@ impl Metrics {
             connector.stats.traps.load(Relaxed)
         })
     }
+}
+
+fn labels_of(connector: &Connector) -> [(&str, &str); 3] {
+    let scope = match &connector.scope {
+        Scope::Platform => "platform",
+        Scope::Company(company) => company,
+    };
+    [
+        ("connector", connector.name.as_str()),
+        ("version", connector.version.as_str()),
+        ("scope", scope),
+    ]
 }
 
 fn gauge(

@@ -1,6 +1,8 @@
 //! Which connectors there are, in which versions, and which one serves an engine. Knows nothing of
 //! sessions: `Sandbox` retires pools after each change.
 
+mod canary;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
@@ -218,6 +220,8 @@ impl Registry {
         {
             return Ok(());
         }
+        // The one that is activated may be the canary itself.
+        family.end_canary();
         if let Some(active) = family.active() {
             active.set_status(Status::Draining);
         }
@@ -242,6 +246,7 @@ impl Registry {
         let family = state.families.get_mut(&key);
         let active = family.and_then(|family| {
             let active = family.active()?.clone();
+            family.end_canary();
             family.is_off = true;
             Some(active)
         });
@@ -287,11 +292,10 @@ impl Registry {
         };
         let family = state.families.get_mut(&key).ok_or_else(unknown)?;
         let connector = family.find(version).ok_or_else(unknown)?;
-        if connector.status() == Status::Active {
-            return Err(LoadError::Active {
-                name: name.to_owned(),
-                version: version.to_owned(),
-            });
+        match (connector.status(), (name.to_owned(), version.to_owned())) {
+            (Status::Active, (name, version)) => return Err(LoadError::Active { name, version }),
+            (Status::Canary, (name, version)) => return Err(LoadError::Canary { name, version }),
+            _ => {}
         }
         family
             .versions

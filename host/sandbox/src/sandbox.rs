@@ -258,6 +258,37 @@ impl Sandbox {
         self.switch(connector, true).await
     }
 
+    /// Gives a version a share of the calls, after a health check; the one at work keeps the others. 1 to 99 percent.
+    pub async fn try_out(
+        &self,
+        scope: &Scope,
+        name: &str,
+        version: &str,
+        share_percent: u8,
+    ) -> Result<ConnectorInfo, LoadError> {
+        let connector = self.shared.registry.find(scope, name, version)?;
+        self.check_health(&connector).await?;
+        self.shared.registry.try_out(&connector, share_percent)?;
+        self.pools.follow();
+        let digest = &connector.digest;
+        tracing::info!(
+            name,
+            version,
+            digest,
+            share_percent,
+            "a canary takes a share of the calls"
+        );
+        Ok(self.info(&connector))
+    }
+
+    /// The version at work takes all calls again. Those that the canary has end.
+    pub fn end_canary(&self, scope: &Scope, name: &str) {
+        if let Some(canary) = self.shared.registry.end_canary(scope, name) {
+            self.pools.follow();
+            tracing::info!(name, version = canary.version, "a canary is ended");
+        }
+    }
+
     /// Takes a connector off work. Calls in flight end; new ones find no connector.
     pub fn deactivate(&self, scope: &Scope, name: &str) -> Result<ConnectorInfo, LoadError> {
         let connector = self.shared.registry.deactivate(scope, name)?;

@@ -149,6 +149,7 @@ fn rejected(path: &Path, size: u64, error: &LoadError) -> ConnectorInfo {
         error: Some(error.to_string()),
         loaded_at: now_micros(),
         active_since: None,
+        trial: None,
         sessions: SessionCount::default(),
         calls_total: 0,
         traps_total: 0,

@@ -39,6 +39,11 @@ impl Breaker {
         self.admit_closed(until_us, now_us)
     }
 
+    /// Whether requests are refused now.
+    pub fn is_closed(&self, now_us: u64) -> bool {
+        self.closed_until_us.load(Ordering::Acquire) > now_us
+    }
+
     #[cold]
     fn admit_closed(&self, until_us: u64, now_us: u64) -> Result<(), Fault> {
         // The next pause begins with the probe: it holds if the probe fails, or is never heard of again.

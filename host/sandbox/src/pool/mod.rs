@@ -77,6 +77,14 @@ pub(crate) enum Target {
     Lent(Arc<dyn Lender>),
 }
 
+/// Which calls of its data connection a pool is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    AtWork,
+    /// Those of the version that is tried out beside it.
+    Canary,
+}
+
 pub(crate) struct Pool {
     pub shared: Arc<Shared>,
     /// The others: who closes a session for this one, who waits.
@@ -84,6 +92,7 @@ pub(crate) struct Pool {
     pub connector: Arc<Connector>,
     pub source: Arc<Source>,
     pub target: Target,
+    part: Part,
     /// Whose data connection it is: on its account everything here is counted.
     pub tenant: Arc<Tenant>,
     gauge: Arc<Gauge>,
@@ -127,12 +136,12 @@ enum Place {
 }
 
 impl Pool {
-    pub fn new(
+    fn new(
         pools: &Arc<Pools>,
         connector: Arc<Connector>,
         source: Arc<Source>,
-        target: Target,
-        gauge: Arc<Gauge>,
+        (target, gauge): (Target, Arc<Gauge>),
+        part: Part,
     ) -> Arc<Pool> {
         let pipelining = connector.pipelining && connector.need != Need::Directory;
         let reliability = Reliability::new(matches!(connector.scope, Scope::Platform));
@@ -152,6 +161,7 @@ impl Pool {
             connector,
             source,
             target,
+            part,
             gauge,
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use souk_outbound::Trust;
 
-use super::{Gauge, Permit, Pool, Target, gauge::Total};
+use super::{Gauge, Part, Permit, Pool, Target, gauge::Total};
 use crate::{
     connector::Need,
     fault::{Blame, Fault, FaultKind, MEMORY_EXHAUSTED},
@@ -52,15 +52,24 @@ impl Pools {
         }
     }
 
-    /// The pool that serves `source` now; made when there is none.
+    /// The pool that serves `source` now; made when there is none. While a canary takes a share of the calls, its pool for those.
     #[inline]
     pub fn get(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
-        if let Some(pools) = self.by_connection.read().get(&source.connection)
-            && let Some(pool) = pools.iter().find(|pool| serves(pool, source))
-        {
-            return Ok(pool.clone());
+        let pool = match self.find(source, Part::AtWork) {
+            Some(pool) => pool,
+            None => self.make(source)?,
+        };
+        match pool.connector.beside.takes_next() {
+            false => Ok(pool),
+            true => Ok(self.canary(source).unwrap_or(pool)),
         }
-        self.make(source)
+    }
+
+    #[inline]
+    fn find(&self, source: &Source, part: Part) -> Option<Arc<Pool>> {
+        let by_connection = self.by_connection.read();
+        let mut pools = by_connection.get(&source.connection)?.iter();
+        pools.find(|pool| serves(pool, source, part)).cloned()
     }
 
     fn make(self: &Arc<Pools>, source: &Arc<Source>) -> Result<Arc<Pool>, Fault> {
@@ -76,16 +85,38 @@ impl Pools {
                 )
                 .code("engine_unknown")
             })?;
+        self.put(source, connector, Part::AtWork)
+    }
+
+    /// The canary's pool, unless it is left alone there for now: whoever can be answered is. What it has met is counted all the same.
+    #[cold]
+    fn canary(self: &Arc<Pools>, source: &Arc<Source>) -> Option<Arc<Pool>> {
+        let pool = self.find(source, Part::Canary).or_else(|| {
+            let registry = &self.shared.registry;
+            let connector = registry.canary(&source.company, &source.engine)?;
+            self.put(source, connector, Part::Canary).ok()
+        });
+        let now_us = self.shared.micros(Instant::now());
+        pool.filter(|pool| !pool.breaker.is_closed(now_us))
+    }
+
+    /// Makes a pool in the place of those of the same part, unless somebody else just has.
+    fn put(
+        self: &Arc<Pools>,
+        source: &Arc<Source>,
+        connector: Arc<Connector>,
+        part: Part,
+    ) -> Result<Arc<Pool>, Fault> {
         let target = target(&self.shared, source, &connector)?;
         let mut by_connection = self.by_connection.write();
         let pools = by_connection.entry(source.connection.clone()).or_default();
-        if let Some(pool) = pools.iter().find(|pool| serves(pool, source)) {
+        if let Some(pool) = pools.iter().find(|pool| serves(pool, source, part)) {
             return Ok(pool.clone());
         }
         let siblings = || {
             pools
                 .iter()
-                .filter(|pool| pool.source.company == source.company)
+                .filter(|pool| pool.source.company == source.company && pool.part == part)
         };
         let gauge = siblings()
             .next()
@@ -93,7 +124,7 @@ impl Pools {
         for pool in siblings() {
             pool.retire();
         }
-        let pool = Pool::new(self, connector, source.clone(), target, gauge);
+        let pool = Pool::new(self, connector, source.clone(), (target, gauge), part);
         pools.push(pool.clone());
         Ok(pool)
     }
@@ -106,7 +137,13 @@ impl Pools {
     ) -> Result<Arc<Pool>, Fault> {
         let target = target(&self.shared, source, &connector)?;
         let gauge = Arc::new(Gauge::default());
-        Ok(Pool::new(self, connector, source.clone(), target, gauge))
+        Ok(Pool::new(
+            self,
+            connector,
+            source.clone(),
+            (target, gauge),
+            Part::AtWork,
+        ))
     }
 
     /// Retires the pools of one data connection.
@@ -118,13 +155,15 @@ impl Pools {
         }
     }
 
-    /// Retires every pool whose connector is not the one that serves its engine now.
+    /// Retires every pool whose connector is not the one that serves its engine now, nor the canary beside it.
     pub fn follow(&self) {
+        let registry = &self.shared.registry;
         for pool in self.all() {
-            let now = self
-                .shared
-                .registry
-                .resolve(&pool.source.company, &pool.source.engine);
+            let (company, engine) = (&pool.source.company, &pool.source.engine);
+            let now = match pool.part {
+                Part::AtWork => registry.resolve(company, engine),
+                Part::Canary => registry.canary(company, engine),
+            };
             if !now.is_some_and(|connector| Arc::ptr_eq(&connector, &pool.connector)) {
                 pool.retire();
             }
@@ -210,8 +249,9 @@ impl Pools {
 
 /// A pool also serves those who hold an older revision of its source.
 #[inline]
-fn serves(pool: &Pool, source: &Source) -> bool {
-    !pool.is_retired()
+fn serves(pool: &Pool, source: &Source, part: Part) -> bool {
+    pool.part == part
+        && !pool.is_retired()
         && pool.source.revision >= source.revision
         && pool.source.company == source.company
         && pool.source.engine == source.engine
@@ -330,7 +370,7 @@ impl Pool {
     /// The same if nobody has to make room for it.
     pub(super) fn spare_permit(self: &Arc<Pool>) -> Result<Permit, Lacks> {
         let limits = &self.shared.options.limits;
-        let Some(permit) = self.gauge.acquire(self.source.limits.sessions_max) else {
+        let Some(permit) = self.gauge.acquire(self.sessions_max()) else {
             return Err(Lacks::Own);
         };
         if self.is_short_of_memory() {
@@ -354,6 +394,16 @@ impl Pool {
     pub fn made_room(&self) {
         for pool in self.pools.awaiting(self.tenant.id) {
             pool.give_out();
+        }
+    }
+
+    /// A canary's sessions come on top of the others, as many as its share: were they counted together, those of the version at work would
+    /// leave it none.
+    fn sessions_max(&self) -> usize {
+        let max = self.source.limits.sessions_max;
+        match self.part {
+            Part::AtWork => max,
+            Part::Canary => (max * usize::from(self.connector.share_percent())).div_ceil(100),
         }
     }
 
