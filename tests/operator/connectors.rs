@@ -9,17 +9,17 @@ use souk_tests::command::Done;
 use souk_tests::{Company, Running, TestHost, guests, souk};
 
 /// A host looks once a second.
-const SEEN_WITHIN: Duration = Duration::from_secs(30);
+pub const SEEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A file with a component in it, as a word of the command line.
-fn file(directory: &Path, name: &str, wasm: &[u8]) -> String {
+pub fn file(directory: &Path, name: &str, wasm: &[u8]) -> String {
     let path = directory.join(name);
     std::fs::write(&path, wasm).expect("a file");
     path.to_string_lossy().into_owned()
 }
 
 /// `version status` of each version of a connector.
-async fn versions(host: &TestHost, key: &str, name: &str) -> Vec<String> {
+pub async fn versions(host: &TestHost, key: &str, name: &str) -> Vec<String> {
     let shown = host.ask(key, &["connector", "show", name, "--json"]).await;
     let shown = shown.ok().json();
     let versions = shown.as_array().expect("a list");
@@ -183,7 +183,7 @@ async fn a_connectors_words_are_followed() {
 }
 
 /// A company with an asset of the engine `fixed`.
-async fn sells_fixed(host: &TestHost, handle: &str) -> (Company, String) {
+pub async fn sells_fixed(host: &TestHost, handle: &str) -> (Company, String) {
     let company = host.company(handle).await;
     let connection = company.nowhere("fixed").await;
     let fields = json!({"result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
@@ -199,7 +199,7 @@ async fn breaks(company: &Company, asset: &str) {
     }
 }
 
-async fn label(company: &Company, asset: &str) -> String {
+pub async fn label(company: &Company, asset: &str) -> String {
     let answer = company.execute(asset, json!({})).await.expect(200);
     answer.text("/data/answer_value")
 }

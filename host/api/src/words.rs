@@ -65,7 +65,7 @@ words! {
     ConnectionStatus: ["unverified", "active", "failed"];
     ConnectorNeed: ["tcp", "http", "directory"];
     ConnectorScope: ["platform", "company"];
-    ConnectorStatus: ["staged", "active", "draining", "retired", "rejected"];
+    ConnectorStatus: ["staged", "active", "canary", "draining", "retired", "rejected"];
     CredentialType: ["PASSWORD", "API_KEY", "SERVICE_ACCOUNT", "NONE"];
     DeliveryStatus: ["pending", "delivered", "failed"];
     Direction: ["asc", "desc"];

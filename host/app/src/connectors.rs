@@ -5,10 +5,12 @@
 //!
 //! - here: what is seen of them;
 //! - `upload`: taking one in; `versions`: choosing one; `health`: whether it works; `retreat`: going back from one that breaks;
+//! - `canary`: trying one out on a share of the calls, until it is chosen, ended, or breaks (`withdrawal`);
 //! - `shelf`: what is stored and not in memory; `loaded`: what is;
 //! - `engines`: what they bring, with the ids that the API knows; `serving`: which of them serves whom;
 //! - `registry`: what this host remembers of them, with who compiles now (`turns`) and for how long (`compile_time`).
 
+mod canary;
 mod compile_time;
 mod counted;
 mod engines;
@@ -23,6 +25,7 @@ mod shelf;
 mod turns;
 mod upload;
 mod versions;
+mod withdrawal;
 
 use souk_domain::ids::CompanyId;
 use souk_sandbox::Status;
@@ -39,7 +42,7 @@ pub use registry::Registry;
 pub(crate) use serving::{SERVING, need, scope_of_engine, serving, serving_ids};
 pub use souk_sandbox::{ConnectorInfo, LogFilter, LogLine, Scope};
 pub use upload::{COMPONENT_BYTES_MAX, upload};
-pub use versions::{activate, deactivate, remove, rollback};
+pub use versions::{EVERY_CALL, activate, deactivate, remove, rollback};
 
 /// What a company sees of the connectors: the platform's and its own; staff sees everybody's. Files of the operator's directory that were
 /// refused are the operator's business.
@@ -79,7 +82,10 @@ pub async fn visible(
         };
         match seen.iter_mut().find(is_row) {
             // Somebody has tried, or it was gone back from.
-            Some(info) if info.status != Status::Active && row.error.is_some() => {
+            Some(info)
+                if !matches!(info.status, Status::Active | Status::Canary)
+                    && row.error.is_some() =>
+            {
                 if info.status == Status::Staged {
                     info.status = Status::Rejected;
                 }

@@ -1,4 +1,4 @@
-//! The rows of `fixed-rows`, in both of its versions.
+//! The rows of `fixed-rows`, in all of its versions that answer.
 
 use serde::Deserialize;
 use souk_guests::{limit, words};

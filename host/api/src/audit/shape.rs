@@ -28,7 +28,7 @@ pub struct EntryOut {
     path: String,
     #[schema(value_type = String)]
     request_id: String,
-    /// `company`, `account`, `user`, `session`, `invitation`, `api_key`, `connection`, `file`, `connector`, `connector_choice`, `product`, `asset_details`, `endpoint_details`, `price`, `purchase`,
+    /// `company`, `account`, `user`, `session`, `invitation`, `api_key`, `connection`, `file`, `connector`, `connector_choice`, `connector_canary`, `product`, `asset_details`, `endpoint_details`, `price`, `purchase`,
     /// `webhook`, `webhook_delivery`, `transaction`, `top_up`, `payout_method`, `payout` and others as they come.
     subject_type: String,
     subject_id: String,

@@ -2,13 +2,15 @@ use super::{ConnectorOut, REFUSALS, changed, refusal, scope};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_app::connectors;
+use souk_app::connectors::{self, EVERY_CALL};
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 use utoipa::ToSchema;
 
 const NOTES: &str = "New calls go to the new version, calls in flight end on the old one. 409 `CONNECTOR_UNHEALTHY` leaves the old \
-version active.";
+version active. With `share_percent` below 100 it is a canary: so many of the calls go to it, and the others to the active version, on every host and \
+after a restart; activated again with another share it has that, with 100 it is the active one, `rollback` ends it. What breaks too often \
+is ended by itself, as its `error` says. 409 `CONFLICT`: no version is active beside which it could be tried, or it cannot be asked what that one is.";
 
 pub const PLATFORM: Operation =
     Operation::post("activate_connector", "/connectors/{name}/activate")
@@ -33,6 +35,9 @@ pub const COMPANY: Operation = Operation::post(
 pub struct ActivateIn {
     #[schema(min_length = 1, max_length = 255)]
     pub version: String,
+    /// Of the calls that its data connections get. Default 100: it takes the active one's place.
+    #[schema(minimum = 1, maximum = 100)]
+    pub share_percent: Option<i64>,
 }
 
 pub async fn activate_connector(
@@ -59,11 +64,18 @@ async fn activate(
     name: String,
     Body(body): Body<ActivateIn>,
 ) -> Result<Data<ConnectorOut>, Problem> {
+    let share_percent = match body.share_percent {
+        None => EVERY_CALL,
+        Some(share) => u8::try_from(share)
+            .ok()
+            .filter(|share| (1..=EVERY_CALL).contains(share))
+            .ok_or_else(|| Problem::invalid("share_percent", "must be 1 to 100"))?,
+    };
     let info = connectors::activate(
         api.app(),
         &scope(&caller),
-        &name,
-        &body.version,
+        (&name, &body.version),
+        share_percent,
         caller.is_staff(),
     )
     .await

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 const NOTES: &str = "No version of it serves anybody from the next call on, on every host and after a restart, until one is activated again: calls of products on its \
 engines are 503 `CONNECTOR_UNAVAILABLE` and cost nothing, calls in flight end. `GET \u{2026}/connectors/{name}/connections` says beforehand whom that concerns. \
-409 `CONFLICT`: it is not active.";
+With the `version` of a canary that one alone is ended, and the active version takes all calls. 409 `CONFLICT`: it is not active.";
 
 pub const PLATFORM: Operation =
     Operation::post("deactivate_connector", "/connectors/{name}/deactivate")
@@ -34,6 +34,9 @@ pub const COMPANY: Operation = Operation::post(
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DeactivateIn {
+    /// The one that is meant. Default: whatever of it takes calls.
+    #[schema(min_length = 1, max_length = 255)]
+    pub version: Option<String>,
     /// Why, for whoever looks at it later.
     #[schema(value_type = Option<String>, max_length = 500)]
     pub reason: Option<Text<0, 500>>,
@@ -67,7 +70,7 @@ async fn deactivate(
     let info = connectors::deactivate(
         api.app(),
         &scope(&caller),
-        &name,
+        (&name, body.version.as_deref()),
         caller.is_staff(),
         reason.filter(|reason| !reason.trim().is_empty()),
     )

@@ -8,6 +8,7 @@ choices! {
     pub enum Status {
         Staged = "staged",
         Active = "active",
+        Canary = "canary",
         Draining = "draining",
         Retired = "retired",
         Rejected = "rejected",

@@ -6,7 +6,7 @@ use souk_app::connectors;
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 
-const NOTES: &str = "409 `CONFLICT` when it is active or comes with the host.";
+const NOTES: &str = "409 `CONFLICT` when it is active, a canary, or comes with the host.";
 
 pub const PLATFORM: Operation = Operation::delete(
     "delete_connector_version",

@@ -5,7 +5,8 @@ use souk_app::connectors;
 use souk_domain::ids::CompanyId;
 use souk_domain::roles::{Permission, Role};
 
-const NOTES: &str = "409 `CONFLICT` when there is no earlier version. A second rollback returns to the version of before.";
+const NOTES: &str = "409 `CONFLICT` when there is no earlier version. A second rollback returns to the version of before. \
+While a canary takes a share of the calls, this ends it, and the active version stays.";
 
 pub const PLATFORM: Operation =
     Operation::post("rollback_connector", "/connectors/{name}/rollback")

@@ -38,6 +38,11 @@ pub struct ConnectorOut {
     pub loaded_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub active_since: Option<Timestamp>,
+    /// Of the calls of its data connections, those that it takes; null when it takes none.
+    #[schema(minimum = 1, maximum = 100)]
+    pub share_percent: Option<u8>,
+    /// Of the active version and its canary, while there is one; else null.
+    pub trial: Option<ConnectorTrial>,
     pub sessions: ConnectorSessions,
     pub calls_total: u64,
     pub traps_total: u64,
@@ -53,6 +58,15 @@ pub struct ConnectorSessions {
     pub idle: u64,
 }
 
+/// What a version has met since the calls are shared as they are, on this host.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectorTrial {
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    pub calls: u64,
+    pub traps: u64,
+}
+
 impl ConnectorOut {
     pub fn new(info: ConnectorInfo, engines: &Engines) -> ConnectorOut {
         ConnectorOut {
@@ -61,6 +75,12 @@ impl ConnectorOut {
                 .iter()
                 .filter_map(|slug| engines.id(info.company_id.as_deref(), slug))
                 .collect(),
+            share_percent: info.share_percent(),
+            trial: info.trial.map(|trial| ConnectorTrial {
+                since: Timestamp::from_micros(trial.since),
+                calls: trial.calls,
+                traps: trial.traps,
+            }),
             engines: info.engine_ids,
             needs: serde_json::to_value(&info.needs).unwrap_or_default(),
             settings_schema: serde_json::from_str(&info.settings_schema).unwrap_or_default(),

@@ -38,6 +38,7 @@ pub(crate) struct Asked {
 }
 
 /// A header that the host adds when a request leaves.
+#[derive(PartialEq)]
 pub(crate) struct Header<'a> {
     pub member: &'a str,
     pub name: &'a str,
@@ -46,9 +47,18 @@ pub(crate) struct Header<'a> {
 
 impl Asked {
     pub fn of(engine: &EngineInfo) -> Asked {
+        Asked::by(&engine.settings_schema)
+    }
+
+    pub fn by(settings_schema: &str) -> Asked {
         Asked {
-            schema: serde_json::from_str(&engine.settings_schema).unwrap_or_default(),
+            schema: serde_json::from_str(settings_schema).unwrap_or_default(),
         }
+    }
+
+    /// Whether what is put together for the one does for the other: texts and bounds may differ.
+    pub fn is_like(&self, other: &Asked) -> bool {
+        self.members() == other.members() && self.headers().eq(other.headers())
     }
 
     fn properties(&self) -> Option<&Map<String, Value>> {

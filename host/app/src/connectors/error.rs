@@ -48,6 +48,8 @@ impl From<LoadError> for ConnectorError {
             LoadError::Invalid(_) | LoadError::Compile(_) => ConnectorError::Invalid(text),
             LoadError::Conflict { .. }
             | LoadError::Active { .. }
+            | LoadError::Canary { .. }
+            | LoadError::NoCanary { .. }
             | LoadError::NotActive { .. }
             | LoadError::NoEarlier { .. } => ConnectorError::Conflict(text),
             LoadError::Unknown { .. } => ConnectorError::NotFound,

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use souk_sandbox::{LoadError, Scope};
-use souk_store::connectors::{self, Choice, PLATFORM};
+use souk_store::connectors::{self, Choice, PLATFORM, canaries};
 use souk_store::{Change, Topic};
 
 use super::error::ConnectorError;
 use super::loaded::{active, scope_from, scope_text};
 use super::registry::{Key, key};
-use super::{engines, retreat, shelf};
+use super::{canary, engines, retreat, shelf, withdrawal};
 use crate::App;
 
 /// Pieces of an upload that was broken off, once it is certain that it was.
@@ -45,16 +45,18 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
     });
     tokio::spawn(follow(app.clone()));
     tokio::spawn(retreat::watch(app.clone()));
+    tokio::spawn(withdrawal::watch(app.clone()));
     Ok(())
 }
 
 /// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
 async fn reconcile(app: &App) -> Result<(), ConnectorError> {
-    let (rows, chosen) = {
+    let (rows, chosen, tried_out) = {
         let mut db = app.db.read().await?;
         (
             connectors::list(&mut db).await?,
             connectors::choices(&mut db).await?,
+            canaries::all(&mut db).await?,
         )
     };
     // A company's versions stay where they are until one is chosen, or asked for.
@@ -101,6 +103,7 @@ async fn reconcile(app: &App) -> Result<(), ConnectorError> {
         }
         app.connectors.applied.lock().insert(place, choice.clone());
     }
+    canary::follow(app, &tried_out).await?;
     let wanted: HashSet<Key> = rows
         .iter()
         .map(|row| key(&row.scope, &row.name, &row.version))

@@ -24,14 +24,18 @@ pub(super) fn find(app: &App, scope: &Scope, name: &str, version: &str) -> Optio
 }
 
 pub(super) fn active(app: &App, scope: &Scope, name: &str) -> Option<String> {
+    with_status(app, scope, name, Status::Active).map(|info| info.version)
+}
+
+pub(super) fn canary(app: &App, scope: &Scope, name: &str) -> Option<ConnectorInfo> {
+    with_status(app, scope, name, Status::Canary)
+}
+
+fn with_status(app: &App, scope: &Scope, name: &str, status: Status) -> Option<ConnectorInfo> {
     let same = |info: &ConnectorInfo| {
-        scope_of(info) == *scope && info.name == name && info.status == Status::Active
+        scope_of(info) == *scope && info.name == name && info.status == status
     };
-    app.sandbox
-        .connectors()
-        .into_iter()
-        .find(same)
-        .map(|info| info.version)
+    app.sandbox.connectors().into_iter().find(same)
 }
 
 pub(super) fn scope_of(info: &ConnectorInfo) -> Scope {

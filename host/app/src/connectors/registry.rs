@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use souk_sandbox::ConnectorInfo;
 use souk_store::connectors::Choice;
+use souk_store::connectors::canaries::Canary;
 use souk_store::{Change, Db, Topic};
 use tokio::sync::Notify;
 
@@ -22,6 +23,8 @@ pub struct Registry {
     pub(super) bundled: Mutex<BTreeMap<String, String>>,
     /// The choices that were carried out, by scope and name.
     pub(super) applied: Mutex<BTreeMap<(String, String), Choice>>,
+    /// The canaries that were carried out, by scope and name.
+    canaries: Mutex<BTreeMap<(String, String), Canary>>,
     /// What the version at work had counted when it was put to work here, by scope and name.
     at_switch: Mutex<BTreeMap<(String, String), (String, Counted)>>,
     pub(super) compile_time: CompileTime,
@@ -56,6 +59,7 @@ impl Registry {
             stored: Mutex::default(),
             bundled: Mutex::default(),
             applied: Mutex::default(),
+            canaries: Mutex::default(),
             at_switch: Mutex::default(),
             compile_time: CompileTime::default(),
             changed,
@@ -63,6 +67,24 @@ impl Registry {
             is_complete: AtomicBool::new(false),
             changing: tokio::sync::Mutex::default(),
         }
+    }
+
+    pub(super) fn canaries(&self) -> Vec<Canary> {
+        self.canaries.lock().values().cloned().collect()
+    }
+
+    pub(super) fn knows_canary(&self, canary: &Canary) -> bool {
+        self.canaries.lock().values().any(|known| known == canary)
+    }
+
+    pub(super) fn note_canary(&self, canary: Canary) {
+        let place = (canary.scope.clone(), canary.name.clone());
+        self.canaries.lock().insert(place, canary);
+    }
+
+    pub(super) fn forget_canary(&self, scope: &str, name: &str) {
+        let place = (scope.to_owned(), name.to_owned());
+        self.canaries.lock().remove(&place);
     }
 
     /// A version was put to work here: what it counted before says nothing about how it does from now on.

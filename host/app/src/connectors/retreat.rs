@@ -79,25 +79,32 @@ fn too_much(app: &App, choice: &Choice) -> Option<Counted> {
     }
     let before = app.connectors.counted_before(choice);
     let met = Counted::of(&info).since(before);
-    (met.is_too_much() && is_everybodys(app, &scope, choice)).then_some(met)
+    let of = (&scope, &*choice.name, &*choice.version);
+    let is_too_much = met.is_too_much() && is_everybodys(app, of, choice.activated_at);
+    is_too_much.then_some(met)
 }
 
-fn is_everybodys(app: &App, scope: &Scope, choice: &Choice) -> bool {
+/// Whether as many companies have met faults of a version as decide for all who use it.
+pub(super) fn is_everybodys(
+    app: &App,
+    (scope, name, version): (&Scope, &str, &str),
+    since: Timestamp,
+) -> bool {
     if *scope != Scope::Platform {
         return true;
     }
     let filter = LogFilter {
         company: None,
         scope: Some(scope),
-        connector: &choice.name,
+        connector: name,
         connection: None,
-        after: u64::try_from(choice.activated_at.micros()).ok(),
+        after: u64::try_from(since.micros()).ok(),
         lines_max: LINES_MAX,
     };
     let lines = app.sandbox.log_lines(&filter);
     let met = lines
         .iter()
-        .filter(|line| *line.version == *choice.version && line.stream.as_str() == "fault")
+        .filter(|line| *line.version == *version && line.stream.as_str() == "fault")
         .map(|line| line.company.to_string());
     met.collect::<BTreeSet<String>>().len() >= COMPANIES_MIN
 }

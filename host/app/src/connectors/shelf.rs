@@ -79,6 +79,7 @@ pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
         error: row.error,
         loaded_at: row.created_at.micros(),
         active_since: None,
+        trial: None,
         sessions: SessionCount::default(),
         calls_total: 0,
         traps_total: 0,
@@ -101,6 +102,21 @@ pub(super) async fn fetch(
     let row = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
     let row = row.ok_or(ConnectorError::NotFound)?;
     load(app, &row, scope).await
+}
+
+/// As it is, loaded or not.
+pub(super) async fn seen(
+    app: &App,
+    scope: &Scope,
+    name: &str,
+    version: &str,
+) -> Result<ConnectorInfo, ConnectorError> {
+    if let Some(info) = find(app, scope, name, version) {
+        return Ok(info);
+    }
+    let text = scope_text(scope);
+    let row = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
+    row.map(unloaded).ok_or(ConnectorError::NotFound)
 }
 
 /// Loads what the store has.
@@ -132,7 +148,7 @@ pub(super) async fn load(
     Ok(info)
 }
 
-/// Lets go of a company's versions of a connector in memory, but for the one at work and `kept`. The calls that they have end first.
+/// Lets go of a company's versions of a connector in memory, but for the one at work, its canary and `kept`. The calls that they have end first.
 pub(super) fn put_back(app: &App, scope: &Scope, name: &str, kept: Option<&str>) {
     if *scope == Scope::Platform {
         return;
@@ -140,7 +156,7 @@ pub(super) fn put_back(app: &App, scope: &Scope, name: &str, kept: Option<&str>)
     for info in app.sandbox.connectors() {
         let stays = scope_of(&info) != *scope
             || info.name != name
-            || info.status == Status::Active
+            || matches!(info.status, Status::Active | Status::Canary)
             || kept == Some(info.version.as_str());
         if !stays && app.sandbox.remove(scope, &info.name, &info.version).is_ok() {
             app.connectors

@@ -14,6 +14,7 @@ use souk_store::connectors::{self, CHUNK_BYTES, Stored, StoredConnector};
 use super::error::ConnectorError;
 use super::loaded::{scope_text, versions};
 use super::registry::key;
+use super::versions::EVERY_CALL;
 use super::{engines, shelf};
 use crate::connections::schema;
 use crate::{App, CompanyBounds};
@@ -77,7 +78,8 @@ async fn take_in(
         return Err(error);
     }
     if activate {
-        return super::versions::activate(app, scope, &info.name, &info.version, is_staff).await;
+        let of = (info.name.as_str(), info.version.as_str());
+        return super::versions::activate(app, scope, of, EVERY_CALL, is_staff).await;
     }
     if is_new {
         // Nobody is about to activate it just now.

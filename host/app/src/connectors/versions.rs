@@ -1,44 +1,76 @@
-//! Which version of a connector is at work: putting one there, taking it off, going back, deleting one.
+//! Which version of a connector is at work: putting one there, for all calls or (`canary`) for a share of them, taking it off, going back,
+//! deleting one.
 
 use souk_sandbox::{ConnectorInfo, LoadError, Scope, Status};
-use souk_store::connectors::{self, Choice};
+use souk_store::connectors::{self, Choice, canaries};
 
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
-use super::{engines, health, shelf};
+use super::{canary, engines, health, shelf};
 use crate::App;
 
-/// Sends new requests to a version, if it is healthy, and remembers that for every host and restart.
+/// The share of a version that is at work alone, in percent.
+pub const EVERY_CALL: u8 = 100;
+
+/// Sends new requests to a version, or `share_percent` of them, if it is healthy, and remembers that for every host and restart.
 pub async fn activate(
     app: &App,
     scope: &Scope,
-    name: &str,
-    version: &str,
+    (name, version): (&str, &str),
+    share_percent: u8,
     is_staff: bool,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
     let candidate = shelf::fetch(app, scope, name, version).await?;
     let before = active(app, scope, name);
-    if before.as_deref() == Some(version) {
-        return Ok(candidate);
-    }
-    let activated = switch(app, scope, &candidate, before.as_deref()).await;
-    // Also after a failure: a version that was loaded for this need not stay.
-    shelf::put_back(app, scope, name, before.as_deref());
-    let row = (scope_text(scope), name, version);
-    let info = match activated {
-        Ok(info) => info,
-        Err(error) => {
+    let activated = match share_percent {
+        EVERY_CALL => activate_whole(app, scope, candidate, before).await,
+        share => {
+            let begun = canary::begin(app, scope, &candidate, before.as_deref(), share).await;
+            canary::put_back(app, scope, name);
+            begun
+        }
+    };
+    match activated {
+        // That it gets no share says nothing of the version, nor does a store that is away.
+        Err(error)
+            if !matches!(
+                error,
+                ConnectorError::Conflict(_) | ConnectorError::Store(_)
+            ) =>
+        {
             let told = cut(&error.to_string());
+            let row = (scope_text(scope), name, version);
             let noted = app
                 .db
                 .write(async |tx| connectors::note_error(tx, row, Some(&told)).await);
             noted.await?;
-            return Err(error);
+            Err(error)
         }
-    };
+        activated => activated,
+    }
+}
+
+async fn activate_whole(
+    app: &App,
+    scope: &Scope,
+    candidate: ConnectorInfo,
+    before: Option<String>,
+) -> Result<ConnectorInfo, ConnectorError> {
+    let (name, version) = (candidate.name.as_str(), candidate.version.as_str());
+    if before.as_deref() == Some(version) {
+        if let Some(beside) = canary::beside(app, scope, name, version).await? {
+            canary::end(app, &beside).await?;
+        }
+        return shelf::fetch(app, scope, name, version).await;
+    }
+    let activated = switch(app, scope, &candidate, before.as_deref()).await;
+    // Also after a failure: a version that was loaded for this need not stay.
+    shelf::put_back(app, scope, name, before.as_deref());
+    let info = activated?;
+    let row = (scope_text(scope), name, version);
     app.db
         .write(async |tx| connectors::note_error(tx, row, None).await)
         .await?;
@@ -69,16 +101,28 @@ async fn check_block(
 }
 
 /// Takes a connector off work, on every host and for every restart, until a version is activated again; after `is_staff`, by staff only. Calls in
-/// flight end; new ones are answered that no connector is available.
+/// flight end; new ones are answered that no connector is available. `version`: that of a canary ends the canary alone.
 pub async fn deactivate(
     app: &App,
     scope: &Scope,
-    name: &str,
+    (name, version): (&str, Option<&str>),
     is_staff: bool,
     reason: Option<String>,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
     let text = scope_text(scope);
+    if let Some((version, current)) = version.zip(active(app, scope, name))
+        && version != current
+    {
+        let beside = canary::beside(app, scope, name, &current).await?;
+        let Some(beside) = beside.filter(|canary| canary.version == version) else {
+            return Err(ConnectorError::Conflict(format!(
+                "connector \"{name}\" {version} takes no calls: {current} is at work"
+            )));
+        };
+        canary::end(app, &beside).await?;
+        return shelf::seen(app, scope, name, version).await;
+    }
     let before = connectors::choice_of(&mut *app.db.read().await?, text, name).await?;
     let current = match (active(app, scope, name), &before) {
         (Some(version), _) => version,
@@ -148,7 +192,7 @@ async fn switch(
     Ok(info)
 }
 
-/// Activates the version that was active before; a second rollback returns.
+/// Activates the version that was active before; a second rollback returns. While a canary is tried out, that is what is left.
 pub async fn rollback(
     app: &App,
     scope: &Scope,
@@ -158,6 +202,10 @@ pub async fn rollback(
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
+    if let Some(beside) = canary::beside(app, scope, name, &current).await? {
+        canary::end(app, &beside).await?;
+        return shelf::fetch(app, scope, name, &current).await;
+    }
     // What somebody has gone back to stays, however it does.
     let why = Some(format!("rolled back from {current}"));
     let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
@@ -212,6 +260,14 @@ pub async fn remove(
                 |choice: Choice| choice.version == version && choice.deactivated_at.is_none();
             if chosen.is_some_and(is_at_work) {
                 return Err(LoadError::Active {
+                    name: name.to_owned(),
+                    version: version.to_owned(),
+                }
+                .into());
+            }
+            let tried_out = canaries::of(tx, text, name).await?;
+            if tried_out.is_some_and(|canary| canary.version == version) {
+                return Err(LoadError::Canary {
                     name: name.to_owned(),
                     version: version.to_owned(),
                 }

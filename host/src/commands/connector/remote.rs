@@ -23,11 +23,11 @@ pub enum Remote {
     Show(Named),
     /// List the data connections that a change of a connector concerns.
     Connections(Concerned),
-    /// Put a version to work.
-    Activate(Version),
-    /// Take a connector off work: calls of products on its engines are answered 503 until a version is activated.
+    /// Put a version to work, for all calls or for a share of them.
+    Activate(Activate),
+    /// Take a connector off work: calls of products on its engines are answered 503 until a version is activated. Or end a canary.
     Deactivate(Deactivate),
-    /// Go back to the version that was at work before.
+    /// Go back to the version that was at work before, or end what takes a share of the calls beside the one at work.
     Rollback(Named),
     /// Delete a version that is not at work.
     Remove(Version),
@@ -103,9 +103,25 @@ pub struct Concerned {
 }
 
 #[derive(Args)]
+pub struct Activate {
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[arg(value_name = "VERSION")]
+    version: String,
+    /// Only so many percent of the calls go to it, as to a canary, and the others to the version at work [default: all].
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    share: Option<u8>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Args)]
 pub struct Deactivate {
     #[arg(value_name = "NAME")]
     name: String,
+    /// The version that is meant: a canary's, to end that alone [default: whatever of it takes calls].
+    #[arg(value_name = "VERSION")]
+    version: Option<String>,
     /// Why, for whoever looks at it later.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -128,9 +144,12 @@ const VERSIONS: &[Column] = &[
     ("VERSION", "/version"),
     ("STATUS", "/status"),
     ("COMPANY", "/company_id"),
+    ("SHARE %", "/share_percent"),
     ("ENGINES", "/engines"),
     ("CALLS", "/calls_total"),
     ("TRAPS", "/traps_total"),
+    ("TRIAL CALLS", "/trial/calls"),
+    ("TRIAL TRAPS", "/trial/traps"),
     ("P95 MS", "/p95_ms"),
     ("LOADED", "/loaded_at"),
     ("ERROR", "/error"),
@@ -180,12 +199,18 @@ async fn done(command: Remote) -> Result<()> {
             output::some(command.whose.at.json, CONNECTIONS, &found)
         }
         Remote::Activate(command) => {
-            let version = json!({"version": command.version});
-            change(&command.whose, &command.name, "activate", &version).await
+            let activate = body([
+                ("version", Some(command.version.into())),
+                ("share_percent", command.share.map(Value::from)),
+            ]);
+            change(&command.whose, &command.name, "activate", &activate).await
         }
         Remote::Deactivate(command) => {
-            let reason = body([("reason", command.reason.map(Value::from))]);
-            change(&command.whose, &command.name, "deactivate", &reason).await
+            let deactivate = body([
+                ("version", command.version.map(Value::from)),
+                ("reason", command.reason.map(Value::from)),
+            ]);
+            change(&command.whose, &command.name, "deactivate", &deactivate).await
         }
         Remote::Rollback(command) => {
             change(&command.whose, &command.name, "rollback", &json!({})).await
@@ -226,6 +251,12 @@ fn is_now(version: &Value) -> String {
     let [name, number, status] = ["name", "version", "status"].map(|member| text(version, member));
     match status {
         "active" => format!("{name} {number} is at work"),
+        "canary" => {
+            let share = &version["share_percent"];
+            format!(
+                "{name} {number} takes {share} % of the calls: activated again it takes more, `souk connector rollback {name}` ends it"
+            )
+        }
         "staged" => format!(
             "{name} {number} is staged: `souk connector activate {name} {number}` puts it to work"
         ),
