@@ -132,17 +132,19 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+fn http() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
+}
+
 async fn post(url: String, key: &str, body: Value) -> (u16, Value) {
-    let request = reqwest::Client::new()
-        .post(url)
-        .header("x-api-key", key)
-        .json(&body);
+    let request = http().post(url).header("x-api-key", key).json(&body);
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
 async fn get(url: String, key: &str) -> (u16, Value) {
-    let response = reqwest::Client::new()
+    let response = http()
         .get(url)
         .header("x-api-key", key)
         .send()
@@ -305,7 +307,9 @@ async fn metrics_have_a_listener_of_their_own() {
         .unwrap()
         .to_string();
     let souk = Souk::serve(directory.path(), &["--metrics-listen", &free]);
-    let text = reqwest::get(format!("http://{free}/metrics"))
+    let text = http()
+        .get(format!("http://{free}/metrics"))
+        .send()
         .await
         .unwrap()
         .text()

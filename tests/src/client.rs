@@ -24,6 +24,7 @@ pub struct Answer {
 
 impl Client {
     pub fn new(base_url: &str, key: Option<&str>) -> Client {
+        crate::tls::use_ring();
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(std::time::Duration::from_secs(120))

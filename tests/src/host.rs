@@ -154,6 +154,7 @@ impl TestHost {
     }
 
     async fn run(&mut self) {
+        crate::tls::use_ring();
         let ready_file = self.data_dir.join("ready.json");
         let _ = std::fs::remove_file(&ready_file);
         warm::lend(&self.data_dir);

@@ -17,6 +17,11 @@ use tokio_rustls::server::TlsStream;
 /// A client that shakes hands does so at once; one that does not must not keep the others waiting.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
+/// Whatever speaks HTTP here could speak TLS, and is told with what.
+pub fn use_ring() {
+    let _ = ring::default_provider().install_default();
+}
+
 pub struct TestCa {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }

@@ -122,8 +122,7 @@ impl Client {
             }
             None => None,
         };
-        // Whoever was first has installed the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        use_ring();
         let http = reqwest::Client::builder()
             .user_agent(concat!("souk/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_WITHIN)
@@ -294,6 +293,12 @@ impl Client {
         };
         anyhow!("{} {what}", self.base_url)
     }
+}
+
+/// Before the first TLS of this process, which would not know with what.
+pub fn use_ring() {
+    // Whoever was first has installed the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn no_key() -> &'static str {

@@ -358,6 +358,7 @@ impl Seller {
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, WireFault> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .build()
