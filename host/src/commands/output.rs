@@ -78,7 +78,7 @@ fn lines(table: &Table) -> String {
     lines.join("\n")
 }
 
-/// In a cell: text as it is, nothing as a dash. Control characters could speak to the terminal.
+/// In a cell: text as it is, nothing as a dash.
 fn shown(value: Option<&Value>) -> String {
     let text = match value {
         None | Some(Value::Null) => "-".to_owned(),
@@ -89,6 +89,11 @@ fn shown(value: Option<&Value>) -> String {
         }
         Some(other) => other.to_string(),
     };
+    plain(&text)
+}
+
+/// Text that somebody else wrote, without what would speak to the terminal.
+pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()

@@ -14,7 +14,8 @@ use super::build::{self, BUILD_NUMBER, HowBuilt};
 use super::changes::Seen;
 use super::local::{self, SourceArgs};
 use super::logs::Reader;
-use super::remote::{self, Whose, text};
+use super::remote;
+use super::versions::{self, Whose, text};
 use crate::commands::client::{Client, Refused, segment};
 
 /// What the version of a build has before its number.
@@ -159,7 +160,7 @@ fn is_publisher(error: &Error) -> bool {
 
 /// Puts a build to work; those before it go.
 async fn give(client: &Client, base: &str, wasm: Vec<u8>) -> Result<()> {
-    let active = remote::upload(client, base, wasm, true).await;
+    let active = versions::upload(client, base, wasm, true).await;
     let active = active.map_err(of_one_version)?;
     let [name, version] = ["name", "version"].map(|member| text(&active, member));
     println!("{name} {version} is at work");
@@ -168,7 +169,7 @@ async fn give(client: &Client, base: &str, wasm: Vec<u8>) -> Result<()> {
         .await?;
     for old in known["versions"].as_array().into_iter().flatten() {
         if is_build_before(old, &active) {
-            let gone = remote::remove(client, base, name, text(old, "version")).await;
+            let gone = versions::remove(client, base, name, text(old, "version")).await;
             gone.with_context(|| format!("{name} {} is still there", text(old, "version")))?;
         }
     }

@@ -6,7 +6,7 @@ use anyhow::{Error, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::remote::{Whose, text};
+use super::versions::{Whose, text};
 use crate::commands::client::{Client, Refused, segment};
 use crate::commands::output;
 

@@ -1,19 +1,28 @@
 //! `souk connector`: the tools of who writes connectors. [`check`], [`run`] and [`test`] need no host: they load the component into a sandbox of
-//! their own. [`remote`] handles those of a running host, [`dev`] goes from a save to a running version.
+//! their own. [`remote`] handles those of a running host, [`push`] publishes them where [`add`] and [`sync`] find them, [`dev`] goes from a save to a
+//! running version.
 //!
 //! Exit codes: 0 all is well, 1 the connector is not (a check failed, a request failed), 2 it could not be tried at all.
 
+mod activation;
+mod add;
 mod build;
+mod capabilities;
 mod changes;
 mod check;
 mod dev;
 mod group;
 mod local;
+mod lock;
 mod logs;
 mod new;
+mod push;
+mod registry;
 mod remote;
 mod run;
+mod sync;
 mod test;
+mod versions;
 
 use std::process::ExitCode;
 
@@ -44,6 +53,9 @@ pub enum Connector {
     /// Build on each save, hold the component against the contract, give it to a host, and print what it says there.
     #[command(after_help = EXIT_CODES)]
     Dev(dev::Dev),
+    /// Put a component into an OCI registry, signed where a key is given. `souk connector add oci://…` takes it from there.
+    #[command(after_help = EXIT_CODES)]
+    Push(push::Push),
     #[command(flatten)]
     Remote(remote::Remote),
 }
@@ -61,6 +73,7 @@ pub fn run(command: Connector) -> ExitCode {
             Connector::Run(command) => run::run(command).await,
             Connector::Test(command) => test::run(command).await,
             Connector::Dev(command) => dev::run(command).await,
+            Connector::Push(command) => push::run(command).await,
             Connector::Remote(command) => remote::run(command).await,
         }
     };

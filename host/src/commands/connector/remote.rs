@@ -1,22 +1,28 @@
 //! Connectors of a running host: what is there, which version is at work, and changing that. The host decides; what it refuses is told with what
 //! to do next.
 
-use std::path::PathBuf;
-
 use anyhow::{Error, Result};
 use clap::{Args, Subcommand};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::build::{self, HowBuilt};
-use super::{local, logs};
-use crate::commands::client::{At, AtMost, Client, OfCompany, Refused, body, segment};
+use super::activation::{self, Consent};
+use super::add::{self, Add};
+use super::logs;
+use super::sync::{self, Sync};
+use super::versions::{self, Whose, is_now, text};
+use crate::commands::client::{At, AtMost, Client, Refused, body, segment};
 use crate::commands::output::{self, Column};
 
 #[derive(Subcommand)]
 pub enum Remote {
-    /// Give a component to a running host, which checks and keeps it.
+    /// Give a component to a running host, which checks and keeps it: from a file, a project, or an OCI registry.
+    ///
+    /// From a registry it is taken by digest and with a signature of a trusted key. The login is the one that `docker login` has kept.
     Add(Add),
+    /// Bring a host to the versions that a lock file names.
+    ///
+    /// What the host has already is not asked for again; connectors that the file does not name are left alone.
+    Sync(Sync),
     /// List the versions of all connectors that the key can see.
     List(List),
     /// Show each version of a connector.
@@ -33,44 +39,6 @@ pub enum Remote {
     Remove(Version),
     /// Print what a connector writes to its standard output and error, and how it breaks.
     Logs(logs::Logs),
-}
-
-/// Whose connectors are meant.
-#[derive(Args)]
-pub struct Whose {
-    /// The platform's, which all companies use (a key of role 5) [default: the company's own].
-    #[arg(long, conflicts_with = "company", help_heading = "Host")]
-    platform: bool,
-    #[command(flatten)]
-    of: OfCompany,
-    #[command(flatten)]
-    pub at: At,
-}
-
-impl Whose {
-    /// A client, and the path below which these connectors are.
-    pub async fn reach(&self) -> Result<(Client, String)> {
-        let client = Client::new(&self.at)?;
-        let base = match self.platform {
-            true => "/connectors".to_owned(),
-            false => format!("/companies/{}/connectors", client.company(&self.of).await?),
-        };
-        Ok((client, base))
-    }
-}
-
-#[derive(Args)]
-pub struct Add {
-    /// The component: a .wasm file, or the directory of a project, which is built first.
-    #[arg(value_name = "FILE|DIR")]
-    path: PathBuf,
-    /// Put it to work at once.
-    #[arg(long)]
-    activate: bool,
-    #[command(flatten)]
-    how: HowBuilt,
-    #[command(flatten)]
-    whose: Whose,
 }
 
 #[derive(Args)]
@@ -103,19 +71,6 @@ pub struct Concerned {
 }
 
 #[derive(Args)]
-pub struct Activate {
-    #[arg(value_name = "NAME")]
-    name: String,
-    #[arg(value_name = "VERSION")]
-    version: String,
-    /// Only so many percent of the calls go to it, as to a canary, and the others to the version at work [default: all].
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
-    share: Option<u8>,
-    #[command(flatten)]
-    whose: Whose,
-}
-
-#[derive(Args)]
 pub struct Deactivate {
     #[arg(value_name = "NAME")]
     name: String,
@@ -127,6 +82,17 @@ pub struct Deactivate {
     reason: Option<String>,
     #[command(flatten)]
     whose: Whose,
+}
+
+#[derive(Args)]
+pub struct Activate {
+    #[command(flatten)]
+    version: Version,
+    /// Only so many percent of the calls go to it, as to a canary, and the others to the version at work [default: all].
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    share: Option<u8>,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 #[derive(Args)]
@@ -173,7 +139,8 @@ pub async fn run(command: Remote) -> Result<bool> {
 
 async fn done(command: Remote) -> Result<()> {
     match command {
-        Remote::Add(command) => add(&command).await,
+        Remote::Add(command) => add::run(&command).await,
+        Remote::Sync(command) => sync::run(&command).await,
         Remote::List(command) => {
             let client = Client::new(&command.at)?;
             let path = match &command.status {
@@ -198,13 +165,7 @@ async fn done(command: Remote) -> Result<()> {
             let found = client.list(&path, command.at_most.limit).await?;
             output::some(command.whose.at.json, CONNECTIONS, &found)
         }
-        Remote::Activate(command) => {
-            let activate = body([
-                ("version", Some(command.version.into())),
-                ("share_percent", command.share.map(Value::from)),
-            ]);
-            change(&command.whose, &command.name, "activate", &activate).await
-        }
+        Remote::Activate(command) => activate(&command).await,
         Remote::Deactivate(command) => {
             let deactivate = body([
                 ("version", command.version.map(Value::from)),
@@ -217,7 +178,7 @@ async fn done(command: Remote) -> Result<()> {
         }
         Remote::Remove(command) => {
             let (client, base) = command.whose.reach().await?;
-            remove(&client, &base, &command.name, &command.version).await?;
+            versions::remove(&client, &base, &command.name, &command.version).await?;
             let sentence = format!("{} {} is deleted", command.name, command.version);
             let value = json!({"name": command.name, "version": command.version});
             output::done(command.whose.at.json, &sentence, &value)
@@ -226,18 +187,24 @@ async fn done(command: Remote) -> Result<()> {
     }
 }
 
-async fn add(command: &Add) -> Result<()> {
-    let component = match command.path.is_dir() {
-        true => build::component(&command.path, &command.how, None).await?,
-        false => command.path.clone(),
+async fn activate(command: &Activate) -> Result<()> {
+    let Version {
+        name,
+        version,
+        whose,
+    } = &command.version;
+    let (client, base) = whose.reach().await?;
+    let known = versions::known(&client, &base, name).await?.into_iter();
+    let mut known = known.filter(|known| text(known, "version") == version);
+    let active = match known.next() {
+        Some(candidate) => {
+            activation::put_to_work(&client, &base, &candidate, command.share, &command.consent)
+                .await?
+        }
+        // The host says what is missing.
+        None => versions::activate(&client, &base, name, version, command.share).await?,
     };
-    let wasm = local::component(&component)?;
-    let (client, base) = command.whose.reach().await?;
-    let added = upload(&client, &base, wasm, command.activate).await?;
-    for warning in added["warnings"].as_array().into_iter().flatten() {
-        eprintln!("souk: {}", warning.as_str().unwrap_or_default());
-    }
-    output::done(command.whose.at.json, &is_now(&added), &added)
+    output::done(whose.at.json, &is_now(&active), &active)
 }
 
 async fn change(whose: &Whose, name: &str, what: &str, body: &Value) -> Result<()> {
@@ -245,41 +212,6 @@ async fn change(whose: &Whose, name: &str, what: &str, body: &Value) -> Result<(
     let path = format!("{base}/{}/{what}", segment(name));
     let changed = client.post(&path, body).await?;
     output::done(whose.at.json, &is_now(&changed), &changed)
-}
-
-fn is_now(version: &Value) -> String {
-    let [name, number, status] = ["name", "version", "status"].map(|member| text(version, member));
-    match status {
-        "active" => format!("{name} {number} is at work"),
-        "canary" => {
-            let share = &version["share_percent"];
-            format!(
-                "{name} {number} takes {share} % of the calls: activated again it takes more, `souk connector rollback {name}` ends it"
-            )
-        }
-        "staged" => format!(
-            "{name} {number} is staged: `souk connector activate {name} {number}` puts it to work"
-        ),
-        _ => format!("{name} {number} is {status}"),
-    }
-}
-
-pub fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value[member].as_str().unwrap_or_default()
-}
-
-/// Gives a component to the host.
-pub async fn upload(client: &Client, base: &str, wasm: Vec<u8>, activate: bool) -> Result<Value> {
-    let request = client
-        .request(Method::POST, &format!("{base}?activate={activate}"))
-        .header("content-type", "application/wasm")
-        .body(wasm);
-    client.data(request).await
-}
-
-pub async fn remove(client: &Client, base: &str, name: &str, version: &str) -> Result<()> {
-    let path = format!("{base}/{}/versions/{}", segment(name), segment(version));
-    client.delete(&path).await
 }
 
 /// A refusal with what to do about it. `Ok`: it is the connector that is not well.
