@@ -9,5 +9,6 @@ mod full_disk;
 mod master_key;
 mod objects;
 mod postgres;
+mod registry;
 mod seen;
 mod traces;
