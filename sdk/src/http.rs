@@ -54,10 +54,7 @@ impl Http {
             shared: &self.shared,
             id,
         };
-        self.shared.step.borrow_mut().request(HttpRequest {
-            id,
-            ..request.inner
-        });
+        self.shared.step.borrow_mut().request(request.numbered(id));
         poll_fn(|context| {
             let mut exchanges = self.shared.exchanges.borrow_mut();
             let Some(exchange) = exchanges.waiting.get_mut(&id) else {
@@ -170,6 +167,11 @@ impl Request {
     pub fn response_bytes_max(mut self, bytes: u64) -> Request {
         self.inner.response_bytes_max = bytes;
         self
+    }
+
+    /// As a [`Machine`](crate::Machine) sends it: `id` comes back with the response.
+    pub fn numbered(self, id: u32) -> HttpRequest {
+        HttpRequest { id, ..self.inner }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod audit;
+mod bigquery_source;
 mod changes;
 mod charges;
 mod clickhouse_source;

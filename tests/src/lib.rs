@@ -4,6 +4,7 @@
 //! binary `souk`, its ready file and its REST API.
 
 pub mod audited;
+pub mod bigquery;
 pub mod breaking_api;
 pub mod clickhouse;
 pub mod client;
@@ -30,6 +31,7 @@ mod warm;
 pub mod wire;
 pub mod world;
 
+pub use bigquery::BigQuery;
 pub use clickhouse::ClickHouse;
 pub use client::{Answer, Client};
 pub use command::{Running, souk};

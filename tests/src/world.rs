@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::bigquery::BigQuery;
 use crate::clickhouse::ClickHouse;
 use crate::client::Client;
 use crate::host::TestHost;
@@ -146,6 +147,16 @@ impl Company {
         self.connection(
             "clickhouse",
             json!({"credential_type": "PASSWORD", "credentials": credentials, "base_url": server.base_url(), "database": database}),
+        )
+        .await
+    }
+
+    /// A connection to a BigQuery, in which statements begin in this dataset.
+    pub async fn bigquery(&self, server: &BigQuery, dataset: &str) -> String {
+        let credentials = server.credentials(json!({})).to_string();
+        self.connection(
+            "bigquery",
+            json!({"credential_type": "SERVICE_ACCOUNT", "credentials": credentials, "base_url": server.base_url(), "database": dataset}),
         )
         .await
     }

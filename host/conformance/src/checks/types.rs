@@ -1,6 +1,8 @@
 //! Values: the extremes of each type as the engine writes them, NULLs, bound values that come back, and results of many batches. What can be
 //! asked without a table depends on the dialect; of others the profile's statements say it.
 
+mod bigquery;
+
 use std::time::Instant;
 
 use souk_domain::sql::Dialect;
@@ -379,6 +381,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
             CLICKHOUSE_NULLS,
             CLICKHOUSE_ECHOES,
             CLICKHOUSE_MANY,
+        ),
+        Some(Dialect::BigQuery) => (
+            bigquery::LITERALS,
+            bigquery::NULLS,
+            bigquery::ECHOES,
+            bigquery::MANY,
         ),
         _ => {
             return suite.note("types", || {

@@ -1,0 +1,317 @@
+//! The component `bigquery` against a server that Google's own client takes for a BigQuery. That it does is tried under
+//! `tests/run --all-engines`.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use souk_conformance::{Outcome, Place, Profile, Subject, options};
+use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use souk_tests::BigQuery;
+
+/// Of every type that a table has here, with NULLs where they may be.
+const STOCK: &str = "ATTACH ':memory:' AS shop;
+    CREATE TABLE shop.stock (id INT64 NOT NULL, sku STRING TEXT, price NUMERIC, day DATE, at TIMESTAMP, local DATETIME, weight FLOAT64, sold BOOL, tags STRINGS TEXT);
+    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 60)
+    INSERT INTO shop.stock SELECT n, 'sku ' || char(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.25 END, date('2026-01-01', '-' || n || ' days'),
+        CASE WHEN n % 3 > 0 THEN 1767225600000000 + n * 3600000001 END, strftime('%Y-%m-%dT%H:%M:%S', '2026-01-01', '+' || n || ' minutes'),
+        n / 8.0, n % 2 = 0, json_array('a', 'x' || n) FROM s;
+    CREATE VIEW shop.cheap AS SELECT * FROM stock WHERE price < 10;";
+
+async fn loaded(profile: Profile) -> Subject {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let mut bundle = souk_plugins::bundle().iter();
+    let found = bundle.find(|(name, _)| *name == "bigquery");
+    let (_, wasm) = found.expect("bigquery");
+    let options = options(&cache, Compiler::InProcess);
+    Subject::load(*wasm, options, profile).await.unwrap()
+}
+
+/// Sessions with these settings beside the key file.
+async fn subject(server: &BigQuery, more: Json) -> Subject {
+    let settings = server.credentials(more);
+    loaded(Profile {
+        place: Some(place(server)),
+        settings: settings.as_object().expect("settings").clone(),
+        ..Profile::default()
+    })
+    .await
+}
+
+fn place(server: &BigQuery) -> Place {
+    Place::Http {
+        base_url: server.base_url(),
+        ca_pem: None,
+    }
+}
+
+async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
+    let source = subject.source(subject.place.as_ref().unwrap());
+    subject.ask(&source, request).await
+}
+
+fn query(text: &str) -> Request {
+    Request::Query(Query {
+        text: text.into(),
+        parameters: Vec::new(),
+        limits: Limits::new(1_000, 1 << 20),
+    })
+}
+
+/// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
+#[tokio::test]
+async fn without_a_source_it_conforms() {
+    let key_file: Json = serde_json::from_str(souk_tests::bigquery::KEY_FILE).unwrap();
+    let subject = loaded(Profile {
+        settings: key_file.as_object().expect("members").clone(),
+        ..Profile::default()
+    })
+    .await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    let hostile = report.finding("hostile.servers").unwrap();
+    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+}
+
+/// The whole kit: nothing fails, nothing is left out but what hosts do not do here.
+#[tokio::test]
+async fn it_conforms() {
+    let server = BigQuery::start().await;
+    server.admin(STOCK);
+    let mut profile = format!(
+        "[source]\nbase_url = '{}'\n[table]\nschema = 'shop'\nname = 'stock'\nkey = ['id']\n[source.settings]\n",
+        server.base_url()
+    );
+    let settings = server.credentials(json!({"database": "shop"}));
+    for (name, value) in settings.as_object().expect("settings") {
+        profile.push_str(&format!("{name} = {value}\n"));
+    }
+    let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    println!("{report}");
+    assert!(report.is_conforming(), "{report}");
+    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+    // Hosts page by offset here.
+    assert_eq!(
+        report.checks(Outcome::Skipped),
+        ["paging.after_a_row"],
+        "{report}"
+    );
+}
+
+/// Google's client reads the server of these tests as it reads BigQuery: what is proven against it is worth something.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs google-cloud-bigquery, 90 MB: tests/run --all-engines"]
+async fn real_bigquery_client_takes_the_server_for_one() {
+    let server = BigQuery::start().await;
+    server.admin(STOCK);
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let python = std::env::var_os("SOUK_BIGQUERY_PYTHON").expect("tests/run --all-engines");
+    let mut judge = Command::new(python);
+    judge
+        .arg(tests.join("engines/bigquery.py"))
+        .args(["judge", &server.base_url()])
+        .arg(tests.join("src/bigquery/service_account.json"));
+    let judged = tokio::task::spawn_blocking(move || judge.status()).await;
+    assert!(judged.unwrap().unwrap().success());
+}
+
+/// What is wrong is told as what it is, and nothing is carried out that writes, however it begins.
+#[tokio::test]
+async fn refusals_are_told_as_what_they_are() {
+    let server = BigQuery::start().await;
+    server.admin(STOCK);
+    let stock = async |more, text: &str| {
+        let subject = subject(&server, more).await;
+        let answer = ask(&subject, query(text)).await;
+        subject.close().await;
+        answer
+    };
+    for (more, text, kind, code) in [
+        (
+            json!({}),
+            "DELETE FROM shop.stock WHERE TRUE",
+            FaultKind::Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT 1; DELETE FROM shop.stock WHERE TRUE",
+            FaultKind::Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT nothing FROM shop.stock",
+            FaultKind::SourceError,
+            "unknown_column",
+        ),
+        (
+            json!({}),
+            "SELECT * FROM shop.nothing",
+            FaultKind::NotFound,
+            "unknown_table",
+        ),
+        (
+            json!({}),
+            "SELECT * FROM nowhere.nothing",
+            FaultKind::NotFound,
+            "unknown_dataset",
+        ),
+        (
+            json!({}),
+            "SELECT FROM WHERE",
+            FaultKind::SourceError,
+            "syntax_error",
+        ),
+        (
+            json!({"maximum_bytes_billed": 1}),
+            "SELECT id FROM shop.stock",
+            FaultKind::LimitExceeded,
+            "bytes_billed_limit",
+        ),
+        (
+            json!({"project_id": "another"}),
+            "SELECT 1",
+            FaultKind::Configuration,
+            "unknown_project",
+        ),
+        (
+            json!({"client_email": "stranger@souk-test.iam.gserviceaccount.com"}),
+            "SELECT 1",
+            FaultKind::Authentication,
+            "credentials_refused",
+        ),
+        (
+            json!({"location": "US"}),
+            "SELECT id FROM shop.stock",
+            FaultKind::NotFound,
+            "unknown_dataset",
+        ),
+    ] {
+        let fault = stock(more, text).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (kind, code),
+            "{text}: {fault:?}"
+        );
+    }
+    let left = stock(json!({}), "SELECT COUNT(*) FROM shop.stock")
+        .await
+        .unwrap();
+    assert_eq!(left.cell(0, 0).as_i64(), Some(60));
+    let subject = subject(&server, json!({"database": "nowhere"})).await;
+    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
+    assert_eq!(ping.unwrap_err().code, "unknown_dataset");
+    subject.close().await;
+}
+
+/// A statement goes dry the first time only, and a result of several pages takes a request for each.
+#[tokio::test]
+async fn it_asks_no_more_than_it_must() {
+    let server = BigQuery::start().await;
+    let subject = subject(&server, json!({})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let text = "SELECT n FROM UNNEST(GENERATE_ARRAY(1, 10000)) AS n ORDER BY n";
+    let mut seen = 0;
+    for wanted in [
+        &[
+            "POST jobs",
+            "POST jobs",
+            "POST queries",
+            "GET queries/…",
+            "GET queries/…",
+        ][..],
+        &["POST queries", "GET queries/…", "GET queries/…"],
+    ] {
+        let request = Request::Query(Query {
+            text: text.into(),
+            parameters: Vec::new(),
+            limits: Limits::new(10_000, 1 << 20),
+        });
+        let output = subject.ask(&source, request).await.unwrap();
+        assert_eq!(output.rows, 10_000);
+        assert_eq!(output.cell(9_999, 0).as_i64(), Some(10_000));
+        let requests = server.requests();
+        assert_eq!(requests[seen..], *wanted);
+        seen = requests.len();
+    }
+    subject.close().await;
+}
+
+/// A job that takes longer than the first answer waits is waited for.
+#[tokio::test]
+async fn a_slow_statement_is_waited_for() {
+    let server = BigQuery::start().await;
+    let subject = subject(&server, json!({})).await;
+    let output = ask(&subject, query("SELECT id FROM slow")).await;
+    assert_eq!(output.unwrap().cell(0, 0).as_i64(), Some(1));
+    assert!(server.requests().contains(&"GET queries/…".to_owned()));
+    subject.close().await;
+}
+
+/// At the end of its time a job is cancelled at BigQuery, whether or not its name was known by then.
+#[tokio::test]
+async fn what_takes_too_long_is_cancelled() {
+    for patience in [300, 2_000] {
+        let server = BigQuery::start().await;
+        let subject = subject(&server, json!({})).await;
+        let source = subject.source(subject.place.as_ref().unwrap());
+        let endless = query("SELECT id FROM endless");
+        let within = Duration::from_millis(patience);
+        let fault = subject
+            .ask_within(&source, endless, within)
+            .await
+            .unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+        let since = Instant::now();
+        while server.running() > 0 {
+            assert!(since.elapsed() < Duration::from_secs(10), "it goes on");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let requests = server.requests();
+        assert_eq!(
+            requests.last().unwrap(),
+            "POST jobs/…/cancel",
+            "{requests:?}"
+        );
+        subject.close().await;
+    }
+}
+
+/// A catalog of 1,000 tables.
+#[tokio::test]
+async fn a_thousand_tables_take_a_moment() {
+    let server = BigQuery::start().await;
+    let columns = "a INT64 NOT NULL, b STRING TEXT, c NUMERIC, d TIMESTAMP, e STRINGS TEXT";
+    let tables: String = (0..1_000)
+        .map(|number| format!("CREATE TABLE shop.t{number} ({columns});"))
+        .collect();
+    server.admin(&format!("ATTACH ':memory:' AS shop; {tables}"));
+    let subject = subject(&server, json!({})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let request = Request::Schema(SchemaFilter {
+            schemas: vec!["shop".into()],
+            tables: Vec::new(),
+            include_fields: true,
+            limits: Limits::new(100_000, 16 << 20),
+        });
+        let (begun, seen) = (Instant::now(), server.requests().len());
+        let catalog = subject.ask(&source, request).await.unwrap();
+        best = best.min(begun.elapsed());
+        assert_eq!(catalog.rows, 5_000);
+        assert_eq!(catalog.cell(4, 5).as_str(), Some("ARRAY<STRING>"));
+        assert_eq!(catalog.cell(0, 6).as_bool(), Some(false));
+        // The session's own, the datasets, and two pages of one statement.
+        let requests = server.requests().split_off(seen);
+        assert!(requests.len() <= 4, "{requests:?}");
+    }
+    println!("5,000 fields in {best:?}");
+    assert!(best < Duration::from_secs(1), "{best:?}");
+    subject.close().await;
+}

@@ -1,0 +1,125 @@
+//! What BigQuery answers, as far as it is read. Whole numbers of 64 bits are texts in its JSON.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use souk_sdk::{Error, HttpFailure, HttpResponse, WireFault};
+
+use crate::errors;
+
+/// Of `jobs.query` and `jobs.getQueryResults`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Results<'a> {
+    #[serde(default)]
+    pub job_complete: bool,
+    pub job_reference: Option<JobReference>,
+    /// Once it is complete.
+    #[serde(borrow)]
+    pub schema: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub rows: Vec<Row<'a>>,
+    total_rows: Option<String>,
+    /// There are more rows.
+    pub page_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct Row<'a> {
+    #[serde(borrow, rename = "f")]
+    pub cells: Vec<Cell<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct Cell<'a> {
+    #[serde(borrow, rename = "v")]
+    pub value: &'a RawValue,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobReference {
+    pub project_id: String,
+    pub job_id: String,
+    pub location: Option<String>,
+}
+
+impl Results<'_> {
+    /// Of all pages; as many as were read where it is not said.
+    pub fn total_rows(&self) -> u64 {
+        let said = self.total_rows.as_deref();
+        said.and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+}
+
+/// Of `jobs.insert`.
+#[derive(Deserialize)]
+pub struct Job {
+    statistics: Option<Statistics>,
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    query: Option<QueryStatistics>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct QueryStatistics {
+    statement_type: Option<String>,
+}
+
+impl Job {
+    pub fn statement_type(&self) -> Option<&str> {
+        let query = self.statistics.as_ref()?.query.as_ref()?;
+        query.statement_type.as_deref()
+    }
+}
+
+/// Of `datasets.list`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Datasets {
+    #[serde(default)]
+    pub datasets: Vec<Dataset>,
+    pub next_page_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dataset {
+    pub dataset_reference: DatasetReference,
+    pub location: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DatasetReference {
+    pub dataset_id: String,
+}
+
+/// The answer, where it is one.
+pub fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse, Error> {
+    match outcome {
+        Ok(response) if response.status == 200 => Ok(response),
+        Ok(response) => Err(errors::refused(response)),
+        // One that is longer than asked for is no HTTP to the host either.
+        Err(failure) if failure.fault == WireFault::BadResponse => Err(Error::source_failed(
+            "bad_response",
+            "the answer broke off, is not valid HTTP, or is longer than 64 MiB",
+        )
+        .detail(failure.message)),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// What stands in an answer.
+pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
+    serde_json::from_slice(&response.body).map_err(|error| malformed().detail(error.to_string()))
+}
+
+pub fn malformed() -> Error {
+    Error::source_failed(
+        "malformed_answer",
+        "what answers at the connection's address does not speak as BigQuery's REST API does",
+    )
+}

@@ -1,0 +1,141 @@
+//! Whose fault a refusal is, by its reason. BigQuery's text goes into `detail` only.
+//!
+//! The reasons are those of Google's "HTTP status and error codes for BigQuery API". Which thing was not found, and which privilege is
+//! missing, is said by the text alone.
+
+use serde::Deserialize;
+use souk_sdk::{Error, HttpResponse};
+
+#[derive(Deserialize)]
+struct Body {
+    error: Refusal,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    errors: Vec<Cause>,
+}
+
+#[derive(Deserialize)]
+struct Cause {
+    #[serde(default)]
+    reason: String,
+    location: Option<String>,
+}
+
+/// The error that a response tells which is no answer.
+pub fn refused(response: HttpResponse) -> Error {
+    let Ok(Body { error: refusal }) = serde_json::from_slice(&response.body) else {
+        return foreign(response);
+    };
+    let cause = refusal.errors.first();
+    let reason = cause.map(|cause| cause.reason.as_str()).unwrap_or_default();
+    let error = blame(response.status, reason, &refusal.message);
+    let code = match reason {
+        "" => response.status.to_string(),
+        reason => reason.to_owned(),
+    };
+    let place = cause.and_then(|cause| cause.location.as_deref());
+    let detail = match place {
+        Some(place) => format!("{} (in: {place})", refusal.message),
+        None => refusal.message,
+    };
+    let error = error.detail(detail).source_code(code);
+    match response.retry_after_ms() {
+        Some(ms) => error.retry_after_ms(ms),
+        None => error,
+    }
+}
+
+fn blame(status: u16, reason: &str, text: &str) -> Error {
+    let says = |words: &str| text.contains(words);
+    match (status, reason) {
+        (_, "rateLimitExceeded" | "jobRateLimitExceeded" | "userRateLimitExceeded") | (429, _) => {
+            Error::rate_limited(
+                "rate_limited",
+                "BigQuery has had too many requests of this project",
+            )
+        }
+        (_, "quotaExceeded") => Error::unavailable(
+            "quota_exhausted",
+            "the project has used up what its quota at BigQuery allows",
+        ),
+        (401, _) => Error::authentication(
+            "credentials_refused",
+            "BigQuery refused the service account's key: is it disabled, or deleted?",
+        ),
+        (_, "accessNotConfigured" | "SERVICE_DISABLED") => Error::configuration(
+            "api_disabled",
+            "the BigQuery API is not enabled in the project",
+        ),
+        (_, "billingNotEnabled" | "accountDisabled") => Error::configuration(
+            "billing_disabled",
+            "the project has no billing account that is in order",
+        ),
+        (_, "bytesBilledLimitExceeded") => Error::limit_exceeded(
+            "bytes_billed_limit",
+            "the statement would read more than the connection's maximum_bytes_billed",
+        ),
+        (_, "responseTooLarge") => Error::limit_exceeded(
+            "response_too_large",
+            "the result is larger than BigQuery sends",
+        ),
+        (_, "resourcesExceeded" | "billingTierLimitExceeded") => Error::limit_exceeded(
+            "resources_exceeded",
+            "the statement needs more than BigQuery gives to one statement",
+        ),
+        (_, "stopped") => Error::timeout("cancelled", "the statement was cancelled at BigQuery"),
+        (_, "timeout" | "jobTimeout") => Error::timeout(
+            "statement_timeout",
+            "the statement runs longer than the connection allows",
+        ),
+        (403, _) if says("bigquery.jobs.create") => Error::permission(
+            "may_not_run_jobs",
+            "the service account may not run statements in its project: give it the role BigQuery Job User",
+        ),
+        (403, _) => Error::permission(
+            "permission_denied",
+            "the service account may not read what the statement names: give it the role BigQuery Data Viewer there",
+        ),
+        (404, _) if says("Not found: Project") => {
+            Error::configuration("unknown_project", "the project does not exist")
+        }
+        (404, _) if says("Not found: Dataset") => Error::not_found(
+            "unknown_dataset",
+            "the dataset does not exist, or not where the statement runs (the connection's location)",
+        ),
+        (404, _) if says("Not found: Table") => Error::not_found(
+            "unknown_table",
+            "the statement names a table that does not exist",
+        ),
+        (404, _) => Error::not_found("not_found", "BigQuery does not have what was asked for"),
+        (_, "invalidQuery") if says("Function not found") => Error::not_found(
+            "unknown_function",
+            "the statement names a function that does not exist",
+        ),
+        (_, "invalidQuery") if says("Unrecognized name") => Error::source_failed(
+            "unknown_column",
+            "the statement names a column that does not exist",
+        ),
+        (_, "invalidQuery") if says("Syntax error") => {
+            Error::source_failed("syntax_error", "BigQuery cannot read the statement")
+        }
+        (_, "tableUnavailable" | "backendError") | (502..=504, _) => {
+            Error::unavailable("unavailable", "BigQuery is not available at the moment")
+        }
+        (500.., _) => Error::source_failed("internal_error", "BigQuery failed"),
+        _ => Error::source_failed("sql_error", "BigQuery could not run the statement"),
+    }
+}
+
+/// A response that is none of BigQuery's: a proxy's, mostly. Nobody who calls has sent anything wrong.
+fn foreign(response: HttpResponse) -> Error {
+    let status = response.status;
+    match response.classified() {
+        Err(error) if !matches!(status, 400 | 422) => error,
+        _ => crate::answers::malformed().source_code(status.to_string()),
+    }
+}

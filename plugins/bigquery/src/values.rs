@@ -1,0 +1,198 @@
+//! A cell of a result as a value of a column. BigQuery writes each scalar as a text (`{"v": "1.50"}`), an array as a list of cells, a struct
+//! as a row within the row.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use souk_sdk::time::{Date, TimeOfDay, iso8601, parse_iso8601, rfc3339};
+use souk_sdk::{ColumnBuilder, Error};
+
+use crate::answers::{Cell, Row, malformed};
+use crate::types::{Scalar, Type};
+
+/// Appends a cell. `room`: how many bytes a column may become.
+pub fn push(
+    kind: &Type,
+    cell: &RawValue,
+    into: &mut ColumnBuilder,
+    room: usize,
+) -> Result<(), Error> {
+    if cell.get() == "null" {
+        // An array is not NULL: what says so has an empty one.
+        if let Type::Array(_) = kind {
+            return into.var(b"[]");
+        }
+        into.null();
+        return Ok(());
+    }
+    let Type::Scalar(scalar) = kind else {
+        return into.var_with(|out| json(kind, cell, out, room));
+    };
+    let text = text(cell)?;
+    match scalar {
+        Scalar::Bool => into.boolean(boolean(&text)?),
+        Scalar::Int64 => into.i64(int64(&text)?),
+        Scalar::Float64 => into.f64(float64(&text)?),
+        Scalar::Numeric => into.var(numeric(&text)?.as_bytes()),
+        Scalar::String => into.var(text.as_bytes()),
+        Scalar::Bytes => into.var(&STANDARD.decode(&*text).map_err(|_| malformed())?),
+        Scalar::Date => into.i32(days(&text)?),
+        Scalar::Time => into.i64(time(&text)?),
+        Scalar::DateTime => into.i64(clock(&text)?),
+        Scalar::Timestamp => into.i64(int64(&text)?),
+        Scalar::Json => into.var(document(&text)?.as_bytes()),
+    }
+}
+
+/// The text of a scalar; nothing where there is none.
+pub fn plain(cell: &RawValue) -> Result<String, Error> {
+    match cell.get() {
+        "null" => Ok(String::new()),
+        _ => text(cell).map(Cow::into_owned),
+    }
+}
+
+/// The text of a scalar. Numbers and truth may stand there as such.
+fn text(cell: &RawValue) -> Result<Cow<'_, str>, Error> {
+    let raw = cell.get();
+    match raw.as_bytes() {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => {
+            Ok(Cow::Borrowed(&raw[1..raw.len() - 1]))
+        }
+        [b'"', ..] => serde_json::from_str(raw)
+            .map(Cow::Owned)
+            .map_err(|_| malformed()),
+        [b'{' | b'[', ..] => Err(malformed()),
+        _ => Ok(Cow::Borrowed(raw)),
+    }
+}
+
+fn boolean(text: &str) -> Result<bool, Error> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(malformed()),
+    }
+}
+
+fn int64(text: &str) -> Result<i64, Error> {
+    text.parse().map_err(|_| malformed())
+}
+
+/// `NaN`, `Infinity` and `-Infinity` are numbers, too.
+fn float64(text: &str) -> Result<f64, Error> {
+    text.parse().map_err(|_| malformed())
+}
+
+/// Digits, as they were sent.
+fn numeric(text: &str) -> Result<&str, Error> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number(whole) && is_number(fraction) {
+        true => Ok(text),
+        false => Err(malformed()),
+    }
+}
+
+fn days(text: &str) -> Result<i32, Error> {
+    let days = Date::parse(text).ok_or_else(malformed)?.days();
+    i32::try_from(days).map_err(|_| malformed())
+}
+
+/// Microseconds since midnight.
+fn time(text: &str) -> Result<i64, Error> {
+    clock(&format!("1970-01-01T{text}"))
+}
+
+fn clock(text: &str) -> Result<i64, Error> {
+    parse_iso8601(text).ok_or_else(malformed)
+}
+
+fn document(text: &str) -> Result<&str, Error> {
+    serde_json::from_str::<IgnoredAny>(text).map_err(|_| malformed())?;
+    Ok(text)
+}
+
+/// A value as a part of a JSON document.
+fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+    // Names are longer than the brackets that stand for them.
+    if out.len() > room {
+        return Err(Error::limit_exceeded(
+            "bytes_limit",
+            "a nested value of the result is larger than is allowed",
+        ));
+    }
+    match kind {
+        _ if cell.get() == "null" => out.extend_from_slice(b"null"),
+        Type::Array(inner) => {
+            let elements: Vec<Cell<'_>> =
+                serde_json::from_str(cell.get()).map_err(|_| malformed())?;
+            out.push(b'[');
+            for (place, element) in elements.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                json(inner, element.value, out, room)?;
+            }
+            out.push(b']');
+        }
+        Type::Struct(fields) => {
+            let row: Row<'_> = serde_json::from_str(cell.get()).map_err(|_| malformed())?;
+            if row.cells.len() != fields.len() {
+                return Err(malformed());
+            }
+            out.push(b'{');
+            for (place, ((name, kind), cell)) in fields.iter().zip(&row.cells).enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                quoted(name, out);
+                out.push(b':');
+                json(kind, cell.value, out, room)?;
+            }
+            out.push(b'}');
+        }
+        Type::Scalar(scalar) => part(*scalar, &text(cell)?, out)?,
+    }
+    Ok(())
+}
+
+/// A scalar within a document, written as a column of it is when it leaves as JSON.
+fn part(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+    match scalar {
+        Scalar::Bool => written(out, format_args!("{}", boolean(text)?)),
+        Scalar::Int64 => written(out, format_args!("{}", int64(text)?)),
+        Scalar::Numeric => out.extend_from_slice(numeric(text)?.as_bytes()),
+        Scalar::Float64 => match float64(text)? {
+            // JSON has no number for it.
+            value if value.is_nan() => quoted("NaN", out),
+            f64::INFINITY => quoted("Infinity", out),
+            f64::NEG_INFINITY => quoted("-Infinity", out),
+            value => {
+                // A Vec takes everything.
+                let _ = serde_json::to_writer(out, &value);
+            }
+        },
+        Scalar::Json => out.extend_from_slice(document(text)?.as_bytes()),
+        Scalar::Time => quoted(&TimeOfDay(time(text)?).to_string(), out),
+        Scalar::DateTime => quoted(&iso8601(clock(text)?), out),
+        Scalar::Timestamp => quoted(&rfc3339(int64(text)?), out),
+        Scalar::String | Scalar::Bytes | Scalar::Date => quoted(text, out),
+    }
+    Ok(())
+}
+
+fn quoted(text: &str, out: &mut Vec<u8>) {
+    // A Vec takes everything.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {
+    // A Vec takes everything.
+    let _ = out.write_fmt(what);
+}

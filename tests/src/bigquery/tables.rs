@@ -1,0 +1,342 @@
+//! Statements on tables: SQLite runs them, and its columns get the names of GoogleSQL's types.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rusqlite::types::{Value as Sqlite, ValueRef};
+use rusqlite::{Connection, Error, Statement};
+use serde_json::{Value, json};
+use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
+
+use super::{BYTES_READ, PROJECT, literals};
+
+/// A result: fields of a schema, and cells.
+#[derive(Debug, Default)]
+pub struct Table {
+    pub fields: Vec<Value>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What BigQuery answers to what it does not do.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub status: u16,
+    pub reason: &'static str,
+    pub text: String,
+}
+
+impl Refusal {
+    pub fn new(status: u16, reason: &'static str, text: &str) -> Refusal {
+        let text = text.to_owned();
+        Refusal {
+            status,
+            reason,
+            text,
+        }
+    }
+}
+
+pub struct Tables {
+    connection: Connection,
+}
+
+impl Tables {
+    pub fn new() -> Tables {
+        let connection = Connection::open_in_memory().expect("SQLite");
+        let own = "CREATE TABLE slow (id INT64); INSERT INTO slow VALUES (1); CREATE TABLE endless (id INT64);";
+        connection.execute_batch(own).expect("two tables");
+        Tables { connection }
+    }
+
+    pub fn admin(&self, sql: &str) {
+        self.connection.execute_batch(sql).expect(sql);
+        for dataset in self.datasets() {
+            self.describe(&dataset);
+        }
+    }
+
+    pub fn datasets(&self) -> Vec<String> {
+        let sql = "SELECT name FROM pragma_database_list WHERE name NOT IN ('main', 'temp') ORDER BY name";
+        self.texts(sql)
+    }
+
+    /// Runs what a request asks (`query`, `queryParameters`, `defaultDataset`, `maximumBytesBilled`).
+    pub fn run(&self, asked: &Value) -> Result<Table, Refusal> {
+        let text = text(asked)?;
+        let parameters = asked["queryParameters"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        if let Some(table) = literals::row(text, parameters) {
+            return Ok(table);
+        }
+        let most = asked["maximumBytesBilled"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        if most.is_some_and(|most: u64| most < BYTES_READ) {
+            let text = format!(
+                "Query exceeded limit for bytes billed: {most:?}. {BYTES_READ} or higher required."
+            );
+            return Err(Refusal::new(400, "bytesBilledLimitExceeded", &text));
+        }
+        if statement_type(text) == "SCRIPT" {
+            let ran = self.connection.execute_batch(text);
+            return ran
+                .map(|()| Table::default())
+                .map_err(|error| refusal(&error));
+        }
+        let mut statement = self.statement(asked, text)?;
+        for (place, parameter) in parameters.iter().enumerate() {
+            let value = bound(parameter);
+            statement
+                .raw_bind_parameter(place + 1, value)
+                .map_err(|error| refusal(&error))?;
+        }
+        let types: Vec<Option<String>> = statement
+            .columns()
+            .iter()
+            .map(|column| column.decl_type().map(str::to_owned))
+            .collect();
+        let names: Vec<String> = statement
+            .column_names()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let mut found = Vec::new();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| refusal(&error))? {
+            let cells = (0..names.len()).map(|at| row.get::<_, Sqlite>(at).expect("a value"));
+            found.push(cells.collect::<Vec<Sqlite>>());
+        }
+        Ok(table(&names, &types, &found))
+    }
+
+    /// Whether it could be run.
+    pub fn prepare(&self, asked: &Value) -> Result<(), Refusal> {
+        let text = text(asked)?;
+        let parameters = asked["queryParameters"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        match literals::row(text, parameters).is_some() || statement_type(text) == "SCRIPT" {
+            true => Ok(()),
+            false => self.statement(asked, text).map(drop),
+        }
+    }
+
+    fn statement(&self, asked: &Value, text: &str) -> Result<Statement<'_>, Refusal> {
+        let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
+        self.connection
+            .prepare(&text)
+            .map_err(|error| refusal(&error))
+    }
+
+    /// What stands in the place of the views of `INFORMATION_SCHEMA`.
+    fn describe(&self, dataset: &str) {
+        let described = format!(
+            "DROP TABLE IF EXISTS temp.\"{dataset}.TABLES\";
+             CREATE TEMP TABLE \"{dataset}.TABLES\" AS SELECT '{dataset}' AS table_schema, name AS table_name,
+                 CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END AS table_type FROM \"{dataset}\".sqlite_master WHERE type IN ('table', 'view');
+             DROP TABLE IF EXISTS temp.\"{dataset}.COLUMNS\";
+             CREATE TEMP TABLE \"{dataset}.COLUMNS\" AS SELECT t.name AS table_name, c.cid + 1 AS ordinal_position, c.name AS column_name,
+                 CASE c.type WHEN 'STRINGS TEXT' THEN 'ARRAY<STRING>' WHEN 'STRING TEXT' THEN 'STRING' WHEN 'BYTES BLOB' THEN 'BYTES' ELSE c.type END AS data_type,
+                 CASE WHEN c.\"notnull\" OR c.type = 'STRINGS TEXT' THEN 'NO' ELSE 'YES' END AS is_nullable
+                 FROM \"{dataset}\".sqlite_master AS t, pragma_table_info(t.name, '{dataset}') AS c WHERE t.type IN ('table', 'view');"
+        );
+        self.connection
+            .execute_batch(&described)
+            .expect("a catalog");
+    }
+
+    /// As SQLite has it.
+    fn translated(&self, text: &str, default: Option<&str>) -> String {
+        let mut text = text.replace("MOD(n, 3)", "n % 3");
+        for dataset in self.datasets() {
+            for view in ["TABLES", "COLUMNS"] {
+                let named = format!("`{PROJECT}`.`{dataset}`.INFORMATION_SCHEMA.{view}");
+                text = text.replace(&named, &format!("\"{dataset}.{view}\""));
+            }
+        }
+        // A name without a dataset is of the default one.
+        if let Some(dataset) = default {
+            for table in self.texts(&format!("SELECT name FROM \"{dataset}\".sqlite_master")) {
+                text = text.replace(&format!("FROM {table}"), &format!("FROM {dataset}.{table}"));
+            }
+        }
+        while let Some(at) = text.find("STARTS_WITH(") {
+            let end = at + text[at..].find(')').expect("its end");
+            text.insert_str(end + 1, " = 1");
+            text.replace_range(at..at + "STARTS_WITH".len(), "instr");
+        }
+        match text.split_once("UNNEST(GENERATE_ARRAY(1, ") {
+            Some((before, after)) => {
+                let (last, after) = after.split_once("))").expect("its end");
+                format!(
+                    "{before}(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s){after}"
+                )
+            }
+            None => text,
+        }
+    }
+
+    fn texts(&self, sql: &str) -> Vec<String> {
+        let Ok(mut statement) = self.connection.prepare(sql) else {
+            return Vec::new();
+        };
+        let rows = statement.query_map([], |row| row.get(0)).expect(sql);
+        rows.map(|row| row.expect("a text")).collect()
+    }
+}
+
+fn text(asked: &Value) -> Result<&str, Refusal> {
+    match asked["query"].as_str() {
+        Some(text) if !text.is_empty() => Ok(text),
+        _ => Err(Refusal::new(
+            400,
+            "required",
+            "Required parameter is missing: query",
+        )),
+    }
+}
+
+/// What BigQuery calls a statement by what it does.
+pub fn statement_type(text: &str) -> &'static str {
+    let mut quote = None;
+    let mut last_end = None;
+    for (at, char) in text.char_indices() {
+        match quote {
+            Some(mark) if mark == char => quote = None,
+            Some(_) => {}
+            None if matches!(char, '\'' | '"' | '`') => quote = Some(char),
+            None if char == ';' => last_end = last_end.or(Some(at)),
+            None => {}
+        }
+    }
+    if last_end.is_some_and(|at| !text[at + 1..].trim().is_empty()) {
+        return "SCRIPT";
+    }
+    let first = text.trim_start_matches(|char: char| char.is_whitespace() || char == '(');
+    let word: String = first
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .collect();
+    match word.to_ascii_uppercase().as_str() {
+        "SELECT" | "WITH" => "SELECT",
+        "INSERT" => "INSERT",
+        "UPDATE" => "UPDATE",
+        "DELETE" => "DELETE",
+        _ => "SCRIPT",
+    }
+}
+
+fn refusal(error: &Error) -> Refusal {
+    let said = error.to_string();
+    let named = said.rsplit(": ").next().unwrap_or_default();
+    if said.starts_with("no such table") {
+        let text = match named.split_once('.') {
+            Some((dataset, _)) if dataset == "nowhere" => {
+                format!("Not found: Dataset {PROJECT}:{dataset} was not found in location EU")
+            }
+            _ => format!("Not found: Table {PROJECT}:{named} was not found in location EU"),
+        };
+        return Refusal::new(404, "notFound", &text);
+    }
+    let text = match () {
+        _ if said.starts_with("no such column") => format!("Unrecognized name: {named} at [1:8]"),
+        _ if said.starts_with("no such function") => {
+            format!("Function not found: {named} at [1:8]")
+        }
+        _ => format!("Syntax error: {said} at [1:1]"),
+    };
+    Refusal::new(400, "invalidQuery", &text)
+}
+
+/// A parameter as the tables hold values of its type.
+fn bound(parameter: &Value) -> Sqlite {
+    let Some(text) = parameter["parameterValue"]["value"].as_str() else {
+        return match &parameter["parameterValue"]["value"] {
+            Value::Number(number) => Sqlite::Real(number.as_f64().expect("a number")),
+            _ => Sqlite::Null,
+        };
+    };
+    let number = || Sqlite::Real(text.parse().expect("a number"));
+    match parameter["parameterType"]["type"].as_str().expect("a type") {
+        "INT64" => Sqlite::Integer(text.parse().expect("a whole number")),
+        "FLOAT64" | "NUMERIC" | "BIGNUMERIC" => number(),
+        "BOOL" => Sqlite::Integer(i64::from(text == "true")),
+        "BYTES" => Sqlite::Blob(STANDARD.decode(text).expect("base64")),
+        "TIMESTAMP" => Sqlite::Integer(parse_rfc3339(text).expect("a moment")),
+        "DATETIME" => Sqlite::Text(datetime(text)),
+        _ => Sqlite::Text(text.to_owned()),
+    }
+}
+
+/// As BigQuery writes it: without a fraction where there is none.
+pub fn datetime(text: &str) -> String {
+    let whole = iso8601(parse_iso8601(text).expect("a time"));
+    whole.strip_suffix(".000000").unwrap_or(&whole).to_owned()
+}
+
+fn table(names: &[String], types: &[Option<String>], rows: &[Vec<Sqlite>]) -> Table {
+    let kinds: Vec<String> = (0..names.len())
+        .map(|at| match &types[at] {
+            Some(declared) => declared.split(' ').next().unwrap_or_default().to_owned(),
+            // What is computed is what it looks like.
+            None => {
+                let mut values = rows.iter().map(|row| &row[at]);
+                let first = values.find(|value| **value != Sqlite::Null);
+                first.map_or("INT64", kind_of).to_owned()
+            }
+        })
+        .collect();
+    let fields = names
+        .iter()
+        .zip(&kinds)
+        .map(|(name, kind)| match kind.as_str() {
+            "STRINGS" => json!({"name": name, "type": "STRING", "mode": "REPEATED"}),
+            kind => json!({"name": name, "type": named(kind), "mode": "NULLABLE"}),
+        });
+    let cells = |row: &Vec<Sqlite>| {
+        let cells = row
+            .iter()
+            .zip(&kinds)
+            .map(|(value, kind)| json!({"v": cell(kind, value)}));
+        cells.collect()
+    };
+    Table {
+        fields: fields.collect(),
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+fn kind_of(value: &Sqlite) -> &'static str {
+    match value {
+        Sqlite::Real(_) => "FLOAT64",
+        Sqlite::Text(_) => "STRING",
+        Sqlite::Blob(_) => "BYTES",
+        Sqlite::Null | Sqlite::Integer(_) => "INT64",
+    }
+}
+
+/// The API's name of a type.
+pub fn named(kind: &str) -> &str {
+    match kind {
+        "INT64" => "INTEGER",
+        "FLOAT64" => "FLOAT",
+        "BOOL" => "BOOLEAN",
+        kind => kind,
+    }
+}
+
+fn cell(kind: &str, value: &Sqlite) -> Value {
+    match (kind, ValueRef::from(value)) {
+        ("STRINGS", ValueRef::Text(text)) => {
+            let texts: Vec<String> = serde_json::from_slice(text).expect("texts");
+            texts.into_iter().map(|text| json!({"v": text})).collect()
+        }
+        ("STRINGS", _) => json!([]),
+        (_, ValueRef::Null) => Value::Null,
+        ("BOOL", ValueRef::Integer(number)) => (number != 0).to_string().into(),
+        (_, ValueRef::Integer(number)) => number.to_string().into(),
+        (_, ValueRef::Real(number)) => number.to_string().into(),
+        (_, ValueRef::Text(text)) => String::from_utf8_lossy(text).into(),
+        (_, ValueRef::Blob(bytes)) => STANDARD.encode(bytes).into(),
+    }
+}
