@@ -91,10 +91,10 @@ def judge(base_url, key_file):
     job = one.query("SELECT id FROM endless")
     assert one.cancel_job(job.job_id, location=job.location).state == "DONE"
 
-    refused(one, "SELECT nothing FROM shop.stock", (400, "invalidQuery"))
+    refused(one, "SELECT absent FROM shop.stock", (400, "invalidQuery"))
     refused(one, "SELECT FROM WHERE", (400, "invalidQuery"))
-    refused(one, "SELECT * FROM shop.nothing", (404, "notFound"))
-    refused(one, "SELECT * FROM nowhere.nothing", (404, "notFound"))
+    refused(one, "SELECT * FROM shop.absent", (404, "notFound"))
+    refused(one, "SELECT * FROM nowhere.absent", (404, "notFound"))
     refused(one, "SELECT id FROM shop.stock", (400, "bytesBilledLimitExceeded"), maximum_bytes_billed=1)
 
     class Stranger(jwt.Credentials):

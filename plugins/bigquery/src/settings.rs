@@ -16,7 +16,7 @@ pub const SCHEMA: &str = r#"{
     "base_url": {"type": "string", "format": "uri", "default": "https://bigquery.googleapis.com", "title": "Address of the API", "description": "https://bigquery.googleapis.com"},
     "project_id": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Project", "description": "Where statements run, and who pays for them; of the key file"},
     "client_email": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Service account", "description": "Of the key file"},
-    "private_key_id": {"type": "string", "maxLength": 256, "title": "Name of the private key", "description": "Of the key file"},
+    "private_key_id": {"type": "string", "maxLength": 256, "writeOnly": true, "title": "Name of the private key", "description": "Of the key file"},
     "private_key": {"type": "string", "minLength": 1, "maxLength": 8192, "writeOnly": true, "title": "Private key", "description": "Of the key file"},
     "database": {"type": "string", "minLength": 1, "maxLength": 1024, "title": "Dataset", "description": "Where tables are that a statement names without one: dataset, or project.dataset"},
     "location": {"type": "string", "pattern": "^[A-Za-z0-9-]+$", "maxLength": 64, "title": "Location", "description": "EU, europe-west3; only for statements that name no dataset"},
