@@ -5,6 +5,7 @@ mod common;
 use common::{Talk, dry, field, job, page, query, raw, refuses, reply, waits};
 use serde_json::{Value as Json, json};
 use souk_sdk::{Input, Limits, Machine, Request, SchemaFilter};
+use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 
 /// How many ways the answers are spoilt in.
@@ -39,35 +40,14 @@ fn answers() -> Vec<String> {
 
 #[test]
 fn no_answer_makes_it_panic() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
+    let mut spoiler = Spoiler::new(b"{}[]\",:0nt\\-9.eE");
     let answers = answers();
     let mut talk = Talk::usual();
     let (mut whole, mut refused, mut open) = (0, 0, 0);
     for _ in 0..ROUNDS {
-        let mut bytes = answers[random(answers.len())].clone().into_bytes();
-        for _ in 0..1 + random(3) {
-            let at = random(bytes.len());
-            match random(5) {
-                0 => bytes[at] ^= 1 << random(8),
-                1 => drop(bytes.drain(at..(at + 1 + random(8)).min(bytes.len()))),
-                2 => bytes[at] = b"{}[]\",:0nt\\"[random(11)],
-                3 => bytes.insert(at, b"-9.eE\"\\"[random(7)]),
-                _ => {
-                    let copy = bytes[at..(at + random(40)).min(bytes.len())].to_vec();
-                    bytes.splice(at..at, copy);
-                }
-            }
-            if bytes.is_empty() {
-                bytes.push(b' ');
-            }
-        }
-        let status = [200, 200, 200, 400, 500][random(5)];
+        let answer = answers[spoiler.below(answers.len())].clone();
+        let bytes = spoiler.spoilt(&[answer.into_bytes()]).concat();
+        let status = [200, 200, 200, 400, 500][spoiler.below(5)];
         let id = talk.submit(query("SELECT 1", vec![], LIMITS));
         if talk.asked[0].path.contains("/jobs?") {
             talk.hears(0, dry("SELECT")).unwrap();

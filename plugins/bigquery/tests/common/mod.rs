@@ -4,11 +4,10 @@
 use serde_json::{Value as Json, json};
 use souk_connector_bigquery::Session;
 use souk_sdk::{
-    Column, Command, Error, ErrorClass, Event, Header, HttpFailure, HttpRequest, HttpResponse,
-    Input, Limits, Machine, Pause, Query, Request, SchemaFilter, Settings, Step, Value, WireFault,
+    Command, Error, ErrorClass, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits,
+    Machine, Pause, Query, Request, SchemaFilter, Settings, Step, Value, WireFault,
 };
-use souk_tests::wire::{Answer, LIMITS};
-use std::collections::HashMap;
+use souk_tests::wire::{Answer, Answers, LIMITS};
 
 pub type Reply = Result<HttpResponse, WireFault>;
 
@@ -113,13 +112,11 @@ pub fn class_and_code(error: &Error) -> (ErrorClass, &str) {
 
 pub struct Talk {
     pub session: Session,
-    pub ready: bool,
     /// Requests that wait for a reply.
     pub asked: Vec<HttpRequest>,
     /// Pauses that are not over.
     pub pauses: Vec<Pause>,
-    pub answers: HashMap<u32, Answer>,
-    shapes: HashMap<u32, Vec<Column>>,
+    answers: Answers,
     next: u32,
     pub now: u64,
 }
@@ -129,17 +126,15 @@ impl Talk {
     pub fn open(more: Json, hello: Reply) -> Result<Talk, Error> {
         let mut talk = Talk {
             session: Session::open(settings(more))?,
-            ready: false,
             asked: Vec::new(),
             pauses: Vec::new(),
-            answers: HashMap::new(),
-            shapes: HashMap::new(),
+            answers: Answers::default(),
             next: 0,
             now: NOW,
         };
         talk.step(|session, step| session.start(step))?;
         talk.hears(0, hello)?;
-        assert!(talk.ready);
+        assert!(talk.answers.is_ready);
         Ok(talk)
     }
 
@@ -161,32 +156,10 @@ impl Talk {
                 other => panic!("{other:?}"),
             }
         }
-        for event in events {
-            match event {
-                Event::Ready => self.ready = true,
-                Event::Columns(shape) => {
-                    if let Some(columns) = shape.columns {
-                        self.shapes.insert(shape.shape, columns);
-                    }
-                    let columns = self.shapes[&shape.shape].clone();
-                    self.answers.entry(shape.id).or_default().columns = columns;
-                }
-                Event::Batch(rows) => {
-                    let answer = self.answers.get_mut(&rows.id).unwrap();
-                    assert_eq!(rows.batch.chunks.len(), answer.columns.len());
-                    answer.rows += rows.batch.rows;
-                    answer.chunks.push(rows.batch.chunks);
-                }
-                Event::Done(id) => self.end(id, Ok(())),
-                Event::Failed(failure) => self.end(failure.id, Err(failure.error)),
-            }
-        }
+        events
+            .into_iter()
+            .for_each(|event| self.answers.take(event));
         Ok(())
-    }
-
-    fn end(&mut self, id: u32, end: Result<(), Error>) {
-        let before = self.answers.entry(id).or_default().end.replace(end);
-        assert_eq!(before, None, "{id} ended twice");
     }
 
     pub fn submit(&mut self, request: Request) -> u32 {
@@ -224,8 +197,7 @@ impl Talk {
     }
 
     pub fn ended(&mut self, id: u32) -> Option<Answer> {
-        self.answers.get(&id)?.end.as_ref()?;
-        self.answers.remove(&id)
+        self.answers.ended(id)
     }
 
     /// Asks one thing, of which the requests are answered so, one after the other.
