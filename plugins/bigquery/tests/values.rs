@@ -198,7 +198,7 @@ fn what_is_malformed_is_refused() {
         ("RECORD", json!("x")),
         ("STRING", json!([1])),
     ] {
-        let error = column(field("v", kind), &[cell.clone()]).error();
+        let error = column(field("v", kind), std::slice::from_ref(&cell)).error();
         assert_eq!(error.code, "malformed_answer", "{kind} {cell}");
     }
     // Rows that are not as wide as the schema.
