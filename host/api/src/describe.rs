@@ -4,16 +4,15 @@
 //! [`Describe`], so that routing, the gate and `openapi.json` read from the function itself what it does: a description cannot say anything
 //! else. A handler is erased to one type ([`Erased`]) when it is mounted, and all that surrounds it is compiled once. Knows no operation.
 
-use crate::caller::Caller;
 use crate::json::Sent;
 use crate::operation::BODY_BYTES_MAX;
 use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::query::{Parameters, Query, Reader};
-use crate::reading::discard;
 use crate::refusals::{self, Refusal};
 use crate::schemas::SchemaFn;
 use crate::state::ApiState;
+use crate::unwanted::discard;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -217,8 +216,8 @@ impl Incoming {
         if self.body.is_end_stream() || self.parts.headers.contains_key(header::EXPECT) {
             return;
         }
-        let caller = self.parts.extensions.get::<Caller>();
-        let pace = Pace::of(&self.state, caller.map(Caller::payer));
+        let pace = self.parts.extensions.get::<Pace>().cloned();
+        let pace = pace.unwrap_or_else(|| Pace::of(&self.state, None));
         let body = std::mem::take(&mut self.body);
         Box::pin(async move { discard(body, &pace).await }).await;
     }

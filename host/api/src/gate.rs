@@ -9,6 +9,7 @@ use crate::finish::Call;
 use crate::limiter::{InFlight, Limits};
 use crate::mounted::Mounted;
 use crate::operation::{Access, CompanyRule, Operation, Verb};
+use crate::pace::Pace;
 use crate::principal::{Principal, Scope};
 use crate::problem::Problem;
 use crate::refusals;
@@ -17,6 +18,7 @@ use crate::uploads::Place;
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http_body::Body as _;
 use souk_domain::ids::CompanyId;
 use souk_domain::keys::{KeyDigest, check_format};
 use souk_domain::roles::{Permission, Role};
@@ -120,6 +122,11 @@ pub async fn pass(
         Box::pin(check_exists(state, company)).await?;
     }
     note_use(state, &principal, call).await;
+    if !request.body().is_end_stream() {
+        // For what its handler leaves of it.
+        let pace = Pace::of(state, Some(&principal.company));
+        request.extensions_mut().insert(pace);
+    }
     request.extensions_mut().insert(Caller::new(
         principal,
         foreign,

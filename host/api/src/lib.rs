@@ -109,6 +109,7 @@ pub mod storage_engines;
 pub mod system;
 pub mod top_ups;
 mod unread;
+mod unwanted;
 mod uploads;
 pub mod users;
 pub mod webhooks;

@@ -1,4 +1,4 @@
-//! Reading bodies: whole, bounded, at a company's pace; and taking what a client still sends that nobody wants.
+//! Reading bodies: whole, bounded, at a company's pace.
 
 use crate::caller::Caller;
 use crate::operation::BODY_BYTES_MAX;
@@ -6,19 +6,14 @@ use crate::pace::Pace;
 use crate::problem::Problem;
 use crate::refusals;
 use crate::state::ApiState;
-use axum::extract::Request;
+use crate::unwanted::discard;
 use bytes::Bytes;
-use http::header;
 use http::request::Parts;
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use std::time::Duration;
 
 /// An upload that is read whole after all, because it carries an `Idempotency-Key`: the largest connector.
 const BUFFERED_BYTES_MAX: u64 = 64 << 20;
-/// What a client may still send: several times the largest JSON body.
-const DISCARDED_BYTES_MAX: usize = 8 << 20;
-const DISCARD_FOR: Duration = Duration::from_secs(1);
 
 /// More than this at once is paced: statements, descriptions and parameters of people are smaller.
 const ORDINARY_BYTES: usize = 16 << 10;
@@ -79,28 +74,4 @@ pub(crate) async fn read(
         false => Bytes::from(whole),
     };
     Ok(whole)
-}
-
-/// [`discard`] for a request that was refused before its body was looked at. A client that asked whether to send it does not.
-pub(crate) async fn discard_of(request: Request, pace: &Pace) {
-    if !request.body().is_end_stream() && !request.headers().contains_key(header::EXPECT) {
-        discard(request.into_body(), pace).await;
-    }
-}
-
-/// Takes what a client is still sending that nobody wants, for a moment: closing at once would reset the connection before it has read why.
-pub(crate) async fn discard(mut body: axum::body::Body, pace: &Pace) {
-    let take = async {
-        let mut taken = 0;
-        while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.into_data().map_or(0, |data| data.len());
-            pace.keep(bytes).await;
-            taken += bytes;
-            if taken > DISCARDED_BYTES_MAX {
-                return;
-            }
-        }
-    };
-    // A client that sends nothing more just waits for its answer.
-    tokio::time::timeout(DISCARD_FOR, take).await.ok();
 }

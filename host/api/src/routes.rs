@@ -11,7 +11,7 @@ use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
 use crate::problem::Problem;
 use crate::state::ApiState;
-use crate::{acting, finish, idempotency, reading, refusals};
+use crate::{acting, finish, idempotency, refusals, unwanted};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
@@ -193,7 +193,7 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                 let passed = gate::pass(&state, &self.mounted, &mut request, &mut call).await;
                 let mut response = match passed {
                     Err(problem) => {
-                        Box::pin(reading::discard_of(request, &call.pace(&state))).await;
+                        Box::pin(unwanted::discard_of(request, &call.pace(&state))).await;
                         problem.into_response()
                     }
                     Ok(Passed { in_flight }) => {
@@ -249,7 +249,7 @@ async fn respond(
     let operation = &mounted.operation;
     match request.headers().get(idempotency::HEADER) {
         None if operation.key_required => {
-            Box::pin(reading::discard_of(request, &call.pace(&state))).await;
+            Box::pin(unwanted::discard_of(request, &call.pace(&state))).await;
             idempotency::missing().into_response()
         }
         Some(_) if operation.keeps_answers() => {
@@ -289,7 +289,7 @@ impl axum::handler::Handler<(), ApiState> for Unrouted {
                     }
                 },
             };
-            reading::discard_of(request, &call.pace(&state)).await;
+            unwanted::discard_of(request, &call.pace(&state)).await;
             let mut response = problem.into_response();
             call.finish(&state, &mut response);
             response
