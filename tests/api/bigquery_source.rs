@@ -10,7 +10,7 @@ use crate::{host, unique};
 const LEAGUE: &str = "ATTACH ':memory:' AS league;
     CREATE TABLE league.matches (id INT64 NOT NULL, club STRING TEXT, goals INT64, fee NUMERIC, played TIMESTAMP, kickoff DATETIME, day DATE, tags STRINGS TEXT);
     WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100)
-    INSERT INTO league.matches SELECT n, 'Club ' || n % 7, CASE WHEN n % 11 > 0 THEN n % 5 END, n / 8.0, 1767225600000000 + n * 60000000,
+    INSERT INTO league.matches SELECT n, 'Club ' || (n % 7), CASE WHEN n % 11 > 0 THEN n % 5 END, n / 8.0, 1767225600000000 + n * 60000000,
         strftime('%Y-%m-%dT%H:%M:%S', '2026-01-01', '+' || n || ' minutes'), date('2026-01-01', '+' || n || ' days'), json_array('n', '' || n) FROM s;";
 
 async fn seller(server: &BigQuery) -> (Company, String) {

@@ -254,8 +254,8 @@ async fn more_than_before_needs_consent() {
         versions(&host, "fixed-rows").await,
         ["1.0.0 retired", "5.0.0 active"]
     );
-    // Back to less needs nobody.
-    let back = ["connector", "activate", "fixed-rows", "1.0.0", "--platform"];
+    // Back to what somebody has agreed to needs nobody.
+    let back = ["connector", "rollback", "fixed-rows", "--platform"];
     host.operate(&back).await.ok();
 }
 
