@@ -22,8 +22,6 @@ const WATCHED: Duration = Duration::from_secs(10 * 60);
 const EVERY: Duration = Duration::from_secs(1);
 /// Of the platform's connectors, which all companies use: one of them alone, by what it asks, does not decide for the others.
 const COMPANIES_MIN: usize = 2;
-/// Lines of the log that are looked through for who met a fault.
-const LINES_MAX: usize = 1_000;
 
 /// Looks at what was put to work lately, for ever.
 pub(super) async fn watch(app: App) {
@@ -99,7 +97,8 @@ pub(super) fn is_everybodys(
         connector: name,
         connection: None,
         after: u64::try_from(since.micros()).ok(),
-        lines_max: LINES_MAX,
+        // All that is kept, which is bounded by itself: among the first of a talkative version are no faults.
+        lines_max: usize::MAX,
     };
     let lines = app.sandbox.log_lines(&filter);
     let met = lines

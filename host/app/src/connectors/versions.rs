@@ -266,12 +266,16 @@ pub async fn remove(
                 .into());
             }
             let tried_out = canaries::of(tx, text, name).await?;
-            if tried_out.is_some_and(|canary| canary.version == version) {
-                return Err(LoadError::Canary {
-                    name: name.to_owned(),
-                    version: version.to_owned(),
+            if let Some(canary) = tried_out.filter(|canary| canary.version == version) {
+                if active(app, scope, name).as_ref() == Some(&canary.beside_version) {
+                    return Err(LoadError::Canary {
+                        name: name.to_owned(),
+                        version: version.to_owned(),
+                    }
+                    .into());
                 }
-                .into());
+                // Begun beside a version that is not at work any more: it takes no calls.
+                canaries::end(tx, text, name).await?;
             }
             if !connectors::delete(tx, text, name, version).await? {
                 return Err(ConnectorError::Conflict(format!(
