@@ -300,14 +300,18 @@ impl SharedFiles {
             return;
         };
         let part = self.cache.part(original.company(), upload);
+        let guard = Leftover::of(&part);
         let (from, to) = (original.clone(), part.clone());
         let moved = blocking(move || from.move_to(&to)).await;
         let kept = match moved {
             Ok(()) => self.cache.keep(room, upload, part).await.map(drop),
             Err(error) => Err(error),
         };
-        if let Err(error) = kept {
-            tracing::warn!(upload, %error, "a file stays where it is: it could not be moved to the cache");
+        match kept {
+            Ok(()) => guard.keep(),
+            Err(error) => {
+                tracing::warn!(upload, %error, "a file could not be moved to the cache: it is fetched when it is needed");
+            }
         }
     }
 }
