@@ -9,7 +9,7 @@ use crate::refusals::{
 use crate::{Access, ApiState, Body, FieldError, Operation, Path, Problem, Text};
 use axum::extract::State;
 use serde::Deserialize;
-use souk_app::identity::{Identity, IdentityError, Proof};
+use souk_app::identity::{Email, Identity, IdentityError, Proof};
 use souk_domain::ids::CompanyId;
 use souk_domain::sessions::Token;
 use souk_store::users::{self, Arrival, User, UserStatus};
@@ -102,6 +102,9 @@ async fn enter(
     api.db()
         .write(async |write| {
             let user = find(write, provider.name(), &identity).await?;
+            if let (None, Email::Unasked(error)) = (&user, &identity.email) {
+                return Err(unavailable(provider.name(), error));
+            }
             let user = user
                 .filter(|user| into.is_none_or(|company| user.company_id == *company))
                 .ok_or_else(not_invited)?;
@@ -173,19 +176,21 @@ fn not_invited() -> Problem {
 fn refuse(provider: &str, error: IdentityError) -> Problem {
     match error {
         IdentityError::Refused(message) => Problem::sign_in_refused(message),
-        IdentityError::Unavailable(message) => {
-            tracing::warn!(
-                provider,
-                message,
-                "nobody can sign in by an identity provider"
-            );
-            Problem::of(
-                IDENTITY_PROVIDER_UNAVAILABLE,
-                format!("{provider} cannot be asked at the moment; try again"),
-            )
-            .retry_after(10)
-        }
+        IdentityError::Unavailable(message) => unavailable(provider, &message),
     }
+}
+
+fn unavailable(provider: &str, message: &str) -> Problem {
+    tracing::warn!(
+        provider,
+        message,
+        "somebody cannot sign in by an identity provider"
+    );
+    Problem::of(
+        IDENTITY_PROVIDER_UNAVAILABLE,
+        format!("{provider} cannot be asked at the moment; try again"),
+    )
+    .retry_after(10)
 }
 
 /// Either of the two proofs, and not a mixture.

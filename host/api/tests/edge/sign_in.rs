@@ -332,6 +332,9 @@ async fn an_address_may_be_told_elsewhere() {
         .expect_error(403, "NOT_INVITED");
     let entered = come("right", silent()).await.expect(200);
     assert_eq!(entered.at("/data/user/email_verified"), true);
+    // Who is known needs no address, and is not kept out by what cannot be asked.
+    told(json!({"sub": "1002"}));
+    come("known", silent()).await.expect(200);
 }
 
 /// A nonce is good for one session, whoever shows which token with it and on however many hosts at once; an attempt that came to nothing does

@@ -23,8 +23,8 @@ use IdentityError::{Refused, Unavailable};
 pub use config::{AGAIN_AFTER, Config};
 pub use error::IdentityError;
 use http::{Http, Tokens};
-pub use token::Identity;
-use token::{Email, UserInfo};
+use token::UserInfo;
+pub use token::{Email, Identity};
 
 /// Providers announce new keys at least as long ahead.
 const KEYS_HOLD: Duration = Duration::from_secs(3_600);
@@ -105,7 +105,8 @@ impl IdentityProvider {
         let key = self.key(&head).await?;
         let mut identity = token::check(token, &key, head.alg, &self.config, nonce)?;
         if let (Email::Untold, Some(access_token)) = (&identity.email, access_token) {
-            identity.email = self.asked_email(&identity.subject, access_token).await?;
+            let asked = self.asked_email(&identity.subject, access_token).await;
+            identity.email = asked.unwrap_or_else(|error| Email::Unasked(error.to_string()));
         }
         Ok(identity)
     }

@@ -46,13 +46,15 @@ pub enum Email {
     /// It does not vouch for it, or it is none.
     Unverified,
     Untold,
+    /// It would say so elsewhere, and could not be asked there: why. Whoever is known by the subject comes in without.
+    Unasked(String),
 }
 
 impl Identity {
     pub fn verified_email(&self) -> Option<&str> {
         match &self.email {
             Email::Verified(email) => Some(email),
-            Email::Unverified | Email::Untold => None,
+            Email::Unverified | Email::Untold | Email::Unasked(_) => None,
         }
     }
 }
