@@ -22,6 +22,7 @@ use souk_app::run;
 use souk_domain::fields::FieldErrors;
 use souk_domain::ids::{CompanyId, EndpointId};
 use souk_domain::pages::{LIMIT_MAX, START_MAX};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 pub fn routes() -> Routes {
@@ -105,12 +106,16 @@ impl Request {
         }
     }
 
-    /// The same request for the page that begins at `cursor`.
+    /// The same request for the page that begins at `cursor`, which is in the alphabet of base64 for addresses.
     pub fn link(&self, base: &str, cursor: &str, limit: u32) -> String {
-        let mut query = form_urlencoded::Serializer::for_suffix(format!("{base}?"), base.len() + 1);
-        query.append_pair("cursor", cursor);
-        query.append_pair("limit", &limit.to_string());
+        // Each page has one: what needs no escape is written as it is.
+        let mut link = String::with_capacity(base.len() + cursor.len() + 32);
+        let _ = write!(link, "{base}?cursor={cursor}&limit={limit}");
         let own = [("sort", &self.choice.sort), ("fields", &self.choice.fields)];
+        if self.choice.filters.is_empty() && own.iter().all(|(_, value)| value.is_none()) {
+            return link;
+        }
+        let mut query = form_urlencoded::Serializer::for_suffix(link, base.len() + 1);
         for (name, value) in own {
             if let Some(value) = value {
                 query.append_pair(name, value);

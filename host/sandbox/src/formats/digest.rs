@@ -1,7 +1,7 @@
 //! What rows are, in a number: equal rows have equal ones, in however many batches they came.
 
 use bytemuck::cast_slice;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::columns::{Chunk, ColumnData, Output};
 use crate::json::Field;
@@ -11,7 +11,7 @@ use crate::json::Field;
 ///
 /// Every page has one, so that whole columns are hashed and not values: by value it took a tenth of the time of a page with 1,000 rows.
 pub fn digest(output: &Output, fields: &[Field], rows: usize) -> u64 {
-    let mut hash = Xxh3::new();
+    let mut hash = Hash::new();
     hash.update(&(rows as u64).to_le_bytes());
     for field in fields {
         hash.update(&(field.name.len() as u64).to_le_bytes());
@@ -37,7 +37,50 @@ pub fn digest(output: &Output, fields: &[Field], rows: usize) -> u64 {
             before += rows;
         }
     }
-    hash.digest()
+    hash.finish()
+}
+
+/// Hashes what is together small in one go: the state of one that goes on is larger than most pages, and takes longer to set up.
+struct Hash {
+    /// Not hashed yet.
+    together: Vec<u8>,
+    going_on: Option<Box<Xxh3>>,
+}
+
+/// A page of some tens of rows; within what the processor has at hand.
+const TOGETHER: usize = 8 << 10;
+
+impl Hash {
+    fn new() -> Hash {
+        Hash {
+            together: Vec::with_capacity(TOGETHER),
+            going_on: None,
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        if self.together.len() + bytes.len() > TOGETHER {
+            let going_on = self.going_on.get_or_insert_with(|| Box::new(Xxh3::new()));
+            going_on.update(&self.together);
+            self.together.clear();
+            if bytes.len() > TOGETHER {
+                going_on.update(bytes);
+                return;
+            }
+        }
+        self.together.extend_from_slice(bytes);
+    }
+
+    /// The same whether it was small or not.
+    fn finish(self) -> u64 {
+        match self.going_on {
+            None => xxh3_64(&self.together),
+            Some(mut going_on) => {
+                going_on.update(&self.together);
+                going_on.digest()
+            }
+        }
+    }
 }
 
 /// A column's part of each batch, as far as it is among the first `rows` rows.
@@ -50,7 +93,7 @@ fn shown(output: &Output, column: usize, mut rows: usize) -> impl Iterator<Item 
     })
 }
 
-fn values(hash: &mut Xxh3, chunk: &Chunk, rows: usize) {
+fn values(hash: &mut Hash, chunk: &Chunk, rows: usize) {
     match &chunk.data {
         ColumnData::Bits(bits) => {
             (0..rows).for_each(|row| hash.update(&[bits[row >> 3] >> (row & 7) & 1]));
@@ -66,7 +109,7 @@ fn values(hash: &mut Xxh3, chunk: &Chunk, rows: usize) {
 }
 
 /// Where each text ends.
-fn lengths(hash: &mut Xxh3, chunk: &Chunk, rows: usize) {
+fn lengths(hash: &mut Hash, chunk: &Chunk, rows: usize) {
     let ColumnData::VarLen(values) = &chunk.data else {
         return;
     };
@@ -115,6 +158,25 @@ mod tests {
             }
         };
         Output::new([column].into(), batches.iter().map(batch).collect(), 0)
+    }
+
+    /// However it is cut, and whether it fits together or not.
+    #[test]
+    fn pieces_do_not_matter() {
+        let bytes: Vec<u8> = (0..5 * TOGETHER).map(|n| (n * 7 % 251) as u8).collect();
+        for length in [0, 1, 240, 1_000, TOGETHER, TOGETHER + 1, bytes.len()] {
+            for piece in [1, 63, 4_096, TOGETHER + 7] {
+                let mut hash = Hash::new();
+                bytes[..length]
+                    .chunks(piece)
+                    .for_each(|piece| hash.update(piece));
+                assert_eq!(
+                    hash.finish(),
+                    xxh3_64(&bytes[..length]),
+                    "{length} in {piece}"
+                );
+            }
+        }
     }
 
     /// A change of a value, of a NULL, of where a text ends or of a name is another digest; another cut into batches is not, nor is a row
