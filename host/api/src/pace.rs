@@ -5,8 +5,8 @@ use crate::ApiState;
 use souk_domain::ids::CompanyId;
 use std::time::Duration;
 
-/// A hundred MiB a second: about a tenth of a worker, and less than a minute for the largest file.
-const COST_PER_MIB: Duration = Duration::from_millis(10);
+/// Fifty MiB a second: a twentieth of a worker, and twenty seconds for the largest file.
+const COST_PER_MIB: Duration = Duration::from_millis(20);
 /// Those who sent no valid key keep one pace together.
 const NOBODY: &str = "";
 

@@ -20,8 +20,8 @@ use crate::fault::{Blame, Fault, FaultKind};
 const FAILURES_AT_ONCE: u32 = 20;
 /// A failed call costs little, thousands a second cost a lot: this is how often one company's are told.
 const FAILURE_PACE: Duration = Duration::from_millis(10);
-/// One that was dear costs a company so many times what its guests have computed for it: failures get an eighth of a core.
-const FAILURE_SHARE: u32 = 8;
+/// One that was dear costs a company so many times what its guests have computed for it: failures get a twelfth of a core.
+const FAILURE_SHARE: u32 = 12;
 /// Cancel requests and errands of a company that are sent at once, and how often one may follow.
 const ASIDES_AT_ONCE: u32 = 64;
 const ASIDE_PACE: Duration = Duration::from_millis(20);
