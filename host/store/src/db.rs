@@ -144,7 +144,7 @@ impl Db {
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
-            .after_connect(|connection, _| Box::pin(sqlite::prepare(connection, sqlite::READER)))
+            .after_connect(|connection, _| Box::pin(prepare(connection, sqlite::READER)))
             .connect_lazy_with(connect.clone());
         let inner = Inner {
             backend: Backend::Sqlite {
@@ -182,6 +182,7 @@ impl Db {
                 .max_connections(options.connections)
                 .acquire_timeout(options.patience)
                 .test_before_acquire(true)
+                .after_connect(|connection, _| Box::pin(prepare(connection, postgres::EACH)))
         };
         let readers = pool().connect_with(connect.clone()).await?;
         let writers = pool().connect_lazy_with(connect.clone());
@@ -438,6 +439,17 @@ impl DerefMut for Read {
 /// The URL of a SQLite file.
 pub(crate) fn file_url(path: &Path) -> String {
     sqlite::url(path)
+}
+
+/// Settings of a connection.
+async fn prepare(
+    connection: &mut AnyConnection,
+    statements: &[&'static str],
+) -> Result<(), sqlx::Error> {
+    for statement in statements {
+        connection.execute(*statement).await?;
+    }
+    Ok(())
 }
 
 /// Statements are not logged one by one: they are many, and some carry digests and sealed credentials.

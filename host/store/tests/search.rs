@@ -11,6 +11,7 @@ use souk_store::products::{self, AssetDetails, Kind, Written};
 use souk_store::search::{self, Order, Wanted};
 use souk_store::teller::Teller;
 use souk_store::{Db, Fields, Part, StoreError, companies, db};
+use sqlx::Row;
 use std::collections::{BTreeMap, BTreeSet};
 use support::stores;
 
@@ -490,5 +491,40 @@ async fn ranks_are_the_sums_of_runs() {
                 assert_eq!(trending[0], by_use(|ranks| ranks.1)[0], "{}", store.name);
             }
         }
+    }
+}
+
+/// Where there are many products, a filter that few of them pass goes along its own index, also on connections that were open before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_products_are_found_by_what_few_have() {
+    for store in stores().await {
+        let db = &store.db;
+        db.write(async |write| {
+            sqlx::query(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+                 INSERT INTO search_products (product_id, product_type, company_id, is_published, name_key, sport, allow_ai_training,
+                                              listed_at, popular, trending)
+                 SELECT 'ast_' || i, 'asset', 'cmp_1', 1, '61', 'sport ' || (i % 100), 0, i, 0, 0
+                 FROM n",
+            )
+            .execute(&mut **write)
+            .await?;
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+        let mut before = db.read().await.unwrap();
+        search::ranks::rank(db, db::now()).await.unwrap();
+        if store.name != "sqlite" {
+            continue;
+        }
+        // A connection hears of it with the next statement that it carries out.
+        let any = sqlx::query("SELECT product_id FROM search_products LIMIT 1");
+        any.fetch_one(&mut *before).await.unwrap();
+        let plan = "EXPLAIN QUERY PLAN SELECT COUNT(*) FROM search_products s \
+                    WHERE s.is_published = 1 AND s.product_type = 'asset' AND s.sport = 'sport 7'";
+        let rows = sqlx::query(plan).fetch_all(&mut *before).await.unwrap();
+        let detail: String = rows[0].try_get("detail").unwrap();
+        assert!(detail.contains("search_products_by_sport"), "{detail}");
     }
 }

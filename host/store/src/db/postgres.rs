@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// A server that starts beside the host needs some seconds.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// Of each connection. A search that looks dear to the planner would be compiled for some tenths of a second, to run for some milliseconds.
+pub(super) const EACH: &[&str] = &["SET jit = off"];
+
 /// Connects once, and waits for a server that is not there yet, or still starts, for as long as `patience` lasts. Says in one sentence why it
 /// cannot be used.
 pub(super) async fn reach(
