@@ -2,7 +2,7 @@
 
 `open`, `query`, `schema`, `call` and `ping` of a `Connector` may be generators. They yield what `request()` or `pause()` makes and are resumed with
 the response; of the wire of a tcp connector they `yield from self.wire.line()`. Errors are `SoukError`, with one of the contract's classes.
-Nothing else waits: there is no clock, no file, no socket, no thread. What is printed is in the connector's log.
+Nothing else waits: there is no clock, no socket, no thread, and no file but in a directory connector's `/data`. What is printed is in the connector's log.
 """
 
 import json as _json
@@ -411,7 +411,7 @@ class Connector:
 
     name = ""
     version = "0.1.0"
-    need = "http"  # or "tcp": then `self.wire` is there
+    need = "http"  # or "tcp", then `self.wire` is there; or "directory", then `open` reads what is in /data
     engines = ()
     settings = {"type": "object", "properties": {}}  # a JSON Schema of what `open` is told
     abilities = ()
