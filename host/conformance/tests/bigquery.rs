@@ -209,16 +209,17 @@ async fn refusals_are_told_as_what_they_are() {
     subject.close().await;
 }
 
-/// A statement goes dry the first time only, and a result of several pages takes a request for each. (Where the first takes a worker too
-/// long, the host begins it anew elsewhere.)
+/// A statement goes dry the first time only, and a result of several pages takes a request for each. (What takes a worker too long, as on a
+/// busy machine, the host begins anew elsewhere: then it is asked once more.)
 #[tokio::test]
 async fn it_asks_no_more_than_it_must() {
     let server = BigQuery::start().await;
     let subject = subject(&server, json!({})).await;
     let source = subject.source(subject.place.as_ref().unwrap());
-    let mut seen = 0;
-    for _ in 0..2 {
-        seen = server.requests().len();
+    let again = ["POST queries", "GET queries/…", "GET queries/…"];
+    let mut asked = Vec::new();
+    for _ in 0..10 {
+        let seen = server.requests().len();
         let request = Request::Query(Query {
             text: "SELECT n FROM UNNEST(GENERATE_ARRAY(1, 10000)) AS n ORDER BY n".into(),
             parameters: Vec::new(),
@@ -227,11 +228,14 @@ async fn it_asks_no_more_than_it_must() {
         let output = subject.ask(&source, request).await.unwrap();
         assert_eq!(output.rows, 10_000);
         assert_eq!(output.cell(9_999, 0).as_i64(), Some(10_000));
+        asked = server.requests().split_off(seen);
+        if seen > 0 && asked == again {
+            break;
+        }
     }
-    let requests = server.requests();
-    assert_eq!(requests[..3], ["POST jobs", "POST jobs", "POST queries"]);
-    let again = ["POST queries", "GET queries/…", "GET queries/…"];
-    assert_eq!(requests[seen..], again);
+    let first = ["POST jobs", "POST jobs", "POST queries"];
+    assert_eq!(server.requests()[..3], first);
+    assert_eq!(asked, again);
     subject.close().await;
 }
 
@@ -249,12 +253,14 @@ async fn a_slow_statement_is_waited_for() {
 /// At the end of its time a job is cancelled at BigQuery, whether or not its name was known by then.
 #[tokio::test]
 async fn what_takes_too_long_is_cancelled() {
-    for patience in [300, 2_000] {
+    let mut patience = [300, 2_000].into_iter();
+    let mut next = patience.next();
+    while let Some(millis) = next {
         let server = BigQuery::start().await;
         let subject = subject(&server, json!({})).await;
         let source = subject.source(subject.place.as_ref().unwrap());
         let endless = query("SELECT id FROM endless");
-        let within = Duration::from_millis(patience);
+        let within = Duration::from_millis(millis);
         let fault = subject
             .ask_within(&source, endless, within)
             .await
@@ -266,11 +272,15 @@ async fn what_takes_too_long_is_cancelled() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let requests = server.requests();
-        assert_eq!(
-            requests.last().unwrap(),
-            "POST jobs/…/cancel",
-            "{requests:?}"
-        );
+        match requests.last() {
+            // On a busy machine its time may be over before it is asked for.
+            None if millis < 60_000 => next = Some(2 * millis),
+            None => panic!("nothing is asked for"),
+            Some(last) => {
+                assert_eq!(last, "POST jobs/…/cancel", "{requests:?}");
+                next = patience.next();
+            }
+        }
         subject.close().await;
     }
 }
