@@ -134,6 +134,26 @@ pub(crate) async fn counted_apart<T>(
     fetch(db, &texts, part, bind, read).await
 }
 
+/// The same of a list whose rows are wide: the keys of a page come first, by an index alone where there is one, so that rows before the page are
+/// not read. `matching` is FROM and WHERE of the keys and of their number; `from` is what the columns are of.
+pub(crate) async fn keys_first<T>(
+    db: &mut AnyConnection,
+    (columns, from, key): (&str, &str, &str),
+    (matching, order): (&str, &str),
+    parameters: usize,
+    part: Part,
+    bind: impl Fn(&mut Values),
+    read: impl Fn(&AnyRow) -> Result<T, StoreError>,
+) -> Result<Listed<T>, StoreError> {
+    let keys = Texts::new(key, matching, order, parameters);
+    let rows = &keys.rows;
+    let texts = Texts {
+        rows: format!("SELECT {columns} {from} WHERE {key} IN ({rows}) ORDER BY {order}").into(),
+        total: keys.total,
+    };
+    fetch(db, &texts, part, bind, read).await
+}
+
 /// The same of a list whose rows are dear to find: they bring their number along, and only a page behind the last row is counted by itself.
 pub(crate) async fn counted_along<T>(
     db: &mut AnyConnection,

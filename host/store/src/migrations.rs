@@ -135,6 +135,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "unnamed objects",
         include_str!("../migrations/0039_unnamed_objects.sql"),
     ),
+    (
+        40,
+        "search and lists",
+        include_str!("../migrations/0040_search_and_lists.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

@@ -320,7 +320,7 @@ pub async fn list<K: Kind>(
         holds.push_str(" AND p.status <> 'archived'");
     }
     // Every product has an owner and its details.
-    let counted = match filter.subtype {
+    let found = match filter.subtype {
         None => "FROM products p",
         Some(_) => from.as_str(),
     };
@@ -334,17 +334,17 @@ pub async fn list<K: Kind>(
     };
     let way = if descending { "DESC" } else { "ASC" };
     let order = format!("{by} {way}, p.id {way}");
-    let (matching, counting) = (
-        format!("{from} WHERE {holds}"),
-        format!("{counted} WHERE {holds}"),
+    let matching = format!("{found} WHERE {holds}");
+    let (texts, keys) = (
+        (columns.as_str(), from.as_str(), "p.id"),
+        (matching.as_str(), order.as_str()),
     );
-    let texts = (columns.as_str(), matching.as_str(), order.as_str());
     let bind = |bound: &mut Values| {
         for value in &values {
             bound.text(Some(value));
         }
     };
-    lists::counted_apart(db, texts, &counting, values.len(), part, bind, read).await
+    lists::keys_first(db, texts, keys, values.len(), part, bind, read).await
 }
 
 /// A LIKE pattern that finds `part` anywhere, taken literally.

@@ -284,6 +284,61 @@ async fn filters_and_orders() {
     }
 }
 
+/// Labels filter, by themselves and together, and are no words; what an older version indexed without them is indexed again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_filter() {
+    for store in stores().await {
+        let (db, mut names) = (&store.db, Names::default());
+        let acme = seller(db, "acme").await;
+        let labels = |labels: &'static str| {
+            move |asset: &mut Written<AssetDetails>| asset.labels = labels.into()
+        };
+        let both = r#"{"industry_ids":[7,71],"use_case_ids":[1],"tags":["i7"]}"#;
+        names.asset(db, &acme, "both", labels(both)).await;
+        let one = r#"{"industry_ids":[71],"use_case_ids":[7],"tags":[]}"#;
+        names.asset(db, &acme, "one", labels(one)).await;
+        names.asset(db, &acme, "none", labels("{}")).await;
+        for round in ["written", "indexed again"] {
+            for (industry, use_case, text, expected) in [
+                (Some(7), None, None, vec!["both"]),
+                (Some(71), None, None, vec!["both", "one"]),
+                (None, Some(7), None, vec!["one"]),
+                (Some(71), Some(1), None, vec!["both"]),
+                (Some(7), Some(7), None, vec![]),
+                (Some(1), None, None, vec![]),
+                (None, None, Some("i7"), vec!["both"]),
+                (None, None, Some("i71"), vec![]),
+                (None, None, Some("#i71"), vec![]),
+                (Some(71), None, Some("one"), vec!["one"]),
+            ] {
+                let wanted = Wanted {
+                    industry,
+                    use_case,
+                    text,
+                    ..Wanted::default()
+                };
+                assert_eq!(
+                    names.found(db, &wanted, Order::Name).await,
+                    expected,
+                    "{} {round} {industry:?} {use_case:?} {text:?}",
+                    store.name
+                );
+            }
+            let older = db.write(async |write| -> Result<(), StoreError> {
+                for sql in [
+                    "DELETE FROM search_terms WHERE term LIKE '#%'",
+                    "UPDATE search_products SET version = 0",
+                ] {
+                    sqlx::query(sql).execute(&mut **write).await?;
+                }
+                Ok(())
+            });
+            older.await.unwrap();
+            search::catch_up(db).await.unwrap();
+        }
+    }
+}
+
 type Rows = BTreeSet<Vec<String>>;
 
 async fn index(db: &Db) -> [Rows; 3] {
@@ -326,7 +381,10 @@ async fn the_index_is_that_of_the_products() {
                 let of = step % 2;
                 let change = |asset: &mut Written<AssetDetails>| {
                     asset.description = text(step * 5);
-                    asset.labels = format!(r#"{{"tags":["{}"]}}"#, words[step % 5]);
+                    asset.labels = format!(
+                        r#"{{"industry_ids":[{step}],"tags":["{}"]}}"#,
+                        words[step % 5]
+                    );
                 };
                 let id = names.asset(db, &sellers[of], &text(step), change).await;
                 assets.push((id, of));

@@ -1,5 +1,5 @@
 //! How fast lists, search and figures are where there is much: 100,000 products, 1,000,000 executions. A command of its own:
-//! `tests/load/figures store`. `SOUK_SPEED_PRODUCTS=1000` for fewer.
+//! `tests/load/figures store`. `SOUK_SPEED_PRODUCTS=1000` for fewer, `SOUK_SPEED_STORE=postgres` for one store.
 
 mod support;
 
@@ -250,7 +250,11 @@ async fn measure() {
     let count =
         std::env::var("SOUK_SPEED_PRODUCTS").map_or(100_000, |count| count.parse().unwrap());
     let mut missed = Vec::new();
+    let only = std::env::var("SOUK_SPEED_STORE").ok();
     for store in stores().await {
+        if only.as_ref().is_some_and(|only| only != store.name) {
+            continue;
+        }
         let db = &store.db;
         let begun = Instant::now();
         let Seeded { companies } = seed(db, count).await;
@@ -269,7 +273,7 @@ async fn measure() {
         if store.name == "postgres" {
             // As its own housekeeping does after a while.
             let mut read = db.read().await.unwrap();
-            sqlx::query("ANALYZE").execute(&mut *read).await.unwrap();
+            sqlx::query("VACUUM ANALYZE").execute(&mut *read).await.unwrap();
         }
         let begun = Instant::now();
         search::ranks::rank(db, db::now()).await.unwrap();

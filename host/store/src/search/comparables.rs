@@ -1,8 +1,8 @@
 //! What else is on sale that an asset can be compared with.
 
 use crate::error::StoreError;
-use crate::fields::{Fields, corrupt};
-use crate::search::index::{IN_LABEL, tags};
+use crate::fields::Fields;
+use crate::search::index::{IN_LABEL, Labels};
 use souk_domain::estimates::Traits;
 use souk_domain::ids::{AssetId, CompanyId};
 use souk_domain::time::Timestamp;
@@ -87,7 +87,7 @@ pub async fn candidates(
 }
 
 fn of_row(row: &AnyRow) -> Result<Traits, StoreError> {
-    let tags = tags(&row.text("labels")?).map_err(|error| corrupt("labels", error))?;
+    let tags = Labels::read(&row.text("labels")?)?.tags;
     let texts = std::iter::once(row.text("name")?).chain(tags);
     Ok(Traits {
         category: row.text_opt("category")?,

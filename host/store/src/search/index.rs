@@ -20,6 +20,12 @@ const TERMS_MAX: usize = 250;
 const NAME_KEY_CHARS: usize = 60;
 /// Products indexed in one transaction, so that others get their turn.
 const BATCH: i64 = 50;
+/// Of what [`index`] writes. Products that an older version indexed are indexed again when a host starts.
+const VERSION: i64 = 1;
+/// Precedes what is a term, and no word: an industry (`#i51`) or a use case (`#u3`).
+const LABEL: char = '#';
+/// What a label counts: filters ask for it, words do not find it.
+const AS_LABEL: i64 = 0;
 
 /// Indexes a product as it is now. One that is archived, or not there, leaves the index.
 pub(crate) async fn index(tx: &mut Write, product: &str) -> Result<(), StoreError> {
@@ -67,10 +73,11 @@ async fn put_product(tx: &mut Write, product: &str, row: &AnyRow) -> Result<(), 
     let listed_at = listed_at.map_or_else(|| row.number("created_at"), Ok)?;
     sqlx::query(
         "INSERT INTO search_products (product_id, product_type, company_id, is_published, name_key, category, sport, result_type,
-                                      allow_ai_training, listed_at, popular, trending)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0)
+                                      allow_ai_training, listed_at, version, popular, trending)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0)
          ON CONFLICT (product_id) DO UPDATE
-         SET is_published = $4, name_key = $5, category = $6, sport = $7, result_type = $8, allow_ai_training = $9, listed_at = $10",
+         SET is_published = $4, name_key = $5, category = $6, sport = $7, result_type = $8, allow_ai_training = $9, listed_at = $10,
+             version = $11",
     )
     .bind(product)
     .bind(row.text("product_type")?)
@@ -82,14 +89,15 @@ async fn put_product(tx: &mut Write, product: &str, row: &AnyRow) -> Result<(), 
     .bind(row.text_opt("result_type")?)
     .bind(row.number("allow_ai_training")?)
     .bind(listed_at)
+    .bind(VERSION)
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// The words of a product with what each counts at the best place where it stands.
+/// The words of a product with what each counts at the best place where it stands, and its labels.
 fn terms(row: &AnyRow) -> Result<BTreeMap<String, i64>, StoreError> {
-    let tags = tags(&row.text("labels")?).map_err(|error| corrupt("labels", error))?;
+    let labels = Labels::read(&row.text("labels")?)?;
     let mut terms = BTreeMap::new();
     let mut add = |text: &str, weight: i64| {
         for word in words::words(text) {
@@ -103,19 +111,36 @@ fn terms(row: &AnyRow) -> Result<BTreeMap<String, i64>, StoreError> {
     for label in [row.text_opt("category")?, row.text_opt("sport")?] {
         add(&label.unwrap_or_default(), IN_LABEL);
     }
-    tags.iter().for_each(|tag| add(tag, IN_LABEL));
+    labels.tags.iter().for_each(|tag| add(tag, IN_LABEL));
     add(&row.text("description")?, IN_DESCRIPTION);
+    let industries = labels.industry_ids.into_iter().map(of_industry);
+    let use_cases = labels.use_case_ids.into_iter().map(of_use_case);
+    terms.extend(industries.chain(use_cases).map(|term| (term, AS_LABEL)));
     Ok(terms)
 }
 
-/// The tags among a product's labels.
-pub(crate) fn tags(labels: &str) -> Result<Vec<String>, serde_json::Error> {
-    #[derive(Default, serde::Deserialize)]
-    struct Labels {
-        #[serde(default)]
-        tags: Vec<String>,
+/// What a product of this industry has among its terms.
+pub(super) fn of_industry(id: i64) -> String {
+    format!("{LABEL}i{id}")
+}
+
+pub(super) fn of_use_case(id: i64) -> String {
+    format!("{LABEL}u{id}")
+}
+
+/// As `products.labels` has them.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+pub(super) struct Labels {
+    industry_ids: Vec<i64>,
+    use_case_ids: Vec<i64>,
+    pub(super) tags: Vec<String>,
+}
+
+impl Labels {
+    pub(super) fn read(labels: &str) -> Result<Labels, StoreError> {
+        serde_json::from_str(labels).map_err(|error| corrupt("labels", error))
     }
-    serde_json::from_str(labels).map(|labels: Labels| labels.tags)
 }
 
 static REMOVE: Bulk = Bulk::new(
@@ -172,12 +197,17 @@ async fn put_terms(
             .number(term.map(|term| term.1));
     })
     .await?;
-    let word = |term: &str| term.trim_start_matches('@').to_owned();
-    forget_words(tx, &gone.iter().map(|term| word(term)).collect()).await?;
+    forget_words(tx, &gone.iter().filter_map(|term| word(term)).collect()).await?;
     let added = changed
         .iter()
         .filter(|(term, _)| !former.contains_key(*term));
-    learn_words(tx, &added.map(|(term, _)| word(term)).collect()).await
+    learn_words(tx, &added.filter_map(|(term, _)| word(term)).collect()).await
+}
+
+/// The word that a term is, of a product or of a company's name. A label is none.
+fn word(term: &str) -> Option<String> {
+    let is_word = !term.starts_with(LABEL);
+    is_word.then(|| term.trim_start_matches('@').to_owned())
 }
 
 /// Hosts that share a store would not see what the other is about to forget or to learn. A store with one writer needs no asking.
@@ -248,37 +278,43 @@ async fn learn_words(tx: &mut Write, added: &BTreeSet<String>) -> Result<(), Sto
     Ok(())
 }
 
-/// Indexes what an older version left without: some companies and products, each in a transaction of their own. Called when a host starts; does
-/// nothing where nothing is missing.
+/// Indexes what an older version left without, or indexed otherwise: some companies and products, each in a transaction of their own. Called
+/// when a host starts; does nothing where nothing is missing.
 pub async fn catch_up(db: &Db) -> Result<(), StoreError> {
-    loop {
-        let done = db.write(async |write| batch(write).await).await?;
-        if done == 0 {
-            return Ok(());
-        }
+    let mut last = Some(String::new());
+    while let Some(behind) = last {
+        last = db.write(async |write| batch(write, &behind).await).await?;
     }
+    Ok(())
 }
 
-/// A company that has no word in its name has none in the index either, so companies are taken with their first product.
-async fn batch(tx: &mut Write) -> Result<usize, StoreError> {
+/// The last of those indexed, all of which are behind `behind`. A company that has no word in its name has none in the index either, so companies
+/// are taken with their products.
+async fn batch(tx: &mut Write, behind: &str) -> Result<Option<String>, StoreError> {
     let rows = sqlx::query(
         "SELECT p.id, p.company_id, c.name AS company_name
          FROM products p
          JOIN companies c ON c.id = p.company_id
-         WHERE p.status <> 'archived' AND NOT EXISTS (SELECT 1 FROM search_products s WHERE s.product_id = p.id)
-         LIMIT $1",
+         WHERE p.id > $1 AND p.status <> 'archived'
+           AND NOT EXISTS (SELECT 1 FROM search_products s WHERE s.product_id = p.id AND s.version = $2)
+         ORDER BY p.id
+         LIMIT $3",
     )
+    .bind(behind)
+    .bind(VERSION)
     .bind(BATCH)
     .fetch_all(&mut **tx)
     .await?;
-    let mut companies = BTreeMap::new();
+    let (mut companies, mut last) = (BTreeMap::new(), None);
     for row in &rows {
-        index(tx, &row.text("id")?).await?;
+        let product = row.text("id")?;
+        index(tx, &product).await?;
+        last = Some(product);
         let company: CompanyId = row.id("company_id")?;
         companies.insert(company, row.text("company_name")?);
     }
     for (company, name) in companies {
         index_company(tx, &company, &name).await?;
     }
-    Ok(rows.len())
+    Ok(last)
 }

@@ -270,11 +270,18 @@ fn push_joins(
             " LEFT JOIN prices r ON r.product_id = s.product_id AND r.effective_from <= {now} AND (r.effective_to IS NULL OR r.effective_to > {now})"
         );
     }
-    let is_of_product = wanted.industry.is_some()
-        || wanted.use_case.is_some()
-        || wanted.engine.is_some()
-        || wanted.sampled_since.is_some();
-    if is_of_product {
+    let labels = [
+        wanted.industry.map(index::of_industry),
+        wanted.use_case.map(index::of_use_case),
+    ];
+    for (place, label) in labels.into_iter().flatten().enumerate() {
+        let label = bound.text(Some(label));
+        let _ = write!(
+            from,
+            " JOIN search_terms l{place} ON l{place}.subject_id = s.product_id AND l{place}.term = {label}"
+        );
+    }
+    if wanted.engine.is_some() || wanted.sampled_since.is_some() {
         from.push_str(" JOIN products p ON p.id = s.product_id");
     }
     if wanted.engine.is_some() {
@@ -301,19 +308,6 @@ fn push_joins(
     equals("s.category", wanted.category);
     equals("s.sport", wanted.sport);
     equals("s.result_type", wanted.result_type.map(ResultType::as_str));
-    // Labels are an object of three arrays, written without spaces; a comma before and after each member makes one pattern find it.
-    let industry = wanted
-        .industry
-        .map(|id| format!("%\"industry_ids\":[%,{id},%],\"use_case_ids\"%"));
-    let use_case = wanted
-        .use_case
-        .map(|id| format!("%],\"use_case_ids\":[%,{id},%],\"tags\"%"));
-    for pattern in [industry, use_case].into_iter().flatten() {
-        let pattern = bound.text(Some(pattern));
-        holds.push(format!(
-            "REPLACE(REPLACE(p.labels, '[', '[,'), ']', ',]') LIKE {pattern}"
-        ));
-    }
     let mut compares = |comparison: &str, value: Option<i64>| {
         if let Some(value) = value {
             let value = bound.number(Some(value));
