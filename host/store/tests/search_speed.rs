@@ -273,7 +273,10 @@ async fn measure() {
         if store.name == "postgres" {
             // As its own housekeeping does after a while.
             let mut read = db.read().await.unwrap();
-            sqlx::query("VACUUM ANALYZE").execute(&mut *read).await.unwrap();
+            sqlx::query("VACUUM ANALYZE")
+                .execute(&mut *read)
+                .await
+                .unwrap();
         }
         let begun = Instant::now();
         search::ranks::rank(db, db::now()).await.unwrap();

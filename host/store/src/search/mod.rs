@@ -29,6 +29,9 @@ pub const WORDS_MAX: usize = 8;
 /// Words of the index that all typed ones together may mean: the better come first, among them the shorter. They are chosen from 4,000.
 const MEANT_MAX: usize = 256;
 
+/// A word that this many times as many products have as the rarest one is looked up for each that has that one, and not gone through.
+const LOOKED_UP_FROM: i64 = 8;
+
 /// What is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted<'a> {
@@ -96,7 +99,7 @@ pub async fn find(
     let mut holds = push_joins(&mut from, &mut bound, wanted, order, now);
     holds.extend(scores.iter().map(|score| format!("{score} IS NOT NULL")));
     let _ = write!(from, " WHERE {}", holds.join(" AND "));
-    let score: Vec<&str> = std::iter::once("f.score")
+    let score: Vec<&str> = std::iter::once("f0.score")
         .chain(scores.iter().map(String::as_str))
         .collect();
     let best = format!(
@@ -144,11 +147,15 @@ static USES: Bulk = Bulk::new(
 /// What a term of a company's name is taken for: its products are not counted.
 const OF_COMPANY: i64 = 10_000;
 
+/// What a typed word means.
+struct Word {
+    /// How many products have one of them, at most.
+    uses: i64,
+    terms: Vec<Meant>,
+}
+
 /// What each typed word means, the word first that the fewest products have. `None`: one of them means nothing.
-async fn meant(
-    db: &mut AnyConnection,
-    typed: &[String],
-) -> Result<Option<Vec<Vec<Meant>>>, StoreError> {
+async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Word>>, StoreError> {
     let keys: Vec<(i64, String)> = typed
         .iter()
         .enumerate()
@@ -190,21 +197,25 @@ async fn meant(
                 .number(term.map(|term| term.2));
         })
         .await?;
-    let mut words: Vec<(i64, Vec<Meant>)> = vec![(0, Vec::new()); typed.len()];
+    let word = || Word {
+        uses: 0,
+        terms: Vec::new(),
+    };
+    let mut words: Vec<Word> = typed.iter().map(|_| word()).collect();
     for row in &rows {
-        let (uses, meant) = &mut words[row.number("word")? as usize];
+        let word = &mut words[row.number("word")? as usize];
         let term = row.text("term")?;
-        *uses += match term.starts_with('@') {
+        word.uses += match term.starts_with('@') {
             true => OF_COMPANY,
             false => row.number("uses")?,
         };
-        meant.push((term, row.number("factor")?));
+        word.terms.push((term, row.number("factor")?));
     }
-    if words.is_empty() || words.iter().any(|(_, meant)| meant.is_empty()) {
+    if words.is_empty() || words.iter().any(|word| word.terms.is_empty()) {
         return Ok(None);
     }
-    words.sort_by_key(|(uses, _)| *uses);
-    Ok(Some(words.into_iter().map(|(_, meant)| meant).collect()))
+    words.sort_by_key(|word| word.uses);
+    Ok(Some(words))
 }
 
 /// What a match counts, times what its place counts: a word or its beginning anywhere is more than a typing error in a name.
@@ -216,23 +227,49 @@ fn factor(how: Match) -> i64 {
     }
 }
 
-/// The products `f` that have the first word, with what it counts at its best; and for each other word what it counts for such a product `s`.
-fn push_hits(from: &mut String, bound: &mut Bound, words: &[Vec<Meant>]) -> Vec<String> {
+/// The products `f0` that have the first word, with what it counts at its best; and for each other word what it counts for such a product `s`.
+fn push_hits(from: &mut String, bound: &mut Bound, words: &[Word]) -> Vec<String> {
     let Some((first, others)) = words.split_first() else {
         return Vec::new();
     };
-    let values = bound.terms(first);
+    let hits = hits(bound, first);
     let _ = write!(
         from,
-        "FROM (SELECT c.product_id, MAX(c.score) AS score
-               FROM (SELECT t.subject_id AS product_id, v.column2 * t.weight AS score
-                     FROM (VALUES {values}) AS v
-                     JOIN search_terms t ON t.term = v.column1"
+        "FROM {hits} AS f0 JOIN search_products s ON s.product_id = f0.product_id"
+    );
+    let mut scores = Vec::new();
+    for (place, word) in (1..).zip(others) {
+        if word.uses <= first.uses.saturating_mul(LOOKED_UP_FROM) {
+            let hits = self::hits(bound, word);
+            let _ = write!(
+                from,
+                " JOIN {hits} AS f{place} ON f{place}.product_id = f0.product_id"
+            );
+            scores.push(format!("f{place}.score"));
+            continue;
+        }
+        let values = bound.terms(&word.terms);
+        scores.push(format!(
+            "(SELECT MAX(v.column2 * t.weight)
+              FROM (VALUES {values}) AS v
+              JOIN search_terms t ON t.term = v.column1 AND t.subject_id IN (s.product_id, s.company_id))"
+        ));
+    }
+    scores
+}
+
+/// All products that have a word, each with what it counts at its best.
+fn hits(bound: &mut Bound, word: &Word) -> String {
+    let values = bound.terms(&word.terms);
+    let mut each = format!(
+        "SELECT t.subject_id AS product_id, v.column2 * t.weight AS score
+         FROM (VALUES {values}) AS v
+         JOIN search_terms t ON t.term = v.column1"
     );
     // What a company is called, its products are found by.
-    if first.iter().any(|(term, _)| term.starts_with('@')) {
+    if word.terms.iter().any(|(term, _)| term.starts_with('@')) {
         let _ = write!(
-            from,
+            each,
             " UNION ALL
               SELECT k.product_id, v.column2 * t.weight AS score
               FROM (VALUES {values}) AS v
@@ -240,18 +277,7 @@ fn push_hits(from: &mut String, bound: &mut Bound, words: &[Vec<Meant>]) -> Vec<
               JOIN search_products k ON k.company_id = t.subject_id"
         );
     }
-    from.push_str(
-        ") AS c GROUP BY c.product_id) AS f JOIN search_products s ON s.product_id = f.product_id",
-    );
-    let score = |word: &Vec<Meant>| {
-        let values = bound.terms(word);
-        format!(
-            "(SELECT MAX(v.column2 * t.weight)
-              FROM (VALUES {values}) AS v
-              JOIN search_terms t ON t.term = v.column1 AND t.subject_id IN (s.product_id, s.company_id))"
-        )
-    };
-    others.iter().map(score).collect()
+    format!("(SELECT c.product_id, MAX(c.score) AS score FROM ({each}) AS c GROUP BY c.product_id)")
 }
 
 /// Adds the joins that filters and the order ask for. What has to hold is returned.
