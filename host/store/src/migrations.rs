@@ -200,8 +200,8 @@ async fn apply(
 ) -> Result<(), StoreError> {
     use sqlx::Executor;
     let text = match connection.backend_name() {
-        "SQLite" => for_sqlite(text),
-        _ => Cow::Borrowed(text),
+        "SQLite" => only_for(text, "/* SQLite: "),
+        _ => only_for(text, "/* PostgreSQL: "),
     };
     connection
         .execute(sqlx::raw_sql(AssertSqlSafe(text.into_owned())))
@@ -217,12 +217,11 @@ async fn apply(
     Ok(())
 }
 
-/// Takes the comment signs off what only SQLite should read.
-fn for_sqlite(text: &str) -> Cow<'_, str> {
-    const OPEN: &str = "/* SQLite: ";
+/// Takes the comment signs off what only one store should read.
+fn only_for<'a>(text: &'a str, open: &str) -> Cow<'a, str> {
     let mut rest = text;
     let mut out = String::new();
-    while let Some((before, after)) = rest.split_once(OPEN) {
+    while let Some((before, after)) = rest.split_once(open) {
         let Some((inside, after)) = after.split_once(" */") else {
             break;
         };

@@ -10,6 +10,7 @@ use crate::products::{Chosen, EndpointSnapshot, Learned, Shape};
 
 /// A page as JSON stays well below what a client can parse at once.
 pub(super) const PAGE_BYTES_MAX: u64 = 16 << 20;
+
 /// A page of an endpoint that may be asked for.
 pub struct Asked<'a> {
     pub page: Page,

@@ -1,19 +1,23 @@
 //! A whole feed in one answer: its pages one after another, each charged before it leaves.
 //!
-//! While a client takes one page the next is asked for, and no more: a page is charged when the client asks for it, and one that it never
-//! asks for costs nothing. Each page has the endpoint's own deadline, and the whole has [`TIME_MAX`]. A page is one run like any other,
-//! at the price of its moment; when the product is changed meanwhile, the export ends. Start reading at [`export`].
+//! A page is charged when the client asks for it, and one that it never asks for costs nothing. As soon as it does, the next is asked for, and no
+//! more: so the source works while a page is written, charged and taken. Each page has the endpoint's own deadline, and the whole has
+//! [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the product is changed meanwhile, the export ends. Start
+//! reading at [`export`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
+use futures_util::future::join;
+use futures_util::stream::FuturesOrdered;
 use souk_sandbox::formats::{Format, Stream};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
-use super::{Choice, INLINE_BYTES_MAX, choice, cursor, rows};
+use super::{Asked, Choice, INLINE_BYTES_MAX, choice, cursor, rows};
 use crate::App;
 use crate::failure::{Cause, Failure, abandoned};
-use crate::products::{self, EndpointSnapshot};
+use crate::products::{self, EndpointSnapshot, Learned};
 use crate::run::{self, About, Payer, Purpose, Run};
 
 /// How long one export may take: as long as a client that takes a gigabyte at two megabits a second.
@@ -69,10 +73,11 @@ pub async fn export(
     choice: &Choice,
     payer: &Payer<'_>,
     format: Format,
-    mut outlet: Outlet,
+    outlet: Outlet,
 ) {
-    if let Err(failure) = pages(app, endpoint, choice, payer, format, &mut outlet).await {
-        let _ = outlet.parts.send(Err(failure)).await;
+    let parts = outlet.parts.clone();
+    if let Err(failure) = pages(app, endpoint, choice, payer, format, outlet).await {
+        let _ = parts.send(Err(failure)).await;
     }
 }
 
@@ -82,34 +87,96 @@ async fn pages(
     choice: &Choice,
     payer: &Payer<'_>,
     format: Format,
-    outlet: &mut Outlet,
+    outlet: Outlet,
 ) -> Result<(), Failure> {
-    let begun = Instant::now();
-    let owner = endpoint.sold().is_owner(payer.company);
-    let refuse = |cause: Cause| Failure::before(owner, cause);
-    let (mut asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
-    let mut stream = Stream::new(format);
-    let (mut sent, mut pages, mut credits) = (0, 0, 0);
+    let refuse = |cause| Failure::before(endpoint.sold().is_owner(payer.company), cause);
+    let (asked, learned) = choice::check(app, endpoint, choice).await.map_err(refuse)?;
+    let (begin, mut begun) = mpsc::channel(1);
+    let export = Export {
+        app,
+        endpoint,
+        payer,
+        format,
+        learned,
+        until: Instant::now() + TIME_MAX,
+        begin,
+        written: Mutex::new(Written {
+            stream: Some(Stream::new(format)),
+            outlet,
+            rows: 0,
+            pages: 0,
+            credits: 0,
+        }),
+    };
+    // In order: what becomes of a page is told before what becomes of the next.
+    let mut pages = FuturesOrdered::from_iter([export.page(asked)]);
     loop {
-        if begun.elapsed() > TIME_MAX {
-            return Err(refuse(Cause::TooLong(TIME_MAX)));
+        tokio::select! {
+            Some(asked) = begun.recv() => pages.push_back(export.page(asked)),
+            Some(page) = pages.next() => {
+                page?;
+                if pages.is_empty() && begun.is_empty() {
+                    return Ok(());
+                }
+            }
         }
-        let payer = Payer {
-            now: app.clock.now(),
-            ..payer.clone()
-        };
+    }
+}
+
+struct Export<'a> {
+    app: &'a App,
+    endpoint: &'a Arc<EndpointSnapshot>,
+    payer: &'a Payer<'a>,
+    format: Format,
+    learned: Option<&'a Learned>,
+    until: Instant,
+    /// The next page, once the one before it is wanted.
+    begin: mpsc::Sender<Asked<'a>>,
+    /// Of the page whose turn it is.
+    written: Mutex<Written>,
+}
+
+/// What pages are written to one after another, and what they came to.
+struct Written {
+    /// Taken while a page is written.
+    stream: Option<Stream>,
+    outlet: Outlet,
+    rows: u64,
+    pages: u64,
+    credits: i64,
+}
+
+impl<'a> Export<'a> {
+    fn refuse(&self, cause: Cause) -> Failure {
+        Failure::before(self.endpoint.sold().is_owner(self.payer.company), cause)
+    }
+
+    /// The payer of what is paid now.
+    fn payer(&self) -> Payer<'a> {
+        Payer {
+            now: self.app.clock.now(),
+            ..self.payer.clone()
+        }
+    }
+
+    async fn page(&self, mut asked: Asked<'a>) -> Result<(), Failure> {
+        let (app, endpoint) = (self.app, self.endpoint);
+        if Instant::now() > self.until {
+            return Err(self.refuse(Cause::TooLong(TIME_MAX)));
+        }
+        let payer = self.payer();
         // Its price may be another one by now, and it may be gone.
         let now = products::get(app, &endpoint.row.id, payer.now)
             .await
-            .map_err(refuse)?;
+            .map_err(|cause| self.refuse(cause))?;
         run::admit(app, &now.sold(), payer.company)
             .await
-            .map_err(refuse)?;
+            .map_err(|cause| self.refuse(cause))?;
         if now.row.updated_at != endpoint.row.updated_at {
-            return Err(refuse(Cause::Changed));
+            return Err(self.refuse(Cause::Changed));
         }
         let mut run = Run::begin(app, now.sold(), &payer, Purpose::Result).await?;
-        let (statement, output) = rows(app, endpoint, &asked, learned, run.deadline())
+        let (statement, output) = rows(app, endpoint, &asked, self.learned, run.deadline())
             .await
             .map_err(|cause| run.fail(cause))?;
         let elapsed = run.started.elapsed();
@@ -118,47 +185,58 @@ async fn pages(
         if returned == 0 {
             run = run.found_nothing();
         }
-        let next = paged
-            .has_more
-            .then(|| cursor::behind(&output, &statement.keys, &asked.from, returned));
+        let mut cursor = None;
+        let mut next = None;
+        if paged.has_more {
+            let place = cursor::behind(&output, &statement.keys, &asked.from, returned);
+            let goes_on_with = asked.goes_on_with(endpoint, self.learned);
+            let sealed = cursor::seal(app, endpoint, &goes_on_with, &place);
+            cursor = Some(sealed.map_err(|cause| run.fail(cause))?);
+            asked.begin_at(place);
+            next = Some(asked);
+        }
+
+        // The turn of this page lasts until it has left; nobody else's begins before it is wanted.
+        let mut turn = self.written.lock().await;
+        let Written { stream, outlet, .. } = &mut *turn;
         let is_last = next.is_none();
-        let write = move |mut stream: Stream| {
-            let written = stream.write(output, &statement.published, returned);
+        let Some(mut taken) = stream.take() else {
+            return Err(run.fail(abandoned()));
+        };
+        let write = move || {
+            let written = taken.write(output, &statement.published, returned);
             let written = written.and_then(|mut bytes| {
                 if is_last {
-                    bytes.append(&mut stream.finish()?);
+                    bytes.append(&mut taken.finish()?);
                 }
                 Ok(bytes)
             });
-            (stream, written)
+            (taken, written)
         };
-        let (kept, written) = match size <= INLINE_BYTES_MAX && format != Format::Parquet {
-            true => write(stream),
-            false => {
-                let company = endpoint.row.company_id.as_str();
-                let written = app.sandbox.compute(company, move || write(stream)).await;
-                written.ok_or_else(|| run.fail(abandoned()))?
+        let writing = async {
+            if size <= INLINE_BYTES_MAX && self.format != Format::Parquet {
+                return Some(write());
             }
+            let company = endpoint.row.company_id.as_str();
+            app.sandbox.compute(company, write).await
         };
-        stream = kept;
+        let wanted = async {
+            let wanted = outlet.wanted.recv().await;
+            if let (Some(()), Some(next)) = (wanted, next) {
+                // There is room for one, and the last one has begun.
+                let _ = self.begin.send(next).await;
+            }
+            wanted
+        };
+        let (written, wanted) = join(writing, wanted).await;
+        let (kept, written) = written.ok_or_else(|| run.fail(abandoned()))?;
+        *stream = Some(kept);
         let bytes = written.map_err(|unfit| run.fail(Cause::bad_answer(unfit.to_string())))?;
-        let cursor = match &next {
-            Some(place) => {
-                let goes_on_with = asked.goes_on_with(endpoint, learned);
-                let sealed = cursor::seal(app, endpoint, &goes_on_with, place);
-                Some(sealed.map_err(|cause| run.fail(cause))?)
-            }
-            None => None,
-        };
-
-        if outlet.wanted.recv().await.is_none() {
+        if wanted.is_none() {
             return Ok(());
         }
         // Whoever takes the page before slowly outlasts what was held for this one.
-        let late = Payer {
-            now: app.clock.now(),
-            ..payer.clone()
-        };
+        let late = self.payer();
         if run.deadline() <= Instant::now() {
             drop(run);
             run = Run::begin(app, now.sold(), &late, Purpose::Result).await?;
@@ -167,25 +245,21 @@ async fn pages(
             }
         }
         let render = |about: &About<'_>| {
-            credits += about.settled.credits;
+            turn.credits += about.settled.credits;
             bytes
         };
         let bytes = run.finish(elapsed, returned, size, render).await?;
-        sent += returned as u64;
-        pages += 1;
+        turn.rows += returned as u64;
+        turn.pages += 1;
         let part = Part {
             bytes,
-            rows: sent,
-            pages,
-            credits,
+            rows: turn.rows,
+            pages: turn.pages,
+            credits: turn.credits,
             cursor,
         };
-        if outlet.parts.send(Ok(part)).await.is_err() {
-            return Ok(());
-        }
-        match next {
-            Some(place) => asked.begin_at(place),
-            None => return Ok(()),
-        }
+        // Nobody takes it any more: the next page, if it has begun, finds that out by itself.
+        let _ = turn.outlet.parts.send(Ok(part)).await;
+        Ok(())
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 /// A server that starts beside the host needs some seconds.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Of each connection. A search that looks dear to the planner would be compiled for some tenths of a second, to run for some milliseconds.
-pub(super) const EACH: &[&str] = &["SET jit = off"];
+/// Of each connection. A search that looks dear to the planner would be compiled for some tenths of a second, or shared among processes that
+/// have to be started, to run for some milliseconds.
+pub(super) const EACH: &[&str] = &["SET jit = off", "SET max_parallel_workers_per_gather = 0"];
 
 /// Connects once, and waits for a server that is not there yet, or still starts, for as long as `patience` lasts. Says in one sentence why it
 /// cannot be used.

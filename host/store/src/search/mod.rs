@@ -99,7 +99,7 @@ pub async fn find(
     let mut holds = push_joins(&mut from, &mut bound, wanted, order, now);
     holds.extend(scores.iter().map(|score| format!("{score} IS NOT NULL")));
     let _ = write!(from, " WHERE {}", holds.join(" AND "));
-    let score: Vec<&str> = std::iter::once("f0.score")
+    let score: Vec<&str> = std::iter::once("f.score")
         .chain(scores.iter().map(String::as_str))
         .collect();
     let best = format!(
@@ -136,15 +136,15 @@ static CANDIDATES: Bulk = Bulk::new(
      LIMIT 4000",
 );
 
+/// A word that very many products have is not counted to its end.
 static USES: Bulk = Bulk::new(
-    "SELECT v.column1 AS word, v.column2 AS term, v.column3 AS factor, COUNT(*) AS uses",
+    "SELECT v.column1 AS word, v.column2 AS term, v.column3 AS factor,
+            (SELECT COUNT(*) FROM (SELECT t.term FROM search_terms t WHERE t.term = v.column2 LIMIT 10000) AS u) AS uses",
     3,
-    "JOIN search_terms t ON t.term = v.column2
-     WHERE v.column1 IS NOT NULL
-     GROUP BY v.column1, v.column2, v.column3",
+    "WHERE v.column1 IS NOT NULL",
 );
 
-/// What a term of a company's name is taken for: its products are not counted.
+/// What a term of a company's name is taken for: its products are not counted. As many as of a word are counted at most.
 const OF_COMPANY: i64 = 10_000;
 
 /// What a typed word means.
@@ -204,10 +204,13 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Wo
     let mut words: Vec<Word> = typed.iter().map(|_| word()).collect();
     for row in &rows {
         let word = &mut words[row.number("word")? as usize];
-        let term = row.text("term")?;
+        let (term, uses) = (row.text("term")?, row.number("uses")?);
+        if uses == 0 {
+            continue;
+        }
         word.uses += match term.starts_with('@') {
             true => OF_COMPANY,
-            false => row.number("uses")?,
+            false => uses,
         };
         word.terms.push((term, row.number("factor")?));
     }
@@ -227,42 +230,47 @@ fn factor(how: Match) -> i64 {
     }
 }
 
-/// The products `f0` that have the first word, with what it counts at its best; and for each other word what it counts for such a product `s`.
+/// The products `f` that have the first word and those that are about as rare, with what these count at their best; and for each other word what
+/// it counts for such a product `s`.
 fn push_hits(from: &mut String, bound: &mut Bound, words: &[Word]) -> Vec<String> {
-    let Some((first, others)) = words.split_first() else {
-        return Vec::new();
+    let rarest = words.first().map_or(0, |word| word.uses);
+    let is_common = |word: &&Word| word.uses > rarest.saturating_mul(LOOKED_UP_FROM);
+    let (common, rare): (Vec<&Word>, Vec<&Word>) = words.iter().partition(is_common);
+    let each = (0..)
+        .zip(&rare)
+        .map(|(place, word)| hits(bound, place, word));
+    let each = each.collect::<Vec<_>>().join(" UNION ALL ");
+    let of_each = |value: &str| {
+        let best =
+            (0..rare.len()).map(|place| format!("MAX(CASE c.word WHEN {place} THEN {value} END)"));
+        best.collect::<Vec<_>>().join(" + ")
     };
-    let hits = hits(bound, first);
     let _ = write!(
         from,
-        "FROM {hits} AS f0 JOIN search_products s ON s.product_id = f0.product_id"
+        "FROM (SELECT c.product_id, {} AS score FROM ({each}) AS c GROUP BY c.product_id",
+        of_each("c.score")
     );
-    let mut scores = Vec::new();
-    for (place, word) in (1..).zip(others) {
-        if word.uses <= first.uses.saturating_mul(LOOKED_UP_FROM) {
-            let hits = self::hits(bound, word);
-            let _ = write!(
-                from,
-                " JOIN {hits} AS f{place} ON f{place}.product_id = f0.product_id"
-            );
-            scores.push(format!("f{place}.score"));
-            continue;
-        }
+    if rare.len() > 1 {
+        // A sum with nothing in it is nothing. PostgreSQL takes few to have it, and looks the products up.
+        let _ = write!(from, " HAVING {} = {}", of_each("1"), rare.len());
+    }
+    from.push_str(") AS f JOIN search_products s ON s.product_id = f.product_id");
+    let score = |word: &Word| {
         let values = bound.terms(&word.terms);
-        scores.push(format!(
+        format!(
             "(SELECT MAX(v.column2 * t.weight)
               FROM (VALUES {values}) AS v
               JOIN search_terms t ON t.term = v.column1 AND t.subject_id IN (s.product_id, s.company_id))"
-        ));
-    }
-    scores
+        )
+    };
+    common.into_iter().map(score).collect()
 }
 
-/// All products that have a word, each with what it counts at its best.
-fn hits(bound: &mut Bound, word: &Word) -> String {
+/// All products that have a word, with what it counts there, as often as they have it.
+fn hits(bound: &mut Bound, place: usize, word: &Word) -> String {
     let values = bound.terms(&word.terms);
     let mut each = format!(
-        "SELECT t.subject_id AS product_id, v.column2 * t.weight AS score
+        "SELECT t.subject_id AS product_id, v.column2 * t.weight AS score, {place} AS word
          FROM (VALUES {values}) AS v
          JOIN search_terms t ON t.term = v.column1"
     );
@@ -271,13 +279,13 @@ fn hits(bound: &mut Bound, word: &Word) -> String {
         let _ = write!(
             each,
             " UNION ALL
-              SELECT k.product_id, v.column2 * t.weight AS score
+              SELECT k.product_id, v.column2 * t.weight AS score, {place} AS word
               FROM (VALUES {values}) AS v
               JOIN search_terms t ON t.term = v.column1
               JOIN search_products k ON k.company_id = t.subject_id"
         );
     }
-    format!("(SELECT c.product_id, MAX(c.score) AS score FROM ({each}) AS c GROUP BY c.product_id)")
+    each
 }
 
 /// Adds the joins that filters and the order ask for. What has to hold is returned.
