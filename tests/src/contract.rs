@@ -1,12 +1,13 @@
 //! Every answer that a test sees is held against `openapi.json`: the operation is known, its status is described, the body is what the
 //! schema of that status says. An error has the envelope, and a code that is listed for its operation and status.
 //!
-//! Needs nothing but `serde_json`, because the tests of `souk-api` include this file as well. The validator knows the keywords that the
+//! Needs nothing but `serde_json` and `regex`, because the tests of `souk-api` include this file as well. The validator knows the keywords that the
 //! document uses and refuses any other, so that none is believed to be checked that is not. Start reading at [`check`].
 
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, OnceLock};
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 /// The checked-in document, which another test keeps equal to the one that is served.
@@ -139,9 +140,40 @@ fn content(document: &Value, response: &Value, seen: &Seen<'_>) -> Result<(), St
         return Err(format!("{} is none of its codes", body["error"]["code"]));
     }
     match described.get("schema") {
-        Some(schema) => validate(document, schema, &body, "$"),
-        None => Ok(()),
+        Some(schema) => validate(document, schema, &body, "$")?,
+        None => return Ok(()),
     }
+    payloads(document, &body["data"])
+}
+
+/// What a delivery shows of an event is what the document says that webhooks are told of it.
+fn payloads(document: &Value, data: &Value) -> Result<(), String> {
+    let all = match data {
+        Value::Array(all) => all.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    for delivery in all {
+        let (kind, payload) = (&delivery["event_type"], &delivery["payload"]);
+        let (Some(kind), true) = (kind.as_str(), payload.is_object()) else {
+            continue;
+        };
+        let event = &document["webhooks"][kind]["post"]["requestBody"]["content"];
+        let schema = &event["application/json"]["schema"];
+        validate(document, schema, payload, &format!("$ of {kind}"))?;
+        let named = schema["$ref"].as_str().unwrap_or_default();
+        let data = document.pointer(&format!("{}/properties/data/properties", &named[1..]));
+        let data = data
+            .and_then(Value::as_object)
+            .ok_or("the event says nothing")?;
+        undescribed(data, &payload["data"], &format!("$.data of {kind}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a value is what a schema of the document says.
+#[allow(dead_code)]
+pub fn fits(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    validate(document, schema, value, "$")
 }
 
 /// Keywords that say something about a value without restricting it.
@@ -292,6 +324,12 @@ fn obey(
                 _ => Ok(()),
             }
         }
+        "pattern" => match (value.as_str(), rule.as_str()) {
+            (Some(text), Some(pattern)) if !has_pattern(text, pattern)? => {
+                wrong(format!("{value} does not match {pattern}"))
+            }
+            _ => Ok(()),
+        },
         "minItems" | "maxItems" => {
             let length = value.as_array().map(|items| items.len() as u64);
             match (length, rule.as_u64()) {
@@ -313,6 +351,19 @@ fn obey(
         saying if SAYINGS.contains(&saying) => Ok(()),
         unknown => wrong(format!("this check does not know the keyword {unknown:?}")),
     }
+}
+
+/// Patterns are compiled once: there are few, and every answer of every test is held against them.
+fn has_pattern(text: &str, pattern: &str) -> Result<bool, String> {
+    static KNOWN: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().map_err(|error| error.to_string())?;
+    if let Some(regex) = known.get(pattern) {
+        return Ok(regex.is_match(text));
+    }
+    let regex = Regex::new(pattern).map_err(|error| format!("{pattern}: {error}"))?;
+    let matches = regex.is_match(text);
+    known.insert(pattern.to_owned(), regex);
+    Ok(matches)
 }
 
 /// A member that an answer has and its schema does not name is one that nobody can rely on: the document is behind.
@@ -392,6 +443,7 @@ mod tests {
                 "schemas": {"Thing": {"type": "object", "required": ["a"], "properties": {
                     "a": {"type": ["integer", "null"]},
                     "b": {"type": "array", "items": {"oneOf": [{"type": "null"}, {"type": "string", "format": "date-time"}]}},
+                    "d": {"type": "string", "pattern": "^[a-z]+$"},
                 }}},
                 "responses": {"Gone": {"x-codes": ["GONE", "LOST"], "content": {"application/json": {"schema": {"type": "object", "required": ["error"], "properties": {"error": {
                     "type": "object", "required": ["code"], "properties": {"code": {"type": "string"}},
@@ -433,6 +485,8 @@ mod tests {
             (200, json!({"a": 1.5}), false),
             (200, json!({"a": 1, "b": ["yesterday"]}), false),
             (200, json!({"a": 1, "c": 1}), false),
+            (200, json!({"a": 1, "d": "word"}), true),
+            (200, json!({"a": 1, "d": "two words"}), false),
             (404, json!({"error": {"code": "LOST"}}), true),
             (404, json!({"error": {"code": "CONFLICT"}}), false),
             (409, json!({"error": {"code": "CONFLICT"}}), false),

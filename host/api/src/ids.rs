@@ -1,4 +1,5 @@
-//! What ids look like, and which members of a body are some: in the document, in paths, and where a body is held against its schema.
+//! What ids look like, and which members of a body are some: in the document, in paths, and where a body is held against its schema. Refuses to
+//! know which of them exist.
 
 use serde_json::{Map, Value};
 use souk_domain::ids::ID_CHARS_MAX;
@@ -13,6 +14,7 @@ const KINDS: &[(&str, &str)] = &[
     ("delivery", "dlv"),
     ("endpoint", "end"),
     ("endpoint_key", "key"),
+    ("event", "aev"),
     ("execution", "exe"),
     ("favorite", "fav"),
     ("integration", "int"),
@@ -22,6 +24,7 @@ const KINDS: &[(&str, &str)] = &[
     ("product", "ast"),
     ("purchase", "pur"),
     ("request", "req"),
+    ("seller_company", "cmp"),
     ("session", "ses"),
     ("subject", "ast"),
     ("top_up", "top"),
@@ -29,6 +32,39 @@ const KINDS: &[(&str, &str)] = &[
     ("user", "usr"),
     ("webhook", "whk"),
 ];
+
+/// Whose the member `id` is, by the beginning of its schema's name: the first that fits.
+const OWN: &[(&str, &str)] = &[
+    ("AlertEvent", "aev"),
+    ("Alert", "alr"),
+    ("ApiKey", "key"),
+    ("AssetOut", "ast"),
+    ("AuditEntry", "aud"),
+    ("Company", "cmp"),
+    ("ConnectionOut", "con"),
+    ("CurrentSession", "ses"),
+    ("EndpointOut", "end"),
+    ("Favorite", "fav"),
+    ("Grant", "txn"),
+    ("Integration", "int"),
+    ("Payout", "pay"),
+    ("Post", "pst"),
+    ("Price", "prc"),
+    ("ProductSeller", "cmp"),
+    ("Product", "ast"),
+    ("Publication", "pub"),
+    ("Purchase", "pur"),
+    ("Revoked", "key"),
+    ("Session", "ses"),
+    ("TopUp", "top"),
+    ("Transaction", "txn"),
+    ("User", "usr"),
+    ("WebhookDelivery", "dlv"),
+    ("Webhook", "whk"),
+];
+
+/// An id of a thing, or the name of one that has none.
+const OR_NAMES: &[&str] = &["subject_id"];
 
 /// No list of reference data counts as far.
 pub const LISTED_MAX: i64 = i32::MAX as i64;
@@ -40,7 +76,7 @@ pub fn pattern() -> String {
 
 /// An id of that kind.
 pub fn example(prefix: &str) -> String {
-    format!("{prefix}_0123456789abcdefghij")
+    format!("{prefix}_0123456789abcdefghijkl")
 }
 
 /// An id of what is called so: `asset`.
@@ -49,20 +85,43 @@ pub fn of(what: &str) -> Option<String> {
     known.map(|(_, prefix)| example(prefix))
 }
 
+/// An id of what a schema's own `id` is of.
+pub fn of_own(schema: &str) -> Option<String> {
+    let known = OWN.iter().find(|(known, _)| schema.starts_with(known));
+    known.map(|(_, prefix)| example(prefix))
+}
+
+/// What a thing of that schema is called where it is named: `api_key`.
+pub fn what(schema: &str) -> Option<&'static str> {
+    let (_, own) = OWN.iter().find(|(known, _)| schema.starts_with(known))?;
+    let (what, _) = KINDS.iter().find(|(_, prefix)| prefix == own)?;
+    Some(*what)
+}
+
 /// What a member of a body is restricted to by its name: ids have their pattern, and numbers that are chosen from a list, `industry_ids`,
 /// begin with one and end somewhere. Not `function_id`, which is the seller's own word.
 pub fn restrict(member: &str, rules: &mut Map<String, Value>) {
-    let one = member.strip_suffix("_id");
-    if one.is_some_and(|what| of(what).is_some()) && is_of(rules, "string") {
-        rules.entry("pattern").or_insert_with(|| pattern().into());
-    }
-    let numbers = match member.strip_suffix("_ids") {
+    let (one, many) = (member.strip_suffix("_id"), member.strip_suffix("_ids"));
+    let rules = match many {
         Some(_) => rules.get_mut("items").and_then(Value::as_object_mut),
         None => one.map(|_| rules),
     };
-    if let Some(numbers) = numbers.filter(|numbers| is_of(numbers, "integer")) {
-        numbers.entry("minimum").or_insert(1.into());
-        numbers.entry("maximum").or_insert(LISTED_MAX.into());
+    let (Some(what), Some(rules)) = (one.or(many), rules) else {
+        return;
+    };
+    if of(what).is_some() && is_of(rules, "string") && !OR_NAMES.contains(&member) {
+        rules.entry("pattern").or_insert_with(|| pattern().into());
+    }
+    if is_of(rules, "integer") {
+        rules.entry("minimum").or_insert(1.into());
+        rules.entry("maximum").or_insert(LISTED_MAX.into());
+    }
+}
+
+/// The same of a schema's own `id`.
+pub fn restrict_own(schema: &str, member: &str, rules: &mut Map<String, Value>) {
+    if member == "id" && is_of(rules, "string") && of_own(schema).is_some() {
+        rules.entry("pattern").or_insert_with(|| pattern().into());
     }
 }
 

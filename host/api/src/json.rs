@@ -41,7 +41,7 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// A megabyte of numbers would hold its worker for tens of milliseconds, what that many values take is one or two.
-const VALUES_MAX: usize = 20_000;
+pub const VALUES_MAX: usize = 20_000;
 
 /// Parses a JSON object, naming every field that does not fit and every one that a `T` lacks.
 pub fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, Problem> {

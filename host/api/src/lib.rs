@@ -107,6 +107,7 @@ mod settings;
 mod state;
 pub mod storage_engines;
 pub mod system;
+mod texts;
 pub mod top_ups;
 mod unread;
 mod unwanted;

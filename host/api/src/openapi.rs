@@ -1,12 +1,16 @@
 //! The OpenAPI document, made from the operations that are mounted and the types of their handlers. Nothing is described that does not exist.
 
+mod bounds;
 mod examples;
 mod links;
 mod parameters;
+mod special;
 mod three_zero;
+mod values;
+mod webhooks;
 
 use crate::cookies;
-use crate::describe::{Answered, Description, JSON};
+use crate::describe::{Answered, Description};
 use crate::ids;
 use crate::operation::{Access, Operation};
 use crate::refusals::Refusal;
@@ -15,7 +19,6 @@ use crate::routes::Routes;
 use crate::schemas::Schemas;
 use serde_json::{Map, Value, json};
 use souk_domain::roles::Role;
-use souk_domain::webhooks::EventType;
 use std::collections::{BTreeMap, BTreeSet};
 pub use three_zero::three_zero;
 
@@ -23,6 +26,11 @@ const DESCRIPTION: &str = "An analytics marketplace. Sellers connect a source an
 (rows); buyers call them with credits. Every answer carries `X-Request-Id`, the three `X-RateLimit-*` headers and the fields `RateLimit` and `RateLimit-Policy`; every refusal is \
 `{\"error\": {\"code\", \"message\", \"details\"}}`. Every POST that changes something and every billed GET takes an `Idempotency-Key`. Unknown members of a body are \
 ignored, unknown query parameters are refused.";
+
+/// Here and not as a parameter of each operation: whoever has a key does not send the header, and generated clients would have a parameter for
+/// it at some 150 operations.
+const SESSION: &str = "Of a user who is signed in. Whatever changes or costs something, or asks a source, needs the header `x-csrf-token` beside it: \
+the `csrf_token` that signing in answered, which `GET /users/me` shows again. Without it: 403 `CSRF_TOKEN_REQUIRED`.";
 
 /// What operations are grouped under, in the order in which a newcomer meets them.
 const TAGS: &[(&str, &str)] = &[
@@ -85,7 +93,9 @@ pub fn document(routes: &Routes) -> Value {
     }
     repeat_ids(routes, &mut schemas);
     let mut schemas = with_problem(schemas);
+    let (requests, answers) = bodies(&paths);
     examples::illustrate(&mut schemas);
+    bounds::of_bodies(&mut schemas, &requests, &answers);
     links::connect(&mut paths, &schemas);
     for operation in paths.values_mut().flat_map(Map::values_mut) {
         let Some(body) = operation.pointer_mut("/requestBody/content/application~1json") else {
@@ -115,14 +125,14 @@ pub fn document(routes: &Routes) -> Value {
         "security": [{"api_key": []}, {"session": []}],
         "tags": tags(routes),
         "paths": paths,
-        "webhooks": webhooks(),
+        "webhooks": webhooks::operations(&schemas),
         "x-no-such-route": {"responses": unrouted()},
         "components": {
             "securitySchemes": {
                 "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
                 "session": {
                     "type": "apiKey", "in": "cookie", "name": cookies::NAME,
-                    "description": "Of a user who is signed in. What changes or costs something needs the header `x-csrf-token` beside it.",
+                    "description": SESSION,
                 },
             },
             "schemas": schemas,
@@ -132,56 +142,19 @@ pub fn document(routes: &Routes) -> Value {
     })
 }
 
+/// What operations take and what they answer.
+fn bodies(paths: &BTreeMap<&str, Map<String, Value>>) -> (Vec<Value>, Vec<Value>) {
+    let operations = || paths.values().flat_map(Map::values);
+    let part = |name: &'static str| operations().map(move |operation| operation[name].clone());
+    (part("requestBody").collect(), part("responses").collect())
+}
+
 /// Those that something is grouped under.
 fn tags(routes: &Routes) -> Vec<Value> {
     let used: BTreeSet<&str> = routes.operations().map(|operation| operation.tag).collect();
     let tags = TAGS.iter().filter(|(name, _)| used.contains(name));
     tags.map(|(name, about)| json!({"name": name, "description": about}))
         .collect()
-}
-
-/// The type of a kind of event: `CreditsTopUpSettledEvent`.
-fn event_name(kind: EventType) -> String {
-    let words = kind.as_str().split(['.', '_']);
-    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
-    words.map(capital).collect::<String>() + "Event"
-}
-
-fn event(kind: EventType) -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "timestamp", "data"],
-        "properties": {
-            "type": {"type": "string", "enum": [kind.as_str()]},
-            "timestamp": {"type": "string", "format": "date-time", "description": "When it happened."},
-            "data": {"type": "object", "additionalProperties": true, "required": ["company_id"], "properties": {"company_id": {"type": "string"}}},
-        },
-    })
-}
-
-/// What a company's webhooks are told, as `docs/webhooks.md` says it.
-fn webhooks() -> Map<String, Value> {
-    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "required": true, "description": about, "schema": {"type": "string"}});
-    let told = |kind: EventType| {
-        let name = kind.as_str();
-        let body = json!({"$ref": format!("#/components/schemas/{}", event_name(kind))});
-        let operation = json!({"post": {
-            "operationId": format!("on_{}", name.replace('.', "_")),
-            "summary": format!("`{name}` has happened"),
-            "description": "Sent to a company's webhooks that want such events, until they answer 2xx.",
-            "tags": ["Webhooks"],
-            "security": [],
-            "parameters": [
-                header("webhook-id", "The same at every attempt."),
-                header("webhook-timestamp", "Epoch seconds, signed."),
-                header("webhook-signature", "One or two, as Standard Webhooks has them."),
-            ],
-            "requestBody": {"required": true, "content": {JSON: {"schema": body}}},
-            "responses": {"2XX": {"description": "Taken."}, "410": {"description": "Nobody is there any more: the webhook is disabled."}},
-        }});
-        (name.to_owned(), operation)
-    };
-    EventType::ALL.into_iter().map(told).collect()
 }
 
 /// Bodies may say again what their path says: [`crate::body`] holds them against each other, but for those of runs.
@@ -254,10 +227,7 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
         "required": ["total", "limit", "offset"],
         "properties": {"total": count(0), "limit": count(1), "offset": count(0)},
     });
-    let events = EventType::ALL.into_iter();
-    schemas
-        .0
-        .extend(events.map(|kind| (event_name(kind), event(kind))));
+    schemas.0.extend(webhooks::schemas());
     schemas.0.insert("SliceMeta".to_owned(), slice);
     schemas.0.insert("Problem".to_owned(), problem);
     schemas.0.insert("Meta".to_owned(), meta);

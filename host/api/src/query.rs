@@ -7,6 +7,8 @@
 //!         ..paging: Paging,
 //!         /// Only keys in this state.
 //!         status: Option<KeyState>,
+//!         /// Keys that have ended, too.
+//!         ended: bool = false,
 //!     }
 //! }
 //! choices! { impl KeyState { Active = "active", Expired = "expired", Deactivated = "deactivated" } }
@@ -38,6 +40,20 @@ pub struct Param {
     pub schema: Value,
 }
 
+impl Param {
+    /// Says in the schema and in words what holds when it is left out.
+    pub fn with_default<T: Shown>(mut self, default: &T) -> Param {
+        let value = default.shown();
+        let text = match &value {
+            Value::String(word) => word.clone(),
+            other => other.to_string(),
+        };
+        self.about = format!("{} Default {text}.", self.about);
+        self.schema["default"] = value;
+        self
+    }
+}
+
 /// What takes the values of parameters.
 pub trait Values {
     /// `None`: it has no such parameter.
@@ -58,6 +74,13 @@ pub trait Parameter: Sized {
     fn schema() -> Value;
     /// Refuses with what it must be.
     fn read(text: &str) -> Result<Self, String>;
+}
+
+/// A parameter that can be what holds when it is left out: then sending it is the same as leaving it out, which generated clients make use of.
+/// What depends upon another parameter is an `Option`, and told in words.
+pub trait Shown: Parameter {
+    /// As it stands in a query.
+    fn shown(&self) -> Value;
 }
 
 /// Reads the query of one operation. What is not declared is refused, what breaks its type is refused: a handler sees valid values only.
@@ -136,20 +159,30 @@ impl Reader {
     }
 }
 
-/// Declares a struct of query parameters. A line that begins with `..` takes in a group of them.
+/// Declares a struct of query parameters. A line that begins with `..` takes in a group of them. What stands behind `=` is what a parameter is
+/// that was left out, for the handler and for the document.
 macro_rules! parameters {
     (
         $(#[$meta:meta])*
         $visible:vis struct $name:ident {
             $(..$group:ident: $Group:ty,)*
-            $($(#[doc = $about:literal])+ $field:ident: $Type:ty,)*
+            $($(#[doc = $about:literal])+ $field:ident: $Type:ty $(= $default:expr)?,)*
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Default)]
+        #[derive(Clone)]
         $visible struct $name {
             $($visible $group: $Group,)*
             $($(#[doc = $about])+ $visible $field: $Type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name {
+                    $($group: Default::default(),)*
+                    $($field: $crate::query::absent!($($default)?),)*
+                }
+            }
         }
 
         impl $crate::query::Values for $name {
@@ -174,12 +207,23 @@ macro_rules! parameters {
                     name: $crate::query::plain(stringify!($field)),
                     about: $crate::query::about(&[$($about),+]),
                     schema: <$Type as $crate::query::Parameter>::schema(),
-                });)*
+                } $(.with_default::<$Type>(&$default))?);)*
             }
         }
     };
 }
 pub(crate) use parameters;
+
+/// What a parameter is that was left out.
+macro_rules! absent {
+    () => {
+        Default::default()
+    };
+    ($default:expr) => {
+        $default
+    };
+}
+pub(crate) use absent;
 
 /// Names the values of an enum that is a parameter; without `impl` it makes the enum as well.
 macro_rules! choices {
@@ -193,6 +237,14 @@ macro_rules! choices {
                 match text {
                     $($text => Ok(<$name>::$variant),)+
                     _ => Err(format!("must be one of {}", [$($text),+].join(", "))),
+                }
+            }
+        }
+
+        impl $crate::query::Shown for $name {
+            fn shown(&self) -> serde_json::Value {
+                match self {
+                    $(<$name>::$variant => $text.into()),+
                 }
             }
         }
@@ -270,10 +322,10 @@ impl<T: Parameters> Parameters for Open<T> {
 parameters! {
     /// The pages of management lists.
     pub struct Paging {
-        /// Page number, from 1. Default 1.
-        page: Option<Integer<1, 1_000>>,
-        /// Items per page. Default 50.
-        per_page: Option<Integer<1, 100>>,
+        /// Page number, from 1.
+        page: Integer<1, PAGE_MAX> = Integer::of(1),
+        /// Items per page.
+        per_page: Integer<1, PER_PAGE_MAX> = Integer::of(PER_PAGE_DEFAULT),
     }
 }
 
@@ -290,15 +342,17 @@ impl Page {
     }
 }
 
+pub const PAGE_MAX: i64 = 1_000;
+pub const PER_PAGE_MAX: i64 = 100;
+pub const PER_PAGE_DEFAULT: i64 = 50;
 /// No page lies deeper than the store looks.
-const _: () = assert!(999 * 100 <= OFFSET_MAX);
-const PER_PAGE_DEFAULT: i64 = 50;
+const _: () = assert!((PAGE_MAX - 1) * PER_PAGE_MAX <= OFFSET_MAX);
 
 impl Paging {
     pub fn page(&self) -> Page {
         Page {
-            page: self.page.map_or(1, Integer::get),
-            per_page: self.per_page.map_or(PER_PAGE_DEFAULT, Integer::get),
+            page: self.page.get(),
+            per_page: self.per_page.get(),
         }
     }
 }
@@ -334,6 +388,12 @@ impl<T: Parameter> Parameter for Judged<T> {
     }
 }
 
+impl<T: Shown> Shown for Judged<T> {
+    fn shown(&self) -> Value {
+        self.0.as_ref().map_or(Value::Null, T::shown)
+    }
+}
+
 impl Parameter for bool {
     fn schema() -> Value {
         json!({"type": "boolean"})
@@ -348,13 +408,31 @@ impl Parameter for bool {
     }
 }
 
+impl Shown for bool {
+    fn shown(&self) -> Value {
+        (*self).into()
+    }
+}
+
 /// An integer from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integer<const MIN: i64, const MAX: i64>(i64);
 
 impl<const MIN: i64, const MAX: i64> Integer<MIN, MAX> {
+    /// One that the code itself chooses, and so within the bounds.
+    pub const fn of(number: i64) -> Self {
+        assert!(MIN <= number && number <= MAX);
+        Integer(number)
+    }
+
     pub fn get(self) -> i64 {
         self.0
+    }
+}
+
+impl<const MIN: i64, const MAX: i64> Shown for Integer<MIN, MAX> {
+    fn shown(&self) -> Value {
+        self.0.into()
     }
 }
 
@@ -453,78 +531,5 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    parameters! {
-        struct Wanted {
-            ..paging: Paging,
-            /// Direction.
-            sort_order: Option<SortOrder>,
-        }
-    }
-
-    fn read<T: Parameters>(text: &str) -> Result<T, Problem> {
-        let request = Request::builder().uri(format!("/?{text}"));
-        let mut request = request.body(axum::body::Body::empty()).unwrap();
-        Reader::of::<T>().read(&mut request)?;
-        Ok(request.extensions_mut().remove::<Query<T>>().unwrap().0)
-    }
-
-    /// Valid values arrive typed; what is absent is absent.
-    #[test]
-    fn declared_parameters_are_typed() {
-        let wanted: Wanted = read("page=2&sort_order=asc").unwrap();
-        assert_eq!(wanted.paging.page, Some(Integer(2)));
-        assert_eq!(wanted.paging.per_page, None);
-        assert!(wanted.sort_order == Some(SortOrder::Ascending));
-    }
-
-    /// Over the maximum, unknown, repeated and malformed are refused, all at once.
-    #[test]
-    fn everything_wrong_is_named() {
-        let problem =
-            read::<Wanted>("per_page=101&page=x&nope=1&sort_order=asc&sort_order=desc").err();
-        let problem = problem.unwrap();
-        assert_eq!(
-            (problem.status().as_u16(), problem.code()),
-            (400, "INVALID_PARAMETER")
-        );
-        let (_, _, body) = problem.into_parts("req_1");
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        let fields: Vec<_> = body["error"]["details"]["errors"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|error| error["field"].as_str().unwrap())
-            .collect();
-        assert_eq!(fields, ["per_page", "page", "nope", "sort_order"]);
-    }
-
-    /// A date is a whole day: it begins a period at its midnight and ends one at the next.
-    #[test]
-    fn dates_are_whole_days() {
-        let from = |text| Since::read(text).ok().map(|time| time.0.to_string());
-        let until = |text| Until::read(text).ok().map(|time| time.0.to_string());
-        let day = |text| Date::read(text).ok().map(|time| time.0.to_string());
-        let midnight = |day: u32| Some(format!("2026-01-0{day}T00:00:00Z"));
-        assert_eq!(from("2026-01-02"), midnight(2));
-        assert_eq!(until("2026-01-02"), midnight(3));
-        assert_eq!(day("2026-01-02"), midnight(2));
-        assert_eq!(until("2026-01-02T00:00:00Z"), midnight(2));
-        assert_eq!(from("2026-01-02T01:00:00+01:00"), midnight(2));
-        for wrong in ["2026-02-30", "2026-1-2", "yesterday", ""] {
-            assert_eq!(from(wrong), None, "{wrong}");
-        }
-        assert_eq!(day("2026-01-02T00:00:00Z"), None);
-    }
-
-    /// An open query keeps what it does not declare; another refuses it.
-    #[test]
-    fn an_open_query_hands_on_the_rest() {
-        let open: Open<Paging> = read("page=1&team=A%20B").unwrap();
-        assert_eq!(open.rest, [("team".to_owned(), "A B".to_owned())]);
-        assert_eq!(open.known.page, Some(Integer(1)));
-        assert!(read::<Paging>("page=1&team=A%20B").is_err());
-    }
-}
+#[path = "query_tests.rs"]
+mod tests;

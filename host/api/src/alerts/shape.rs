@@ -60,20 +60,26 @@ pub struct AlertOut {
     #[schema(value_type = AnyObject)]
     params: Value,
     condition: ConditionOut,
+    #[schema(minimum = 0)]
     check_interval_seconds: i64,
+    #[schema(minimum = 0)]
     consecutive_breaches: i64,
+    #[schema(minimum = 0)]
     rearm_seconds: i64,
     /// Empty: those that subscribe to `alert.*`.
     #[schema(value_type = Vec<String>)]
     webhook_ids: Vec<WebhookId>,
+    #[schema(minimum = 0)]
     max_credits_per_day: i64,
     /// Whether the user whose alert it is gets a mail too.
     notify_by_mail: bool,
     /// By evaluations since midnight UTC.
+    #[schema(minimum = 0)]
     credits_spent_today: i64,
     #[schema(value_type = words::AlertState)]
     state: &'static str,
     /// Breaches in a row until now.
+    #[schema(minimum = 0)]
     breaches: i64,
     /// The last answer: a number, a text (a long one by its beginning), or null.
     last_value: Option<Value>,

@@ -2,7 +2,7 @@ use crate::products::own;
 use crate::refusals::{INVALID_PARAMETER, INVALID_STATE, PRIVACY_THRESHOLD, VALIDATION_ERROR};
 use crate::runs::{Params, refusal};
 use crate::words;
-use crate::{ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
+use crate::{AnyObject, ApiState, Body, Caller, Data, FieldError, Operation, Path, Problem};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ pub struct ScanIn {
     #[schema(minimum = 1, maximum = 5000)]
     limit: Option<i64>,
     /// The asset's parameters by name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     params: Option<Map<String, Value>>,
 }
 

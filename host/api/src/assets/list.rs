@@ -34,8 +34,8 @@ parameters! {
         category: Option<Text<0, 100>>,
         /// Only assets on this connection.
         connection_id: Option<Text<0, 255>>,
-        /// Default created_at; newest first unless sorted by name.
-        sort_by: Option<SortBy>,
+        /// Newest first unless sorted by name.
+        sort_by: SortBy = SortBy::CreatedAt,
         /// Direction of `sort_by`.
         sort_order: Option<SortOrder>,
     }
@@ -57,11 +57,11 @@ pub async fn list_assets(
         connection_id: query.connection_id.as_deref(),
         q: None,
     };
-    let sort = query.sort_by.map_or(Sort::default(), |by| match by {
+    let sort = match query.sort_by {
         SortBy::Name => Sort::Name,
         SortBy::UpdatedAt => Sort::UpdatedAt,
         SortBy::CreatedAt => Sort::CreatedAt,
-    });
+    };
     let (order, paging) = (query.sort_order, &query.paging);
     list::<AssetId>(&api, &caller, &filter, sort, order, paging).await
 }

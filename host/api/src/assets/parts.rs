@@ -19,6 +19,7 @@ pub struct AssetParameter {
     /// Of the type.
     default: Option<Value>,
     /// The only values that it takes, of the type.
+    #[schema(max_items = 200)]
     r#enum: Option<Vec<Value>>,
     /// Of the type.
     minimum: Option<Value>,

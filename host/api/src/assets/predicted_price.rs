@@ -56,8 +56,8 @@ choices! {
 
 parameters! {
     pub struct TargetQuery {
-        /// Default revenue.
-        target: Option<Target>,
+        /// What the estimate is to serve.
+        target: Target = Target::Revenue,
     }
 }
 
@@ -76,12 +76,16 @@ pub struct PredictedOut {
     #[schema(value_type = words::PriceTarget)]
     target: &'static str,
     /// `null`: nothing on sale is comparable.
+    #[schema(minimum = 0)]
     predicted_price_credits: Option<i64>,
     #[schema(value_type = Option<Usd>)]
     predicted_price_usd: Option<Number>,
+    #[schema(minimum = 0)]
     low_credits: Option<i64>,
+    #[schema(minimum = 0)]
     high_credits: Option<i64>,
     /// From 0 to 1, two decimals.
+    #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     /// All that the estimate was made from.
     comparables_used: usize,
@@ -99,12 +103,16 @@ pub struct PredictedOut {
 pub struct ComparableOut {
     asset_id: String,
     name: String,
+    #[schema(minimum = 0)]
     price_credits: i64,
     /// Successful, by others than its seller, in 30 UTC dates.
+    #[schema(minimum = 0)]
     executions_30d: i64,
     /// From 0 to 1, four decimals.
+    #[schema(minimum = 0, maximum = 1)]
     similarity: f64,
     /// Its share of the weight, four decimals.
+    #[schema(minimum = 0, maximum = 1)]
     weight: f64,
 }
 
@@ -113,6 +121,7 @@ pub struct ComparableOut {
 pub struct FactorOut {
     #[schema(value_type = words::PriceFactorName)]
     name: &'static str,
+    #[schema(minimum = 0, maximum = 1)]
     weight: f64,
 }
 
@@ -138,7 +147,7 @@ pub async fn predict_price_by_query(
     Path((_, id)): Path<(CompanyId, AssetId)>,
     Query(query): Query<TargetQuery>,
 ) -> Result<Data<PredictedOut>, Problem> {
-    predict(&api, &caller, id, query.target.unwrap_or_default()).await
+    predict(&api, &caller, id, query.target).await
 }
 
 async fn predict(

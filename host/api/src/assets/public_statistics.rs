@@ -27,18 +27,22 @@ pub struct PublicOut {
     #[schema(value_type = String)]
     asset_id: AssetId,
     /// That succeeded.
+    #[schema(minimum = 0)]
     executions_30d: i64,
     /// That ever succeeded.
+    #[schema(minimum = 0)]
     total_executions: i64,
     /// Companies that hold a purchase today.
+    #[schema(minimum = 0)]
     buyers: i64,
     /// Users who marked it.
+    #[schema(minimum = 0)]
     favorites: i64,
     /// Of 30 days, from 0 to 1, four decimals; `null` without a run.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// Of 30 days, three decimals; `null` without a run.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     avg_execution_time_ms: Option<Number>,
     /// When these figures were read.
     #[schema(value_type = String, format = DateTime)]

@@ -42,30 +42,38 @@ pub struct SchemaIn {
 
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct SavedSchema {
+    #[schema(max_items = 1000)]
     tables: Vec<SavedTable>,
 }
 
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct SavedTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     schema: Option<String>,
+    #[schema(min_length = 1, max_length = 255)]
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2000)]
     description: Option<String>,
     #[serde(default)]
+    #[schema(max_items = 5000)]
     fields: Vec<SavedField>,
 }
 
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct SavedField {
+    #[schema(min_length = 1, max_length = 255)]
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     r#type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nullable: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     primary_key: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2000)]
     description: Option<String>,
 }
 

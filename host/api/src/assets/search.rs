@@ -34,14 +34,14 @@ parameters! {
         sport: Option<Text<0, 100>>,
         /// Without it the best match comes first, or without `q` the newest.
         sort_by: Option<SortBy>,
-        /// Assets per answer. Default 20.
-        limit: Option<Integer<1, 100>>,
-        /// Assets to skip. Default 0.
-        offset: Option<Integer<0, { OFFSET_MAX }>>,
-        /// Adds `recommended`. Default false.
-        include_recommended: Option<bool>,
-        /// Adds the saved schemas of your own assets. Default false.
-        include_schema: Option<bool>,
+        /// Assets per answer.
+        limit: Integer<1, 100> = Integer::of(LIMIT_DEFAULT),
+        /// Assets to skip.
+        offset: Integer<0, { OFFSET_MAX }> = Integer::of(0),
+        /// Adds `recommended`.
+        include_recommended: bool = false,
+        /// Adds the saved schemas of your own assets.
+        include_schema: bool = false,
     }
 }
 
@@ -76,13 +76,12 @@ pub async fn search_assets(
         Some(SortBy::Popular) => Order::Popular,
         Some(SortBy::Trending) => Order::Trending,
     };
-    let limit = query.limit.map_or(LIMIT_DEFAULT, Integer::get);
-    let offset = query.offset.map_or(0, Integer::get);
+    let (limit, offset) = (query.limit.get(), query.offset.get());
     let (now, part) = (caller.now(), Part::new(limit, offset));
     let mut read = api.db().read().await?;
     let (ids, total) = search::find(&mut read, &wanted, order, now, part).await?;
     let mut data = show(&mut read, &caller, &ids, now).await?;
-    if query.include_schema == Some(true) {
+    if query.include_schema {
         let own = data.iter_mut();
         let mut own: Vec<_> = own
             .filter(|asset| asset.company_id == caller.company().as_str())
@@ -96,11 +95,11 @@ pub async fn search_assets(
         }
     }
     let recommended = match query.include_recommended {
-        Some(true) => {
+        true => {
             let ids = search::recommended(&mut read, caller.company(), RECOMMENDED_MAX).await?;
             Some(show(&mut read, &caller, &ids, now).await?)
         }
-        _ => None,
+        false => None,
     };
     Ok(Found {
         data,

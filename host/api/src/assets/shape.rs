@@ -1,6 +1,7 @@
 //! An asset as clients write and read it.
 
 use super::parts::{AssetParameter, AssetPrediction, AssetPrivacy, AssetVisualization};
+use super::save_schema::SavedSchema;
 use crate::money::Usd;
 use crate::money::usd;
 use crate::products::check::{
@@ -8,6 +9,7 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::texts::ProductTag;
 use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
@@ -55,9 +57,10 @@ pub struct AssetIn {
     /// Of `GET /asset-use-cases`.
     #[schema(max_items = 50)]
     pub use_case_ids: Option<Vec<i64>>,
-    #[schema(max_items = 50)]
+    #[schema(value_type = Option<Vec<ProductTag>>, max_items = 50)]
     pub tags: Option<Vec<String>>,
     /// One statement that begins with SELECT, WITH, VALUES or TABLE, with parameters as `:name`.
+    #[schema(max_length = 65536)]
     pub sql_logic: Option<String>,
     /// A function of a seller's API.
     #[schema(min_length = 1, max_length = 1000)]
@@ -127,15 +130,17 @@ pub struct AssetOut {
     #[schema(value_type = Option<AssetPrivacy>)]
     pub privacy: Value,
     pub freshness_column: Option<String>,
+    #[schema(minimum = 0)]
     pub timeout_ms: i64,
     pub allow_ai_training: bool,
     #[schema(value_type = words::ProductStatus)]
     pub status: &'static str,
+    #[schema(minimum = 0)]
     pub price_credits: Option<i64>,
     #[schema(value_type = Option<Usd>)]
     pub price_usd: Option<Number>,
     /// What its owner saved of the source behind it; shown to the owner when the asset is read by itself.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<SavedSchema>)]
     pub saved_schema: Value,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

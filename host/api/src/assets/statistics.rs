@@ -49,30 +49,38 @@ pub struct StatisticsOut {
     start_date: String,
     /// The last date.
     end_date: String,
+    #[schema(minimum = 0)]
     executions: i64,
+    #[schema(minimum = 0)]
     successful_executions: i64,
+    #[schema(minimum = 0)]
     failed_executions: i64,
     /// Of `executions`, those by your own keys.
+    #[schema(minimum = 0)]
     own_executions: i64,
     /// From 0 to 1, four decimals; `null` without a run.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// Other companies for which a run succeeded.
+    #[schema(minimum = 0)]
     unique_buyers: i64,
     /// What was charged less what was refunded in the period, in buyers' credits: below zero when older charges were refunded.
     credits_earned: i64,
+    #[schema(minimum = 0)]
     refunded_credits: i64,
     #[schema(value_type = Usd)]
     seller_earnings_usd: Number,
     /// Of all runs; three decimals; `null` without a run.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     avg_execution_time_ms: Option<Number>,
     /// 95 of 100 runs took at most this, told to within 3 %: the nearest rank of all in the period, a second after they ended.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     p95_execution_time_ms: Option<Number>,
     /// Users who marked it, today.
+    #[schema(minimum = 0)]
     favorites: i64,
     /// Companies that hold a purchase, today.
+    #[schema(minimum = 0)]
     active_purchases: i64,
     /// The newest run whenever it was; known a second after its end.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -86,10 +94,14 @@ pub struct StatisticsOut {
 pub struct ExecutionDay {
     /// `YYYY-MM-DD`
     date: String,
+    #[schema(minimum = 0)]
     executions: i64,
+    #[schema(minimum = 0)]
     failed_executions: i64,
+    #[schema(minimum = 0)]
     unique_buyers: i64,
     /// What was charged.
+    #[schema(minimum = 0)]
     credits: i64,
 }
 

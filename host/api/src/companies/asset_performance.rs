@@ -29,10 +29,10 @@ choices! {
 parameters! {
     pub struct PerformanceQuery {
         ..paging: Paging,
-        /// Default month.
-        period: Option<Period>,
-        /// Default credits_earned.
-        sort_by: Option<SortBy>,
+        /// How many dates, today the last of them.
+        period: Period = Period::Month,
+        /// What the list is sorted by.
+        sort_by: SortBy = SortBy::CreditsEarned,
         /// Default desc, of name asc.
         sort_order: Option<SortOrder>,
     }
@@ -46,16 +46,19 @@ pub struct PerformanceOut {
     #[schema(value_type = words::ProductStatus)]
     status: String,
     /// That succeeded.
+    #[schema(minimum = 0)]
     executions: i64,
+    #[schema(minimum = 0)]
     failed_executions: i64,
     /// From 0 to 1, four decimals; `null` of what nobody ran.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
     success_rate: Option<Number>,
     /// What was charged less what was refunded, in buyers' credits.
     credits_earned: i64,
+    #[schema(minimum = 0)]
     unique_buyers: i64,
     /// Of all runs, the failed ones included; three decimals.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     avg_execution_time_ms: Option<Number>,
     /// How executions changed against the period before, in percent with one decimal; `null` when there were none then.
     #[schema(value_type = Option<f64>)]
@@ -87,7 +90,7 @@ pub async fn asset_performance(
     caller: Caller,
     Query(query): Query<PerformanceQuery>,
 ) -> Result<List<PerformanceOut>, Problem> {
-    let order = match query.sort_by.unwrap_or(SortBy::CreditsEarned) {
+    let order = match query.sort_by {
         SortBy::CreditsEarned => AssetOrder::Revenue,
         SortBy::Executions => AssetOrder::Executions,
         SortBy::UniqueBuyers => AssetOrder::Buyers,
@@ -101,7 +104,7 @@ pub async fn asset_performance(
     };
     let page = query.paging.page();
     let mut read = api.db().snapshot().await?;
-    let spans = query.period.unwrap_or(Period::Month).spans(caller.now());
+    let spans = query.period.spans(caller.now());
     let (seller, part) = (caller.company(), page.part());
     let listed = sales::assets(&mut read, seller, spans, order, is_descending, part).await?;
     Ok(List::of(page, listed, PerformanceOut::from))

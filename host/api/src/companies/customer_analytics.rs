@@ -18,8 +18,8 @@ pub const OPERATION: Operation = Operation::get("customer_analytics", "/companie
 
 parameters! {
     pub struct CustomersQuery {
-        /// Default month.
-        period: Option<Period>,
+        /// How many dates, today the last of them.
+        period: Period = Period::Month,
     }
 }
 
@@ -32,9 +32,13 @@ pub struct CustomersOut {
     start: String,
     /// The last date: today.
     end: String,
+    #[schema(minimum = 0)]
     total_customers: i64,
+    #[schema(minimum = 0)]
     new_customers: i64,
+    #[schema(minimum = 0)]
     returning_customers: i64,
+    #[schema(minimum = 0)]
     churned_customers: i64,
     /// The ten that spent most.
     top_customers: Vec<CustomerOut>,
@@ -50,6 +54,7 @@ pub struct CustomerOut {
     /// What was charged less what was refunded.
     credits_spent: i64,
     /// Executions of assets and pages of endpoints.
+    #[schema(minimum = 0)]
     executions: i64,
 }
 
@@ -69,6 +74,7 @@ impl From<Buyer> for CustomerOut {
 pub struct CustomerDay {
     /// `YYYY-MM-DD`
     date: String,
+    #[schema(minimum = 0)]
     customers: i64,
 }
 
@@ -78,7 +84,7 @@ pub async fn customer_analytics(
     caller: Caller,
     Query(query): Query<CustomersQuery>,
 ) -> Result<Data<CustomersOut>, Problem> {
-    let period = query.period.unwrap_or(Period::Month);
+    let period = query.period;
     let (span, before) = period.spans(caller.now());
     let seller = caller.company();
     let days = dates(span);

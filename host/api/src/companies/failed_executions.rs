@@ -73,6 +73,7 @@ pub struct FailedOut {
     source_message: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
+    #[schema(minimum = 0)]
     duration_ms: i64,
 }
 

@@ -22,8 +22,11 @@ pub struct AllocationOut {
     plan: &'static str,
     /// The month, `YYYY-MM`.
     period: String,
+    #[schema(minimum = 0)]
     allocated_requests: i64,
+    #[schema(minimum = 0)]
     used_requests: i64,
+    #[schema(minimum = 0)]
     remaining_requests: i64,
     /// Always false: what is beyond the plan is refused.
     overage_allowed: bool,

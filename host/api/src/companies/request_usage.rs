@@ -39,7 +39,9 @@ parameters! {
 pub struct UsageOut {
     /// `YYYY-MM`
     month: String,
+    #[schema(minimum = 0)]
     total_requests: i64,
+    #[schema(minimum = 0)]
     failed_requests: i64,
     /// Ascending, without gaps, up to the end of the month.
     by_day: Vec<DayOut>,
@@ -54,6 +56,7 @@ pub struct UsageOut {
 pub struct DayOut {
     /// `YYYY-MM-DD`
     date: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 
@@ -61,6 +64,7 @@ pub struct DayOut {
 #[schema(as = RequestRoute)]
 pub struct RouteOut {
     route: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 
@@ -69,6 +73,7 @@ pub struct RouteOut {
 pub struct KeyOut {
     api_key_id: String,
     name: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 

@@ -42,8 +42,8 @@ parameters! {
         start_date: Option<Date>,
         /// The last date, which is included.
         end_date: Option<Date>,
-        /// Default day.
-        group_by: Option<GroupBy>,
+        /// What a group is of.
+        group_by: GroupBy = GroupBy::Day,
         /// Comma-separated: `revenue_credits`, `revenue_usd`, `seller_earnings_usd`, `executions`, `requests`, `buyers`, `refunds`. Default all.
         metrics: Option<MetricNames>,
     }
@@ -85,15 +85,19 @@ pub struct Metrics {
     seller_earnings_usd: Option<Number>,
     /// Of assets, that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
     executions: Option<i64>,
     /// Pages of endpoints that were answered.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
     requests: Option<i64>,
     /// Companies for which something succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
     buyers: Option<i64>,
     /// Credits that were given back.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
     refunds: Option<i64>,
 }
 
@@ -136,7 +140,7 @@ pub async fn company_sales(
     let span = chosen(query.start_date, query.end_date)?;
     let span = span.unwrap_or_else(|| last_days(DAYS_DEFAULT, caller.now()));
     let wanted = query.metrics.map_or(METRICS.to_vec(), |names| names.0);
-    let by = query.group_by.unwrap_or(GroupBy::Day);
+    let by = query.group_by;
     let mut read = api.db().snapshot().await?;
     let totals = sales::over(&mut read, caller.company(), &[span]).await?;
     let mut groups = groups(&mut read, caller.company(), span, by, &wanted).await?;

@@ -22,8 +22,8 @@ pub const OPERATION: Operation = Operation::get("seller_dashboard", "/companies/
 
 parameters! {
     pub struct DashboardQuery {
-        /// Default month.
-        period: Option<Period>,
+        /// How many dates, today the last of them.
+        period: Period = Period::Month,
     }
 }
 
@@ -54,14 +54,19 @@ pub struct Figures {
     seller_earnings_usd: Number,
     #[schema(value_type = Usd)]
     platform_fee_usd: Number,
+    #[schema(minimum = 0)]
     refunded_credits: i64,
     /// Of assets, that succeeded.
+    #[schema(minimum = 0)]
     executions: i64,
     /// Pages of endpoints that were answered.
+    #[schema(minimum = 0)]
     endpoint_requests: i64,
     /// Runs of either that failed, which cost nothing.
+    #[schema(minimum = 0)]
     failed_runs: i64,
     /// Companies for which something succeeded.
+    #[schema(minimum = 0)]
     active_buyers: i64,
 }
 
@@ -104,7 +109,9 @@ pub struct TopProduct {
     name: Option<String>,
     revenue_credits: i64,
     /// Executions of an asset, pages of an endpoint.
+    #[schema(minimum = 0)]
     uses: i64,
+    #[schema(minimum = 0)]
     buyers: i64,
 }
 
@@ -127,7 +134,7 @@ pub async fn seller_dashboard(
     caller: Caller,
     Query(query): Query<DashboardQuery>,
 ) -> Result<Data<DashboardOut>, Problem> {
-    let period = query.period.unwrap_or(Period::Month);
+    let period = query.period;
     let (span, before) = period.spans(caller.now());
     let mut read = api.db().snapshot().await?;
     let sold = sales::over(&mut read, caller.company(), &[span, before]).await?;

@@ -24,6 +24,7 @@ pub struct CompanyOut {
     pub country: Option<String>,
     pub contact_email: Option<String>,
     /// Below so many credits the company's balance is low, and `credits.low` is sent to its webhooks. 0: never.
+    #[schema(minimum = 0)]
     pub credits_low_threshold: i64,
     #[schema(value_type = words::Plan)]
     pub plan: &'static str,

@@ -12,20 +12,31 @@ pub const OPERATION: Operation =
 #[derive(Serialize, ToSchema)]
 #[schema(as = CompanySummary)]
 pub struct SummaryOut {
+    #[schema(minimum = 0)]
     assets: i64,
+    #[schema(minimum = 0)]
     endpoints: i64,
+    #[schema(minimum = 0)]
     connections: i64,
+    #[schema(minimum = 0)]
     files: i64,
+    #[schema(minimum = 0)]
     api_keys: i64,
+    #[schema(minimum = 0)]
     users: i64,
+    #[schema(minimum = 0)]
     webhooks: i64,
     /// Active, of other companies' products.
+    #[schema(minimum = 0)]
     purchases: i64,
     /// Of all users.
+    #[schema(minimum = 0)]
     favorites: i64,
     /// Of all users, active or not.
+    #[schema(minimum = 0)]
     alerts: i64,
     /// Drafts included.
+    #[schema(minimum = 0)]
     posts: i64,
 }
 

@@ -16,8 +16,8 @@ const NAMES_MAX: usize = 100;
 
 parameters! {
     pub struct Wanted {
-        /// Whether tables come with their fields. Default true.
-        include_fields: Option<bool>,
+        /// Whether tables come with their fields.
+        include_fields: bool = true,
         /// Only these schemas, separated by commas.
         schemas: Option<Text<0, 10_000>>,
         /// Only these tables, separated by commas.
@@ -112,7 +112,7 @@ pub async fn catalog_of(
     let filter = CatalogFilter {
         schemas: names("schemas", query.schemas)?,
         tables: names("tables", query.tables)?,
-        include_fields: query.include_fields.unwrap_or(true),
+        include_fields: query.include_fields,
     };
     let catalog = catalog::catalog(api.app(), caller.company(), id, filter).await;
     let catalog = catalog.map_err(refusal(id.as_str()))?;

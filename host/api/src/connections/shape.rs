@@ -2,7 +2,7 @@
 
 use crate::fields::some;
 use crate::words;
-use crate::{FieldError, Patch};
+use crate::{AnyObject, FieldError, Patch};
 use serde::{Deserialize, Serialize};
 use souk_app::connections::Input;
 use souk_app::connections::check::Report;
@@ -111,6 +111,7 @@ pub struct ConnectionOut {
     pub credential_type: String,
     pub has_credentials: bool,
     pub host: Option<String>,
+    #[schema(minimum = 1, maximum = 65535)]
     pub port: Option<i64>,
     pub database: Option<String>,
     #[schema(value_type = Option<words::SslMode>)]
@@ -119,6 +120,7 @@ pub struct ConnectionOut {
     pub ca_pem: Option<String>,
     pub cloud_provider_id: Option<i64>,
     pub verified_usage_ability: bool,
+    #[schema(minimum = 0)]
     pub statement_timeout_ms: i64,
     #[schema(value_type = words::ConnectionStatus)]
     pub status: String,
@@ -169,7 +171,7 @@ pub struct ProbeIn {
     /// Of direct routing; `/` and the function's name when absent.
     #[schema(max_length = 1000, pattern = "^/[!-~]*$")]
     pub path: Option<String>,
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     pub params: Option<serde_json::Map<String, serde_json::Value>>,
 }
 

@@ -51,6 +51,7 @@ pub struct DependingOut {
     engine: String,
     #[schema(value_type = words::ConnectionStatus)]
     status: String,
+    #[schema(minimum = 0)]
     published_products: i64,
 }
 

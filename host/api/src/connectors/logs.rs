@@ -43,8 +43,8 @@ parameters! {
     pub struct Wanted {
         /// Only lines behind this one.
         after: Option<Integer<0, ID_MAX>>,
-        /// How many lines at most, 1 to 1000. Default 100.
-        limit: Option<Integer<1, LINES_MAX>>,
+        /// How many lines at most, 1 to 1000.
+        limit: Integer<1, LINES_MAX> = Integer::of(LINES_DEFAULT),
         /// Only lines of this data connection.
         connection_id: Option<Text<0, 255>>,
     }
@@ -136,7 +136,7 @@ async fn logs(
         connector: &name,
         connection: query.connection_id.as_deref(),
         after,
-        lines_max: query.limit.map_or(LINES_DEFAULT, Integer::get) as usize,
+        lines_max: query.limit.get() as usize,
     };
     let lines = connectors::log_lines(api.app(), &filter);
     let last = lines.last().map(|line| line.id).or(after);

@@ -1,5 +1,6 @@
 //! A version of a connector as clients read it.
 
+use crate::AnyObject;
 use crate::words;
 use serde::Serialize;
 use souk_app::connectors::{ConnectorInfo, Engines};
@@ -23,7 +24,7 @@ pub struct ConnectorOut {
     pub needs: serde_json::Value,
     pub wit_version: String,
     /// JSON Schema of the settings; null of a file that was rejected.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     pub settings_schema: serde_json::Value,
     pub imports: Vec<String>,
     /// What its author may not have meant: imports that nothing grants, abilities that are not known.
@@ -46,7 +47,9 @@ pub struct ConnectorOut {
     pub sessions: ConnectorSessions,
     pub calls_total: u64,
     pub traps_total: u64,
+    #[schema(minimum = 0)]
     pub p50_ms: f64,
+    #[schema(minimum = 0)]
     pub p95_ms: f64,
 }
 

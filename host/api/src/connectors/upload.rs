@@ -22,8 +22,8 @@ activated. The version that ran before goes on in each case.";
 
 parameters! {
     pub struct Wanted {
-        /// Put the version to work at once. Default false: it is staged.
-        activate: Option<bool>,
+        /// Put the version to work at once. Otherwise it is staged.
+        activate: bool = false,
     }
 }
 
@@ -81,7 +81,7 @@ pub async fn upload_connector(
         return Err(Problem::unsupported_media_type(Component::CONTENT_TYPE));
     }
     let scope = scope(&caller);
-    let activate = query.activate.unwrap_or(false);
+    let activate = query.activate;
     let info = connectors::upload(
         api.app(),
         &scope,

@@ -18,8 +18,11 @@ pub struct CreditsOut {
     balance_credits: i64,
     #[schema(value_type = Usd)]
     balance_usd: Number,
+    #[schema(minimum = 0)]
     held_credits: i64,
+    #[schema(minimum = 0)]
     executions_30d: i64,
+    #[schema(minimum = 0)]
     endpoint_requests_30d: i64,
     total_spent_credits_30d: i64,
 }

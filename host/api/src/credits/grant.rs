@@ -42,6 +42,7 @@ pub struct GrantOut {
     r#type: &'static str,
     #[schema(value_type = words::TransactionStatus)]
     status: &'static str,
+    #[schema(minimum = 0)]
     amount_credits: i64,
     balance_after_credits: Option<i64>,
     description: Option<String>,

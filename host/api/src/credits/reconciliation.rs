@@ -27,9 +27,13 @@ pub struct ReconciliationOut {
     balanced: bool,
     /// Cents; zero.
     sum_all_accounts: i64,
+    #[schema(minimum = 0)]
     transactions: i64,
+    #[schema(minimum = 0)]
     entries: i64,
+    #[schema(minimum = 0)]
     open_holds: i64,
+    #[schema(minimum = 0)]
     orphan_holds: i64,
     mismatches: Vec<Mismatch>,
     /// When a date was asked for.
@@ -53,6 +57,7 @@ pub struct DayOut {
 pub struct BookedOut {
     #[schema(value_type = words::BookedType)]
     r#type: String,
+    #[schema(minimum = 0)]
     transactions: i64,
     /// Signed, as buyers saw it.
     amount_credits: i64,

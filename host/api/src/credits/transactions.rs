@@ -1,9 +1,9 @@
 use super::csv::{self, Csv};
 use super::shape::TransactionOut;
 use crate::accepted::is_preferred;
-use crate::query::{Since, Until, choices, parameters};
+use crate::query::{PAGE_MAX, PER_PAGE_DEFAULT, PER_PAGE_MAX, Since, Until, choices, parameters};
 use crate::refusals::INVALID_PERIOD;
-use crate::{ApiState, Caller, Either, List, Operation, Paging, Problem, Query, Text};
+use crate::{ApiState, Caller, Either, Integer, List, Operation, Page, Problem, Query, Text};
 use axum::extract::State;
 use http::HeaderMap;
 use souk_store::Part;
@@ -30,7 +30,10 @@ choices! {
 
 parameters! {
     pub struct Wanted {
-        ..paging: Paging,
+        /// Page number, from 1. Default 1; of CSV without `per_page` all lines.
+        page: Option<Integer<1, PAGE_MAX>>,
+        /// Items per page. Default 50; of CSV without `page` all lines.
+        per_page: Option<Integer<1, PER_PAGE_MAX>>,
         /// Only lines of this type.
         r#type: Option<LineType>,
         /// From this date or instant on.
@@ -62,12 +65,15 @@ pub async fn list_transactions(
     headers: HeaderMap,
     Query(query): Query<Wanted>,
 ) -> Result<Either<List<TransactionOut>, Csv>, Problem> {
-    let page = query.paging.page();
+    let page = Page {
+        page: query.page.map_or(1, Integer::get),
+        per_page: query.per_page.map_or(PER_PAGE_DEFAULT, Integer::get),
+    };
     let is_csv = query.format.map_or_else(
         || is_preferred(&headers, csv::CONTENT_TYPE),
         |format| format == Format::Csv,
     );
-    let is_whole = is_csv && query.paging.page.is_none() && query.paging.per_page.is_none();
+    let is_whole = is_csv && query.page.is_none() && query.per_page.is_none();
     let part = match is_whole {
         true => Part::first(csv::LINES_MAX),
         false => page.part(),

@@ -44,10 +44,10 @@ parameters! {
         /// Where a former page ended, as its next_url says, with the same filters and sort. Any page costs the source what the first does.
         cursor: Option<Judged<Text<0, 8_192>>>,
         /// All pages from here on as one stream (NDJSON if `Accept` says nothing else), each of `limit` rows (default max_limit) and charged
-        /// as one request before it leaves. Default false.
-        export: Option<Judged<bool>>,
-        /// With an export as NDJSON: behind each page a line `{"$checkpoint": {cursor, rows, pages, credits_used, complete}}`. Default false.
-        checkpoints: Option<Judged<bool>>,
+        /// as one request before it leaves.
+        export: Judged<bool> = Judged(Ok(false)),
+        /// With an export as NDJSON: behind each page a line `{"$checkpoint": {cursor, rows, pages, credits_used, complete}}`.
+        checkpoints: Judged<bool> = Judged(Ok(false)),
     }
 }
 
@@ -84,8 +84,9 @@ impl Request {
         let sort = judge(&mut wrong, "sort", known.sort);
         let fields = judge(&mut wrong, "fields", known.fields);
         let cursor = judge(&mut wrong, "cursor", known.cursor);
-        let is_export = judge(&mut wrong, "export", known.export) == Some(true);
-        let has_checkpoints = judge(&mut wrong, "checkpoints", known.checkpoints) == Some(true);
+        let is_export = judge(&mut wrong, "export", Some(known.export)) == Some(true);
+        let has_checkpoints =
+            judge(&mut wrong, "checkpoints", Some(known.checkpoints)) == Some(true);
         if has_checkpoints && !is_export {
             let message = "only an export has checkpoints: send export=true as well";
             wrong.add("checkpoints", "conflict", message);

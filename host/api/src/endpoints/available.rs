@@ -25,6 +25,7 @@ pub struct AvailableEndpoint {
     /// Which key it takes.
     pub auth: &'static str,
     pub description: &'static str,
+    #[schema(minimum = 0)]
     pub credits_per_request: i64,
 }
 

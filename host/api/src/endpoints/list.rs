@@ -25,8 +25,8 @@ parameters! {
         connection_id: Option<Text<0, 255>>,
         /// Part of the name.
         q: Option<Text<0, 100>>,
-        /// Default created_at; newest (most requested) first unless sorted by name.
-        sort_by: Option<SortBy>,
+        /// Newest (most requested) first unless sorted by name.
+        sort_by: SortBy = SortBy::CreatedAt,
         /// Direction of `sort_by`.
         sort_order: Option<SortOrder>,
     }
@@ -49,12 +49,12 @@ pub async fn list_endpoints(
         q: q.as_deref(),
         ..Filter::default()
     };
-    let sort = query.sort_by.map_or(Sort::default(), |by| match by {
+    let sort = match query.sort_by {
         SortBy::Name => Sort::Name,
         SortBy::UpdatedAt => Sort::UpdatedAt,
         SortBy::Requests => Sort::Requests,
         SortBy::CreatedAt => Sort::CreatedAt,
-    });
+    };
     let (order, paging) = (query.sort_order, &query.paging);
     list::<EndpointId>(&api, &caller, &filter, sort, order, paging).await
 }

@@ -5,11 +5,12 @@ use crate::products::check::{
 };
 use crate::products::labels::Labels;
 use crate::products::{Common, Offered};
+use crate::texts::{ProductTag, text};
 use crate::words;
 use crate::{ApiState, Caller, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use souk_app::definition::{self, Field, Filter, Sorting};
+use souk_app::definition::{self, COLUMN_CHARS_MAX, Field, Filter, Sorting};
 use souk_app::products::Learned;
 use souk_domain::ids::EndpointId;
 use souk_domain::pages::{DEFAULT_LIMIT, DEFAULT_MAX_LIMIT, LIMIT_MAX};
@@ -17,7 +18,7 @@ use souk_domain::sql::{self, Dialect, Operator};
 use souk_domain::time::Timestamp;
 use souk_store::prices::Price;
 use souk_store::products::{EndpointDetails, Row, Written};
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -25,7 +26,9 @@ use utoipa::{PartialSchema, ToSchema};
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 pub struct TableSource {
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 128)]
     pub schema: Option<String>,
+    #[schema(min_length = 1, max_length = 128)]
     pub table: String,
 }
 
@@ -46,17 +49,66 @@ pub struct EndpointOrder;
 
 impl PartialSchema for EndpointOrder {
     fn schema() -> RefOr<Schema> {
-        let column = ObjectBuilder::new().schema_type(Type::String);
-        let order = OneOfBuilder::new().item(column.min_length(Some(1)));
-        order.item(Ref::from_schema_name(SortingOut::name())).into()
+        let order = OneOfBuilder::new().item(text(1, COLUMN_CHARS_MAX + 1));
+        order
+            .item(Ref::from_schema_name(EndpointSorting::name()))
+            .into()
     }
 }
 
 impl ToSchema for EndpointOrder {
     fn schemas(nested: &mut Vec<(String, RefOr<Schema>)>) {
-        nested.push((SortingOut::name().into_owned(), SortingOut::schema()));
-        SortingOut::schemas(nested);
+        nested.push((
+            EndpointSorting::name().into_owned(),
+            EndpointSorting::schema(),
+        ));
+        EndpointSorting::schemas(nested);
     }
+}
+
+/// A column to sort by.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub struct EndpointSorting {
+    #[schema(min_length = 1, max_length = 128)]
+    field: String,
+    #[schema(value_type = words::Direction)]
+    direction: String,
+    /// Whether it may be NULL.
+    nullable: Option<bool>,
+}
+
+/// A column that a caller may compare: its name where only `=` is allowed, else with its operators.
+pub struct EndpointFilter;
+
+impl PartialSchema for EndpointFilter {
+    fn schema() -> RefOr<Schema> {
+        let filter = OneOfBuilder::new().item(text(1, COLUMN_CHARS_MAX));
+        filter
+            .item(Ref::from_schema_name(EndpointComparison::name()))
+            .into()
+    }
+}
+
+impl ToSchema for EndpointFilter {
+    fn schemas(nested: &mut Vec<(String, RefOr<Schema>)>) {
+        nested.push((
+            EndpointComparison::name().into_owned(),
+            EndpointComparison::schema(),
+        ));
+        EndpointComparison::schemas(nested);
+    }
+}
+
+/// A column with how it may be compared.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub struct EndpointComparison {
+    #[schema(min_length = 1, max_length = 128)]
+    field: String,
+    /// Only `eq` when it is left out.
+    #[schema(value_type = Option<Vec<words::FilterOperator>>, min_items = 1)]
+    operators: Option<Vec<String>>,
 }
 
 /// An order that callers may ask for.
@@ -95,10 +147,11 @@ pub struct EndpointIn {
     /// Of `GET /asset-use-cases`.
     #[schema(max_items = 50)]
     pub use_case_ids: Option<Vec<i64>>,
-    #[schema(max_items = 50)]
+    #[schema(value_type = Option<Vec<ProductTag>>, max_items = 50)]
     pub tags: Option<Vec<String>>,
     pub source: Option<TableSource>,
     /// One statement that begins with SELECT, WITH, VALUES or TABLE, without parameters.
+    #[schema(max_length = 65536)]
     pub sql_logic: Option<String>,
     /// The published columns.
     #[schema(value_type = Vec<EndpointField>, required = true, min_items = 1, max_items = 200)]
@@ -108,7 +161,7 @@ pub struct EndpointIn {
     #[schema(value_type = Option<Vec<EndpointOrder>>, max_items = 10)]
     pub order_by: Option<Value>,
     /// Columns that a caller may compare; `like` finds texts by how they begin.
-    #[schema(value_type = Option<Vec<FilterOut>>, max_items = 20)]
+    #[schema(value_type = Option<Vec<EndpointFilter>>, max_items = 20)]
     pub filters: Option<Value>,
     /// Orders that a caller may ask for by `sort`, each with `order_by` behind it as its unique tail.
     #[schema(value_type = Option<Vec<EndpointSort>>, max_items = 10)]
@@ -192,9 +245,13 @@ pub struct EndpointOut {
     pub order_by: Vec<SortingOut>,
     pub filters: Vec<FilterOut>,
     pub sorts: Vec<SortOut>,
+    #[schema(minimum = 0)]
     pub default_limit: i64,
+    #[schema(minimum = 0)]
     pub max_limit: i64,
+    #[schema(minimum = 0)]
     pub timeout_ms: i64,
+    #[schema(minimum = 0)]
     pub price_credits: Option<i64>,
     pub allow_ai_training: bool,
     #[schema(value_type = words::ProductStatus)]

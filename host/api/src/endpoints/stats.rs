@@ -22,8 +22,8 @@ pub const OPERATION: Operation = Operation::get("endpoint_stats", "/companies/{c
 
 parameters! {
     pub struct StatsQuery {
-        /// Dates, at most 365. Default 30.
-        days: Option<Integer<1, 365>>,
+        /// Dates, at most 365.
+        days: Integer<1, 365> = Integer::of(DAYS_DEFAULT),
     }
 }
 
@@ -32,22 +32,29 @@ parameters! {
 pub struct StatsOut {
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
+    #[schema(minimum = 0)]
     days: i64,
+    #[schema(minimum = 0)]
     total_requests: i64,
+    #[schema(minimum = 0)]
     successful_requests: i64,
+    #[schema(minimum = 0)]
     failed_requests: i64,
     /// Of `total_requests`, those by your own keys.
+    #[schema(minimum = 0)]
     own_requests: i64,
+    #[schema(minimum = 0)]
     rows_served: i64,
     /// What was charged less what was refunded in the period, in buyers' credits.
     credits_earned: i64,
     /// Other companies for which a request succeeded.
+    #[schema(minimum = 0)]
     unique_buyers: i64,
     /// Of all requests; three decimals; `null` without one.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     avg_latency_ms: Option<Number>,
     /// 95 of 100 requests took at most this, told to within 3 %: the nearest rank of all in the period, a second after they ended.
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = Option<f64>, minimum = 0)]
     p95_latency_ms: Option<Number>,
     /// Ascending, without gaps.
     requests_by_day: Vec<RequestDay>,
@@ -61,6 +68,7 @@ pub struct StatsOut {
 pub struct RequestDay {
     /// `YYYY-MM-DD`
     date: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 
@@ -71,7 +79,7 @@ pub async fn endpoint_stats(
     Path((_, id)): Path<(CompanyId, EndpointId)>,
     Query(query): Query<StatsQuery>,
 ) -> Result<Data<StatsOut>, Problem> {
-    let days = query.days.map_or(DAYS_DEFAULT, Integer::get);
+    let days = query.days.get();
     let span = last_days(days as u32, caller.now());
     let (seller, product) = (caller.company(), id.as_str());
     let mut read = api.db().snapshot().await?;

@@ -15,8 +15,8 @@ const LIMIT_DEFAULT: i64 = 10;
 
 parameters! {
     pub struct Wanted {
-        /// Rows, at most 100. Default 10.
-        limit: Option<Integer<1, 100>>,
+        /// Rows, at most 100.
+        limit: Integer<1, 100> = Integer::of(LIMIT_DEFAULT),
     }
 }
 
@@ -57,7 +57,7 @@ pub async fn test_endpoint(
     Query(query): Query<Wanted>,
 ) -> Result<Data<EndpointTestOut>, Problem> {
     let endpoint = own(&api, &caller, &id).await?;
-    let limit = query.limit.map(Integer::get).unwrap_or(LIMIT_DEFAULT) as u32;
+    let limit = query.limit.get() as u32;
     let tested = fetch::test(api.app(), &endpoint, limit)
         .await
         .map_err(refusal("endpoint", id.as_str()))?;

@@ -24,6 +24,7 @@ pub fn routes() -> Routes {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FileOut {
     pub name: String,
+    #[schema(minimum = 0)]
     pub size_bytes: i64,
     /// SHA-256 of the content, hexadecimal.
     pub sha256: String,

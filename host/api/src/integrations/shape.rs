@@ -21,7 +21,7 @@ pub struct IntegrationIn {
     pub user_id: Option<String>,
     /// Cannot be changed: `wordpress`, `ghost`, `slack`, `webhook`, or one of a publisher that the company has uploaded.
     #[serde(default, deserialize_with = "some")]
-    #[schema(value_type = String, required = true)]
+    #[schema(value_type = String, required = true, pattern = "^[a-z][a-z0-9-]{0,63}$")]
     pub platform: Option<String>,
     #[serde(default, deserialize_with = "some")]
     #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]

@@ -36,6 +36,7 @@ pub struct KeyOut {
     #[schema(value_type = words::KeyStatus)]
     pub status: &'static str,
     /// Requests an hour over all routes.
+    #[schema(minimum = 0)]
     pub rate_limit: i64,
     #[schema(value_type = Vec<words::Permission>)]
     pub permissions: Vec<&'static str>,
@@ -48,6 +49,7 @@ pub struct KeyOut {
     pub updated_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_used: Option<Timestamp>,
+    #[schema(minimum = 0)]
     pub usage_count: i64,
     /// The key or user that created it.
     pub created_by: Option<String>,

@@ -40,8 +40,11 @@ pub struct KeyStats {
     api_key_id: KeyId,
     #[schema(value_type = words::StatisticsPeriod)]
     period: String,
+    #[schema(minimum = 0)]
     total_requests: i64,
+    #[schema(minimum = 0)]
     successful_requests: i64,
+    #[schema(minimum = 0)]
     failed_requests: i64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_used: Option<Timestamp>,
@@ -56,6 +59,7 @@ pub struct KeyStats {
 pub struct Day {
     /// `YYYY-MM-DD`
     date: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 

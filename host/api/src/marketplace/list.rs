@@ -71,10 +71,10 @@ parameters! {
         /// seller in 30 UTC dates first; `trending`: most more such calls in the last 7 dates than in the 7 before first; `price_credits`:
         /// cheapest first. Calls are counted anew every five minutes.
         sort_by: Option<SortBy>,
-        /// Products per answer. Default 20.
-        limit: Option<Integer<1, 100>>,
-        /// Products to skip. Default 0.
-        offset: Option<Integer<0, { OFFSET_MAX }>>,
+        /// Products per answer.
+        limit: Integer<1, 100> = Integer::of(LIMIT_DEFAULT),
+        /// Products to skip.
+        offset: Integer<0, { OFFSET_MAX }> = Integer::of(0),
     }
 }
 
@@ -122,8 +122,7 @@ pub async fn list_products(
         Some(SortBy::Price) => Order::Price,
         Some(SortBy::Relevance) | None => Order::Relevance,
     };
-    let limit = query.limit.map_or(LIMIT_DEFAULT, Integer::get);
-    let offset = query.offset.map_or(0, Integer::get);
+    let (limit, offset) = (query.limit.get(), query.offset.get());
     let mut read = api.db().read().await?;
     let part = Part::new(limit, offset);
     let listed = marketplace::list(&mut read, caller.company(), &wanted, order, now, part).await?;

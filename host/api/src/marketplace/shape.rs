@@ -40,6 +40,7 @@ pub struct ProductOut {
     #[schema(value_type = words::BillingUnit)]
     billing_unit: &'static str,
     /// Null: not priced yet, so it cannot be called yet.
+    #[schema(minimum = 0)]
     price_credits: Option<i64>,
     #[schema(value_type = Option<Usd>)]
     price_usd: Option<Number>,
@@ -94,10 +95,14 @@ struct Terms {
 #[derive(Serialize, ToSchema)]
 struct ProductStats {
     /// Companies that hold a purchase today.
+    #[schema(minimum = 0)]
     buyers: i64,
+    #[schema(minimum = 0)]
     calls_30d: i64,
     /// Null without calls.
+    #[schema(minimum = 0, maximum = 100)]
     success_percent_30d: Option<i64>,
+    #[schema(minimum = 0)]
     average_duration_ms_30d: Option<i64>,
 }
 

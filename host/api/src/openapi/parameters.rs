@@ -40,6 +40,15 @@ pub fn of(operation: &Operation, description: &Description, path: &str) -> Vec<V
         let rest = json!({"type": "object", "additionalProperties": {"type": "string"}});
         parameters.push(json!({"name": "filters", "in": "query", "style": "form", "explode": true, "schema": rest, "description": OPEN}));
     }
+    if description
+        .answers
+        .iter()
+        .any(|answer| answer.status == 304)
+    {
+        let schema = json!({"type": "string", "examples": ["W/\"j1-5d41402abc4b2a76\""]});
+        let about = "The `ETag` of a page that the caller has already, or several with commas between them: 304, and no charge, if it is still the same.";
+        parameters.push(json!({"name": "If-None-Match", "in": "header", "description": about, "schema": schema}));
+    }
     let has_key = operation.access != Access::Public;
     if has_key && operation.keeps_answers() || operation.billed {
         let mut key = json!({

@@ -20,6 +20,7 @@ pub const OPERATION: Operation = Operation::get("get_earnings", "/companies/{com
 pub struct EarningsOut {
     /// What buyers paid.
     gross_credits: i64,
+    #[schema(minimum = 0, maximum = 100)]
     seller_share_percent: i64,
     #[schema(value_type = Usd)]
     earned_usd: Number,

@@ -1,6 +1,7 @@
 use super::shape::{Given, PostOut};
 use super::{check_assets, find, refuse};
 use crate::refusals::{CONFLICT, SLUG_TAKEN, USER_NOT_FOUND, VALIDATION_ERROR};
+use crate::texts::PostTag;
 use crate::{ApiState, Body, Caller, Created, Operation, Patch, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -42,7 +43,7 @@ pub struct PostIn {
     cover_image_url: Patch<String>,
     /// At most 20, of at most 50 characters.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    #[schema(value_type = Option<Vec<PostTag>>, max_items = 20)]
     tags: Patch<Vec<String>>,
     /// At most 20: the company's own, or on sale.
     #[serde(default)]

@@ -39,6 +39,7 @@ pub struct PostOut {
     #[schema(value_type = words::PostStatus)]
     status: &'static str,
     /// Readers, each counted once a day.
+    #[schema(minimum = 0)]
     view_count: i64,
     #[schema(value_type = Option<String>, format = DateTime)]
     published_at: Option<Timestamp>,

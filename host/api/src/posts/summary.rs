@@ -12,14 +12,19 @@ pub const OPERATION: Operation =
 #[derive(Serialize, ToSchema)]
 #[schema(as = PostSummary)]
 pub struct SummaryOut {
+    #[schema(minimum = 0)]
     total: i64,
+    #[schema(minimum = 0)]
     draft: i64,
+    #[schema(minimum = 0)]
     published: i64,
     /// Of all posts, drafts that were published before included.
+    #[schema(minimum = 0)]
     total_views: i64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_published_at: Option<Timestamp>,
     /// Posts at integrations, each counted once at each.
+    #[schema(minimum = 0)]
     publications: i64,
 }
 

@@ -1,6 +1,7 @@
 use super::shape::{Given, PostOut};
 use super::{check_assets, find, refuse};
 use crate::refusals::{INVALID_STATE, SLUG_TAKEN, VALIDATION_ERROR};
+use crate::texts::PostTag;
 use crate::{ApiState, Body, Caller, Data, Operation, Patch, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -39,7 +40,7 @@ pub struct PostPatch {
     cover_image_url: Patch<String>,
     /// All of them; `null` clears them.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
+    #[schema(value_type = Option<Vec<PostTag>>, max_items = 20)]
     tags: Patch<Vec<String>>,
     /// All of them; `null` clears them.
     #[serde(default)]

@@ -34,6 +34,7 @@ const NOTES: &str = "Needs no key. A reader is an address (IPv6: a /64 network) 
 pub struct ViewsOut {
     #[schema(value_type = String)]
     post_id: PostId,
+    #[schema(minimum = 0)]
     view_count: i64,
 }
 

@@ -31,6 +31,7 @@ pub struct ConvertIn {
 pub struct Converted {
     #[schema(value_type = Usd)]
     price_usd: Number,
+    #[schema(minimum = 0)]
     price_credits: i64,
     #[schema(value_type = Usd)]
     credit_value_usd: Number,

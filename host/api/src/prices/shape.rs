@@ -25,8 +25,11 @@ pub struct PriceOut {
     #[schema(value_type = Usd)]
     pub price_usd: Number,
     /// What a call costs: `ceil(price_usd / 0.50)`.
+    #[schema(minimum = 0)]
     pub price_credits: i64,
+    #[schema(minimum = 1, maximum = 100)]
     pub discount_percent: Option<i64>,
+    #[schema(minimum = 0)]
     pub original_price_credits: Option<i64>,
     pub is_active: bool,
     #[schema(value_type = String, format = DateTime)]

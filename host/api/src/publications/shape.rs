@@ -22,6 +22,7 @@ pub struct PublicationOut {
     #[schema(value_type = words::PublicationStatus)]
     status: &'static str,
     /// Since somebody asked last, the one in flight included.
+    #[schema(minimum = 0)]
     attempts: i64,
     #[schema(value_type = Option<String>, format = DateTime)]
     next_attempt_at: Option<Timestamp>,

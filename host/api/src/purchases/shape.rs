@@ -20,6 +20,7 @@ pub struct PurchaseOut {
     pub product_id: String,
     #[schema(value_type = words::ProductType)]
     pub product_type: &'static str,
+    #[schema(minimum = 0)]
     pub price_credits_at_purchase: i64,
     /// As it was when the terms were accepted.
     pub ai_training_allowed: bool,
@@ -32,8 +33,10 @@ pub struct PurchaseOut {
     #[schema(value_type = Option<String>)]
     pub endpoint_key_id: Option<KeyId>,
     /// Successful calls of the product.
+    #[schema(minimum = 0)]
     pub executions: i64,
     /// Refunds deducted.
+    #[schema(minimum = 0)]
     pub credits_spent: i64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

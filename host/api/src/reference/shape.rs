@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[schema(as = CloudProvider)]
 pub struct CloudProviderOut {
+    #[schema(minimum = 1)]
     id: i64,
     name: &'static str,
     slug: &'static str,
@@ -43,6 +44,7 @@ impl From<&CloudProvider> for CloudProviderOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = JobFunction)]
 pub struct JobFunctionOut {
+    #[schema(minimum = 1)]
     id: i64,
     name: &'static str,
 }
@@ -59,6 +61,7 @@ impl From<&Choice> for JobFunctionOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AssetUseCase)]
 pub struct UseCaseOut {
+    #[schema(minimum = 1)]
     id: i64,
     name: &'static str,
     slug: String,
@@ -79,6 +82,7 @@ impl From<&Choice> for UseCaseOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Industry)]
 pub struct IndustryOut {
+    #[schema(minimum = 1)]
     id: i64,
     /// As NAICS writes it; a sector may have a range.
     code: &'static str,
@@ -89,6 +93,7 @@ pub struct IndustryOut {
     /// Of a subsector the id of its sector.
     sector_id: Option<i64>,
     /// Products on sale that name this industry: as many as `GET /marketplace/products?industry_id=` lists.
+    #[schema(minimum = 0)]
     pub product_count: i64,
 }
 

@@ -67,6 +67,7 @@ pub struct VisualizationResult {
 #[derive(ToSchema)]
 pub struct PredictionResult {
     /// Of the interval: 0.9 of what comes lies in it.
+    #[schema(minimum = 0, maximum = 1)]
     pub level: f64,
     pub model: String,
     pub points: Vec<PredictedPoint>,
@@ -164,6 +165,7 @@ pub struct Pagination {
     pub returned: i64,
     pub has_more: bool,
     /// Null on the last page.
+    #[schema(minimum = 0)]
     pub next_start: Option<i64>,
     /// Where the next page begins, for `cursor`: sealed, and good for the filters and the order of this page; null on the last.
     pub next_cursor: Option<String>,
@@ -172,6 +174,7 @@ pub struct Pagination {
     /// How the next page is found: by the place of this one's last row, or, where the source cannot compare that, by counting.
     pub paging: Option<Paging>,
     /// Not counted: always null.
+    #[schema(minimum = 0)]
     pub total: Option<i64>,
 }
 

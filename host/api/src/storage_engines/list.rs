@@ -1,5 +1,5 @@
 use crate::words;
-use crate::{ApiState, Caller, Operation, Problem, Whole};
+use crate::{AnyObject, ApiState, Caller, Operation, Problem, Whole};
 use axum::extract::State;
 use serde::Serialize;
 use souk_app::connectors::{self, ConnectorError};
@@ -13,6 +13,7 @@ pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storag
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EngineOut {
+    #[schema(minimum = 1)]
     pub id: i64,
     pub name: String,
     pub slug: String,
@@ -22,7 +23,7 @@ pub struct EngineOut {
     pub credential_types: Vec<String>,
     /// JSON Schema of what its connector reads, in `credentials` and of the members below; a secret is `writeOnly` or has the format
     /// `password`. Null while no connector for it is active.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     pub settings_schema: serde_json::Value,
     /// The members of a connection that this engine reads.
     pub connection_fields: Vec<ConnectionField>,

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 pub struct TopUpOut {
     #[schema(value_type = String)]
     pub id: TopUpId,
+    #[schema(minimum = 0)]
     pub credits: i64,
     #[schema(value_type = Usd)]
     pub amount_usd: Number,

@@ -1,5 +1,6 @@
 //! Webhooks and deliveries as clients see them: the secret only in the answer that makes it.
 
+use crate::AnyObject;
 use crate::words;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -87,8 +88,10 @@ pub struct DeliveryOut {
     #[schema(value_type = words::DeliveryStatus)]
     status: &'static str,
     /// The one in flight included.
+    #[schema(minimum = 0)]
     attempts: i64,
     /// What the receiver answered last.
+    #[schema(minimum = 100, maximum = 999)]
     response_code: Option<i64>,
     /// Why the last attempt failed.
     error: Option<String>,
@@ -99,7 +102,7 @@ pub struct DeliveryOut {
     #[schema(value_type = Option<String>, format = DateTime)]
     delivered_at: Option<Timestamp>,
     /// The body that is sent: `{type, timestamp, data}`.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<AnyObject>)]
     payload: Option<Box<RawValue>>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,

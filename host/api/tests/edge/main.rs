@@ -12,6 +12,7 @@ mod companies;
 mod connections;
 #[path = "../../../../tests/src/contract.rs"]
 mod contract;
+mod described;
 mod envelope;
 mod favorites;
 mod files;

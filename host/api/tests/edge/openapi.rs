@@ -336,7 +336,11 @@ fn no_object_is_bare() {
             Value::Object(rules) => {
                 let says = ["properties", "additionalProperties", "allOf"];
                 let says = says.iter().any(|keyword| rules.contains_key(*keyword));
-                if rules.get("type") == Some(&json!("object")) && !says {
+                let is_object = match rules.get("type") {
+                    Some(Value::Array(kinds)) => kinds.contains(&json!("object")),
+                    kind => kind == Some(&json!("object")),
+                };
+                if is_object && !says {
                     found.push(at.to_owned());
                 }
                 for (name, part) in rules {

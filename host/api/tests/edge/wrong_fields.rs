@@ -44,8 +44,14 @@ fn members(document: &Value, schema: &Value) -> BTreeMap<String, Value> {
         return all.max_by_key(BTreeMap::len).unwrap_or_default();
     }
     let all = schema["properties"].as_object().into_iter().flatten();
-    all.map(|(name, rules)| (name.clone(), resolved(document, rules).clone()))
-        .collect()
+    all.map(|(name, rules)| {
+        let mut rules = resolved(document, rules).clone();
+        if !rules["items"].is_null() {
+            rules["items"] = resolved(document, &rules["items"]).clone();
+        }
+        (name.clone(), rules)
+    })
+    .collect()
 }
 
 fn operations() -> Vec<Taking> {
