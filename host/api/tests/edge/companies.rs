@@ -443,10 +443,10 @@ async fn requests_are_counted_by_month() {
         let mut lines = text.split("\r\n");
         assert_eq!(
             lines.next(),
-            Some("date,route,api_key_id,name,requests,failed_requests")
+            Some("date,route,api_key_id,name,requests,failed_requests,user_id")
         );
         let of_key = format!(
-            "{},/credits,{},\"'=1+1, \"\"two\"\"\",3,0",
+            "{},/credits,{},\"'=1+1, \"\"two\"\"\",3,0,",
             now().date(),
             made.text("/data/id")
         );
