@@ -316,7 +316,19 @@ impl World {
         asset: &str,
         credits: i64,
     ) -> String {
-        let (buyer, at) = (CompanyId::parse(&buyer.id).unwrap(), now());
+        self.charge_at(buyer, seller, asset, credits, now()).await
+    }
+
+    /// The same for a run that began at an instant.
+    pub async fn charge_at(
+        &self,
+        buyer: &Company,
+        seller: &Company,
+        asset: &str,
+        credits: i64,
+        at: Timestamp,
+    ) -> String {
+        let buyer = CompanyId::parse(&buyer.id).unwrap();
         let run = Run {
             id: ExecutionId::generate_at(at),
             company: buyer.clone(),
@@ -337,7 +349,7 @@ impl World {
             execution: run.id.clone(),
             buyer,
             amount: Credits::new(credits).unwrap(),
-            expires_at: at.after(HOUR),
+            expires_at: now().after(HOUR),
         };
         let hold = self.teller.hold(request).await.unwrap();
         let receipt = Receipt {
