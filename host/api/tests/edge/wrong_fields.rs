@@ -14,6 +14,8 @@ struct Taking {
     method: Method,
     path: String,
     members: BTreeMap<String, Value>,
+    /// Its path has a GET.
+    is_shown: bool,
 }
 
 /// The schema that a reference leads to, of `null` or something the latter.
@@ -69,6 +71,7 @@ fn operations() -> Vec<Taking> {
                     method: verb.to_ascii_uppercase().parse().unwrap(),
                     path: path.clone(),
                     members,
+                    is_shown: item["get"].is_object(),
                 });
             }
         }
@@ -163,8 +166,8 @@ impl Place {
         }
     }
 
-    async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
-        let parts = to.path.split('/').map(|part| {
+    fn path(&self, of: &Taking) -> String {
+        let parts = of.path.split('/').map(|part| {
             let name = part
                 .strip_prefix('{')
                 .and_then(|part| part.strip_suffix('}'));
@@ -173,16 +176,34 @@ impl Place {
                 None => part,
             }
         });
-        let path = parts.collect::<Vec<_>>().join("/");
-        let key = match path.starts_with("/companies/") {
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    fn key(&self, path: &str) -> &str {
+        match path.starts_with("/companies/") {
             true => &self.company.key,
             false => &self.world.platform,
-        };
-        let sent = request(to.method.clone(), key, &path)
+        }
+    }
+
+    async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
+        let path = self.path(to);
+        let sent = request(to.method.clone(), self.key(&path), &path)
             .header("content-type", "application/json")
             .header("idempotency-key", format!("{}-{}", to.id, body.len()));
         let body = Value::from(body.clone()).to_string();
         self.world.send(sent.body(Body::from(body)).unwrap()).await
+    }
+
+    /// What an operation is about to change, if that can be looked at where it is changed.
+    async fn thing(&self, of: &Taking) -> Option<Value> {
+        let changes = [Method::PATCH, Method::PUT].contains(&of.method);
+        if !changes || !of.is_shown {
+            return None;
+        }
+        let path = self.path(of);
+        let shown = self.world.get(self.key(&path), &path).await;
+        (shown.status == 200).then(|| shown.body["data"].clone())
     }
 }
 
@@ -201,17 +222,22 @@ fn missed(answer: &Answer, body: &Map<String, Value>) -> Vec<String> {
         .collect()
 }
 
-/// Sends every operation a body that is broken so, and holds it to naming each member of it. One that answers `excused` is let off, as is one
-/// of which nothing is broken. How many were held to it.
+/// Sends every operation a body that is broken so, and holds it to naming each member of it, and to leaving alone what it was to change. One that
+/// answers `excused` is let off, as is one of which nothing is broken. How many were held to it.
 async fn all_are_named(
     broken: impl Fn(&Taking) -> Map<String, Value>,
     excused: Option<u16>,
 ) -> usize {
     let place = Place::new().await;
-    let (mut wrong, mut told) = (Vec::new(), 0);
+    let (mut wrong, mut told, mut left) = (Vec::new(), 0, 0);
     for operation in operations() {
         let body = broken(&operation);
+        let before = place.thing(&operation).await;
         let answer = place.send(&operation, &body).await;
+        if place.thing(&operation).await != before {
+            wrong.push(format!("{} has changed what it refuses", operation.id));
+        }
+        left += usize::from(before.is_some() && answer.status == 400);
         if excused == Some(answer.status.as_u16()) || body.is_empty() {
             continue;
         }
@@ -222,6 +248,7 @@ async fn all_are_named(
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(left > 5, "{left} were looked at");
     told
 }
 
