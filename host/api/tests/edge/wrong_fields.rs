@@ -187,8 +187,11 @@ impl Place {
     }
 
     async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
-        let path = self.path(to);
-        let sent = request(to.method.clone(), self.key(&path), &path)
+        self.send_to(&self.path(to), to, body).await
+    }
+
+    async fn send_to(&self, path: &str, to: &Taking, body: &Map<String, Value>) -> Answer {
+        let sent = request(to.method.clone(), self.key(path), path)
             .header("content-type", "application/json")
             .header("idempotency-key", format!("{}-{}", to.id, body.len()));
         let body = Value::from(body.clone()).to_string();
@@ -285,6 +288,31 @@ async fn types_and_rules_are_told_together() {
     };
     let told = all_are_named(mixed, None).await;
     assert_eq!(told, operations().len());
+}
+
+/// A wrong parameter of the query is told beside all wrong members of the body.
+#[tokio::test]
+async fn a_wrong_query_hides_no_wrong_body() {
+    // Bodies of one kind or another: only the operation, which is not asked, can tell of which.
+    let of_two_kinds = ["test_unsaved_connection", "test_integration"];
+    let place = Place::new().await;
+    let mut wrong = Vec::new();
+    for operation in operations() {
+        if of_two_kinds.contains(&operation.id.as_str()) {
+            continue;
+        }
+        let all = operation.members.iter();
+        let body = all.map(|(name, rules)| (name.clone(), of_another_type(rules)));
+        let body: Map<_, _> = body.collect();
+        let path = format!("{}?no_such_parameter=1", place.path(&operation));
+        let answer = place.send_to(&path, &operation, &body).await;
+        let missed = missed(&answer, &body);
+        let is_both = answer.fields().contains(&"no_such_parameter") && missed.is_empty();
+        if answer.status != 400 || !is_both {
+            wrong.push(format!("{} {missed:?}: {}", operation.id, answer.body));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// All members are of their type, and wrong by what else the document says of them.
