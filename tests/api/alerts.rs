@@ -278,6 +278,56 @@ async fn an_alert_triggers_resolves_and_fails() {
     assert_eq!(books.at("/data/balanced"), &json!(true), "{}", books.body);
 }
 
+/// What is unlike all that was answered before, or has changed by much, triggers; and what has triggered is let be for as long as it says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_unusual_triggers() {
+    let stage = Stage::new().await;
+    let gauge = Gauge::new(&stage.one).await;
+    let seller = &gauge.seller;
+    let mut alerts = Vec::new();
+    for body in [
+        json!({"condition": {"operator": "anomaly"}}),
+        json!({"condition": {"operator": "change_pct_gt", "threshold": 50}}),
+        json!({"condition": {"operator": "gt", "threshold": 10}, "rearm_seconds": 3600}),
+    ] {
+        alerts.push(watch(seller, &gauge.asset, body).await);
+    }
+    let states = async || {
+        let mut states = Vec::new();
+        for alert in &alerts {
+            let shown = show(seller, alert).await;
+            states.push(shown["state"].as_str().expect("a state").to_owned());
+        }
+        states
+    };
+    let turn = async |value: &str| {
+        gauge
+            .turn(&format!("UPDATE gauge SET value = {value}"))
+            .await;
+        stage.evaluate().await;
+        states().await
+    };
+    stage
+        .settle("last_checked_at IS NOT NULL", Instant::now())
+        .await;
+    // Far from the only one: too little is known of what is usual.
+    assert_eq!(turn("7").await, ["ok", "ok", "ok"]);
+    for value in ["5", "5.1", "5.2", "5", "5.1", "5.2", "5", "5.1", "5.2"] {
+        assert_eq!(turn(value).await, ["ok", "ok", "ok"], "{value}");
+    }
+    assert_eq!(turn("20").await, ["triggered", "triggered", "triggered"]);
+    let steady = ["ok", "triggered", "ok"];
+    assert_eq!(turn("5").await, steady, "down by three quarters");
+    assert_eq!(turn("5.1").await, ["ok", "ok", "ok"]);
+
+    assert_eq!(turn("20").await, ["triggered", "triggered", "ok"]);
+    let shown = show(seller, &alerts[2]).await;
+    assert_eq!(shown["breaches"], 1, "it is seen, and not told");
+    let earlier = "UPDATE alerts SET last_triggered_at = last_triggered_at - 3600000000";
+    stage.store.execute(earlier, &[]).await.expect("an update");
+    assert_eq!(turn("20").await, ["triggered", "ok", "triggered"]);
+}
+
 /// An alert spends no more than it may, says so, and goes on the next day; who owns the asset spends nothing; who has nothing is told that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_spends_no_more_than_it_may() {
@@ -476,13 +526,25 @@ async fn a_change_is_mailed() {
     let alert = watch(seller, &gauge.asset, body.clone()).await;
     wait_for_mail(seller, &alert, "sent").await;
     let mail = relay.taken();
-    for line in [
+    let told = [
         "Subject: Alert \"hot\" has triggered",
         "Answer: 5",
         "Condition: gt 4",
-    ] {
+    ];
+    for line in told {
         assert!(mail.contains(line), "{line} is not in {mail}");
     }
+    assert!(sends_a_test_mail(seller, &alert).await);
+    let both = relay.taken();
+    let test = &both[mail.len()..];
+    for line in told.into_iter().chain(["Why: this is a test"]) {
+        assert!(test.contains(line), "{line} is not in {test}");
+    }
+    // It changes nothing of what is known.
+    let events = seller.client.get(&format!("{alert}/events")).await;
+    assert_eq!(events.expect(200).at("/meta/total"), &json!(1));
+    let silent = watch(seller, &gauge.asset, json!({})).await;
+    assert!(!sends_a_test_mail(seller, &silent).await);
 
     let users = seller.path("/users");
     let ann = json!({"email": "ann@example.org", "name": "Ann", "role_id": 3});
@@ -494,6 +556,7 @@ async fn a_change_is_mailed() {
     let hers = seller.client.post(&path, hers).await.expect(201);
     let hers = seller.path(&format!("/alerts/{}", hers.text("/data/id")));
     wait_for_mail(seller, &hers, "failed").await;
+    assert!(!sends_a_test_mail(seller, &hers).await);
     let removed = seller.client.delete(&format!("{users}/{ann}")).await;
     assert!(removed.status.is_success(), "{}", removed.body);
     let shown = show(seller, &hers).await;
@@ -512,7 +575,14 @@ async fn a_change_is_mailed() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     wait_for_mail(seller, &alert, "pending").await;
-    assert_eq!(relay.taken().matches("Subject: Alert").count(), 1);
+    assert!(!sends_a_test_mail(seller, &alert).await);
+    assert_eq!(relay.taken().matches("Subject: Alert").count(), 2);
+}
+
+async fn sends_a_test_mail(company: &Company, alert: &str) -> bool {
+    let test = format!("{alert}/test");
+    let sent = company.client.post(&test, json!({})).await.expect(202);
+    sent.at("/data/mail_sent").as_bool().expect("a flag")
 }
 
 /// Where there is no relay nobody is promised a mail.

@@ -132,6 +132,64 @@ async fn the_url_that_is_told_works() {
         .expect(200);
 }
 
+/// Each way to call an endpoint that the API lists works as it says: with the key that it asks for, at the URL, for so many credits.
+#[tokio::test]
+async fn the_ways_that_are_listed_work() {
+    let league = league().await;
+    let (endpoint, slug) = league.matches(2).await;
+    let seller = &league.seller;
+    let own = seller.path(&format!("/endpoints/{endpoint}"));
+    let listed = seller
+        .client
+        .get(&format!("{own}/available-endpoints"))
+        .await;
+    let listed = listed.expect(200);
+    let ways = listed.at("/data").as_array().expect("ways").clone();
+    let names: Vec<_> = ways.iter().map(|way| way["name"].clone()).collect();
+    assert_eq!(names, ["data", "preview", "execute", "test", "url"]);
+    let buyer = host().await.buyer(&unique("caller"), 10).await;
+    let bought = buyer.buy(&endpoint).await;
+    let customer = buyer
+        .client
+        .with_key(&bought.text("/data/endpoint_key/key"));
+    for way in &ways {
+        let text = |name: &str| way[name].as_str().expect("a text").to_owned();
+        let (name, url, path) = (text("name"), text("url"), text("path"));
+        assert_eq!(text("method"), "GET");
+        // What only the seller may do is refused to others.
+        let (client, is_sellers) = match name.as_str() {
+            "data" => (&customer, false),
+            "preview" => (&buyer.client, false),
+            _ => (&seller.client, true),
+        };
+        let before = buyer.balance().await;
+        let answer = client.get(&url).await.expect(200);
+        let after = buyer.balance().await;
+        assert_eq!(json!(before - after), way["credits_per_request"], "{way}");
+        client.get(&path).await.expect(200);
+        match name.as_str() {
+            "url" => assert_eq!(answer.at("/data/slug"), &json!(slug)),
+            "test" => assert!(answer.at("/data").is_object(), "{}", answer.body),
+            _ => assert!(
+                answer.at("/data/response/data/0/team").is_string(),
+                "{name}: {}",
+                answer.body
+            ),
+        }
+        if is_sellers {
+            buyer
+                .client
+                .get(&url)
+                .await
+                .expect_error(403, "COMPANY_ACCESS_DENIED");
+        }
+    }
+    // The seller's own key reads the data too, at no charge.
+    let data = ways[0]["url"].as_str().expect("a URL");
+    let own = seller.client.get(data).await.expect(200);
+    assert_eq!(own.at("/data/service/billing/reason"), "owner");
+}
+
 /// Publishing needs a price and a query that works.
 #[tokio::test]
 async fn publishing_needs_a_price_and_a_passing_test() {

@@ -84,14 +84,19 @@ async fn hosts_count_a_limit_together() {
         "the other host knows of the first: {left}"
     );
 
-    let mut passed = 2;
+    pass_exactly(LIMIT - 2, &clients, &path).await;
+    assert!(are_shared(&metrics).await);
+}
+
+/// Sends by turns everything that may still be sent, and then nothing passes for longer than anything can still come back.
+async fn pass_exactly(limit: u32, clients: &[Client; 2], path: &str) {
+    let mut passed = 0;
     let mut refused_since = None;
     let mut turn = 0;
-    // Everything that the key may send, and then nothing for longer than anything can still come back.
     loop {
         let (client, since) = (&clients[turn % 2], Instant::now());
         turn += 1;
-        match ask(client, &path).await {
+        match ask(client, path).await {
             (true, _) => {
                 passed += 1;
                 refused_since = None;
@@ -99,16 +104,36 @@ async fn hosts_count_a_limit_together() {
             (false, left) => {
                 assert_eq!(left, 0);
                 let refused_since = *refused_since.get_or_insert(since);
-                if passed == LIMIT && refused_since.elapsed() > Duration::from_secs(4) {
+                if passed == limit && refused_since.elapsed() > Duration::from_secs(4) {
                     break;
                 }
                 assert!(refused_since.elapsed() < GIVEN_BACK_WITHIN, "{passed}");
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
-        assert!(passed <= LIMIT);
+        assert!(passed <= limit);
     }
-    assert!(are_shared(&metrics).await);
+}
+
+/// The same of an operation's limit, which the key's own does not reach: other operations go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_count_an_operations_limit_together() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("SELECT 1").await);
+    let redis = Redis::start().await;
+    let one = host(&url, &redis.url(), &metrics_address()).await;
+    let other = host(&url, &redis.url(), &metrics_address()).await;
+    let (key, path) = limited_key(&one, "listed", 5_000).await;
+    let clients = [one.client(&key), other.client(&key)];
+    pass_exactly(100, &clients, &format!("{path}/api-keys")).await;
+    let refused = clients[1].get(&format!("{path}/api_keys")).await;
+    let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+    let details = refused.at("/error/details");
+    assert_eq!(
+        (&details["scope"], &details["operation"]),
+        (&json!("operation"), &json!("list_keys"))
+    );
+    assert!(ask(&clients[0], &path).await.0);
 }
 
 /// A limit outlives its host: what was counted is elsewhere.

@@ -9,6 +9,8 @@ use crate::problem::{FieldError, Problem, mismatch};
 use crate::reading::read;
 use crate::refusals::{self, Refusal};
 use crate::schemas::{change, schema};
+use crate::state::ApiState;
+use axum::extract::Request;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::HeaderMap;
@@ -87,6 +89,7 @@ impl<T: ToSchema> Describe for Change<T> {
             content_type: JSON,
             required: true,
             shape: change::<T>,
+            sent: Sent::change_of::<T>,
         });
         into.repeats_path = true;
         into.refuse(UNREADABLE);
@@ -302,6 +305,7 @@ impl<M: Media> Describe for Upload<M> {
             content_type: M::CONTENT_TYPE,
             required: true,
             shape: |_| serde_json::json!({"type": "string", "format": "binary"}),
+            sent: |_| None,
         });
         into.body_bytes_max = None;
         into.upload_bytes_max = M::MEMORY_BYTES_MAX;
@@ -333,6 +337,35 @@ fn json<T: ToSchema>(required: bool) -> Described {
         content_type: JSON,
         required,
         shape: schema::<T>,
+        sent: Sent::of::<T>,
+    }
+}
+
+/// Adds to what is wrong with a query what is wrong with the body, as far as its schema and its path say, if it is one that can be read.
+pub(crate) async fn beside(
+    wrong_query: Problem,
+    mounted: &Mounted,
+    request: Request,
+    state: &ApiState,
+) -> Problem {
+    let (parts, body) = request.into_parts();
+    let Some(described) = &mounted.description.body else {
+        return wrong_query;
+    };
+    let Ok(bytes) = read(&parts, body, state).await else {
+        return wrong_query;
+    };
+    let mut errors = FieldErrors::default();
+    if require_json(&parts.headers).is_ok() {
+        errors.extend(contradictions(&parts, &bytes));
+        if let Some(sent) = (described.sent)(&bytes) {
+            sent.misfits(&mut errors);
+        }
+    }
+    let errors = errors.into_vec();
+    match errors.is_empty() {
+        true => wrong_query,
+        false => wrong_query.and(Problem::fields(refusals::INVALID_PARAMETER, errors)),
     }
 }
 

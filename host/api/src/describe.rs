@@ -16,6 +16,7 @@ use crate::unwanted::discard;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body::Body as _;
@@ -44,6 +45,8 @@ pub struct Described {
     pub content_type: &'static str,
     pub required: bool,
     pub shape: SchemaFn,
+    /// To look at one that no handler gets to see.
+    pub(crate) sent: fn(&Bytes) -> Option<Sent>,
 }
 
 /// A body that is answered, with its status.

@@ -16,10 +16,9 @@ use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use souk_app::context::{Context, Trace};
 use souk_app::spans::{Followed, Labels};
-use souk_domain::actors::Actor;
 use souk_domain::ids::RequestId;
 use souk_domain::time::Timestamp;
-use souk_store::teller::KeyUse;
+use souk_store::teller::Asked;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -129,12 +128,11 @@ impl Call {
         let Some((principal, _)) = &self.caller else {
             return Ok(());
         };
-        if let Some((plan, allotment)) = &principal.allotted {
-            let left = allotment.left(plan.monthly_requests(), self.now);
-            if left.remaining == 0 {
-                self.shown = Some((left, Scope::Company));
-                return Err(self.exceeded(left, Scope::Company));
-            }
+        let (plan, allotment) = &principal.allotted;
+        let left = allotment.left(plan.monthly_requests(), self.now);
+        if left.remaining == 0 {
+            self.shown = Some((left, Scope::Company));
+            return Err(self.exceeded(left, Scope::Company));
         }
         match principal.buckets.take(limits, self.seconds()).await {
             Ok(shown) => {
@@ -280,23 +278,20 @@ impl Call {
         mounted.is_some_and(|mounted| mounted.operation.signed)
     }
 
-    /// For the statistics of the key. Requests that no key answers for, or that no operation takes, are not counted.
+    /// For the statistics of who asks, and against the company's plan. Requests that nobody answers for, or that no operation takes, are not
+    /// counted.
     fn count_use(&self, state: &ApiState, response: &Response) {
         if let (Some((principal, _)), Some(mounted)) = (&self.caller, &self.operation) {
-            let Actor::Key(key) = &principal.actor else {
-                return;
-            };
             let failed = response.status().is_client_error() || response.status().is_server_error();
-            state.app().teller.count_use(KeyUse {
-                key,
+            state.app().teller.count_use(Asked {
+                actor: &principal.actor,
                 route: mounted.prefix,
                 at: self.now,
                 failed,
             });
-            if let Some((_, allotment)) = &principal.allotted {
-                allotment.count(self.now);
-                allotment.keep_up(state.db(), self.now);
-            }
+            let (_, allotment) = &principal.allotted;
+            allotment.count(self.now);
+            allotment.keep_up(state.db(), self.now);
         }
     }
 

@@ -31,9 +31,11 @@ const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// The header that shows that a session's own page asks.
 const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
-/// What a call holds until its answer is ready.
+/// What a call holds until its answer is ready, and whether there is any sense in asking the handler.
 pub struct Passed {
     pub in_flight: Option<InFlight>,
+    /// What is wrong with the query: told beside what is wrong with the body.
+    pub wrong_query: Option<Problem>,
 }
 
 /// Lets a request pass to its handler, with its [`Caller`] and [`Query`] in the extensions.
@@ -55,8 +57,10 @@ pub async fn pass(
                 call.spend_sign_in(state, limit).await?;
             }
             size?;
-            mounted.description.query.read(request)?;
-            return Ok(Passed { in_flight: None });
+            return Ok(Passed {
+                in_flight: None,
+                wrong_query: mounted.description.query.read(request).err(),
+            });
         }
         Access::Key { role, permission } => (role, permission),
         Access::Data => (Role::Analyst, Permission::Read),
@@ -134,8 +138,10 @@ pub async fn pass(
         call,
         place,
     ));
-    mounted.description.query.read(request)?;
-    Ok(Passed { in_flight })
+    Ok(Passed {
+        in_flight,
+        wrong_query: mounted.description.query.read(request).err(),
+    })
 }
 
 /// Whether who was let in would still be: for an answer that is given in parts over a long time.

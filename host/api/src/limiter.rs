@@ -288,6 +288,35 @@ mod tests {
         assert!(limiter.enter(&buckets, (&company, 1_000)).is_some());
     }
 
+    /// The more connectors run, the less an hour has for those that run more; and all of it again when they have ended.
+    #[test]
+    fn limits_are_lower_under_load() {
+        let limiter = Arc::new(Limiter::new(&[], 1, None));
+        let company = Unread::default().company(&CompanyId::generate());
+        let mut held = Vec::new();
+        let mut hold = |calls: u32| {
+            while held.len() < calls as usize {
+                let buckets = limiter.buckets(&actor(), NOW);
+                let places =
+                    (0..IN_FLIGHT_MAX).map(|_| limiter.enter(&buckets, (&company, u32::MAX)));
+                held.extend(places.map(Option::unwrap));
+            }
+            held.truncate(calls as usize);
+            [limiter.under_load(1_000), limiter.under_load(1)]
+        };
+        for (calls, limits) in [
+            (0, [1_000, 1]),
+            (1_023, [1_000, 1]),
+            (1_024, [500, 1]),
+            (4_095, [500, 1]),
+            (4_096, [250, 1]),
+            (4_095, [500, 1]),
+            (1_023, [1_000, 1]),
+        ] {
+            assert_eq!(hold(calls), limits, "{calls}");
+        }
+    }
+
     /// Another key of the same company does not find room that there is not, and leaves none taken when it is refused.
     #[test]
     fn calls_in_flight_are_bounded_per_company() {

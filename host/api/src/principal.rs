@@ -39,8 +39,8 @@ pub struct Principal {
     pub scope: Scope,
     /// Requests an hour.
     pub rate_limit: u32,
-    /// What its company's plan allows, and what the company's requests of the month are counted in. People are not counted.
-    pub(crate) allotted: Option<(Plan, Arc<Allotment>)>,
+    /// What its company's plan allows, and what the company's requests of the month are counted in.
+    pub(crate) allotted: (Plan, Arc<Allotment>),
     /// What its requests are counted in.
     pub(crate) buckets: Arc<Buckets>,
     /// What its company's clients have not read yet.
@@ -99,7 +99,7 @@ impl Principal {
             grant: key.grant,
             scope,
             rate_limit: u32::try_from(key.rate_limit).unwrap_or(u32::MAX),
-            allotted: Some((known.company_plan, allotment)),
+            allotted: (known.company_plan, allotment),
             buckets,
             unread,
             credential: Credential::Key {
@@ -111,6 +111,7 @@ impl Principal {
 
     pub(crate) fn of_session(
         known: KnownSession,
+        allotment: Arc<Allotment>,
         buckets: Arc<Buckets>,
         unread: Arc<Tally>,
     ) -> Principal {
@@ -128,7 +129,7 @@ impl Principal {
             },
             scope: Scope::Everything,
             rate_limit: USER_LIMIT,
-            allotted: None,
+            allotted: (known.company_plan, allotment),
             buckets,
             unread,
             credential: Credential::Session {

@@ -4,8 +4,9 @@
 //! boxed future.
 //! What matches no route or no method gets the same envelope and headers from the same code.
 
+use crate::body::beside;
 use crate::compression::Wish;
-use crate::describe::{BoxFuture, Description, Erased, Handler};
+use crate::describe::{BoxFuture, Description, Erased, Handler, JSON};
 use crate::gate::{self, Passed};
 use crate::mounted::Mounted;
 use crate::operation::{Access, Operation, Verb};
@@ -196,7 +197,15 @@ impl axum::handler::Handler<(), ApiState> for Gated {
                         Box::pin(unwanted::discard_of(request, &call.pace(&state))).await;
                         problem.into_response()
                     }
-                    Ok(Passed { in_flight }) => {
+                    Ok(Passed {
+                        in_flight,
+                        wrong_query: Some(problem),
+                    }) => {
+                        drop(in_flight);
+                        let told = refuse_query(problem, &self.mounted, request, &state, &call);
+                        Box::pin(told).await.into_response()
+                    }
+                    Ok(Passed { in_flight, .. }) => {
                         // A caller knows what it calls; where there is none, its body may contradict the path all the same.
                         let is_public = self.mounted.operation.access == Access::Public;
                         if is_public && self.mounted.description.repeats_path {
@@ -217,6 +226,24 @@ impl axum::handler::Handler<(), ApiState> for Gated {
             .await
         })
     }
+}
+
+/// What is wrong with the query, and with the body that came with it: of one that is no JSON, or that the client waits to send, nothing is said.
+async fn refuse_query(
+    problem: Problem,
+    mounted: &Arc<Mounted>,
+    mut request: Request,
+    state: &ApiState,
+    call: &finish::Call,
+) -> Problem {
+    let body = mounted.description.body.as_ref();
+    let is_json = body.is_some_and(|body| body.content_type == JSON);
+    if !is_json || request.headers().contains_key(header::EXPECT) {
+        unwanted::discard_of(request, &call.pace(state)).await;
+        return problem;
+    }
+    request.extensions_mut().insert(mounted.clone());
+    beside(problem, mounted, request, state).await
 }
 
 /// Does what is asked, in the name of whoever asks: what it changes goes into the audit log.

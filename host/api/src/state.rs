@@ -242,8 +242,10 @@ impl ApiState {
                 &session.user_id.clone().into(),
                 u32::try_from(seconds).unwrap_or(u32::MAX),
             );
-            let unread = self.0.unread.company(&session.company_id);
-            Ok(Principal::of_session(known, buckets, unread))
+            let company = &session.company_id;
+            let allotment = self.0.allotments.company(&mut read, company, now).await?;
+            let unread = self.0.unread.company(company);
+            Ok(Principal::of_session(known, allotment, buckets, unread))
         };
         self.loaded(digest, load).await
     }

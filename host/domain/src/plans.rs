@@ -1,4 +1,4 @@
-//! Plans: how many requests a company may send in a UTC month, with all its keys together. Refuses to know where they are counted.
+//! Plans: how many requests a company may send in a UTC month, with all its keys and people together. Refuses to know where they are counted.
 
 use std::str::FromStr;
 

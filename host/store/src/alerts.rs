@@ -29,6 +29,9 @@ use sqlx::any::AnyRow;
 /// Of each alert, the newest.
 pub const EVENTS_KEPT_MAX: i64 = 200;
 
+/// What a test says of itself.
+pub const TEST: &str = "this is a test: nothing was evaluated";
+
 /// What somebody asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
@@ -486,7 +489,7 @@ pub async fn send_test(
         "event_id": null,
         "previous_state": alert.standing.state.as_str(),
         "value": alert.last_answer.as_ref().map(answer_value),
-        "message": "this is a test: nothing was evaluated",
+        "message": TEST,
         "execution_id": null,
         "test": true,
     });

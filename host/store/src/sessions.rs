@@ -9,6 +9,7 @@ use crate::lists::{List, Listed, Part, Values};
 use crate::users::UserStatus;
 use souk_domain::ids::{CompanyId, SessionId, UserId};
 use souk_domain::keys::KeyDigest;
+use souk_domain::plans::Plan;
 use souk_domain::roles::Role;
 use souk_domain::sessions::{IDLE_MAX, LIFE_MAX, SESSIONS_MAX, ends_at};
 use souk_domain::time::Timestamp;
@@ -49,6 +50,7 @@ pub struct KnownSession {
     pub user_status: UserStatus,
     pub company_handle: String,
     pub company_status: CompanyStatus,
+    pub company_plan: Plan,
 }
 
 #[derive(Debug, Clone)]
@@ -121,7 +123,7 @@ pub async fn by_digest(
     let row = sqlx::query(concat!(
         "SELECT ",
         columns!(),
-        ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status
+        ", u.role, u.status AS user_status, c.handle AS company_handle, c.status AS company_status, c.plan AS company_plan
          FROM sessions s
          JOIN users u ON u.id = s.user_id
          JOIN companies c ON c.id = s.company_id
@@ -138,6 +140,7 @@ pub async fn by_digest(
                 user_status: UserStatus::read(&row.text("user_status")?)?,
                 company_handle: row.text("company_handle")?,
                 company_status: CompanyStatus::read(&row.text("company_status")?)?,
+                company_plan: row.id("company_plan")?,
             })
         })
         .transpose()

@@ -36,7 +36,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use balance::{Balance, HoldError};
 pub use hold::{Hold, HoldRequest};
 pub use posting::{IdempotencyEntry, PostError, Posted, Receipt};
-pub use recorder::KeyUse;
+pub use recorder::Asked;
 
 /// Reserves, posts and records. Cheap to clone. One per store and process.
 #[derive(Clone)]
@@ -178,8 +178,8 @@ impl Teller {
     }
 
     /// Counts a request for the statistics of its key. Never waits.
-    pub fn count_use(&self, key_use: KeyUse<'_>) {
-        self.inner.recorder.count_use(key_use);
+    pub fn count_use(&self, asked: Asked<'_>) {
+        self.inner.recorder.count_use(asked);
     }
 
     pub fn counts(&self) -> &Counts {

@@ -1,8 +1,11 @@
-//! Use of keys: requests per hour and route prefix, and each key's totals.
+//! Requests of keys and of people who are signed in, per hour and route prefix; and each key's totals.
+//!
+//! Who sent them stands in `key_usage.key_id`: a key, or a user, whose ids begin otherwise.
 
 use crate::bulk::Bulk;
 use crate::error::StoreError;
 use crate::fields::Fields;
+use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
@@ -46,34 +49,36 @@ pub async fn key_hours(
         .collect()
 }
 
-/// Requests of one key on one date on one route prefix.
+/// Requests of one key or user on one date on one route prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyDay {
+pub struct ActorDay {
     /// Midnight UTC.
     pub day: Timestamp,
     /// Such as `/assets`.
     pub route: String,
-    pub key_id: KeyId,
-    pub key_name: String,
+    pub actor: Actor,
+    /// The key's or the user's.
+    pub name: String,
     pub requests: i64,
     pub failed: i64,
 }
 
-/// What a company's keys were used for from `from` up to, not including, `to`, both midnights; by day, route and key.
+/// What a company's keys and users asked for from `from` up to, not including, `to`, both midnights; by day, route and who asked.
 pub async fn company_days(
     db: &mut AnyConnection,
     company: &CompanyId,
     from: Timestamp,
     to: Timestamp,
-) -> Result<Vec<KeyDay>, StoreError> {
+) -> Result<Vec<ActorDay>, StoreError> {
     // Times are microseconds: 86,400,000,000 to a day.
     let rows = sqlx::query(
-        "SELECT u.hour - u.hour % 86400000000 AS day, u.route, k.id, k.name, CAST(SUM(u.requests) AS BIGINT) AS requests,
+        "SELECT u.hour - u.hour % 86400000000 AS day, u.route, a.id, a.name, CAST(SUM(u.requests) AS BIGINT) AS requests,
                 CAST(SUM(u.failed) AS BIGINT) AS failed
-         FROM api_keys k
-         JOIN key_usage u ON u.key_id = k.id AND u.hour >= $2 AND u.hour < $3
-         WHERE k.company_id = $1
-         GROUP BY u.hour - u.hour % 86400000000, u.route, k.id, k.name
+         FROM (SELECT id, name FROM api_keys WHERE company_id = $1
+               UNION ALL
+               SELECT id, name FROM users WHERE company_id = $1) a
+         JOIN key_usage u ON u.key_id = a.id AND u.hour >= $2 AND u.hour < $3
+         GROUP BY u.hour - u.hour % 86400000000, u.route, a.id, a.name
          ORDER BY 1, 2, 3",
     )
     .bind(company.as_str())
@@ -83,11 +88,11 @@ pub async fn company_days(
     .await?;
     rows.iter()
         .map(|row| {
-            Ok(KeyDay {
+            Ok(ActorDay {
                 day: row.time("day")?,
                 route: row.text("route")?,
-                key_id: row.id("id")?,
-                key_name: row.text("name")?,
+                actor: row.id("id")?,
+                name: row.text("name")?,
                 requests: row.number("requests")?,
                 failed: row.number("failed")?,
             })
@@ -95,7 +100,7 @@ pub async fn company_days(
         .collect()
 }
 
-/// How many requests a company's keys sent from `from` up to, not including, `to`, both full hours; refused ones included.
+/// How many requests a company's keys and users sent from `from` up to, not including, `to`, both full hours; refused ones included.
 pub async fn company_requests(
     db: &mut AnyConnection,
     company: &CompanyId,
@@ -104,9 +109,10 @@ pub async fn company_requests(
 ) -> Result<i64, StoreError> {
     let row = sqlx::query(
         "SELECT CAST(COALESCE(SUM(u.requests), 0) AS BIGINT) AS requests
-         FROM api_keys k
-         JOIN key_usage u ON u.key_id = k.id AND u.hour >= $2 AND u.hour < $3
-         WHERE k.company_id = $1",
+         FROM (SELECT id FROM api_keys WHERE company_id = $1
+               UNION ALL
+               SELECT id FROM users WHERE company_id = $1) a
+         JOIN key_usage u ON u.key_id = a.id AND u.hour >= $2 AND u.hour < $3",
     )
     .bind(company.as_str())
     .bind(from.micros())
@@ -118,7 +124,7 @@ pub async fn company_requests(
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct HourKey {
-    pub key: KeyId,
+    pub actor: Actor,
     /// The beginning of the hour.
     pub hour: i64,
     pub route: &'static str,
@@ -155,7 +161,7 @@ static ADD_HOURS: Bulk = Bulk::new(
          failed = key_usage.failed + excluded.failed",
 );
 
-/// Adds counts. `hours` has no key twice and is sorted.
+/// Adds counts. `hours` has nothing twice and is sorted.
 pub(crate) async fn add_hours(
     db: &mut AnyConnection,
     hours: &[(HourKey, HourCounts)],
@@ -163,7 +169,7 @@ pub(crate) async fn add_hours(
     ADD_HOURS
         .run(db, hours, |values, row| {
             values
-                .text(row.map(|(key, _)| key.key.as_str()))
+                .text(row.map(|(key, _)| key.actor.as_str()))
                 .number(row.map(|(key, _)| key.hour))
                 .text(row.map(|(key, _)| key.route))
                 .number(row.map(|(_, counts)| counts.requests))

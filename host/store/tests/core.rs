@@ -2,11 +2,12 @@
 
 mod support;
 
+use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, EndpointId, KeyId, UserId};
 use souk_domain::keys::{KeyDigest, KeySecret, KeyState, KeyType};
 use souk_domain::roles::{Grant, Permissions, Role};
 use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
-use souk_store::teller::{KeyUse, Teller};
+use souk_store::teller::{Asked, Teller};
 use souk_store::users::{UserFilter, UserStatus};
 use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
 use support::{company, later, open, roll_back, sqlite, stores};
@@ -400,19 +401,28 @@ async fn use_of_keys_is_counted() {
         let founded = company(&store.db, "acme").await;
         let teller = Teller::open(&store.db).await.unwrap();
         let now = db::now();
+        let by_key = Actor::from(founded.key.id.clone());
+        let by_user = Actor::from(founded.user.id.clone());
         for number in 0..10 {
-            teller.count_use(KeyUse {
-                key: &founded.key.id,
+            teller.count_use(Asked {
+                actor: &by_key,
                 route: "/assets",
                 at: now,
                 failed: number < 3,
             });
         }
-        teller.count_use(KeyUse {
-            key: &founded.key.id,
+        teller.count_use(Asked {
+            actor: &by_key,
             route: "/credits",
             at: later(now, 3_600),
             failed: false,
+        });
+        // Somebody who is signed in has no key whose totals would grow.
+        teller.count_use(Asked {
+            actor: &by_user,
+            route: "/credits",
+            at: now,
+            failed: true,
         });
         teller.flush().await;
         let mut read = store.db.read().await.unwrap();
@@ -443,6 +453,9 @@ async fn use_of_keys_is_counted() {
             .map(|hour| (hour.route.as_str(), hour.requests, hour.failed))
             .collect();
         assert_eq!(counted, [("/assets", 10, 3), ("/credits", 1, 0)]);
+        let (from, to) = (now.day_start(), later(now, 7_200));
+        let sent = usage::company_requests(&mut read, &founded.company.id, from, to).await;
+        assert_eq!(sent.unwrap(), 12, "{}", store.name);
     }
 }
 

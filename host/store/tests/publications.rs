@@ -12,8 +12,9 @@ use souk_store::leases::Claim;
 use souk_store::posts::{self, Written};
 use souk_store::publications::{self, Attempted, Publication};
 use souk_store::{Db, Part, StoreError, db};
+use std::path::Path;
 use std::time::Duration;
-use support::{Store, company, stores};
+use support::{Store, company, sqlite, stores};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -317,4 +318,46 @@ async fn companies_take_turns() {
         let listed = publications::list(&mut read, &last.post_id, Part::first(1)).await;
         assert_eq!(listed.unwrap().1, 0);
     }
+}
+
+/// Credentials are gone from the files with their integration, long ones too, and so are those that it had before.
+#[tokio::test]
+async fn deleted_credentials_are_in_no_file() {
+    let store = sqlite().await;
+    let (db, marks) = (
+        &store.db,
+        [IntegrationId::generate(), IntegrationId::generate()],
+    );
+    let blog = Blog::new(&store, "acme").await;
+    let mut integration = integration(&blog.company, &blog.user);
+    // So long that they have pages of their own.
+    integration.credentials = marks[0].as_str().repeat(400).into_bytes();
+    assert!(insert(db, &integration).await);
+    integration.credentials = marks[1].as_str().as_bytes().to_vec();
+    let updated =
+        db.write(async |write| integrations::update(write, &integration, db::now()).await);
+    assert!(updated.await.unwrap());
+    let directory = Path::new(store.url.strip_prefix("sqlite:").unwrap());
+    let directory = directory.parent().unwrap();
+    let are_found = || {
+        let files = std::fs::read_dir(directory).unwrap();
+        let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+        let texts: Vec<_> = files
+            .map(|file| String::from_utf8_lossy(&file).into_owned())
+            .collect();
+        marks.each_ref().map(|mark| {
+            let sealed = hex::encode(mark.as_str());
+            texts
+                .iter()
+                .any(|text| text.contains(mark.as_str()) || text.contains(&sealed))
+        })
+    };
+    assert_eq!(are_found(), [true, true]);
+    let deleted = db.write(async |write| {
+        integrations::delete(write, &blog.company, &integration.id, db::now()).await
+    });
+    assert!(deleted.await.unwrap());
+    // Copies the log into the file, and removes it.
+    db.close().await;
+    assert_eq!(are_found(), [false, false]);
 }

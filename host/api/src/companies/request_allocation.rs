@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 pub const OPERATION: Operation = Operation::get("request_allocation", "/companies/{company_id}/request-allocation")
     .about("Companies", "Show how many requests the plan allows")
     .notes(
-        "Requests of all keys of the company in the UTC month, counted as `request-usage` counts them: refused ones too, this one not yet, and those of people who are signed in never. Plans: \
-         starter 100,000 a month, growth 10,000,000, scale 1,000,000,000; the platform's staff chooses. When nothing remains every request \
+        "Requests of all keys of the company, and of its people who are signed in, in the UTC month, counted as `request-usage` counts them: refused \
+         ones too, this one not yet. Plans: starter 100,000 a month, growth 10,000,000, scale 1,000,000,000; the platform's staff chooses. When nothing remains every request \
          of the company is 429 `RATE_LIMIT_EXCEEDED` with `scope` `company` until the month ends; there is no overage. Hosts that share a store \
-         learn of each other's counts within 10 s. `allocations` are the hourly limits of your own key: its own, and those of operations that have one.",
+         learn of each other's counts within 10 s. `allocations` are the hourly limits of your own key or sign-in: its own, and those of operations that have one.",
     );
 
 #[derive(Serialize, ToSchema)]

@@ -6,16 +6,17 @@ use axum::extract::State;
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
+use souk_domain::actors::Actor;
 use souk_domain::time::{DAY, Timestamp};
-use souk_store::usage::{self, KeyDay};
+use souk_store::usage::{self, ActorDay};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("request_usage", "/companies/{company_id}/request-usage")
     .about("Companies", "Show a month's requests")
     .notes(
-        "Requests of the company's keys in a UTC month by day, route and key, as JSON, or as CSV (`format=csv` or `Accept: text/csv`) with a line \
-         for each day, route and key. Requests that were refused with 403 or 429 count as failed. A request is counted a moment after its answer.",
+        "Requests of the company's keys, and of its people who are signed in, in a UTC month by day, route, key and user, as JSON, or as CSV \
+         (`format=csv` or `Accept: text/csv`) with a line for each day, route and key or user. Requests that were refused with 403 or 429 count as failed. A request is counted a moment after its answer.",
     );
 
 choices! {
@@ -49,6 +50,8 @@ pub struct UsageOut {
     by_route: Vec<RouteOut>,
     /// The most used first.
     by_key: Vec<KeyOut>,
+    /// Of people who were signed in, the most used first.
+    by_user: Vec<RequesterOut>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -74,6 +77,14 @@ pub struct KeyOut {
     api_key_id: String,
     name: String,
     #[schema(minimum = 0)]
+    requests: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestUser)]
+pub struct RequesterOut {
+    user_id: String,
+    name: String,
     requests: i64,
 }
 
@@ -128,19 +139,23 @@ impl Parameter for Month {
     }
 }
 
-fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOut {
+fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[ActorDay]) -> UsageOut {
     let mut days: BTreeMap<i64, i64> = BTreeMap::new();
     let mut routes: BTreeMap<&str, i64> = BTreeMap::new();
     let mut keys: BTreeMap<&str, (&str, i64)> = BTreeMap::new();
+    let mut users = keys.clone();
     let (mut total, mut failed) = (0, 0);
     for row in rows {
         total += row.requests;
         failed += row.failed;
         *days.entry(row.day.micros()).or_default() += row.requests;
         *routes.entry(&row.route).or_default() += row.requests;
-        keys.entry(row.key_id.as_str())
-            .or_insert((&row.key_name, 0))
-            .1 += row.requests;
+        let actors = match row.actor {
+            Actor::User(_) => &mut users,
+            _ => &mut keys,
+        };
+        let actor = actors.entry(row.actor.as_str());
+        actor.or_insert((&row.name, 0)).1 += row.requests;
     }
     let mut by_day = Vec::new();
     let mut day = from;
@@ -153,8 +168,6 @@ fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOu
     }
     let mut by_route: Vec<_> = routes.into_iter().collect();
     by_route.sort_by_key(|(_, requests)| -requests);
-    let mut by_key: Vec<_> = keys.into_iter().collect();
-    by_key.sort_by_key(|(_, (_, requests))| -requests);
     UsageOut {
         month: month.to_owned(),
         total_requests: total,
@@ -167,15 +180,30 @@ fn sums(month: &str, from: Timestamp, to: Timestamp, rows: &[KeyDay]) -> UsageOu
                 requests,
             })
             .collect(),
-        by_key: by_key
-            .into_iter()
-            .map(|(id, (name, requests))| KeyOut {
-                api_key_id: id.to_owned(),
-                name: name.to_owned(),
+        by_key: most_used(keys)
+            .map(|(id, name, requests)| KeyOut {
+                api_key_id: id,
+                name,
+                requests,
+            })
+            .collect(),
+        by_user: most_used(users)
+            .map(|(id, name, requests)| RequesterOut {
+                user_id: id,
+                name,
                 requests,
             })
             .collect(),
     }
+}
+
+/// Ids, names and requests.
+fn most_used(actors: BTreeMap<&str, (&str, i64)>) -> impl Iterator<Item = (String, String, i64)> {
+    let mut actors: Vec<_> = actors.into_iter().collect();
+    actors.sort_by_key(|(_, (_, requests))| -requests);
+    actors
+        .into_iter()
+        .map(|(id, (name, requests))| (id.to_owned(), name.to_owned(), requests))
 }
 
 #[derive(Serialize)]
@@ -186,10 +214,11 @@ struct Line<'a> {
     name: String,
     requests: i64,
     failed_requests: i64,
+    user_id: &'a str,
 }
 
 /// Each row is a line.
-fn table(month: &str, rows: &[KeyDay]) -> Result<Csv, Problem> {
+fn table(month: &str, rows: &[ActorDay]) -> Result<Csv, Problem> {
     let columns = [
         "date",
         "route",
@@ -197,14 +226,20 @@ fn table(month: &str, rows: &[KeyDay]) -> Result<Csv, Problem> {
         "name",
         "requests",
         "failed_requests",
+        "user_id",
     ];
-    let lines = rows.iter().map(|row| Line {
-        date: row.day.date(),
-        route: &row.route,
-        api_key_id: row.key_id.as_str(),
-        name: csv::disarmed(&row.key_name),
-        requests: row.requests,
-        failed_requests: row.failed,
+    let lines = rows.iter().map(|row| {
+        let id = row.actor.as_str();
+        let is_user = matches!(row.actor, Actor::User(_));
+        Line {
+            date: row.day.date(),
+            route: &row.route,
+            api_key_id: if is_user { "" } else { id },
+            name: csv::disarmed(&row.name),
+            requests: row.requests,
+            failed_requests: row.failed,
+            user_id: if is_user { id } else { "" },
+        }
     });
     Csv::table(&format!("request-usage-{month}.csv"), &columns, lines)
 }

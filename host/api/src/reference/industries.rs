@@ -1,6 +1,6 @@
 use super::product_counts;
-use super::shape::IndustryOut;
-use crate::{ApiState, Caller, Operation, Problem, Whole};
+use super::shape::{Classification, IndustryOut, classified};
+use crate::{ApiState, Caller, Grouped, Operation, Problem};
 use axum::extract::State;
 use souk_domain::reference::INDUSTRIES;
 
@@ -15,10 +15,10 @@ pub const OPERATION: Operation = Operation::get("list_industries", "/industries"
 pub async fn list_industries(
     State(api): State<ApiState>,
     _: Caller,
-) -> Result<Whole<IndustryOut>, Problem> {
+) -> Result<Grouped<IndustryOut, Classification>, Problem> {
     let counts = product_counts(&api).await?;
     let industries = INDUSTRIES.iter();
-    Ok(Whole(
+    Ok(classified(
         industries
             .map(|industry| IndustryOut::of(industry, &counts))
             .collect(),

@@ -1,9 +1,10 @@
 //! Reference data as clients see it.
 
+use crate::Grouped;
 use serde::Serialize;
 use souk_domain::reference::Choice;
 use souk_domain::reference::cloud_providers::CloudProvider;
-use souk_domain::reference::industries::Industry;
+use souk_domain::reference::industries::{self, Industry};
 use souk_domain::slugs::slug_from;
 use std::collections::HashMap;
 use utoipa::ToSchema;
@@ -97,11 +98,23 @@ pub struct IndustryOut {
     pub product_count: i64,
 }
 
+/// Of a list of industries: how many there are, and who classifies so.
+#[derive(Serialize, ToSchema)]
+pub struct Classification {
+    total: usize,
+    source: &'static str,
+}
+
+/// All of these, with their classification.
+pub fn classified(data: Vec<IndustryOut>) -> Grouped<IndustryOut, Classification> {
+    let (total, source) = (data.len(), industries::SOURCE);
+    let meta = Classification { total, source };
+    Grouped { data, meta }
+}
+
 impl IndustryOut {
     pub fn of(industry: &Industry, counts: &HashMap<i64, i64>) -> IndustryOut {
-        let sector = industry
-            .sector
-            .and_then(souk_domain::reference::industries::industry);
+        let sector = industry.sector.and_then(industries::industry);
         IndustryOut {
             id: industry.id,
             code: industry.code,

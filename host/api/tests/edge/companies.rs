@@ -50,6 +50,16 @@ impl Market {
         }
     }
 
+    /// A run that began so many days ago.
+    async fn sold_before(&self, days: u32, credits: i64) {
+        let (world, buyer) = (&self.world, &self.buyers[0]);
+        world.grant(buyer, credits).await;
+        let at = now().before(DAY * days);
+        world
+            .charge_at(buyer, &self.seller, &self.asset, credits, at)
+            .await;
+    }
+
     async fn get(&self, rest: &str) -> Value {
         let path = self.seller.path(rest);
         self.world
@@ -130,9 +140,17 @@ async fn they_are_the_companys_own() {
 #[tokio::test]
 async fn a_dashboard_shows_what_was_sold() {
     let market = Market::sold().await;
-    let nothing = json!({"revenue_credits": 0, "revenue_usd": 0, "seller_earnings_usd": 0, "platform_fee_usd": 0, "refunded_credits": 0,
-                         "executions": 0, "endpoint_requests": 0, "failed_runs": 0, "active_buyers": 0});
-    for (period, days) in [("day", 1), ("week", 7), ("month", 30), ("quarter", 90)] {
+    // Each is behind one period more, and in those that are longer.
+    for (days, credits) in [(1, 7), (8, 20), (31, 5), (91, 41)] {
+        market.sold_before(days, credits).await;
+    }
+    let grown = |revenue: Value, executions: i64| json!({"revenue_credits": revenue, "executions": executions, "endpoint_requests": null, "active_buyers": 100});
+    for (period, days, sold, uses, before, growth) in [
+        ("day", 1, 14, 3, 7, grown(json!(100), 200)),
+        ("week", 7, 21, 4, 20, grown(json!(5), 300)),
+        ("month", 30, 41, 5, 5, grown(json!(720), 400)),
+        ("quarter", 90, 46, 6, 41, grown(json!(12.2), 500)),
+    ] {
         let body = market
             .get(&format!("/seller-dashboard?period={period}"))
             .await;
@@ -143,10 +161,10 @@ async fn a_dashboard_shows_what_was_sold() {
             ["period", "start", "end"].map(|name| data[name].take()),
             expected
         );
-        assert_eq!(data["previous"].take(), nothing, "{period}");
-        let growth = json!({"revenue_credits": null, "executions": null, "endpoint_requests": null, "active_buyers": null});
-        assert_eq!(data["change_percent"].take(), growth);
-        let top = json!([{"product_id": market.asset, "product_type": "asset", "name": "an asset", "revenue_credits": 14, "uses": 3, "buyers": 2}]);
+        let former = figures(before, 0, 1, 1);
+        assert_eq!(data["previous"].take(), former, "{period}");
+        assert_eq!(data["change_percent"].take(), growth, "{period}");
+        let top = json!([{"product_id": market.asset, "product_type": "asset", "name": "an asset", "revenue_credits": sold, "uses": uses, "buyers": 2}]);
         assert_eq!(data["top_products"].take(), top);
         let data = data.as_object().unwrap();
         let shown = data.iter().filter(|(_, value)| !value.is_null());
@@ -155,11 +173,7 @@ async fn a_dashboard_shows_what_was_sold() {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         );
-        assert_eq!(
-            shown,
-            json!({"revenue_credits": 14, "revenue_usd": 7, "seller_earnings_usd": 5.6, "platform_fee_usd": 1.4, "refunded_credits": 3,
-                   "executions": 3, "endpoint_requests": 0, "failed_runs": 0, "active_buyers": 2})
-        );
+        assert_eq!(shown, figures(sold, 3, uses, 2), "{period}");
     }
     assert_eq!(
         market.get("/seller-dashboard").await["data"]["period"],
@@ -167,7 +181,18 @@ async fn a_dashboard_shows_what_was_sold() {
     );
     // All that was ever earned is what the ledger says.
     let earned = market.get("/earnings").await;
-    assert_eq!(earned["data"]["gross_credits"], 14);
+    assert_eq!(earned["data"]["gross_credits"], 14 + 7 + 20 + 5 + 41);
+}
+
+/// What a dashboard says of a period in which assets were sold for so many credits.
+fn figures(credits: i64, refunded: i64, executions: i64, buyers: i64) -> Value {
+    let usd = |cents: i64| match cents % 100 {
+        0 => json!(cents / 100),
+        _ => json!(cents as f64 / 100.0),
+    };
+    json!({"revenue_credits": credits, "revenue_usd": usd(50 * credits), "seller_earnings_usd": usd(40 * credits),
+           "platform_fee_usd": usd(10 * credits), "refunded_credits": refunded, "executions": executions, "endpoint_requests": 0,
+           "failed_runs": 0, "active_buyers": buyers})
 }
 
 /// Sales by time have no gaps, by product and buyer the highest come first, and only what is asked for is shown.
@@ -443,10 +468,10 @@ async fn requests_are_counted_by_month() {
         let mut lines = text.split("\r\n");
         assert_eq!(
             lines.next(),
-            Some("date,route,api_key_id,name,requests,failed_requests")
+            Some("date,route,api_key_id,name,requests,failed_requests,user_id")
         );
         let of_key = format!(
-            "{},/credits,{},\"'=1+1, \"\"two\"\"\",3,0",
+            "{},/credits,{},\"'=1+1, \"\"two\"\"\",3,0,",
             now().date(),
             made.text("/data/id")
         );

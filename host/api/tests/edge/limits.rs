@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::json;
 use souk_api::{Access, Deleted, Operation, Problem, Routes};
 use souk_domain::keys::{KeySecret, KeyType};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tower::ServiceExt;
 
@@ -275,4 +276,101 @@ async fn a_busy_answer_spends_nothing() {
             ("2", answer.header("x-ratelimit-limit"))
         );
     }
+}
+
+/// What the specification allows in an hour is what each operation on keys allows, by whichever of its two names it is called.
+#[tokio::test]
+async fn operations_on_keys_have_their_hours() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    // Of its own it has more than any of them.
+    let body = json!({"name": "unlimited", "role_id": 4, "rate_limit": 5_000});
+    let made = world.post(&acme.key, &acme.path("/api-keys"), body).await;
+    let key = made.expect(201).text("/data/key");
+    let routes = souk_api::all();
+    for (id, limit) in [
+        ("list_keys", 100),
+        ("create_key", 10),
+        ("get_key", 1000),
+        ("update_key", 50),
+        ("delete_key", 10),
+        ("key_stats", 100),
+    ] {
+        let operation = routes.operations().find(|operation| operation.id == id);
+        let operation = operation.unwrap_or_else(|| panic!("no {id}"));
+        assert_eq!(operation.hourly, Some(limit), "{id}");
+        let paths: Vec<_> = operation.paths().map(|(path, _)| path).collect();
+        let spelt = |path: &&str| path.contains("/api-keys") || path.contains("/api_keys");
+        assert_eq!(paths.iter().filter(|path| spelt(path)).count(), 2, "{id}");
+        for (path, left) in paths.into_iter().zip((0..limit).rev()) {
+            let path = path.replace("{company_id}", &acme.id);
+            let path = path.replace("{api_key_id}", "key_unknown");
+            let method = operation.verb.name().parse().unwrap();
+            let sent = request(method, &key, &path).header("content-type", "application/json");
+            let answer = world.send(sent.body(Body::from("{}")).unwrap()).await;
+            assert_eq!(
+                (
+                    answer.header("ratelimit-policy"),
+                    answer.header("x-ratelimit-remaining")
+                ),
+                (
+                    format!("\"{id}\";q={limit};w=3600").as_str(),
+                    left.to_string().as_str()
+                ),
+                "{path}: {}",
+                answer.body
+            );
+            answer.check_headers();
+        }
+    }
+}
+
+/// While very many connectors run, whoever runs another has half an hour's requests; whoever runs none has all of them.
+#[tokio::test]
+async fn an_hour_has_less_under_load() {
+    static ENTERED: AtomicUsize = AtomicUsize::new(0);
+    async fn waits() -> Result<Deleted, Problem> {
+        ENTERED.fetch_add(1, Relaxed);
+        std::future::pending().await
+    }
+    async fn quick() -> Result<Deleted, Problem> {
+        Ok(Deleted)
+    }
+    let world = World::new().await;
+    let run = |id, path| {
+        let operation = Operation::get(id, path).access(Access::Data);
+        operation.runs_connector()
+    };
+    let idle = Operation::get("idle", "/idle").access(Access::Data);
+    let router = Routes::new()
+        .add(run("waits", "/waits"), waits)
+        .add(run("quick", "/quick"), quick)
+        .add(idle, quick)
+        .into_router(world.state.clone());
+    let ask = async |key: &str, path: &str| {
+        let request = request(Method::GET, key, path).body(Body::empty()).unwrap();
+        let answer = Answer::of(router.clone().oneshot(request).await.unwrap()).await;
+        answer.header("x-ratelimit-limit").to_owned()
+    };
+    let acme = world.company("acme").await;
+    let key = key_with(&world, &acme, 100).await;
+    assert_eq!(ask(&key, "/quick").await, "100");
+    let mut running = tokio::task::JoinSet::new();
+    for number in 0..2 {
+        let company = world.company(&format!("busy{number}")).await;
+        for _ in 0..4 {
+            let key = key_with(&world, &company, 1_000).await;
+            for _ in 0..128 {
+                let request = request(Method::GET, &key, "/waits").body(Body::empty());
+                running.spawn(router.clone().oneshot(request.unwrap()));
+            }
+        }
+    }
+    while ENTERED.load(Relaxed) < 1_024 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(ask(&key, "/quick").await, "50");
+    assert_eq!(ask(&key, "/idle").await, "100");
+    running.shutdown().await;
+    assert_eq!(ask(&key, "/quick").await, "100");
 }

@@ -2,9 +2,12 @@
 
 use crate::world::{Answer, Company, World, now};
 use serde_json::{Value, json};
-use souk_domain::products::SourceKind;
-use souk_domain::time::HOUR;
-use souk_store::search;
+use souk_domain::connections::Target;
+use souk_domain::ids::{CompanyId, ConnectionId, UserId};
+use souk_domain::products::{ResultType, SourceKind};
+use souk_domain::time::{DAY, HOUR};
+use souk_store::connections::{self, Written};
+use souk_store::{StoreError, search};
 
 async fn price(world: &World, company: &Company, kind: &str, id: &str, body: Value) -> Answer {
     let path = company.path(&format!("/{kind}/{id}/prices"));
@@ -410,4 +413,82 @@ async fn sixty_previews_an_hour_of_each_product() {
     }
     let path = format!("/marketplace/products/{other}/preview");
     world.get(&buyer.key, &path).await.expect(200);
+}
+
+/// A source of this storage engine, straight in the store.
+async fn source(world: &World, company: &Company, engine: i64) -> ConnectionId {
+    let id = ConnectionId::generate();
+    let written = Written {
+        name: "a source",
+        credential_type: "none",
+        credentials: b"sealed",
+        target: &Target::File {
+            name: "games".to_owned(),
+        },
+        cloud_provider_id: None,
+        verified_usage_ability: true,
+        statement_timeout_ms: 1_000,
+    };
+    let (company, user) = (
+        CompanyId::parse(&company.id).unwrap(),
+        UserId::parse(&company.user_id).unwrap(),
+    );
+    let added = world.db.write(async |write| {
+        connections::insert(write, &id, &company, &user, engine, &written, now()).await
+    });
+    added.await.unwrap();
+    id
+}
+
+/// Products are found by what they are made of: the engine of their source, the kind of their result, and how old their preview is.
+#[tokio::test]
+async fn products_are_found_by_their_making() {
+    let world = World::new().await;
+    let (acme, buyer) = (world.company("acme").await, world.company("buyer").await);
+    let mut assets = Vec::new();
+    for (name, engine, result_type, days) in [
+        ("a", 1, ResultType::Number, Some(0)),
+        ("b", 2, ResultType::String, Some(3)),
+        ("c", 2, ResultType::Chart, None),
+    ] {
+        let connection = source(&world, &acme, engine).await;
+        let asset = world.asset_with(&acme, |asset| {
+            asset.name = name.into();
+            asset.connection_id = connection;
+            asset.details.result_type = result_type;
+        });
+        let asset = asset.await;
+        let sampled_at = days.map(|days| now().before(DAY * days).micros());
+        world
+            .db
+            .write(async |write| -> Result<_, StoreError> {
+                sqlx::query("UPDATE products SET sampled_at = $1 WHERE id = $2")
+                    .bind(sampled_at)
+                    .bind(&asset)
+                    .execute(&mut **write)
+                    .await
+                    .unwrap();
+                Ok(())
+            })
+            .await
+            .unwrap();
+        assets.push(asset);
+    }
+    let [a, b, c] = assets.try_into().unwrap();
+    for (query, expected) in [
+        ("engine_id=1", vec![&a]),
+        ("engine_id=2", vec![&b, &c]),
+        ("engine_id=3", vec![]),
+        ("result_type=string", vec![&b]),
+        ("result_type=chart", vec![&c]),
+        ("result_type=prediction", vec![]),
+        ("fresh_within_days=1", vec![&a]),
+        ("fresh_within_days=3", vec![&a]),
+        ("fresh_within_days=4", vec![&a, &b]),
+        ("engine_id=2&fresh_within_days=4", vec![&b]),
+        ("engine_id=1&result_type=string", vec![]),
+    ] {
+        let ids = found(&world, &buyer.key, &format!("{query}&sort_by=name")).await;
+        assert_eq!(ids.iter().collect::<Vec<_>>(), expected, "{query}");
+    }
 }

@@ -1,20 +1,23 @@
-//! Plans: what a company may send in a month, counted over all its keys, shown as it is enforced.
+//! Plans: what a company may send in a month, counted over all its keys and people, shown as it is enforced.
 
-use crate::world::{World, now};
+use crate::sessions::{Browser, token};
+use crate::world::{World, now, request};
+use axum::body::Body;
+use http::Method;
+use http_body_util::BodyExt;
 use serde_json::json;
-use souk_domain::ids::KeyId;
 use souk_store::StoreError;
+use tower::ServiceExt;
 
 impl World {
-    /// As if this key had sent so many requests this month.
-    async fn pretend_use(&self, key: &str, requests: i64) {
-        let key = KeyId::parse(key).unwrap();
+    /// As if this key or user had sent so many requests this month.
+    async fn pretend_use(&self, actor: &str, requests: i64) {
         self.db
             .write(async |write| -> Result<_, StoreError> {
                 sqlx::query(
                     "INSERT INTO key_usage (key_id, hour, route, requests, failed) VALUES ($1, $2, '/pretended', $3, 0)",
                 )
-                .bind(key.as_str())
+                .bind(actor)
                 .bind(now().month().0.micros())
                 .bind(requests)
                 .execute(&mut **write)
@@ -128,6 +131,71 @@ async fn a_plan_is_shown_as_it_is_enforced() {
         usage.at("/data/total_requests")
     );
     world.get(&acme.key, &path).await.expect(200);
+}
+
+/// Who is signed in counts like a key: shown by name and in the table, and refused when the company has nothing left.
+#[tokio::test]
+async fn people_count_against_their_companys_plan() {
+    let world = World::new().await;
+    let acme = world.company("acme").await;
+    let starter = json!({"plan": "starter"});
+    let plan = format!("/admin/companies/{}/plan", acme.id);
+    world.put(&world.platform, &plan, starter).await.expect(200);
+    world.pretend_use(&acme.user_id, 100_000 - 5).await;
+    // By the platform's staff: the company has sent nothing else yet.
+    let ann = json!({"email": "ann@example.org", "role_id": 4});
+    let invited = world.post(&world.platform, &acme.path("/users"), ann).await;
+    let browser = world.accept(&token(&invited.expect(201))).await;
+    let browser = Browser::of(&browser.expect(200));
+
+    let (usage, unknown) = (acme.path("/request-usage"), acme.path("/assets/ast_x"));
+    browser.get(&world, &unknown).await.expect(404);
+    browser.get(&world, &usage).await.expect(200);
+    world.teller.flush().await;
+    let shown = browser.get(&world, &usage).await.expect(200);
+    assert_eq!(
+        [
+            shown.at("/data/total_requests"),
+            shown.at("/data/failed_requests"),
+            shown.at("/data/by_key"),
+            shown.at("/data/by_user/0/user_id"),
+            shown.at("/data/by_user/1/user_id"),
+            shown.at("/data/by_user/1/requests"),
+        ],
+        [
+            &json!(99_997),
+            &json!(1),
+            &json!([]),
+            &json!(acme.user_id),
+            &json!(browser.user),
+            &json!(2)
+        ]
+    );
+    let table = request(Method::GET, "", &format!("{usage}?format=csv"));
+    let table = table.header("cookie", &browser.cookie);
+    let table = table.body(Body::empty()).unwrap();
+    let table = world.router.clone().oneshot(table).await.unwrap();
+    let table = table.into_body().collect().await.unwrap().to_bytes();
+    let table = String::from_utf8(table.to_vec()).unwrap();
+    let (begins, ends) = (
+        format!("{},/assets,,", now().date()),
+        format!(",1,1,{}", browser.user),
+    );
+    let mut lines = table.lines();
+    let is_found = lines.any(|line| line.starts_with(&begins) && line.ends_with(&ends));
+    assert!(is_found, "{table}");
+
+    let allocation = acme.path("/request-allocation");
+    let last = browser.get(&world, &allocation).await.expect(200);
+    assert_eq!(last.at("/data/remaining_requests"), &json!(1));
+    for refused in [
+        browser.get(&world, &allocation).await,
+        world.get(&acme.key, &allocation).await,
+    ] {
+        let refused = refused.expect_error(429, "RATE_LIMIT_EXCEEDED");
+        assert_eq!(refused.text("/error/details/scope"), "company");
+        assert_eq!(refused.header("x-ratelimit-limit"), "100000");
+    }
 }
 
 /// Only the platform's staff chooses plans, of which there are three.

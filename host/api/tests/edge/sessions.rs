@@ -50,7 +50,7 @@ impl Browser {
 }
 
 /// The token of the invitation that an answer shows.
-fn token(invited: &Answer) -> String {
+pub fn token(invited: &Answer) -> String {
     let url = invited.text("/data/invitation/url");
     let (page, token) = url.split_once('#').unwrap();
     assert_eq!(page, "http://souk.example/invitation");

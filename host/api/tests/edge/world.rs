@@ -316,7 +316,19 @@ impl World {
         asset: &str,
         credits: i64,
     ) -> String {
-        let (buyer, at) = (CompanyId::parse(&buyer.id).unwrap(), now());
+        self.charge_at(buyer, seller, asset, credits, now()).await
+    }
+
+    /// The same for a run that began at an instant.
+    pub async fn charge_at(
+        &self,
+        buyer: &Company,
+        seller: &Company,
+        asset: &str,
+        credits: i64,
+        at: Timestamp,
+    ) -> String {
+        let buyer = CompanyId::parse(&buyer.id).unwrap();
         let run = Run {
             id: ExecutionId::generate_at(at),
             company: buyer.clone(),
@@ -337,7 +349,7 @@ impl World {
             execution: run.id.clone(),
             buyer,
             amount: Credits::new(credits).unwrap(),
-            expires_at: at.after(HOUR),
+            expires_at: now().after(HOUR),
         };
         let hold = self.teller.hold(request).await.unwrap();
         let receipt = Receipt {
@@ -567,10 +579,31 @@ impl Answer {
             "{:?}",
             self.headers
         );
+        self.check_quota();
+    }
+
+    /// The fields of the draft say what those say that are older than it.
+    #[track_caller]
+    fn check_quota(&self) {
+        let number = |name| self.header(name).parse::<u64>().unwrap();
+        let (limit, remaining) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
+        let policy = self.header("ratelimit-policy");
+        let (name, quota) = policy.split_once(';').unwrap_or_default();
+        let window = match name {
+            "\"company\"" => 31 * 86_400,
+            _ => 3_600,
+        };
+        assert_eq!(quota, format!("q={limit};w={window}"), "{policy}");
+        let state = self.header("ratelimit");
+        let begins = format!("{name};r={remaining};t=");
+        let left = state.strip_prefix(&begins);
+        let left = left.and_then(|left| left.parse::<u64>().ok());
+        let left = left.unwrap_or_else(|| panic!("{state} does not begin {begins}"));
+        let resets_in = number("x-ratelimit-reset").saturating_sub(now().seconds() as u64);
+        // Some seconds may have gone by since.
         assert!(
-            self.header("ratelimit-policy").contains(";q="),
-            "{:?}",
-            self.headers
+            left <= window && left.abs_diff(resets_in) <= 60,
+            "{state}, and the window ends in {resets_in} s"
         );
     }
 

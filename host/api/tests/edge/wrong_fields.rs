@@ -14,6 +14,8 @@ struct Taking {
     method: Method,
     path: String,
     members: BTreeMap<String, Value>,
+    /// Its path has a GET.
+    is_shown: bool,
 }
 
 /// The schema that a reference leads to, of `null` or something the latter.
@@ -75,6 +77,7 @@ fn operations() -> Vec<Taking> {
                     method: verb.to_ascii_uppercase().parse().unwrap(),
                     path: path.clone(),
                     members,
+                    is_shown: item["get"].is_object(),
                 });
             }
         }
@@ -169,8 +172,8 @@ impl Place {
         }
     }
 
-    async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
-        let parts = to.path.split('/').map(|part| {
+    fn path(&self, of: &Taking) -> String {
+        let parts = of.path.split('/').map(|part| {
             let name = part
                 .strip_prefix('{')
                 .and_then(|part| part.strip_suffix('}'));
@@ -179,16 +182,37 @@ impl Place {
                 None => part,
             }
         });
-        let path = parts.collect::<Vec<_>>().join("/");
-        let key = match path.starts_with("/companies/") {
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    fn key(&self, path: &str) -> &str {
+        match path.starts_with("/companies/") {
             true => &self.company.key,
             false => &self.world.platform,
-        };
-        let sent = request(to.method.clone(), key, &path)
+        }
+    }
+
+    async fn send(&self, to: &Taking, body: &Map<String, Value>) -> Answer {
+        self.send_to(&self.path(to), to, body).await
+    }
+
+    async fn send_to(&self, path: &str, to: &Taking, body: &Map<String, Value>) -> Answer {
+        let sent = request(to.method.clone(), self.key(path), path)
             .header("content-type", "application/json")
             .header("idempotency-key", format!("{}-{}", to.id, body.len()));
         let body = Value::from(body.clone()).to_string();
         self.world.send(sent.body(Body::from(body)).unwrap()).await
+    }
+
+    /// What an operation is about to change, if that can be looked at where it is changed.
+    async fn thing(&self, of: &Taking) -> Option<Value> {
+        let changes = [Method::PATCH, Method::PUT].contains(&of.method);
+        if !changes || !of.is_shown {
+            return None;
+        }
+        let path = self.path(of);
+        let shown = self.world.get(self.key(&path), &path).await;
+        (shown.status == 200).then(|| shown.body["data"].clone())
     }
 }
 
@@ -207,17 +231,22 @@ fn missed(answer: &Answer, body: &Map<String, Value>) -> Vec<String> {
         .collect()
 }
 
-/// Sends every operation a body that is broken so, and holds it to naming each member of it. One that answers `excused` is let off, as is one
-/// of which nothing is broken. How many were held to it.
+/// Sends every operation a body that is broken so, and holds it to naming each member of it, and to leaving alone what it was to change. One that
+/// answers `excused` is let off, as is one of which nothing is broken. How many were held to it.
 async fn all_are_named(
     broken: impl Fn(&Taking) -> Map<String, Value>,
     excused: Option<u16>,
 ) -> usize {
     let place = Place::new().await;
-    let (mut wrong, mut told) = (Vec::new(), 0);
+    let (mut wrong, mut told, mut left) = (Vec::new(), 0, 0);
     for operation in operations() {
         let body = broken(&operation);
+        let before = place.thing(&operation).await;
         let answer = place.send(&operation, &body).await;
+        if place.thing(&operation).await != before {
+            wrong.push(format!("{} has changed what it refuses", operation.id));
+        }
+        left += usize::from(before.is_some() && answer.status == 400);
         if excused == Some(answer.status.as_u16()) || body.is_empty() {
             continue;
         }
@@ -228,6 +257,7 @@ async fn all_are_named(
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(left > 5, "{left} were looked at");
     told
 }
 
@@ -264,6 +294,31 @@ async fn types_and_rules_are_told_together() {
     };
     let told = all_are_named(mixed, None).await;
     assert_eq!(told, operations().len());
+}
+
+/// A wrong parameter of the query is told beside all wrong members of the body.
+#[tokio::test]
+async fn a_wrong_query_hides_no_wrong_body() {
+    // Bodies of one kind or another: only the operation, which is not asked, can tell of which.
+    let of_two_kinds = ["test_unsaved_connection", "test_integration"];
+    let place = Place::new().await;
+    let mut wrong = Vec::new();
+    for operation in operations() {
+        if of_two_kinds.contains(&operation.id.as_str()) {
+            continue;
+        }
+        let all = operation.members.iter();
+        let body = all.map(|(name, rules)| (name.clone(), of_another_type(rules)));
+        let body: Map<_, _> = body.collect();
+        let path = format!("{}?no_such_parameter=1", place.path(&operation));
+        let answer = place.send_to(&path, &operation, &body).await;
+        let missed = missed(&answer, &body);
+        let is_both = answer.fields().contains(&"no_such_parameter") && missed.is_empty();
+        if answer.status != 400 || !is_both {
+            wrong.push(format!("{} {missed:?}: {}", operation.id, answer.body));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// All members are of their type, and wrong by what else the document says of them.

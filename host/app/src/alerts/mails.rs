@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use souk_domain::alerts::State;
-use souk_domain::ids::CompanyId;
+use souk_domain::ids::{AlertEventId, AlertId, AssetId, CompanyId};
 use souk_domain::time::Timestamp;
 use souk_store::StoreError;
-use souk_store::alerts::MailStatus;
 use souk_store::alerts::mails::{self, Mail};
+use souk_store::alerts::{self, Alert, MailStatus};
+use souk_store::users::{self, UserStatus};
 use tokio::sync::watch;
 
 use crate::App;
@@ -126,7 +127,7 @@ async fn tell(app: &App, mailer: &Mailer, mail: &Mail) -> Result<(), StoreError>
     if !claimed.await? {
         return Ok(());
     }
-    let (subject, text) = written(mail);
+    let (subject, text) = written(&News::of(mail));
     let sent = match &mail.to {
         Some(to) => mailer.send(to, &subject, text).await,
         None => return end(app, mail, MailStatus::Failed, None).await,
@@ -158,8 +159,83 @@ async fn end(
         .await
 }
 
+/// Sends what `alert` would send if it triggered now, at once and once. `false`: no mail is wanted, its user has not come in, or the relay did
+/// not take it.
+pub async fn send_test(app: &App, alert: &Alert) -> Result<bool, StoreError> {
+    let wanted = alert.written.notify_by_mail;
+    let Some(mailer) = app.mail.as_ref().filter(|_| wanted) else {
+        return Ok(false);
+    };
+    let mut read = app.db.read().await?;
+    let user = users::get(&mut read, &alert.company_id, &alert.user_id).await?;
+    drop(read);
+    let user = user.filter(|user| user.status == UserStatus::Active);
+    let Some(to) = user.and_then(|user| user.email) else {
+        return Ok(false);
+    };
+    let (subject, text) = written(&News::test(alert, app.clock.now()));
+    match mailer.send(&to, &subject, text).await {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            tracing::warn!(%error, alert = %alert.id, "the mail of a test could not be sent");
+            Ok(false)
+        }
+    }
+}
+
+/// What a mail tells.
+struct News<'a> {
+    name: &'a str,
+    operator: &'a str,
+    state: State,
+    /// JSON.
+    value: Option<String>,
+    threshold: Option<String>,
+    message: Option<&'a str>,
+    at: Timestamp,
+    asset: &'a AssetId,
+    alert: &'a AlertId,
+    /// A test is none.
+    event: Option<&'a AlertEventId>,
+}
+
+impl<'a> News<'a> {
+    fn of(mail: &'a Mail) -> News<'a> {
+        News {
+            name: &mail.name,
+            operator: &mail.operator,
+            state: mail.state,
+            value: mail.value.clone(),
+            threshold: mail.threshold.clone(),
+            message: mail.message.as_deref(),
+            at: mail.occurred_at,
+            asset: &mail.asset,
+            alert: &mail.alert,
+            event: Some(&mail.event),
+        }
+    }
+
+    fn test(alert: &'a Alert, now: Timestamp) -> News<'a> {
+        let condition = &alert.written.condition;
+        let threshold = condition.threshold().map(alerts::threshold_value);
+        let value = alert.last_answer.as_ref().map(alerts::answer_value);
+        News {
+            name: &alert.written.name,
+            operator: condition.operator().as_str(),
+            state: State::Triggered,
+            value: value.map(|value| value.to_string()),
+            threshold: threshold.map(|value| value.to_string()),
+            message: Some(alerts::TEST),
+            at: now,
+            asset: &alert.asset_id,
+            alert: &alert.id,
+            event: None,
+        }
+    }
+}
+
 /// The subject and the text of a mail.
-fn written(mail: &Mail) -> (String, String) {
+fn written(mail: &News<'_>) -> (String, String) {
     let is = match mail.state {
         State::Triggered => "has triggered",
         State::Error => "cannot be evaluated",
@@ -179,7 +255,7 @@ fn written(mail: &Mail) -> (String, String) {
         text.push_str(value);
         text.push('\n');
     };
-    if let Some(message) = &mail.message {
+    if let Some(message) = mail.message {
         line("Why", message);
     }
     if let Some(value) = &mail.value {
@@ -187,19 +263,20 @@ fn written(mail: &Mail) -> (String, String) {
     }
     match &mail.threshold {
         Some(threshold) => line("Condition", &format!("{} {threshold}", mail.operator)),
-        None => line("Condition", &mail.operator),
+        None => line("Condition", mail.operator),
     }
-    line("When", &mail.occurred_at.to_string());
+    line("When", &mail.at.to_string());
     line("Asset", mail.asset.as_str());
     line("Alert", mail.alert.as_str());
-    line("Event", mail.event.as_str());
+    if let Some(event) = mail.event {
+        line("Event", event.as_str());
+    }
     (subject, text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use souk_domain::ids::{AlertEventId, AlertId, AssetId};
 
     /// A name that breaks lines does not write headers, nor a text of its own.
     #[test]
@@ -220,7 +297,7 @@ mod tests {
             next_at: Timestamp::from_micros(0),
             to: None,
         };
-        let (subject, text) = written(&mail);
+        let (subject, text) = written(&News::of(&mail));
         assert_eq!(subject, "Alert \"goalsBcc: all@example.org\" has triggered");
         assert!(
             text.contains("Answer: 7\nCondition: lt 100\nWhen: 1970-01-01T00:00:00"),

@@ -14,6 +14,7 @@ use crate::usage::{self, HourCounts, HourKey};
 use hashbrown::hash_map::EntryRef;
 use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
+use souk_domain::actors::Actor;
 use souk_domain::ids::{CompanyId, KeyId};
 use souk_domain::money::Credits;
 use souk_domain::products::Product;
@@ -33,10 +34,10 @@ const ROWS_PER_COMMIT: usize = 128;
 const COUNTERS_MAX: usize = 100_000;
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// One request by a key.
+/// One request, by a key or by somebody who is signed in.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyUse<'a> {
-    pub key: &'a KeyId,
+pub struct Asked<'a> {
+    pub actor: &'a Actor,
     /// The route's prefix, as statistics show it.
     pub route: &'static str,
     pub at: Timestamp,
@@ -96,9 +97,9 @@ impl Equivalent<TimeKey> for Seen<(&Product, i64, i64)> {
     }
 }
 
-impl Equivalent<HourKey> for Seen<(&KeyId, i64, &'static str)> {
+impl Equivalent<HourKey> for Seen<(&Actor, i64, &'static str)> {
     fn equivalent(&self, key: &HourKey) -> bool {
-        self.0 == (&key.key, key.hour, key.route)
+        self.0 == (&key.actor, key.hour, key.route)
     }
 }
 
@@ -125,10 +126,10 @@ impl From<&Seen<(&Product, i64, i64)>> for TimeKey {
     }
 }
 
-impl From<&Seen<(&KeyId, i64, &'static str)>> for HourKey {
-    fn from(Seen((key, hour, route)): &Seen<(&KeyId, i64, &'static str)>) -> Self {
+impl From<&Seen<(&Actor, i64, &'static str)>> for HourKey {
+    fn from(Seen((actor, hour, route)): &Seen<(&Actor, i64, &'static str)>) -> Self {
         HourKey {
-            key: (*key).clone(),
+            actor: (*actor).clone(),
             hour: *hour,
             route,
         }
@@ -204,8 +205,8 @@ impl Recorder {
         self.shared.pending.lock().counts.time(timed);
     }
 
-    pub(super) fn count_use(&self, key_use: KeyUse<'_>) {
-        self.shared.pending.lock().counts.key_use(key_use);
+    pub(super) fn count_use(&self, asked: Asked<'_>) {
+        self.shared.pending.lock().counts.asked(asked);
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -255,8 +256,10 @@ impl Shared {
             .map(|(key, counts)| (key.clone(), *counts))
             .collect();
         let mut keys: BTreeMap<KeyId, HourCounts> = BTreeMap::new();
-        for (key, counts) in &hours {
-            keys.entry(key.key.clone()).or_default().add(counts);
+        for (hour, counts) in &hours {
+            if let Actor::Key(key) = &hour.actor {
+                keys.entry(key.clone()).or_default().add(counts);
+            }
         }
         let keys: Vec<_> = keys.into_iter().collect();
         let mut times: Vec<_> = times
@@ -327,14 +330,14 @@ impl Counts {
         }
     }
 
-    fn key_use(&mut self, key_use: KeyUse<'_>) {
-        let at = key_use.at.micros();
+    fn asked(&mut self, asked: Asked<'_>) {
+        let at = asked.at.micros();
         let hour = at.div_euclid(HOUR_MICROS) * HOUR_MICROS;
-        let seen = Seen((key_use.key, hour, key_use.route));
+        let seen = Seen((asked.actor, hour, asked.route));
         if let Some(counts) = counter(&mut self.hours, &seen) {
             counts.add(&HourCounts {
                 requests: 1,
-                failed: i64::from(key_use.failed),
+                failed: i64::from(asked.failed),
                 first_at: at,
                 last_at: at,
             });
