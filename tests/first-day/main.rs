@@ -284,7 +284,7 @@ fn new_says_what_to_change() {
     assert!(!directory.path().join("board").exists());
 }
 
-/// The SDK can be published and vendored: a package of it holds the contract and its example.
+/// The SDK can be published and vendored: a package of it holds the contract and its example. (That it builds takes a minute: `tests/first-day/run rust`.)
 #[test]
 fn the_sdk_is_a_package() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
