@@ -1,7 +1,7 @@
 //! Connections to real databases: what a test says, what a schema shows, what is never shown.
 
-use serde_json::json;
-use souk_tests::PgCluster;
+use serde_json::{Value, json};
+use souk_tests::{PgCluster, Receiver};
 
 use crate::{LEAGUE, host, league, unique};
 
@@ -514,4 +514,57 @@ async fn a_connection_without_credentials_moves_freely() {
     let elsewhere = json!({"base_url": "http://127.0.0.1:2"});
     let moved = seller.client.patch(&path, elsewhere).await.expect(200);
     assert_eq!(moved.at("/data/base_url"), "http://127.0.0.1:2");
+}
+
+/// Two routings are the seller API's: another engine with functions is not asked for them.
+#[tokio::test]
+async fn routings_are_compared_of_seller_apis_alone() {
+    let seller = host().await.company(&unique("routed")).await;
+    seller
+        .connector(souk_tests::guests::FIXED_ROWS_ELSEWHERE)
+        .await;
+    let id = seller.nowhere("fixed-elsewhere").await;
+    let path = seller.path(&format!("/connections/{id}/test"));
+    let tested = seller.client.post(&path, json!({})).await.expect(200);
+    assert_eq!(tested.at("/data/success"), true, "{}", tested.body);
+    let warnings = tested.at("/data/warnings").to_string();
+    assert!(!warnings.contains("routings"), "{warnings}");
+}
+
+/// What a schema says is a header (`x-souk-header`) goes to the source as that header, once and with its prefix, and the connector is not told;
+/// nothing goes out beside it that nobody asked for.
+#[tokio::test]
+async fn a_secret_that_is_a_header_reaches_its_source() {
+    let seller = host().await.company(&unique("bearer")).await;
+    let source = Receiver::start().await;
+    let base_url = format!("http://{}", source.address);
+    let of = |kind: &str, credentials: Value| {
+        json!({"credential_type": kind, "credentials": credentials.to_string(), "base_url": base_url,
+            "database": "default"})
+    };
+    let password = json!({"username": "reader", "password": "a.b.c"});
+    for (fields, asked) in [
+        (
+            of("API_KEY", json!({"api_key": "a.b.c"})),
+            ("authorization", "Bearer a.b.c"),
+        ),
+        (of("PASSWORD", password), ("x-clickhouse-key", "a.b.c")),
+    ] {
+        let before = source.received().len();
+        let id = seller.connection("clickhouse", fields).await;
+        let path = seller.path(&format!("/connections/{id}/test"));
+        // It is no ClickHouse, and was asked.
+        seller.client.post(&path, json!({})).await.expect(200);
+        for received in &source.wait_for(before + 1).await[before..] {
+            for header in ["authorization", "x-clickhouse-key", "x-api-key", "cookie"] {
+                let sent: Vec<&str> = match header == asked.0 {
+                    true => vec![asked.1],
+                    false => vec![],
+                };
+                assert_eq!(received.header(header), sent, "{header}: {received:?}");
+            }
+            assert!(!received.text.contains("a.b.c"), "{received:?}");
+            assert!(!received.path.contains("a.b.c"), "{received:?}");
+        }
+    }
 }

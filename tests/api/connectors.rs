@@ -134,10 +134,13 @@ async fn a_connector_lives_through_versions_and_restarts() {
         .delete(&format!("{path}/versions/2.0.0"))
         .await
         .expect(204);
-    platform
-        .delete(&format!("{path}/versions/2.0.0"))
-        .await
-        .expect_error(404, "CONNECTOR_NOT_FOUND");
+    let gone = platform.delete(&format!("{path}/versions/2.0.0")).await;
+    is_told(gone, "there is no version \"2.0.0\" of the connector");
+    let gone = json!({"version": "2.0.0"});
+    let gone = platform.post(&format!("{path}/activate"), gone).await;
+    is_told(gone, "there is no version \"2.0.0\" of the connector");
+    let nobody = platform.delete("/connectors/nobody/versions/2.0.0").await;
+    is_told(nobody, "there is no connector \"nobody\"");
     platform
         .post(&format!("{path}/rollback"), json!({}))
         .await
@@ -148,6 +151,65 @@ async fn a_connector_lives_through_versions_and_restarts() {
         versions(&host.platform(), "fixed-rows").await,
         ["1.0.0: active"]
     );
+}
+
+/// Which of the two is not there: the connector or its version.
+fn is_told(missing: souk_tests::Answer, words: &str) {
+    let missing = missing.expect_error(404, "CONNECTOR_NOT_FOUND");
+    let message = missing.text("/error/message");
+    assert!(message.starts_with(words), "{message}");
+}
+
+/// A version without the engine that a connection names is not put to work in place of one that has it; without such a connection it is.
+#[tokio::test]
+async fn an_engine_in_use_is_not_dropped() {
+    let seller = host().await.company(&unique("drops")).await;
+    seller.connector(guests::FIXED_ROWS).await;
+    let connection = seller.nowhere("fixed").await;
+    let path = seller.path("/connectors");
+    let elsewhere = guests::FIXED_ROWS_ELSEWHERE.to_vec();
+    let staged = seller.client.post_wasm(&path, elsewhere).await;
+    staged.expect(201);
+    let activate = format!("{path}/fixed-rows/activate");
+    let dropping = json!({"version": "6.0.0"});
+    let refused = seller.client.post(&activate, dropping.clone()).await;
+    let refused = refused.expect_error(409, "CONNECTOR_UNHEALTHY");
+    let message = refused.text("/error/message");
+    assert!(
+        message.contains("it drops engine \"fixed\", which 1 connections name"),
+        "{message}"
+    );
+    assert_eq!(
+        versions(&seller.client, "fixed-rows").await,
+        ["1.0.0: active", "6.0.0: rejected"]
+    );
+    let connection = seller.path(&format!("/connections/{connection}"));
+    seller.client.delete(&connection).await.expect(204);
+    let done = seller.client.post(&activate, dropping).await.expect(200);
+    assert_eq!(done.at("/data/status"), "active");
+}
+
+/// What is listed can be chosen: an id that is kept for an engine without a connector is not there; an engine whose connector was taken off work stays,
+/// with its id, and says so.
+#[tokio::test]
+async fn engines_that_nobody_serves_are_not_offered() {
+    let host = own_host().await;
+    let engines = async || -> Vec<(String, bool)> {
+        let listed = host.platform().get("/storage-engines").await.expect(200);
+        let listed = listed.at("/data").as_array().cloned().unwrap_or_default();
+        let told = |engine: &Value| {
+            let slug = engine["slug"].as_str().expect("a slug");
+            (slug.to_owned(), engine["usable"] == true)
+        };
+        listed.iter().map(told).collect()
+    };
+    let all = engines().await;
+    assert!(all.iter().all(|(_, usable)| *usable), "{all:?}");
+    assert!(all.iter().any(|(slug, _)| slug == "mysql"), "{all:?}");
+    assert!(!all.iter().any(|(slug, _)| slug == "sqlserver"), "{all:?}");
+    let off = "/connectors/mysql/deactivate";
+    host.platform().post(off, json!({})).await.expect(200);
+    assert!(engines().await.contains(&("mysql".to_owned(), false)));
 }
 
 /// The statement as the connector of the engine `fixed` gets it, after the label of its version.
@@ -215,7 +277,7 @@ async fn a_host_that_follows_speaks_the_new_dialect() {
     activated.expect(201);
 }
 
-/// What lies in the connector directory is at work within seconds, and asked in its own dialect.
+/// What lies in the connector directory is at work within seconds, and asked in its own dialect. What is taken out of it is said, and goes on.
 #[tokio::test]
 async fn a_file_in_the_directory_speaks_its_dialect() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -226,7 +288,17 @@ async fn a_file_in_the_directory_speaks_its_dialect() {
     let host = host.start().await;
     let (seller, asset) = asks_with_a_parameter(&host).await;
     std::fs::write(&file, guests::FIXED_ROWS_NEXT).expect("a file");
-    speaks_the_new_dialect(&host.client(&seller.key), &seller, &asset).await;
+    let client = host.client(&seller.key);
+    speaks_the_new_dialect(&client, &seller, &asset).await;
+
+    std::fs::remove_file(&file).expect("a file");
+    let begun = Instant::now();
+    while !host.log().contains("connector file removed") {
+        assert!(begun.elapsed() < FOLLOWED_WITHIN, "{}", host.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let answer = statement(&client, &seller, &asset).await;
+    assert!(answer.starts_with("next"), "{answer}");
 }
 
 /// What is no connector is refused in plain words, and what ran before goes on.

@@ -91,6 +91,8 @@ async fn a_connectors_fault_costs_the_buyer_nothing() {
         ("exhausts_memory", "out_of_memory"),
         ("says_five_rows", "contract_broken"),
         ("breaks_utf8", "contract_broken"),
+        // Told at once, and not at the deadline.
+        ("waits_for_nothing", "contract_broken"),
     ] {
         let sale = Sale::moody().await;
         let refusal = sale.buy(json!({"wish": wish})).await;
@@ -235,7 +237,7 @@ async fn a_source_that_asks_for_patience_is_heard() {
     sale.assert_works(json!({})).await;
 }
 
-/// A connector that never answers costs its caller the deadline and nothing else.
+/// A connector that waits, for whatever it is, costs its caller the deadline and nothing else.
 #[tokio::test]
 async fn silence_costs_the_buyer_nothing() {
     let sale = Sale::moody().await;

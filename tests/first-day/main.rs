@@ -275,9 +275,16 @@ fn new_says_what_to_change() {
     let taken = souk(directory.path(), &["new", "taken", "--kind", "tcp"]);
     assert_eq!(taken.code, Some(2));
     assert!(taken.err.contains("--dir"), "{}", taken.err);
+    let js = ["new", "board", "--lang", "js", "--kind", "tcp"];
+    let js = souk(directory.path(), &js);
+    assert_eq!(js.code, Some(2));
+    for words in ["there is no template for tcp in js", "js-http"] {
+        assert!(js.err.contains(words), "{}", js.err);
+    }
+    assert!(!directory.path().join("board").exists());
 }
 
-/// The SDK can be published and vendored: a package of it holds the contract and its example.
+/// The SDK can be published and vendored: a package of it holds the contract and its example. (That it builds takes a minute: `tests/first-day/run rust`.)
 #[test]
 fn the_sdk_is_a_package() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -1,12 +1,13 @@
 //! Connectors of a running host, by commands: given to it, put to work, taken off, heard.
 
 use std::path::Path;
-
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use souk_tests::command::Done;
-use souk_tests::{Company, Running, TestHost, guests, souk};
+use souk_tests::{Company, PgCluster, Running, TestHost, guests, souk};
 
 /// A host looks once a second.
 pub const SEEN_WITHIN: Duration = Duration::from_secs(30);
@@ -102,6 +103,15 @@ async fn connectors_of_a_running_host_are_handled_by_commands() {
         .ok();
 }
 
+/// The component with a word for a kind of credentials that there is not.
+fn flawed(wasm: &[u8]) -> Vec<u8> {
+    let mut wasm = wasm.to_vec();
+    let word = b"API_KEY";
+    let at = wasm.windows(word.len()).position(|found| found == word);
+    wasm[at.expect("its descriptor")] = b'U';
+    wasm
+}
+
 /// Exit codes tell whose fault it is: 1 the connector's, 2 whoever asked for it, or the host's; and each refusal says what to do.
 #[tokio::test]
 async fn what_a_host_refuses_is_told_with_what_to_do() {
@@ -113,7 +123,24 @@ async fn what_a_host_refuses_is_told_with_what_to_do() {
         host.ask(&company.key, &[&["connector"], words].concat())
             .await
     };
-    let wrong = ask(&["add", &file("wrong.wasm", guests::WRONG_WORLD)]).await;
+    // Most of it needs no host to be seen: nothing is sent then.
+    let flawed = flawed(guests::FIXED_ROWS);
+    let flawed = file("flawed.wasm", &flawed);
+    let held = ask(&["add", &flawed]).await;
+    assert_eq!(held.code, Some(1));
+    held.refused("FAILED descriptor.credential_types")
+        .refused("is no credential type")
+        .refused("--unchecked");
+    let push = ["push", &flawed, "oci://127.0.0.1:1/flawed:1.0"];
+    assert_eq!(ask(&push).await.refused("given to nobody").code, Some(1));
+    let nothing = ask(&["show", "fixed-rows"]).await;
+    nothing.refused("404 CONNECTOR_NOT_FOUND");
+    let wrong = file("wrong.wasm", guests::WRONG_WORLD);
+    let held = ask(&["add", &wrong]).await.refused("another world");
+    assert_eq!(held.code, Some(1));
+    // Whoever insists hears the host.
+    ask(&["add", &flawed, "--unchecked"]).await.ok();
+    let wrong = ask(&["add", &wrong, "--unchecked"]).await;
     assert_eq!(wrong.code, Some(1));
     wrong
         .refused("400 CONNECTOR_INVALID")
@@ -291,4 +318,138 @@ async fn one_company_does_not_take_a_version_from_all() {
     met.expect_error(502, "CONNECTOR_FAULT");
     is_back(&host, &one.key).await;
     assert_eq!(label(&other, &second).await, "row 1");
+}
+
+/// The bundled connector of PostgreSQL as its next version: what an operator would upload to mend something before the next release.
+fn mended() -> Vec<u8> {
+    let mut bundle = souk_plugins::bundle().iter();
+    let (_, wasm) = bundle.find(|(name, _)| *name == "postgres").expect("it");
+    let mut wasm = wasm.to_vec();
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    let places: Vec<usize> = wasm
+        .windows(version.len())
+        .enumerate()
+        .filter(|(_, found)| *found == version)
+        .map(|(at, _)| at)
+        .collect();
+    for at in places {
+        wasm[at + version.len() - 1] = b'9';
+    }
+    wasm
+}
+
+/// What comes with the host is what is gone back to from an upload of the same name, and stays so after a start; the same calls are answered all along.
+#[tokio::test]
+async fn an_uploaded_version_goes_back_to_the_bundled_one() {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database("").await;
+    let mut host = TestHost::builder().start().await;
+    let company = host.company("mended").await;
+    let connection = company.postgres(cluster, &database).await;
+    let fields = json!({"result_type": "string", "sql_logic": "SELECT 'here' AS one"});
+    let asset = company.asset(&connection, fields).await;
+    let at_work = async |host: &TestHost| -> String {
+        let platform = host.ready["platform"]["api_key"].as_str().expect("a key");
+        let mut versions = versions(host, platform, "postgres").await;
+        versions.retain(|version| version.ends_with(" active"));
+        versions.concat()
+    };
+    let bundled = at_work(&host).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let mended = file(directory.path(), "mended.wasm", &mended());
+    let add = ["connector", "add", &mended, "--platform", "--activate"];
+    host.operate(&add).await.ok();
+    assert_ne!(at_work(&host).await, bundled);
+    assert_eq!(label(&company, &asset).await, "here");
+
+    let back = ["connector", "rollback", "postgres", "--platform"];
+    host.operate(&back).await.ok();
+    assert_eq!(at_work(&host).await, bundled);
+    assert_eq!(label(&company, &asset).await, "here");
+    host.stop().await;
+    host.start_again().await;
+    assert_eq!(at_work(&host).await, bundled);
+    let company = Company {
+        client: host.client(&company.key),
+        ..company
+    };
+    assert_eq!(label(&company, &asset).await, "here");
+    // And forth again.
+    host.operate(&back).await.ok();
+    assert_ne!(at_work(&host).await, bundled);
+}
+
+/// Hosts that share a store share its master key too.
+const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const SWAPS: usize = 20;
+
+/// Two hosts of one store, and calls at both all the time: a version is put to work on the one and taken back on the other, again and again, and no
+/// call fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_are_swapped_on_two_hosts_under_load() {
+    let cluster = PgCluster::shared().await;
+    let url = cluster.url(&cluster.database("").await);
+    let start = || {
+        let host = TestHost::builder().arg("--database-url", &url);
+        host.env("SOUK_MASTER_KEY", MASTER_KEY).start()
+    };
+    let one = start().await;
+    let other = start().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = file(directory.path(), "first.wasm", guests::FIXED_ROWS);
+    let next = file(directory.path(), "next.wasm", guests::FIXED_ROWS_NEXT);
+    let platform = one.ready["platform"]["api_key"].as_str().expect("a key");
+    let ask = async |host: &TestHost, words: &[&str]| {
+        let words = [&["connector"], words, &["--platform"]].concat();
+        host.ask(platform, &words).await.ok();
+    };
+    ask(&one, &["add", &first, "--activate"]).await;
+    ask(&one, &["add", &next]).await;
+    let (seller, asset) = sells_fixed(&one, "swapped").await;
+    let execute = seller.path(&format!("/assets/{asset}/execute"));
+    // A key has a thousand calls an hour.
+    let keys = seller.path("/api-keys");
+    let listed = seller.client.get(&keys).await.expect(200);
+    let key = format!("{keys}/{}", listed.text("/data/0/id"));
+    let more = json!({"rate_limit": 1_000_000_000});
+    seller.client.patch(&key, more).await.expect(200);
+    is_at_work(&other, platform, "1.0.0").await;
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let load: Vec<_> = [&one, &other, &one, &other]
+        .map(|host| {
+            let (client, execute, stop) = (host.client(&seller.key), execute.clone(), stop.clone());
+            tokio::spawn(async move {
+                let mut answered = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    client.post(&execute, json!({})).await.expect(200);
+                    answered += 1;
+                }
+                answered
+            })
+        })
+        .into();
+    for _ in 0..SWAPS / 2 {
+        ask(&one, &["activate", "fixed-rows", "2.0.0"]).await;
+        is_at_work(&other, platform, "2.0.0").await;
+        ask(&other, &["rollback", "fixed-rows"]).await;
+        is_at_work(&one, platform, "1.0.0").await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for client in load {
+        let answered = client.await.expect("no call fails");
+        assert!(answered > SWAPS, "{answered}");
+    }
+}
+
+async fn is_at_work(host: &TestHost, key: &str, version: &str) {
+    let (begun, wanted) = (Instant::now(), format!("{version} active"));
+    loop {
+        let versions = versions(host, key, "fixed-rows").await;
+        if versions.contains(&wanted) {
+            return;
+        }
+        assert!(begun.elapsed() < SEEN_WITHIN, "{versions:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -24,7 +24,8 @@ async fn connections(cluster: &PgCluster, database: &str) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-/// `require` encrypts, `verify-full` believes the authority that sslrootcert names and no other, and every connection of the host is encrypted.
+/// `require` and `prefer` encrypt, `verify-ca` and `verify-full` believe the authority that sslrootcert names and no other, and then every
+/// connection of the host is encrypted; none is with `disable`. A name that is not in the certificate is `verify-ca`'s to bear alone.
 #[tokio::test]
 async fn a_store_is_reached_over_tls() {
     let cluster = PgCluster::shared().await;
@@ -36,8 +37,17 @@ async fn a_store_is_reached_over_tls() {
     };
     let right = pem("right.pem", &cluster.ca_pem);
     let wrong = pem("wrong.pem", &TestCa::new("somebody else").pem());
-    let verified = format!("sslmode=verify-full&sslrootcert={right}");
-    for parameters in ["sslmode=require", verified.as_str()] {
+    // Whose certificate has another name than it is reached by.
+    let named = PgCluster::start_named(&["elsewhere.example"], &[]).await;
+    let names = pem("named.pem", &named.ca_pem);
+    let verified = |mode: &str, ca: &str| format!("sslmode={mode}&sslrootcert={ca}");
+    for (cluster, parameters, is_encrypted) in [
+        (cluster, "sslmode=disable".to_owned(), false),
+        (cluster, "sslmode=prefer".to_owned(), true),
+        (cluster, "sslmode=require".to_owned(), true),
+        (&named, verified("verify-ca", &names), true),
+        (cluster, verified("verify-full", &right), true),
+    ] {
         let database = cluster.database("").await;
         let url = format!("{}?{parameters}", cluster.url(&database));
         let host = TestHost::builder()
@@ -46,13 +56,19 @@ async fn a_store_is_reached_over_tls() {
             .await;
         host.company("encrypted").await;
         let (all, encrypted) = connections(cluster, &database).await;
+        let expected = if is_encrypted { all } else { 0 };
         assert!(
-            all > 1 && all == encrypted,
+            all > 1 && encrypted == expected,
             "{parameters}: {encrypted} of {all}"
         );
     }
     let url = cluster.url(&cluster.database("").await);
-    let error = start_fails(&format!("{url}?sslmode=verify-full&sslrootcert={wrong}")).await;
+    for mode in ["verify-ca", "verify-full"] {
+        let error = start_fails(&format!("{url}?{}", verified(mode, &wrong))).await;
+        assert!(error.contains("no TLS with PostgreSQL"), "{mode}: {error}");
+    }
+    let elsewhere = named.url(&named.database("").await);
+    let error = start_fails(&format!("{elsewhere}?{}", verified("verify-full", &names))).await;
     assert!(error.contains("no TLS with PostgreSQL"), "{error}");
     // Nobody whom this machine trusts has signed it.
     let error = start_fails(&format!("{url}?sslmode=verify-full")).await;

@@ -1,11 +1,18 @@
 //! What an operator sees of a running host: in its log, its metrics, its probes.
 
+use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use souk_tests::process::{free_port, signal_pid};
-use souk_tests::{TestHost, guests};
+use souk_tests::redis::Redis;
+use souk_tests::s3::S3;
+use souk_tests::{Receiver, Reply, Running, TestHost, guests};
+
+const ALERTS: &str = include_str!("../../deploy/alerts.yaml");
+const DASHBOARD: &str = include_str!("../../deploy/dashboard.json");
 
 fn lines(host: &TestHost) -> Vec<Value> {
     let log = host.log();
@@ -127,10 +134,7 @@ async fn metrics_count_calls_and_money() {
     host.anonymous().get("/companies/me").await.expect(401);
     host.anonymous().get("/nowhere").await.expect(404);
 
-    let text = reqwest::get(format!("http://{metrics}/metrics"))
-        .await
-        .expect("an answer");
-    let text = text.text().await.expect("text");
+    let text = scraped(&metrics).await;
     let execute = r#"route="/companies/{company_id}/assets/{asset_id}/execute",method="POST""#;
     assert_eq!(
         value(
@@ -173,6 +177,115 @@ async fn metrics_count_calls_and_money() {
     assert!(value(&text, "souk_charge_log_bytes") > 0.0);
     assert!(value(&text, "souk_process_resident_memory_bytes") > 1e6);
     assert!(text.ends_with("# EOF\n"));
+}
+
+async fn scraped(metrics: &str) -> String {
+    let answer = reqwest::get(format!("http://{metrics}/metrics")).await;
+    let text = answer.expect("an answer").text().await;
+    text.expect("text")
+}
+
+/// What a company's guests compute and hold, and what of its webhooks waits, is seen; and every name that the alerting rules and the dashboard ask
+/// for is there.
+#[tokio::test]
+async fn what_is_watched_is_there() {
+    let (redis, files) = (Redis::start().await, S3::start().await);
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let host = TestHost::builder()
+        .arg("--metrics-listen", &metrics)
+        .env("SOUK_REDIS_URL", &redis.url());
+    let host = files.used_by(host).start().await;
+    let seller = host.company("watched").await;
+    seller.connector(guests::MOODY).await;
+    let connection = seller.nowhere("moody").await;
+    let fields = json!({
+        "result_type": "string", "sql_logic": "SELECT :wish",
+        "parameters": [{"name": "wish", "type": "string", "required": true}],
+    });
+    let asset = seller.asset(&connection, fields).await;
+    for wish in ["loops", "fine"] {
+        seller.execute(&asset, json!({"wish": wish})).await;
+    }
+    let receiver = Receiver::start().await;
+    receiver.always(Reply::Status(500));
+    let hook = json!({"url": receiver.url(), "event_types": ["api_key.revoked"]});
+    let hooks = seller.path("/webhooks");
+    seller.client.post(&hooks, hook).await.expect(201);
+    let keys = seller.path("/api-keys");
+    let key = seller.client.post(&keys, json!({"name": "brief"})).await;
+    let key = format!("{keys}/{}", key.expect(201).text("/data/id"));
+    seller.client.delete(&key).await.expect(204);
+    receiver.wait_for(1).await;
+
+    let text = scraped(&metrics).await;
+    let of = |name: &str| value(&text, &format!("{name}{{company=\"{}\"}}", seller.id));
+    // The guest that loops is stopped after a quarter of a second.
+    assert!(of("souk_company_guest_seconds_total") > 0.1, "{text}");
+    assert!(of("souk_company_guest_memory_bytes") > 1e5, "{text}");
+    assert_eq!(of("souk_company_sessions_open"), 1.0);
+    assert!(
+        value(&text, "souk_sandbox_guest_memory_bytes") >= of("souk_company_guest_memory_bytes")
+    );
+    // It is attempted again in some seconds, and is not late until then.
+    assert_eq!(value(&text, "souk_webhook_deliveries_waiting"), 1.0);
+    assert!(value(&text, "souk_webhook_delivery_delay_seconds") < 5.0);
+    let names: BTreeSet<&str> = [ALERTS, DASHBOARD]
+        .iter()
+        .flat_map(|text| {
+            text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        })
+        .filter(|word| word.starts_with("souk_"))
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    let is_there = |name: &&&str| {
+        let named = |line: &str| {
+            line.strip_prefix(**name)
+                .is_some_and(|rest| rest.starts_with(['{', ' ']))
+        };
+        text.lines().any(named)
+    };
+    let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not in {text}");
+}
+
+/// The rules are ones that Prometheus takes, where its tool is installed.
+#[test]
+fn alerting_rules_are_rules() {
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/alerts.yaml");
+    match Command::new("promtool")
+        .args(["check", "rules", rules])
+        .output()
+    {
+        Ok(done) => assert!(done.status.success(), "{done:?}"),
+        Err(_) => eprintln!("skipped: promtool is not installed"),
+    }
+}
+
+/// /readyz says that a host is ready when others find what they wait for, the ready file, and not before.
+#[tokio::test]
+async fn a_host_is_ready_when_its_ready_file_is_there() {
+    let mut host = TestHost::builder().start().await;
+    assert!(host.stop().await.success());
+    let (ready, listen) = (
+        host.data_dir.join("again.json"),
+        format!("127.0.0.1:{}", free_port()),
+    );
+    let [data, file] = [&host.data_dir, &ready].map(|path| path.to_string_lossy().into_owned());
+    let serve = ["serve", "--listen", &listen, "--data-dir", &data];
+    let serve = [&serve[..], &["--ready-file", &file]].concat();
+    let _serving = Running::start(&host.data_dir, &serve, &[]);
+    let begun = Instant::now();
+    loop {
+        let answer = reqwest::get(format!("http://{listen}/readyz")).await;
+        match answer.map(|answer| answer.status().as_u16()) {
+            Ok(200) => break,
+            Ok(status) => assert_eq!(status, 503),
+            // It does not listen yet.
+            Err(_) => {}
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is not ready");
+    }
+    assert!(ready.is_file());
 }
 
 /// Probes of all kinds: HEAD gets what GET gets, without a body, wherever it costs nothing, and never runs what is billed.

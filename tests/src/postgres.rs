@@ -54,7 +54,7 @@ pub(crate) fn unprivileged() -> Option<(u32, u32)> {
 }
 
 /// A program of PostgreSQL: Debian's newest, or the one on the `PATH`.
-fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     let mut homes: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();

@@ -37,9 +37,16 @@ pub struct Received {
     pub text: String,
     pub body: Value,
     pub path: String,
+    pub headers: HeaderMap,
 }
 
 impl Received {
+    /// All values of a header.
+    pub fn header(&self, name: &str) -> Vec<&str> {
+        let values = self.headers.get_all(name).iter();
+        values.filter_map(|value| value.to_str().ok()).collect()
+    }
+
     /// How many of the signatures are by this secret.
     pub fn signatures_by(&self, secret: &str) -> usize {
         let key = secret.strip_prefix("whsec_").expect("a webhook secret");
@@ -168,6 +175,7 @@ async fn receive(
             text: String::from_utf8_lossy(&body).into_owned(),
             body: serde_json::from_slice(&body).unwrap_or_default(),
             path: uri.to_string(),
+            headers,
         });
         let always = inner.always.clone();
         inner.replies.pop_front().or(always)

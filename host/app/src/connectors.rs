@@ -34,7 +34,7 @@ use souk_store::connectors::{self, PLATFORM};
 use souk_store::{Listed, Part};
 
 use crate::App;
-pub use engines::{Engines, engines};
+pub use engines::{Engines, offered};
 pub use error::ConnectorError;
 pub use following::{loaded_all, start};
 use loaded::{scope_of, scope_text};

@@ -215,7 +215,7 @@ pub struct Resealed {
     pub is_complete: bool,
 }
 
-/// Seals up to about `at_most` secrets anew with the sealer's first key. Called again, it goes on. Hosts may run meanwhile that have both keys.
+/// Seals up to `at_most` secrets anew with the sealer's first key. Called again, it goes on. Hosts may run meanwhile that have both keys.
 pub async fn reseal(db: &Db, sealer: &Sealer, at_most: u64) -> Result<Resealed, StoreError> {
     let mut left = at_most;
     let mut kinds = Vec::with_capacity(KINDS.len());
@@ -266,8 +266,9 @@ async fn reseal_kind(
     };
     let mut after = String::new();
     while progress.resealed < at_most {
+        let left = i64::try_from(at_most - progress.resealed).unwrap_or(AT_ONCE);
         let batch = db.write(async |write| -> Result<_, StoreError> {
-            let rows = former(write, sealer, kind, &after).await?;
+            let rows = former(write, sealer, kind, &after, left.min(AT_ONCE)).await?;
             let mut unreadable = Vec::new();
             let mut resealed = 0;
             for row in &rows {
@@ -310,6 +311,7 @@ async fn former(
     sealer: &Sealer,
     kind: &Kind,
     after: &str,
+    at_most: i64,
 ) -> Result<Vec<AnyRow>, StoreError> {
     let Kind {
         table, column, id, ..
@@ -324,7 +326,7 @@ async fn former(
         true => query.bind(current.to_string()),
         false => query.bind(current.0.to_vec()),
     };
-    Ok(query.bind(after).bind(AT_ONCE).fetch_all(db).await?)
+    Ok(query.bind(after).bind(at_most).fetch_all(db).await?)
 }
 
 async fn count_former(

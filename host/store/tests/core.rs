@@ -12,35 +12,35 @@ use souk_store::users::{UserFilter, UserStatus};
 use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
 use support::{company, later, open, roll_back, sqlite, stores};
 
-/// Starting again applies nothing twice, and a migration that was changed after the fact is refused.
+/// Starting again applies nothing twice; a migration that was changed after the fact is refused, and a store that a newer version has changed.
 #[tokio::test]
 async fn migrations_apply_once() {
-    for store in stores().await {
-        store.db.close().await;
-        drop(store.db);
-        let db = open(&store.url).await;
-        db.write(async |write| -> Result<_, StoreError> {
-            sqlx::query("UPDATE schema_migrations SET checksum = 'x' WHERE version = 1")
-                .execute(&mut **write)
-                .await
-                .unwrap();
-            Ok(())
-        })
-        .await
-        .unwrap();
-        db.close().await;
-        drop(db);
-        let refused = Db::open(&OpenOptions::new(&store.url))
+    for (change, words) in [
+        (
+            "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (9999, 'of a newer version', 'x', 0)",
+            "the store has migration 9999, which this version of souk does not know; use a newer one",
+        ),
+        (
+            "UPDATE schema_migrations SET checksum = 'x' WHERE version = 1",
+            "changed after it had been applied",
+        ),
+    ] {
+        for store in stores().await {
+            store.db.close().await;
+            drop(store.db);
+            let db = open(&store.url).await;
+            db.write(async |write| -> Result<_, StoreError> {
+                sqlx::query(change).execute(&mut **write).await.unwrap();
+                Ok(())
+            })
             .await
-            .err()
-            .expect("refused");
-        assert!(
-            refused
-                .to_string()
-                .contains("changed after it had been applied"),
-            "{}: {refused}",
-            store.name
-        );
+            .unwrap();
+            db.close().await;
+            drop(db);
+            let refused = Db::open(&OpenOptions::new(&store.url)).await;
+            let refused = refused.err().expect("refused").to_string();
+            assert!(refused.contains(words), "{}: {refused}", store.name);
+        }
     }
 }
 

@@ -71,7 +71,11 @@ impl Behaviour for Moody {
                 step.failed(id, error.retry_after_ms(7_000));
                 return Ok(());
             }
-            "is_silent" => return Ok(()),
+            "is_silent" => {
+                step.wake(id, u32::MAX);
+                return Ok(());
+            }
+            "waits_for_nothing" => return Ok(()),
             "refuses" => {
                 step.failed(id, Error::configuration("no_mood", "not in the mood"));
                 return Ok(());

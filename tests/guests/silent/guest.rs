@@ -1,4 +1,4 @@
-//! Takes a statement and never answers it.
+//! Takes a statement, waits for the end of a pause of 49 days, and never answers.
 
 use souk_guests::Behaviour;
 use souk_sdk::{Error, Query, Settings, Step};
@@ -14,7 +14,8 @@ impl Behaviour for Silent {
         Ok(Silent)
     }
 
-    fn query(&mut self, _id: u32, _query: Query, _step: &mut Step) -> Result<(), Error> {
+    fn query(&mut self, id: u32, _query: Query, step: &mut Step) -> Result<(), Error> {
+        step.wake(id, u32::MAX);
         Ok(())
     }
 }

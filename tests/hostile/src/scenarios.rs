@@ -201,7 +201,8 @@ fn of_guest(guest: Guest) -> Scenario {
         Guest::LoopsInCancel | Guest::TrapsInCancel => (Http, API, STUCK),
         Guest::LoopsInReceive => (Tcp, ECHO, STUCK),
         Guest::PlaysPingPong | Guest::ComputesWhileReceiving => (Tcp, ECHO, STUCK),
-        Guest::NeverDone => (Http, API, STUCK),
+        Guest::NeverDone => (Http, API, BROKEN),
+        Guest::WaitsForEver => (Http, API, &[LATE][..]),
         Guest::NeverReady => (Tcp, NOBODY, STUCK),
         Guest::RequestsForEver => (Http, API, STUCK),
         Guest::FloodsSends => (Tcp, DEAF, STUCK),
@@ -248,9 +249,9 @@ fn of_guest(guest: Guest) -> Scenario {
             | Guest::TrapsInCancel
             | Guest::PlaysPingPong
             | Guest::ComputesWhileReceiving
-            | Guest::NeverDone
             | Guest::NeverReady
             | Guest::PausesForEver
+            | Guest::WaitsForEver
             | Guest::PausesInStart
             | Guest::RequestsForEver
             | Guest::FloodsSends

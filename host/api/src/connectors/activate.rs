@@ -1,4 +1,4 @@
-use super::{ConnectorOut, REFUSALS, changed, refusal, scope};
+use super::{ConnectorOut, REFUSALS, changed, scope, version_refusal};
 use crate::{ApiState, Body, Caller, Data, Operation, Path, Problem};
 use axum::extract::State;
 use serde::Deserialize;
@@ -71,14 +71,10 @@ async fn activate(
             .filter(|share| (1..=EVERY_CALL).contains(share))
             .ok_or_else(|| Problem::invalid("share_percent", "must be 1 to 100"))?,
     };
-    let info = connectors::activate(
-        api.app(),
-        &scope(&caller),
-        (&name, &body.version),
-        share_percent,
-        caller.is_staff(),
-    )
-    .await
-    .map_err(refusal(&name))?;
-    changed(&api, &caller, info).await
+    let of = (name.as_str(), body.version.as_str());
+    let (scope, is_staff) = (scope(&caller), caller.is_staff());
+    match connectors::activate(api.app(), &scope, of, share_percent, is_staff).await {
+        Ok(info) => changed(&api, &caller, info).await,
+        Err(error) => Err(version_refusal(&api, &caller, of, error).await),
+    }
 }

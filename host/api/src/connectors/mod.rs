@@ -22,7 +22,7 @@ use crate::refusals::{
 };
 use crate::{ApiState, Data, Problem, Routes};
 pub use shape::ConnectorOut;
-use souk_app::connectors::{ConnectorError, ConnectorInfo, Engines, Scope};
+use souk_app::connectors::{self, ConnectorError, ConnectorInfo, Engines, Scope};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -79,6 +79,38 @@ fn scope(caller: &Caller) -> Scope {
     match caller.operation().operation.company {
         CompanyRule::Own => Scope::Company(caller.company().to_string()),
         CompanyRule::Unchecked => Scope::Platform,
+    }
+}
+
+/// The refusal of an operation on a version of a connector: which of the two is not there.
+async fn version_refusal(
+    api: &ApiState,
+    caller: &Caller,
+    (name, version): (&str, &str),
+    error: ConnectorError,
+) -> Problem {
+    if !matches!(error, ConnectorError::NotFound) {
+        return refusal(name)(error);
+    }
+    let company = match scope(caller) {
+        Scope::Platform => None,
+        Scope::Company(company) => Some(company),
+    };
+    match connectors::visible(api.app(), caller.company(), caller.is_staff()).await {
+        Ok(visible)
+            if visible
+                .iter()
+                .any(|info| info.name == name && info.company_id == company) =>
+        {
+            let message = format!(
+                "there is no version {version:?} of the connector {name:?} that this key can see"
+            );
+            Problem::of(CONNECTOR_NOT_FOUND, message)
+                .detail("id", name)
+                .detail("version", version)
+        }
+        Ok(_) => refusal(name)(error),
+        Err(error) => refusal(name)(error),
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{refusal, scope};
+use super::{scope, version_refusal};
 use crate::refusals::{CONFLICT, CONNECTOR_NOT_FOUND};
 use crate::{ApiState, Caller, Deleted, Operation, Path, Problem};
 use axum::extract::State;
@@ -51,8 +51,8 @@ async fn delete(
     name: String,
     version: String,
 ) -> Result<Deleted, Problem> {
-    connectors::remove(api.app(), &scope(&caller), &name, &version)
-        .await
-        .map_err(refusal(&name))?;
-    Ok(Deleted)
+    match connectors::remove(api.app(), &scope(&caller), &name, &version).await {
+        Ok(()) => Ok(Deleted),
+        Err(error) => Err(version_refusal(&api, &caller, (&name, &version), error).await),
+    }
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storage-engines")
     .about("Reference data", "List storage engines")
-    .notes("The ids are stable. An engine is `usable` while a connector for it is active; for one that is not there is none yet, or it was taken off work.");
+    .notes("The ids are stable. An engine is `usable` while a connector for it is active; one that is not was taken off work.");
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EngineOut {
@@ -44,7 +44,7 @@ pub async fn list_storage_engines(
     State(api): State<ApiState>,
     caller: Caller,
 ) -> Result<Whole<EngineOut>, Problem> {
-    let engines = match connectors::engines(api.app(), caller.company()).await {
+    let engines = match connectors::offered(api.app(), caller.company()).await {
         Ok(engines) => engines,
         Err(ConnectorError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(Problem::internal(error)),

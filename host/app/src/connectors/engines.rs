@@ -3,8 +3,9 @@
 use souk_domain::ids::CompanyId;
 use souk_sandbox::{EngineInfo, Scope};
 use souk_store::StoreError;
+use souk_store::connections;
 use souk_store::connectors::PLATFORM;
-use souk_store::reference::{self, StorageEngine};
+use souk_store::reference::{self, StorageEngine, UPLOADED_ENGINE_ID_MIN};
 
 use super::error::ConnectorError;
 use super::serving::{NOBODY, need, serving};
@@ -42,6 +43,34 @@ pub async fn engines(
         (engine, info)
     };
     Ok(known.into_iter().map(with_info).collect())
+}
+
+/// Of those, the ones that a company can do something with: an id that was reserved for an engine which no version of any connector has, and which no
+/// connection names, is nothing to choose.
+pub async fn offered(
+    app: &App,
+    company: &CompanyId,
+) -> Result<Vec<(StorageEngine, Option<EngineInfo>)>, ConnectorError> {
+    let mut all = engines(app, company).await?;
+    let known = app.sandbox.connectors();
+    let mut db = app.db.read().await?;
+    let mut idle = Vec::new();
+    for (engine, active) in &all {
+        let is_brought = || {
+            known
+                .iter()
+                .any(|info| info.engine_ids.contains(&engine.slug))
+        };
+        if active.is_none()
+            && engine.id < UPLOADED_ENGINE_ID_MIN
+            && !is_brought()
+            && connections::of_engine(&mut db, &engine.scope, &engine.slug).await? == 0
+        {
+            idle.push(engine.id);
+        }
+    }
+    all.retain(|(engine, _)| !idle.contains(&engine.id));
+    Ok(all)
 }
 
 /// Refuses to let a company's connector serve what is the platform's.

@@ -73,6 +73,11 @@ impl InFlight {
         self.list.is_empty()
     }
 
+    /// Whether somebody still waits for one of them.
+    pub fn is_awaited(&self) -> bool {
+        self.list.iter().any(|entry| entry.quit.is_none())
+    }
+
     pub fn contains(&self, id: u32) -> bool {
         self.list.iter().any(|entry| entry.id == id)
     }

@@ -76,6 +76,8 @@ pub(crate) struct WireSession {
     /// Of its HTTP requests and pauses.
     pace: Pace,
     pauses: FuturesUnordered<Later>,
+    /// A pause that outlasts what was in flight is forgotten: the guest still waits for it.
+    has_forgotten: bool,
     errands: FuturesUnordered<Later>,
     /// It was opened for an errand, and sends none.
     on_errand: bool,
@@ -151,6 +153,7 @@ impl WireSession {
             asides: 0,
             pace: Pace::default(),
             pauses: FuturesUnordered::new(),
+            has_forgotten: false,
             errands: FuturesUnordered::new(),
             on_errand: false,
             sampled: Sampled::default(),
@@ -199,12 +202,30 @@ impl WireSession {
                     return End::Broke(unasked());
                 }
             }
+            if self.waits_for_nothing(lease) {
+                let reason = "it waits for nothing, and has not answered";
+                return End::Lost(None, broken(reason));
+            }
             if self.read >= GO_BYTES
                 && let Err(end) = self.give_way(lease).await
             {
                 return end;
             }
         }
+    }
+
+    /// Somebody waits for an answer, and the guest for nothing: nothing that could come would be given to it. Over a stream that is never so,
+    /// for a source may always say something.
+    #[inline]
+    fn waits_for_nothing(&self, lease: &Lease) -> bool {
+        let Wire::Http { exchanges, .. } = &self.wire else {
+            return false;
+        };
+        exchanges.is_empty()
+            && self.pauses.is_empty()
+            && !self.has_forgotten
+            && lease.in_flight.is_awaited()
+            && !lease.handle.has_jobs()
     }
 
     /// A wire that can always be read must not keep others on this worker from their turn, nor requests from
@@ -270,6 +291,7 @@ impl WireSession {
                 },
             };
             let Some(received) = came else {
+                self.has_forgotten = true;
                 continue;
             };
             // What it wanted to do then nobody waits for.
@@ -409,6 +431,7 @@ impl WireSession {
             self.streamed = 0;
             // They were for requests that have ended.
             self.pauses.clear();
+            self.has_forgotten = false;
         }
         self.next_id = self.next_id.wrapping_add(1);
         self.asides += 1;

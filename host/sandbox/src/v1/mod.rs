@@ -485,11 +485,13 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
 const BUDGET_EXCEEDED: &str = "call_budget_exceeded";
 const LIFT_EXCEEDED: &str = "call_bytes_exceeded";
 const NOT_GRANTED: &str = "not_granted";
+const COMPUTED_LONGER: &str = "the connector computed for longer than one call may take";
 
 /// Names what broke a guest. Always the connector's fault, but where memory was refused that it may have had.
 fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
     let said = store.data().printer().hear();
     let refused = store.data_mut().limits().refused;
+    let budget = store.data_mut().turns().budget();
     let whole = format!("{error:#}");
     let busy = |what: &str| {
         let mut fault = Fault::new(Blame::Host, FaultKind::Busy, what).code(MEMORY_EXHAUSTED);
@@ -511,7 +513,10 @@ fn fault<T: GuestState>(store: &mut Store<T>, error: wasmtime::Error) -> Fault {
         Some(Trap::Interrupt) => Fault::new(
             Blame::Connector,
             FaultKind::Trapped,
-            "the connector computed for longer than one call may take",
+            match budget {
+                Some(budget) => format!("{COMPUTED_LONGER} ({} ms)", budget.as_millis()),
+                None => COMPUTED_LONGER.to_owned(),
+            },
         )
         .code(BUDGET_EXCEEDED),
         Some(_) => Fault::new(

@@ -67,6 +67,11 @@ impl Turns {
         self.in_turns
     }
 
+    /// What a call in turns may compute; on a worker that is another bound, which a guest is not to know.
+    pub fn budget(&self) -> Option<Duration> {
+        self.in_turns.then_some(self.budget)
+    }
+
     fn begin(&self) {
         self.begun
             .store(thread_time().as_nanos() as u64, Ordering::Relaxed);

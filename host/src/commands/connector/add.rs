@@ -10,6 +10,7 @@ use super::activation::{self, Consent};
 use super::build::{self, HowBuilt};
 use super::local;
 use super::lock::{self, Lock, Locked};
+use super::quick::{self, Unchecked};
 use super::registry::artifact::{self, Pulled};
 use super::registry::signature::{PublicKey, Trust};
 use super::registry::{self, RegistryArgs};
@@ -26,6 +27,8 @@ pub struct Add {
     activate: bool,
     #[command(flatten)]
     consent: Consent,
+    #[command(flatten)]
+    unchecked: Unchecked,
     /// Keep in this file what was put to work, for `souk connector sync` [default file: souk-connectors.lock].
     #[arg(
         long,
@@ -59,6 +62,7 @@ pub async fn run(command: &Add) -> Result<()> {
         Ok((path, Lock::read_or_new(path)?))
     });
     let lock = lock.transpose()?;
+    quick::hold(&wasm, &command.unchecked).await?;
     let (client, base) = command.whose.reach().await?;
     let mut version = versions::stage(&client, &base, wasm).await?;
     if command.activate {

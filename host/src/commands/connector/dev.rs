@@ -14,6 +14,7 @@ use super::build::{self, BUILD_NUMBER, HowBuilt};
 use super::changes::Seen;
 use super::local::{self, SourceArgs};
 use super::logs::Reader;
+use super::quick;
 use super::remote;
 use super::versions::{self, Whose, text};
 use crate::commands::client::{Client, Refused, segment};
@@ -132,7 +133,7 @@ async fn well(command: &Dev, wasm: &[u8]) -> Result<Option<String>> {
             return Ok(None);
         }
         // The kit knows nothing of platforms.
-        Err(error) if is_publisher(&error) => return Ok(Some(info.name)),
+        Err(error) if quick::is_publisher(&error) => return Ok(Some(info.name)),
         Err(error) => return Err(error),
     };
     let report = souk_conformance::run_quick(&subject).await;
@@ -140,11 +141,7 @@ async fn well(command: &Dev, wasm: &[u8]) -> Result<Option<String>> {
     let report = report?;
     for found in &report.findings {
         if matches!(found.outcome, Outcome::Failed | Outcome::Warned) {
-            let word = found.outcome.as_str();
-            println!(
-                "{word} {}: {}\n  → {}",
-                found.check, found.detail, found.advice
-            );
+            println!("{}", quick::told(found));
         }
     }
     println!(
@@ -152,10 +149,6 @@ async fn well(command: &Dev, wasm: &[u8]) -> Result<Option<String>> {
         info.name, info.version, report.passed, report.failed, report.warned
     );
     Ok((report.failed == 0).then_some(info.name))
-}
-
-fn is_publisher(error: &Error) -> bool {
-    matches!(error.downcast_ref(), Some(KitError::Publisher))
 }
 
 /// Puts a build to work; those before it go.

@@ -17,6 +17,7 @@ mod lock;
 mod logs;
 mod new;
 mod push;
+mod quick;
 mod registry;
 mod remote;
 mod run;
@@ -85,7 +86,10 @@ pub fn run(command: Connector) -> ExitCode {
         Ok(false) => ExitCode::from(NOT_WELL),
         Err(error) => {
             eprintln!("souk: {error:#}");
-            ExitCode::from(NOT_TRIED)
+            match error.is::<quick::Kept>() {
+                true => ExitCode::from(NOT_WELL),
+                false => ExitCode::from(NOT_TRIED),
+            }
         }
     }
 }

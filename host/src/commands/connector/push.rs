@@ -9,6 +9,7 @@ use souk_app::connectors::COMPONENT_BYTES_MAX;
 use souk_conformance::{KitError, describe};
 
 use super::local;
+use super::quick::{self, Unchecked};
 use super::registry::signature::SigningKey;
 use super::registry::{self, Registry, RegistryArgs, artifact};
 use crate::commands::output;
@@ -29,6 +30,9 @@ pub struct Push {
 
     #[command(flatten)]
     registry: RegistryArgs,
+
+    #[command(flatten)]
+    unchecked: Unchecked,
 
     /// Print JSON, for scripts.
     #[arg(long)]
@@ -60,6 +64,7 @@ pub async fn run(command: Push) -> Result<bool> {
         }
         Err(error) => return Err(error.into()),
     };
+    quick::hold(&wasm, &command.unchecked).await?;
     let registry = Registry::of(&reference, &command.registry)?;
     let digest = artifact::push(&registry, &reference, &info, wasm).await?;
     let signed_by = match &key {

@@ -17,6 +17,7 @@ use crate::commands::output::{self, Column};
 pub enum Remote {
     /// Give a component to a running host, which checks and keeps it: from a file, a project, or an OCI registry.
     ///
+    /// It is held against what can be known without a source first (`souk connector test --quick`), and one that fails is given to nobody.
     /// From a registry it is taken by digest and with a signature of a trusted key. The login is the one that `docker login` has kept.
     Add(Add),
     /// Bring a host to the versions that a lock file names.

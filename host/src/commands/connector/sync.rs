@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::activation::{self, Consent};
 use super::add::locked;
 use super::lock::{self, Lock, Locked, Pinned};
+use super::quick::{self, Unchecked};
 use super::registry::artifact::{self, Pulled};
 use super::registry::signature::Trust;
 use super::registry::{self, RegistryArgs};
@@ -27,6 +28,8 @@ pub struct Sync {
     locked: bool,
     #[command(flatten)]
     consent: Consent,
+    #[command(flatten)]
+    unchecked: Unchecked,
     #[command(flatten)]
     trust: Trust,
     #[command(flatten)]
@@ -80,7 +83,8 @@ fn check(command: &Sync, lock: &Lock) -> Result<()> {
     Ok(())
 }
 
-/// Puts exactly this version to work. The file is the consent to what it may do: it was given when the entry was written.
+/// Puts exactly this version to work. The file is the consent to what it may do, and says that it was held against the kit: both were so when the
+/// entry was written.
 async fn bring(
     command: &Sync,
     client: &Client,
@@ -164,6 +168,7 @@ async fn find_out(
     let reference = registry::parse(&entry.reference)?;
     let mut pulled = artifact::pull(&reference, &command.registry, &command.trust).await?;
     let wasm = std::mem::take(&mut pulled.wasm);
+    quick::hold(&wasm, &command.unchecked).await?;
     let version = versions::stage(client, base, wasm).await?;
     for (member, said) in [("name", &entry.name), ("version", &entry.version)] {
         ensure!(

@@ -118,7 +118,7 @@ pub async fn crowd(watched: &Watched, company: &Company) {
     let mut assets = Vec::new();
     for _ in 0..CONNECTIONS {
         let fields = json!({"credential_type": "NONE", "credentials": "{}", "name": unique("crowd"), "engine_id": engine_id,
-                            "base_url": "http://127.0.0.1:1/never_done"});
+                            "base_url": "http://127.0.0.1:1/waits_for_ever"});
         let saved = company
             .client
             .post(&company.path("/connections"), fields)

@@ -1,4 +1,4 @@
-//! Never answers, and never returns from being told to stop.
+//! Waits for the end of a pause of 49 days, and never returns from being told to stop.
 
 use crate::{Behaviour, for_ever};
 use souk_sdk::{Error, Query, Step};
@@ -7,7 +7,8 @@ use souk_sdk::{Error, Query, Step};
 pub struct Guest;
 
 impl Behaviour for Guest {
-    fn query(&mut self, _id: u32, _query: &Query, _step: &mut Step) -> Result<(), Error> {
+    fn query(&mut self, id: u32, _query: &Query, step: &mut Step) -> Result<(), Error> {
+        step.wake(id, u32::MAX);
         Ok(())
     }
 

@@ -62,6 +62,7 @@ mod traps_in_cancel;
 mod traps_in_open;
 mod traps_on_drop;
 mod unknown_ids;
+mod waits_for_ever;
 mod writes_to_the_log;
 
 use crate::{Behaviour, one_row};
@@ -142,6 +143,7 @@ table! {
     traps_in_open
     traps_on_drop
     unknown_ids
+    waits_for_ever
     writes_to_the_log
 }
 
