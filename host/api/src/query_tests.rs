@@ -40,7 +40,7 @@ fn defaults_are_told_as_they_hold() {
     let expected = ("Where to begin. Default desc.", Some(json!("desc")));
     assert_eq!(said("from"), expected);
     assert_eq!(said("sort_order"), ("Direction.", None));
-    let (absent, sent): (Wanted, Wanted) = (read("").unwrap(), read("from=desc").unwrap());
+    let (absent, sent): (Wanted, Wanted) = (read("page=1").unwrap(), read("from=desc").unwrap());
     assert!(absent.from == sent.from);
 }
 

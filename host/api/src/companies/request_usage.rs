@@ -85,6 +85,7 @@ pub struct KeyOut {
 pub struct RequesterOut {
     user_id: String,
     name: String,
+    #[schema(minimum = 0)]
     requests: i64,
 }
 

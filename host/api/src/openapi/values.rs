@@ -133,6 +133,7 @@ pub const TEXTS: &[(&str, &str)] = &[
         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     ),
     ("slug", "goals-per-match"),
+    ("source", "NAICS 2022, U.S. Census Bureau, public domain"),
     ("source_code", "42P01"),
     ("source_message", "relation \"matches\" does not exist"),
     ("sport", "football"),
