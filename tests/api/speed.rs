@@ -73,14 +73,20 @@ async fn exported(client: &Client, path: &str, accept: &str) -> f64 {
         .await
         .expect("a head");
     assert_eq!(response.status(), 200);
-    let (mut bytes, mut lines) = (0, 0);
+    let mut chunks = Vec::new();
     while let Some(chunk) = response.chunk().await.expect("a whole export") {
-        bytes += chunk.len();
-        lines += chunk.iter().filter(|byte| **byte == b'\n').count();
+        chunks.push(chunk);
     }
-    let is_text = accept.contains("json");
-    assert!(!is_text || lines == 1_000_000, "{lines} of {bytes} bytes");
-    1_000_000.0 / begun.elapsed().as_secs_f64()
+    let seconds = begun.elapsed().as_secs_f64();
+    // What the client makes of them is not the host's time.
+    let bytes: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+    let newlines = |chunk: &[u8]| chunk.iter().filter(|byte| **byte == b'\n').count();
+    let is_whole = match accept.contains("json") {
+        true => chunks.iter().map(|chunk| newlines(chunk)).sum::<usize>() == 1_000_000,
+        false => bytes > 30_000_000,
+    };
+    assert!(is_whole, "{bytes} bytes");
+    1_000_000.0 / seconds
 }
 
 /// Any page of a million rows within 1.2 of the first; a whole export, for its owner and for a buyer who pays by the page, at no less than 0.8

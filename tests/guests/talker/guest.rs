@@ -86,10 +86,16 @@ impl Connector for Talker {
                 self.io.confer("ECHO from another session").await?;
                 "conferred".to_owned()
             }
-            "confers_in_vain" => match self.io.confer("FILL").await {
-                Ok(()) => "conferred".to_owned(),
-                Err(error) => error.detail.unwrap_or_default(),
-            },
+            "confers_in_vain" | "confers_in_vain_and_large" => {
+                let errand = match wish {
+                    "confers_in_vain" => "HANG",
+                    _ => "FILL",
+                };
+                match self.io.confer(errand).await {
+                    Ok(()) => "conferred".to_owned(),
+                    Err(error) => error.detail.unwrap_or_default(),
+                }
+            }
             "hangs" => self.ask("HANG").await?,
             wish => self.ask(&format!("ECHO {wish}")).await?,
         };
