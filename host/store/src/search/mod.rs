@@ -89,7 +89,11 @@ pub async fn find(
         let matching = from.replace("s.is_published = 1", "+s.is_published = 1");
         let (texts, count) = (("s.product_id", matching.as_str(), by), bound.0.len());
         let bind = |values: &mut Values| bound.bind(values);
-        return lists::counted_apart(db, texts, &from, count, part, bind, read).await;
+        // A label leads to its products: they are counted where they are found.
+        return match wanted.industry.or(wanted.use_case) {
+            Some(_) => lists::counted_along(db, texts, count, part, bind, read).await,
+            None => lists::counted_apart(db, texts, &from, count, part, bind, read).await,
+        };
     }
     let typed = typed(wanted.text);
     let Some(words) = meant(db, &typed).await? else {
