@@ -17,7 +17,9 @@ pub(crate) async fn slow_asset(seller: &Company, cluster: &PgCluster, credits: u
             &connection,
             json!({"name": "Slow", "slug": unique("slow"),
                 "sql_logic": "SELECT count(*) AS goals FROM matches, pg_sleep(CAST(:seconds AS double precision))",
-                "parameters": [{"name": "seconds", "type": "integer", "default": 0}]}),
+                "parameters": [{"name": "seconds", "type": "integer", "default": 0}],
+                // A machine with other work takes its time.
+                "timeout_ms": 20_000}),
         )
         .await;
     seller.publish(&asset, credits).await;
