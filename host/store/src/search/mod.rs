@@ -148,10 +148,11 @@ static USES: Bulk = Bulk::new(
     "WHERE v.column1 IS NOT NULL",
 );
 
-/// What a term of a company's name is taken for: its products are not counted. As many as of a word are counted at most.
-const OF_COMPANY: i64 = 10_000;
+/// As many products as of a word are counted at most; what a term of a company's name, whose products are not counted, is taken for.
+const COUNTED_MAX: i64 = 10_000;
 
 /// What a typed word means.
+#[derive(Default)]
 struct Word {
     /// How many products have one of them, at most.
     uses: i64,
@@ -201,11 +202,7 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Wo
                 .number(term.map(|term| term.2));
         })
         .await?;
-    let word = || Word {
-        uses: 0,
-        terms: Vec::new(),
-    };
-    let mut words: Vec<Word> = typed.iter().map(|_| word()).collect();
+    let mut words: Vec<Word> = typed.iter().map(|_| Word::default()).collect();
     for row in &rows {
         let word = &mut words[row.number("word")? as usize];
         let (term, uses) = (row.text("term")?, row.number("uses")?);
@@ -213,7 +210,7 @@ async fn meant(db: &mut AnyConnection, typed: &[String]) -> Result<Option<Vec<Wo
             continue;
         }
         word.uses += match term.starts_with('@') {
-            true => OF_COMPANY,
+            true => COUNTED_MAX,
             false => uses,
         };
         word.terms.push((term, row.number("factor")?));
@@ -238,7 +235,11 @@ fn factor(how: Match) -> i64 {
 /// it counts for such a product `s`.
 fn push_hits(from: &mut String, bound: &mut Bound, words: &[Word]) -> Vec<String> {
     let rarest = words.first().map_or(0, |word| word.uses);
-    let is_common = |word: &&Word| word.uses > rarest.saturating_mul(LOOKED_UP_FROM);
+    // What was not counted to its end may be all there is.
+    let is_common = |word: &&Word| {
+        word.uses > rarest.saturating_mul(LOOKED_UP_FROM)
+            || (word.uses >= COUNTED_MAX && rarest < COUNTED_MAX)
+    };
     let (common, rare): (Vec<&Word>, Vec<&Word>) = words.iter().partition(is_common);
     let each = (0..)
         .zip(&rare)
