@@ -35,8 +35,7 @@ pub fn prepare(settings: &Settings) -> Result<()> {
         .create(directory)
         .with_context(|| format!("the data directory {} cannot be made", directory.display()))?;
     // One that was made for souk (`install -d`, say). One with other things in it may be anybody's.
-    let is_empty = std::fs::read_dir(directory).is_ok_and(|mut all| all.next().is_none());
-    if is_empty {
+    if is_empty(directory)? {
         warn_of(directory, close(directory));
     }
     for name in KEPT {
@@ -48,6 +47,17 @@ pub fn prepare(settings: &Settings) -> Result<()> {
         close_store(Path::new(store.split('?').next().unwrap_or(store)));
     }
     close_key(&directory.join(MASTER_KEY))
+}
+
+fn is_empty(directory: &Path) -> Result<bool> {
+    match std::fs::read_dir(directory) {
+        Ok(mut all) => Ok(all.next().is_none()),
+        Err(error) => bail!(
+            "the data directory {} cannot be read ({error}): it and what is in it must belong to the user that souk runs as (chown -R), or \
+             name another with --data-dir",
+            directory.display()
+        ),
+    }
 }
 
 /// The store with what SQLite and the charge log keep beside it: all begin with its name.
@@ -134,5 +144,19 @@ mod tests {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(close(&directory.path().join("missing")).unwrap(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_as_that() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(is_empty(directory.path()).unwrap());
+        let file = directory.path().join("f");
+        std::fs::write(&file, "x").unwrap();
+        assert!(!is_empty(directory.path()).unwrap());
+        let error = is_empty(&file).unwrap_err().to_string();
+        assert!(
+            error.contains("cannot be read") && error.contains("--data-dir"),
+            "{error}"
+        );
     }
 }

@@ -132,7 +132,7 @@ impl Db {
         }
         // By its real name: a link to the store must find the store's lock and logs.
         let path = sqlite::real_path(&path);
-        let lock = sqlite::lock(&path)?;
+        let lock = sqlite::lock(&path).await?;
         let connect: AnyConnectOptions = sqlite::url(&path).parse()?;
         let connect = quiet(connect);
         let writer = sqlite::open_writer(&connect).await?;

@@ -10,6 +10,7 @@ use souk_store::keys::{self, Deactivation, KeyFilter, NewKey};
 use souk_store::teller::{Asked, Teller};
 use souk_store::users::{UserFilter, UserStatus};
 use souk_store::{Db, OpenOptions, Part, StoreError, companies, db, founding, usage, users};
+use std::time::Duration;
 use support::{company, later, open, roll_back, sqlite, stores};
 
 /// Starting again applies nothing twice; a migration that was changed after the fact is refused, and a store that a newer version has changed.
@@ -56,9 +57,15 @@ async fn sqlite_is_locked() {
         refused.to_string().contains("open in another souk process"),
         "{refused}"
     );
+    // One that is ending is waited for.
+    let opening = tokio::spawn({
+        let url = store.url.clone();
+        async move { Db::open(&OpenOptions::new(&url)).await.map(drop) }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
     store.db.close().await;
     drop(store.db);
-    open(&store.url).await;
+    opening.await.unwrap().expect("opened");
 }
 
 /// A transaction that is dropped changed nothing, and the next writer is not held up.

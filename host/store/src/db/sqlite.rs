@@ -3,10 +3,10 @@
 use crate::error::StoreError;
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Connection, Executor};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 /// Begins a transaction that writes. Plain `BEGIN` would find out at its first change that somebody else is writing.
@@ -76,8 +76,12 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
+/// So long is waited for the lock of a host that has just ended. A process that it was starting at that moment (a compiler, say) has the lock
+/// too until it has become another program.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
 /// Takes the lock that keeps a second host away from the same file; the kernel releases it when the process ends, however it ends.
-pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
+pub(super) async fn lock(path: &Path) -> Result<File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let lock = File::options()
@@ -86,16 +90,26 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(&name)
         .map_err(|error| StoreError::unavailable(format!("{}: {error}", name.display())))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::unavailable(format!(
-            "{} is open in another souk process; stop that one, or use a PostgreSQL store to run several",
-            path.display()
-        ))),
-        Err(std::fs::TryLockError::Error(error)) => Err(StoreError::unavailable(format!(
-            "{}: {error}",
-            name.display()
-        ))),
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::unavailable(format!(
+                    "{} is open in another souk process; stop that one, or use a PostgreSQL store to run several",
+                    path.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(StoreError::unavailable(format!(
+                    "{}: {error}",
+                    name.display()
+                )));
+            }
+        }
     }
 }
 
