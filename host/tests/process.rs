@@ -430,6 +430,22 @@ fn is_served_again(souk: &Souk) {
     }
 }
 
+/// Connectors reserve address space that they never use: a limit of it is named, with what bounds memory instead.
+#[test]
+fn an_address_space_that_is_limited_is_told() {
+    let directory = directory();
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -v 4194304; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_souk"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(directory.path().join("data"));
+    let said = errors(&limited.output().unwrap());
+    for word in ["limited to 4096 MiB", "LimitAS", "MemoryMax"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
 /// Clients that want nothing do not keep one out that does: it is served, or told that there is no room. When they are gone, all is as
 /// before.
 #[test]

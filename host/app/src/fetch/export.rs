@@ -1,15 +1,16 @@
 //! A whole feed in one answer: its pages one after another, each charged before it leaves.
 //!
 //! A page is charged when the client asks for it, and one that it never asks for costs nothing. As soon as it does, the next is asked for, and no
-//! more: so the source works while a page is written, charged and taken. Each page has the endpoint's own deadline, and the whole has
-//! [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the product is changed meanwhile, the export ends. Start
-//! reading at [`export`].
+//! more: so the source works while a page is written, charged and taken, and, but for the first, while its own price is being held. Each page
+//! has the endpoint's own deadline, and the whole has [`TIME_MAX`]. A page is one run like any other, at the price of its moment; when the
+//! product is changed meanwhile, the export ends. Start reading at [`export`].
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use futures_util::future::join;
+use futures_util::future::{Either, join, select};
 use futures_util::stream::FuturesOrdered;
 use souk_sandbox::formats::{Format, Stream};
 use tokio::sync::{Mutex, mpsc};
@@ -109,10 +110,10 @@ async fn pages(
         }),
     };
     // In order: what becomes of a page is told before what becomes of the next.
-    let mut pages = FuturesOrdered::from_iter([export.page(asked)]);
+    let mut pages = FuturesOrdered::from_iter([export.page(asked, Source::OnceHeld)]);
     loop {
         tokio::select! {
-            Some(asked) = begun.recv() => pages.push_back(export.page(asked)),
+            Some(asked) = begun.recv() => pages.push_back(export.page(asked, Source::AtOnce)),
             Some(page) = pages.next() => {
                 page?;
                 if pages.is_empty() && begun.is_empty() {
@@ -121,6 +122,15 @@ async fn pages(
             }
         }
     }
+}
+
+/// When the source is asked for a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Nobody makes it work who cannot pay.
+    OnceHeld,
+    /// Behind a page that was held: while the credits are being held.
+    AtOnce,
 }
 
 struct Export<'a> {
@@ -159,7 +169,7 @@ impl<'a> Export<'a> {
         }
     }
 
-    async fn page(&self, mut asked: Asked<'a>) -> Result<(), Failure> {
+    async fn page(&self, mut asked: Asked<'a>, source: Source) -> Result<(), Failure> {
         let (app, endpoint) = (self.app, self.endpoint);
         if Instant::now() > self.until {
             return Err(self.refuse(Cause::TooLong(TIME_MAX)));
@@ -175,10 +185,20 @@ impl<'a> Export<'a> {
         if now.row.updated_at != endpoint.row.updated_at {
             return Err(self.refuse(Cause::Changed));
         }
-        let mut run = Run::begin(app, now.sold(), &payer, Purpose::Result).await?;
-        let (statement, output) = rows(app, endpoint, &asked, self.learned, run.deadline())
-            .await
-            .map_err(|cause| run.fail(cause))?;
+        let deadline = Instant::now() + now.sold().timeout;
+        let (mut run, read) = {
+            let begin = pin!(Run::begin(app, now.sold(), &payer, Purpose::Result));
+            let read = pin!(rows(app, endpoint, &asked, self.learned, deadline));
+            match source {
+                Source::OnceHeld => (begin.await?, read.await),
+                // Where nothing can be held, the source is asked no further.
+                Source::AtOnce => match select(begin, read).await {
+                    Either::Left((run, read)) => (run?, read.await),
+                    Either::Right((read, begin)) => (begin.await?, read),
+                },
+            }
+        };
+        let (statement, output) = read.map_err(|cause| run.fail(cause))?;
         let elapsed = run.started.elapsed();
         let paged = asked.page.paged(output.rows);
         let (returned, size) = (paged.returned as usize, output.bytes);
