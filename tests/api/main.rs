@@ -49,6 +49,7 @@ mod users;
 mod voids;
 mod webhooks;
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use souk_tests::{Company, PgCluster, TestHost};
@@ -57,14 +58,18 @@ use tokio::sync::OnceCell;
 /// One host for the whole test binary; every test makes companies of its own.
 pub async fn host() -> &'static TestHost {
     static HOST: OnceCell<TestHost> = OnceCell::const_new();
-    HOST.get_or_init(|| async {
-        // The tests of key creation alone would use up the default limits of one address.
-        TestHost::builder()
-            .env("SOUK_IP_RATE_LIMIT", "1000000")
-            .start()
-            .await
-    })
-    .await
+    static KEEPS: Once = Once::new();
+    let host = HOST
+        .get_or_init(|| async {
+            // The tests of key creation alone would use up the default limits of one address.
+            TestHost::builder()
+                .env("SOUK_IP_RATE_LIMIT", "1000000")
+                .start()
+                .await
+        })
+        .await;
+    KEEPS.call_once(|| host.keep_compiled());
+    host
 }
 
 /// A name that no other test of this run uses.

@@ -50,6 +50,7 @@ async fn compiled_code_goes_with_its_version() {
     std::fs::create_dir_all(&connectors).expect("a directory");
     std::fs::write(connectors.join("small.wasm"), guests::SMALL_TABLE).expect("a file");
     let mut host = TestHost::builder()
+        .compiles_uploads()
         .data_dir(&data_dir)
         .arg("--connector-dir", connectors.to_string_lossy())
         .start()

@@ -27,6 +27,7 @@ pub struct TestHost {
     environment: Vec<(String, String)>,
     process: Option<Child>,
     directory: Option<TempDir>,
+    compiles_uploads: bool,
 }
 
 pub struct Builder {
@@ -35,6 +36,7 @@ pub struct Builder {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     data_dir: Option<PathBuf>,
+    compiles_uploads: bool,
 }
 
 /// The binary that belongs to this build of the tests.
@@ -65,6 +67,7 @@ impl TestHost {
             arguments: vec!["--allow-network".to_owned(), "127.0.0.0/8".to_owned()],
             environment: Vec::new(),
             data_dir: None,
+            compiles_uploads: false,
         }
     }
 
@@ -76,6 +79,7 @@ impl TestHost {
             arguments: Vec::new(),
             environment: Vec::new(),
             data_dir: None,
+            compiles_uploads: false,
         }
     }
 
@@ -104,6 +108,16 @@ impl TestHost {
     /// What the host wrote to standard error and output so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.data_dir.join("test.log")).unwrap_or_default()
+    }
+
+    /// For a host that is never dropped: what it compiles is kept for the next run all the same, every few seconds.
+    pub fn keep_compiled(&'static self) {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(5));
+                warm::keep_uploaded(&self.data_dir);
+            }
+        });
     }
 
     /// SIGKILL: nothing is flushed, nobody is told.
@@ -194,6 +208,9 @@ impl TestHost {
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
         warm::keep(&self.data_dir);
+        if !self.compiles_uploads {
+            warm::lend_uploaded(&self.data_dir);
+        }
         self.process = Some(process);
         self.base_url = self.ready["base_url"]
             .as_str()
@@ -218,6 +235,12 @@ impl Builder {
 
     pub fn env(mut self, name: &str, value: &str) -> Builder {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// For tests of compiling: what is uploaded is compiled, though another test may have compiled the same.
+    pub fn compiles_uploads(mut self) -> Builder {
+        self.compiles_uploads = true;
         self
     }
 
@@ -249,6 +272,7 @@ impl Builder {
             environment: self.environment,
             process: None,
             directory: Some(directory),
+            compiles_uploads: self.compiles_uploads,
         };
         host.run().await;
         host
@@ -258,6 +282,9 @@ impl Builder {
 impl Drop for TestHost {
     fn drop(&mut self) {
         self.kill();
+        if !self.compiles_uploads {
+            warm::keep_uploaded(&self.data_dir);
+        }
         if std::thread::panicking() {
             let log = self.log();
             let tail = log.len().saturating_sub(8_000);

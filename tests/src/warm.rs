@@ -1,6 +1,8 @@
 //! Machine code of the bundled connectors, compiled once for all hosts under test: an unoptimised host takes seven seconds of processor time for
 //! it, and each test's host begins with an empty data directory.
 //!
+//! What tests upload is lent, too, once a host is ready: at its start it would remove what no version refers to.
+//!
 //! The hosts share one cache key, because code counts only under the key of the directory that it is found in.
 
 use std::fs;
@@ -13,6 +15,9 @@ const KEY_FILE: &str = "cache.key";
 const CODE: &str = "cwasm";
 /// Builds leave their code behind; with so many files, what has not been written for a day goes.
 const FILES_MAX: usize = 32;
+const UPLOADED_MAX: usize = 256;
+/// What is larger was made to be work for the compiler, and is to be that each time.
+const UPLOADED_BYTES_MAX: u64 = 4 << 20;
 const OLD: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
 /// Gives a host that is about to start in `data_dir` what earlier ones compiled.
@@ -29,16 +34,52 @@ pub fn lend(data_dir: &Path) {
 
 /// Takes over what a host has compiled for its start.
 pub fn keep(data_dir: &Path) {
-    let (from, to) = (data_dir.join("compiled"), directory());
-    let same_key = |directory: &Path| fs::read(directory.join(KEY_FILE)).ok();
-    if same_key(&from) != same_key(&to) {
+    if has_our_key(data_dir) {
+        take(code(&data_dir.join("compiled")), &directory(), FILES_MAX);
+    }
+}
+
+/// Gives a host that is ready what earlier ones compiled when it was uploaded.
+pub fn lend_uploaded(data_dir: &Path) {
+    if has_our_key(data_dir) {
+        for path in code(&uploaded()) {
+            copy(&path, &data_dir.join("compiled"));
+        }
+    }
+}
+
+/// Takes over what a host that has ended has compiled when it was uploaded.
+pub fn keep_uploaded(data_dir: &Path) {
+    if !has_our_key(data_dir) {
         return;
     }
-    for path in code(&from) {
-        copy(&path, &to);
+    let bundled = directory();
+    let mut found = code(&data_dir.join("compiled"));
+    found.retain(|path| {
+        path.file_name()
+            .is_some_and(|name| !bundled.join(name).exists())
+    });
+    take(found, &uploaded(), UPLOADED_MAX);
+}
+
+fn uploaded() -> PathBuf {
+    let path = directory().join("uploaded");
+    private(&path);
+    path
+}
+
+/// Its code counts for others, and theirs for it.
+fn has_our_key(data_dir: &Path) -> bool {
+    let key = |directory: &Path| fs::read(directory.join(KEY_FILE)).ok();
+    key(&data_dir.join("compiled")).is_some_and(|own| key(&directory()) == Some(own))
+}
+
+fn take(found: Vec<PathBuf>, to: &Path, files_max: usize) {
+    for path in found {
+        copy(&path, to);
     }
-    let kept = code(&to);
-    if kept.len() > FILES_MAX {
+    let kept = code(to);
+    if kept.len() > files_max {
         for path in kept {
             let age = fs::metadata(&path).and_then(|data| data.modified());
             if age.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > OLD)) {

@@ -30,7 +30,7 @@ impl Watched {
             .env("SOUK_IP_RATE_LIMIT", "1000000000")
             .arg("--metrics-listen", &listen);
         if let Some(binary) = binary {
-            builder = builder.binary(binary);
+            builder = builder.binary(binary).compiles_uploads();
         }
         Watched {
             host: builder.start().await,

@@ -16,6 +16,7 @@ mod described;
 mod envelope;
 mod favorites;
 mod files;
+mod foreign;
 mod gate;
 mod idempotency;
 mod keys;
