@@ -251,7 +251,8 @@ async fn reseal(command: Reseal) -> Result<()> {
 
 async fn reseal_offline(store: OnStore) -> Result<Value> {
     let settings = store.settings()?;
-    let db = store::open(&settings).await?;
+    let opened = store::open(&settings).await;
+    let db = opened.context("cannot reseal --offline; a running host does it without that")?;
     let sealer = master_key::sealer(&settings, &db).await?;
     let mut told = Told::default();
     let last = loop {

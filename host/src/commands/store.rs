@@ -95,7 +95,7 @@ pub async fn open(settings: &Settings) -> Result<Db> {
     match Db::open(&OpenOptions::new(url)).await {
         Err(StoreError::Unavailable(message)) if message.contains("another souk process") => {
             anyhow::bail!(
-                "a running host holds {}: ask it (without --offline, with --url), or stop it first",
+                "a running host holds {}: stop it for the moment that this takes",
                 without_password(url)
             )
         }

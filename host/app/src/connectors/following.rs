@@ -50,7 +50,7 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
 }
 
 /// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
-async fn reconcile(app: &App) -> Result<(), ConnectorError> {
+pub(super) async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     let (rows, chosen, tried_out) = {
         let mut db = app.db.read().await?;
         (

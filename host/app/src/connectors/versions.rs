@@ -7,7 +7,7 @@ use souk_store::connectors::{self, Choice, canaries};
 use super::error::ConnectorError;
 use super::loaded::{active, find, scope_text, versions};
 use super::registry::key;
-use super::{canary, engines, health, shelf};
+use super::{canary, engines, following, health, shelf};
 use crate::App;
 
 /// The share of a version that is at work alone, in percent.
@@ -201,6 +201,8 @@ pub async fn rollback(
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
+    // What another host has put to work a moment ago is what is gone back from.
+    following::reconcile(app).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
     if let Some(beside) = canary::beside(app, scope, name, &current).await? {
         canary::end(app, &beside).await?;

@@ -1,5 +1,6 @@
 //! A component on its author's machine: how it is named, which source it is opened for, and the sandbox that it is loaded into.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -148,6 +149,17 @@ pub async fn load(wasm: Vec<u8>, profile: Profile) -> Result<Result<Subject, Loa
 /// A sandbox as a host has one: compiled in a child process with limits, and kept for the next time.
 pub fn sandbox_options() -> Result<Options> {
     let directory = cache_dir().join("compiled");
+    // Code that is run is its owner's alone.
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory);
+    made.with_context(|| {
+        format!(
+            "{}, where compiled connectors are kept, cannot be made: name another place with XDG_CACHE_HOME",
+            directory.display()
+        )
+    })?;
     keep_newest(&directory);
     let program = std::env::current_exe().context("this program cannot be found")?;
     let compiler = Compiler::Child {
