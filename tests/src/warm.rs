@@ -56,8 +56,9 @@ pub fn keep_uploaded(data_dir: &Path) {
     let bundled = directory();
     let mut found = code(&data_dir.join("compiled"));
     found.retain(|path| {
-        path.file_name()
-            .is_some_and(|name| !bundled.join(name).exists())
+        let name = path.file_name();
+        let is_uploaded = name.is_some_and(|name| !bundled.join(name).exists());
+        is_uploaded && fs::metadata(path).is_ok_and(|data| data.len() <= UPLOADED_BYTES_MAX)
     });
     take(found, &uploaded(), UPLOADED_MAX);
 }

@@ -129,16 +129,12 @@ async fn things(world: &World, company: &Company, seller: &Company) -> Ids {
     let sessions = company.path(&format!("/users/{}/sessions", browser.user));
     let sessions = world.get(key, &sessions).await.expect(200);
     ids.insert("session_id", sessions.text("/data/0/id"));
-    let user = company.path(&format!("/users/{}", company.user_id));
     let numbers = world.sample(company, "{}").await;
-    let alert = world.post(key, &format!("{user}/alerts"), json!({"asset_id": numbers}));
-    ids.insert("alert_id", alert.await.expect(201).text("/data/id"));
-    let favorite = world.post(
-        key,
-        &format!("{user}/favorites"),
-        json!({"asset_id": asset}),
-    );
-    ids.insert("favorite_id", favorite.await.expect(201).text("/data/id"));
+    let of_user = format!("/users/{}", company.user_id);
+    let alert = made(&format!("{of_user}/alerts"), json!({"asset_id": numbers}));
+    ids.insert("alert_id", alert.await);
+    let favorite = made(&format!("{of_user}/favorites"), json!({"asset_id": asset}));
+    ids.insert("favorite_id", favorite.await);
     ids.insert("user_id", company.user_id.clone());
     bought(world, company, seller, &mut ids).await;
     earned(world, company, seller, &asset, &mut ids).await;
@@ -263,13 +259,13 @@ async fn what_another_company_has_is_not_found_in_ones_own_path() {
     let (mut wrong, mut told) = (Vec::new(), 0);
     for operation in operations() {
         for name in names(&operation.path) {
-            let Some(theirs) = foreign.get(name) else {
+            let Some((name, theirs)) = foreign.get_key_value(name) else {
                 wrong.push(format!("{}: no {name} was made", operation.id));
                 continue;
             };
             let ask = async |id: &str| {
                 let mut ids = own.clone();
-                ids.insert(name, id.to_owned());
+                ids.insert(*name, id.to_owned());
                 let path = filled(&operation.path, &acme, &ids);
                 said(&send(&world, &acme, &operation, &path).await, id)
             };

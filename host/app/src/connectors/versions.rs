@@ -23,6 +23,8 @@ pub async fn activate(
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
+    // What another host has put to work a moment ago is what this takes the place of.
+    following::reconcile(app).await?;
     let candidate = shelf::fetch(app, scope, name, version).await?;
     let before = active(app, scope, name);
     let activated = match share_percent {
