@@ -36,8 +36,10 @@ export class Buyer extends Company {
     const fed = await this.product(feed.id);
     assert.deepEqual([fed.fields?.at(-1)?.name, fed.sport], ["host", null]);
     const insight = await market.previewProduct({ productId: asset.id });
-    assert.ok(insight.meta.preview);
+    assert.ok("assetId" in insight.data && insight.meta?.preview);
+    assert.deepEqual([typeof insight.data.answerValue, insight.data.executionId], ["number", null]);
     const rows = await market.previewProduct({ productId: feed.id });
+    assert.ok("response" in rows.data && !rows.meta);
     assert.deepEqual([rows.data.response.data.length, rows.data.service.billing.reason], [3, "preview"]);
   }
 

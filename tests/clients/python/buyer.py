@@ -9,8 +9,8 @@ from souk_client.api.marketplace import get_product, list_products, preview_prod
 from souk_client.api.purchases import access_purchase, cancel_purchase, create_purchase, list_purchases
 from souk_client.models import (
     AnalyzeByQueryFilters,
-    AssetAnswer,
     AssetOut,
+    AssetResult,
     BillingUnit,
     EndpointOut,
     FetchDataByHandleFilters,
@@ -20,6 +20,7 @@ from souk_client.models import (
     ListPurchasesStatus,
     ListTransactionsType,
     PageAnswer,
+    PageData,
     ProcessAssetByQueryFilters,
     ProductType,
     Purchase,
@@ -46,10 +47,10 @@ class Buyer(Company):
         fed = right(get_product.sync(feed.id, client=self.client)).data
         assert fed.fields and fed.fields[-1].name == "host" and fed.sport is None, fed
         insight = right(preview_product.sync(asset.id, client=self.client))
-        assert isinstance(insight, AssetAnswer) and insight.meta.preview, insight
+        assert isinstance(insight.data, AssetResult) and insight.meta and insight.meta.preview, insight
         assert isinstance(insight.data.answer_value, int) and insight.data.execution_id is None, insight
         rows = right(preview_product.sync(feed.id, client=self.client))
-        assert isinstance(rows, PageAnswer) and len(rows.data.response.data) == 3, rows
+        assert isinstance(rows.data, PageData) and len(rows.data.response.data) == 3 and not rows.meta, rows
         assert rows.data.service.billing.reason == FreeOf.PREVIEW, rows
 
     def buys(self, product: str) -> Purchase:
