@@ -7,7 +7,7 @@ use serde::Deserialize;
 use souk_app::integrations::check;
 use souk_domain::ids::IntegrationId;
 use souk_domain::roles::{Permission, Role};
-use utoipa::openapi::schema::{AnyOfBuilder, Schema};
+use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -38,11 +38,12 @@ pub struct TestedIn;
 impl PartialSchema for TestedIn {
     fn schema() -> RefOr<Schema> {
         let parts = [SavedIntegrationIn::name(), IntegrationIn::name()];
-        let any = AnyOfBuilder::new();
-        let any = parts
+        // Not `anyOf`: of that openapi-generator makes one type that has to have the members of both.
+        let one = OneOfBuilder::new();
+        let one = parts
             .into_iter()
-            .fold(any, |any, name| any.item(Ref::from_schema_name(name)));
-        any.into()
+            .fold(one, |one, name| one.item(Ref::from_schema_name(name)));
+        one.into()
     }
 }
 

@@ -140,14 +140,13 @@ fn types(rule: &Value, out: &mut Map<String, Value>) {
         [one] => {
             out.insert("type".to_owned(), (*one).clone());
         }
-        // Several kinds: 3.0 has no word for it but this, and null is one of them.
+        // Several kinds: 3.0 has no word for it but this, and null goes with the first. Of `anyOf` openapi-generator makes an empty type.
         several => {
-            let any: Value = several
-                .iter()
-                .map(|kind| json!({"type": kind, "nullable": true}))
-                .collect();
-            out.remove("nullable");
-            out.insert("anyOf".to_owned(), any);
+            let mut kinds: Vec<Value> = several.iter().map(|kind| json!({"type": kind})).collect();
+            if let (Some(nullable), Some(first)) = (out.remove("nullable"), kinds.first_mut()) {
+                first["nullable"] = nullable;
+            }
+            out.insert("oneOf".to_owned(), kinds.into());
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::answer::AnyObject;
 use crate::words;
 use souk_domain::time::Timestamp;
-use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -215,24 +215,33 @@ pub struct License {
     pub redistribution_allowed: bool,
 }
 
-/// What a product shows for free: an asset its one insight, an endpoint its rows.
-pub struct PreviewAnswer;
+/// What a product shows for free. `meta` is of an asset; of an endpoint the same stands in `data.service`.
+#[derive(ToSchema)]
+pub struct PreviewAnswer {
+    pub data: PreviewData,
+    #[schema(required = false)]
+    pub meta: AssetMeta,
+}
 
-impl PartialSchema for PreviewAnswer {
+/// Of an asset its one insight, of an endpoint its rows.
+pub struct PreviewData;
+
+impl PartialSchema for PreviewData {
     fn schema() -> RefOr<Schema> {
         let of = |name| Ref::from_schema_name(name);
-        AnyOfBuilder::new()
-            .item(of(AssetAnswer::name()))
-            .item(of(PageAnswer::name()))
+        // Not `anyOf`: of that openapi-generator makes one type that has to have the members of all.
+        OneOfBuilder::new()
+            .item(of(AssetResult::name()))
+            .item(of(PageData::name()))
             .into()
     }
 }
 
-impl ToSchema for PreviewAnswer {
+impl ToSchema for PreviewData {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((AssetAnswer::name().into(), AssetAnswer::schema()));
-        AssetAnswer::schemas(schemas);
-        schemas.push((PageAnswer::name().into(), PageAnswer::schema()));
-        PageAnswer::schemas(schemas);
+        schemas.push((AssetResult::name().into(), AssetResult::schema()));
+        AssetResult::schemas(schemas);
+        schemas.push((PageData::name().into(), PageData::schema()));
+        PageData::schemas(schemas);
     }
 }

@@ -399,6 +399,10 @@ async fn the_rendition_in_3_0_is_one() {
         nullable(&json!({"const": 1, "examples": [1, 2]})),
         json!({"enum": [1], "example": 1})
     );
+    assert_eq!(
+        nullable(&json!({"type": ["number", "string", "null"]})),
+        json!({"oneOf": [{"type": "number", "nullable": true}, {"type": "string"}]})
+    );
     let world = World::new().await;
     let served = world.get("", "/openapi-3.0.json").await.expect(200);
     assert_eq!(served.body, old);

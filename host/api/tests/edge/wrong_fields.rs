@@ -38,7 +38,7 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 /// The members of a body; of one that is several, those of the longest.
 fn members(document: &Value, schema: &Value) -> BTreeMap<String, Value> {
     let schema = resolved(document, schema);
-    let parts = ["allOf", "anyOf"]
+    let parts = ["allOf", "oneOf"]
         .iter()
         .find_map(|kind| schema[kind].as_array());
     if let Some(parts) = parts {
