@@ -1,0 +1,21 @@
+// The files of /data in the component. Nothing else may name what begins with `wasi:`, or node cannot run the tests.
+import { getDirectories } from 'wasi:filesystem/preopens@0.2.0';
+import { grant } from './files.js';
+
+const dispose = Symbol.dispose || Symbol.for('dispose');
+
+grant((name) => {
+  const [[directory]] = getDirectories();
+  const file = directory.openAt({}, name, {}, { read: true });
+  return {
+    read(offset, length) {
+      const [bytes] = file.read(BigInt(length), BigInt(offset));
+      return bytes;
+    },
+    // What is left to the garbage collector is still open when the next request comes.
+    close() {
+      file[dispose]();
+      directory[dispose]();
+    },
+  };
+});
