@@ -3,8 +3,8 @@ import { Broken, SoukError, defineConnector, unsupported } from './souk.js';
 
 // Whatever a statement says, it must not change the source: what is not known to read is not sent.
 const COMMANDS = ['GET', 'MGET', 'STRLEN', 'LRANGE', 'SMEMBERS', 'HGETALL', 'ZRANGE', 'TYPE'];
-// What a server says is not believed without bounds.
-const TEXT_BYTES_MAX = 8 << 20;
+// What a server says is not believed without bounds; a session has 64 MiB.
+const TEXT_BYTES_MAX = 4 << 20;
 const ITEMS_MAX = 100_000;
 
 // What a connection is configured with. A host passes on what is named here, and nothing else; a secret has "writeOnly": true.
