@@ -4,18 +4,22 @@ import { grant } from './files.js';
 
 const dispose = Symbol.dispose || Symbol.for('dispose');
 
+// What is left to the garbage collector is still open when the next request comes.
+const close = (handle) => handle[dispose]();
+
 grant((name) => {
   const [[directory]] = getDirectories();
-  const file = directory.openAt({}, name, {}, { read: true });
+  let file;
+  try {
+    file = directory.openAt({}, name, {}, { read: true });
+  } finally {
+    close(directory);
+  }
   return {
     read(offset, length) {
       const [bytes] = file.read(BigInt(length), BigInt(offset));
       return bytes;
     },
-    // What is left to the garbage collector is still open when the next request comes.
-    close() {
-      file[dispose]();
-      directory[dispose]();
-    },
+    close: () => close(file),
   };
 });
