@@ -275,13 +275,25 @@ fn new_says_what_to_change() {
     let taken = souk(directory.path(), &["new", "taken", "--kind", "tcp"]);
     assert_eq!(taken.code, Some(2));
     assert!(taken.err.contains("--dir"), "{}", taken.err);
-    let js = ["new", "board", "--lang", "js", "--kind", "tcp"];
-    let js = souk(directory.path(), &js);
-    assert_eq!(js.code, Some(2));
-    for words in ["there is no template for tcp in js", "js-http"] {
-        assert!(js.err.contains(words), "{}", js.err);
+    assert!(!directory.path().join("My_Thing").exists());
+}
+
+/// There is a project for each kind in each language, whole and executable where it is run; `tests/first-day/run` builds those that need other tools.
+#[test]
+fn new_knows_each_kind_in_each_language() {
+    let directory = TempDir::new().expect("a directory");
+    for (language, build) in [("rust", "Cargo.toml"), ("python", "build"), ("js", "build")] {
+        for kind in ["tcp", "http", "file"] {
+            let name = format!("{language}-{kind}");
+            let args = ["new", name.as_str(), "--lang", language, "--kind", kind];
+            let begun = souk(directory.path(), &args);
+            assert_eq!(begun.code, Some(0), "{name}: {}", begun.err);
+            let root = directory.path().join(&name);
+            for file in [build, "souk-test.toml", "README.md"] {
+                assert!(root.join(file).exists(), "{name}: {file}");
+            }
+        }
     }
-    assert!(!directory.path().join("board").exists());
 }
 
 /// The SDK can be published and vendored: a package of it holds the contract and its example. (That it builds takes a minute: `tests/first-day/run rust`.)

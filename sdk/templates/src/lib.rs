@@ -122,7 +122,15 @@ mod tests {
             assert!(text("souk-test.toml").contains("[[query]]"));
             if language == "js" {
                 assert!(text("app.js").contains("name: 'league-table'"));
+                assert!(text("build.js").contains("target/league-table.wasm"));
                 assert!(text("wit/v1/connector.wit").contains("souk:connector@1.0.0"));
+                text("souk.js");
+                text("tests/scripted.js");
+            }
+            if template == "js-file" {
+                text("wasi.js");
+                text("wit/files.wit");
+                text("data/people.csv");
             }
             if language == "python" {
                 assert!(text("src/app.py").contains("class LeagueTable(souk.Connector)"));
@@ -141,6 +149,20 @@ mod tests {
                 text("vendor/souk-sdk/src/example.rs");
             }
         }
+    }
+
+    /// Each kind can be begun in each language.
+    #[test]
+    fn no_template_is_missing() {
+        for language in ["rust", "python", "js"] {
+            for kind in ["tcp", "http", "file"] {
+                let template = format!("{language}-{kind}");
+                assert!(names().contains(&template.as_str()), "{template}");
+                assert!(project(language, kind, "x").is_some(), "{template}");
+            }
+        }
+        assert!(project("js", "udp", "x").is_none());
+        assert!(project("cobol", "tcp", "x").is_none());
     }
 
     #[test]

@@ -131,10 +131,13 @@ async fn things(world: &World, company: &Company, seller: &Company) -> Ids {
     ids.insert("session_id", sessions.text("/data/0/id"));
     let numbers = world.sample(company, "{}").await;
     let of_user = format!("/users/{}", company.user_id);
-    let alert = made(&format!("{of_user}/alerts"), json!({"asset_id": numbers}));
-    ids.insert("alert_id", alert.await);
-    let favorite = made(&format!("{of_user}/favorites"), json!({"asset_id": asset}));
-    ids.insert("favorite_id", favorite.await);
+    for (name, things, product) in [
+        ("alert_id", "alerts", &numbers),
+        ("favorite_id", "favorites", &asset),
+    ] {
+        let path = format!("{of_user}/{things}");
+        ids.insert(name, made(&path, json!({"asset_id": product})).await);
+    }
     ids.insert("user_id", company.user_id.clone());
     bought(world, company, seller, &mut ids).await;
     earned(world, company, seller, &asset, &mut ids).await;

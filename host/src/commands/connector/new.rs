@@ -102,7 +102,11 @@ pub fn run(command: &New) -> Result<()> {
             "./build",
             "souk connector test target/*.wasm",
         ],
-        Language::Js => &["cat README.md"],
+        Language::Js => &[
+            "npm install && npm test",
+            "./build",
+            "souk connector test target/*.wasm",
+        ],
     };
     for line in next {
         println!("    {line}");

@@ -1,0 +1,24 @@
+// Native tests: a session on an API of which is said what it answers.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connector } from '../app.js';
+import { Origin, Session, refused } from './scripted.js';
+
+const open = (answers) => new Session(connector, { api_key: 'secret' }, new Origin(answers));
+
+test('pages follow each other', () => {
+  const session = open({
+    '/items': [200, '{"items": [{"id": 1, "name": "pear", "price": "1.50", "at": null}], "next": "/more"}'],
+    '/more': [200, '{"items": [{"id": 2, "name": "fig", "price": null, "at": "1970-01-01T00:00:01Z"}], "next": null}'],
+  });
+  assert.deepEqual(session.query('/items'), [[1n, 'pear', '1.50', null], [2n, 'fig', null, 1_000_000n]]);
+  const [{ headers }] = session.source.requests;
+  assert.deepEqual(headers, [{ name: 'authorization', value: 'Bearer secret' }]);
+});
+
+test('refusals have classes', () => {
+  assert.throws(() => open({ '/items': [401, 'no'] }).query('/items'), refused('authentication'));
+  assert.throws(() => open({ '/items': [200, '[]'] }).query('/items'), refused('source'));
+  assert.throws(() => open({}).query('DELETE /items'), refused('invalid-request'));
+  assert.throws(() => new Session(connector, {}, new Origin({})), refused('configuration'));
+});
