@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::process::{signal, spawn_tied};
 use crate::warm;
 
@@ -22,6 +22,8 @@ pub struct TestHost {
     pub ready: Value,
     pub data_dir: PathBuf,
     binary: PathBuf,
+    /// It may be of another build than these tests.
+    is_given: bool,
     command: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -32,6 +34,8 @@ pub struct TestHost {
 
 pub struct Builder {
     binary: PathBuf,
+    /// It may be of another build than these tests.
+    is_given: bool,
     command: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -63,6 +67,7 @@ impl TestHost {
     pub fn builder() -> Builder {
         Builder {
             binary: binary(),
+            is_given: false,
             command: "serve".to_owned(),
             arguments: vec!["--allow-network".to_owned(), "127.0.0.0/8".to_owned()],
             environment: Vec::new(),
@@ -75,6 +80,7 @@ impl TestHost {
     pub fn demo() -> Builder {
         Builder {
             binary: binary(),
+            is_given: false,
             command: "demo".to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -217,6 +223,9 @@ impl TestHost {
             .expect("base_url")
             .trim_end_matches('/')
             .to_owned();
+        if self.is_given {
+            client::is_of_another_build(&self.base_url);
+        }
     }
 }
 
@@ -244,9 +253,10 @@ impl Builder {
         self
     }
 
-    /// Another build of souk than this one.
+    /// Another build of souk than this one; its answers are not held against this one's document.
     pub fn binary(mut self, path: PathBuf) -> Builder {
         self.binary = path;
+        self.is_given = true;
         self
     }
 
@@ -267,6 +277,7 @@ impl Builder {
             ready: Value::Null,
             data_dir,
             binary: self.binary,
+            is_given: self.is_given,
             command: self.command,
             arguments: self.arguments,
             environment: self.environment,

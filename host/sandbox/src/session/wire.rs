@@ -82,7 +82,8 @@ pub(crate) struct WireSession {
     /// It was opened for an errand, and sends none.
     on_errand: bool,
     sampled: Sampled,
-    /// Bytes that came since something was asked of an idle session, or since it became idle.
+    /// Bytes that came since something was asked of an idle session, or since an answer was complete: with several requests in flight a
+    /// session may never be idle.
     streamed: usize,
     /// Bytes read since others had their turn.
     read: usize,
@@ -631,6 +632,7 @@ impl WireSession {
             Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
             Heard::Done(id) => match lease.in_flight.take(id) {
                 Some(entry) => {
+                    self.streamed = 0;
                     lease.complete(entry, now, Ok(()));
                     Ok(())
                 }
@@ -643,6 +645,7 @@ impl WireSession {
             Heard::Failed(_, error) if self.peer_closed && is_unavailable(&error) => Ok(()),
             Heard::Failed(id, error) => match lease.in_flight.take(id) {
                 Some(entry) => {
+                    self.streamed = 0;
                     lease.complete(entry, now, Err(reported(error)));
                     Ok(())
                 }
