@@ -163,7 +163,7 @@ async fn a_lost_platform_key_is_replaced_on_the_machine() {
     let recover = ["keys", "recover", "--json", "--data-dir", &data];
     let held = souk(&recover, &[]).await;
     held.refused("a running host holds")
-        .refused("stop it first");
+        .refused("stop it for the moment");
     let nothing = tempfile::tempdir().expect("a directory");
     let nothing = nothing.path().to_string_lossy().into_owned();
     let wrong = souk(&["keys", "recover", "--data-dir", &nothing], &[]).await;

@@ -404,6 +404,8 @@ async fn versions_are_swapped_on_two_hosts_under_load() {
         host.ask(platform, &words).await.ok();
     };
     ask(&one, &["add", &first, "--activate"]).await;
+    // The other lists it at once, whether it has it in memory already or not.
+    assert_eq!(versions(&other, platform, "fixed-rows").await.len(), 1);
     ask(&one, &["add", &next]).await;
     let (seller, asset) = sells_fixed(&one, "swapped").await;
     let execute = seller.path(&format!("/assets/{asset}/execute"));

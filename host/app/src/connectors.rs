@@ -30,7 +30,7 @@ mod withdrawal;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::Status;
 use souk_store::connections::{self, Depending};
-use souk_store::connectors::{self, PLATFORM};
+use souk_store::connectors;
 use souk_store::{Listed, Part};
 
 use crate::App;
@@ -92,8 +92,7 @@ pub async fn visible(
                 info.error = row.error;
             }
             Some(_) => {}
-            // One of the platform's that is not in memory could not be loaded, which the log has.
-            None if row.scope == PLATFORM => {}
+            // Of the platform's, which only staff has asked for: another host was given it a moment ago, or it could not be loaded.
             None => seen.push(shelf::unloaded(row)),
         }
     }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use souk_sandbox::{ConnectorInfo, Need, Scope, SessionCount, Status};
-use souk_store::connectors::{self, CHUNK_BYTES, StoredConnector};
+use souk_store::connectors::{self, CHUNK_BYTES, PLATFORM, StoredConnector};
 
 use super::error::ConnectorError;
 use super::loaded::{find, scope_of, scope_text};
@@ -57,12 +57,16 @@ pub(super) fn unloaded(row: StoredConnector) -> ConnectorInfo {
         "directory" => Some(Need::Directory),
         _ => None,
     };
+    let (scope, company_id) = match row.scope.as_str() {
+        PLATFORM => ("platform", None),
+        _ => ("company", Some(row.scope)),
+    };
     ConnectorInfo {
         name: row.name,
         version: row.version,
         digest: row.digest,
-        scope: "company",
-        company_id: Some(row.scope),
+        scope,
+        company_id,
         engine_ids: described.engines,
         needs: described.needs.iter().filter_map(need).collect(),
         wit_version: described.wit_version,
