@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::Method;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -18,6 +17,7 @@ use souk_app::backup::{COMPLETE, Complete, FILES, FORMAT, MANIFEST, Manifest, ST
 
 use super::client::{At, Client};
 use super::output::{self, Column};
+use super::progress;
 use crate::private;
 
 /// A large store is copied before the first byte comes, and then sent as fast as it is taken.
@@ -83,8 +83,11 @@ pub async fn backup(command: Backup) -> Result<()> {
         .with_context(|| format!("{} cannot be written to", directory.display()))?;
     let bytes = receive(&client, request, part.as_file_mut()).await?;
     part.as_file().sync_all()?;
-    let archive = BufReader::with_capacity(BLOCK_BYTES, File::open(part.path())?);
+    let progress = progress::bytes("checked", Some(bytes));
+    let archive = progress.wrap_read(File::open(part.path())?);
+    let archive = BufReader::with_capacity(BLOCK_BYTES, archive);
     let (manifest, complete) = read(archive, None).context("the backup that was received")?;
+    drop(progress);
     let time: String = manifest
         .taken_at
         .chars()
@@ -122,7 +125,7 @@ async fn receive(
     mut out: impl Write,
 ) -> Result<u64> {
     let mut response = client.send(request).await?;
-    let progress = progress("{spinner} {bytes} received, {bytes_per_sec}");
+    let progress = progress::bytes("received", None);
     let mut bytes = 0;
     while let Some(piece) = response
         .chunk()
@@ -134,20 +137,7 @@ async fn receive(
         progress.set_position(bytes);
     }
     out.flush()?;
-    progress.finish_and_clear();
     Ok(bytes)
-}
-
-/// On a terminal.
-fn progress(template: &str) -> ProgressBar {
-    let bar = match io::stderr().is_terminal() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::hidden(),
-    };
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 const RESTORED: &[Column] = &[
@@ -181,15 +171,17 @@ pub fn restore(command: Restore) -> Result<()> {
         .tempdir_in(parent)
         .with_context(|| format!("{} cannot be written to", parent.display()))?;
     let (manifest, complete) = match command.from == Path::new("-") {
-        true => read(io::stdin().lock(), Some(part.path()))?,
+        true => {
+            let progress = progress::bytes("restored", None);
+            read(progress.wrap_read(io::stdin().lock()), Some(part.path()))?
+        }
         false => {
             let file = File::open(&command.from)
                 .with_context(|| format!("{} cannot be read", command.from.display()))?;
-            read(
-                BufReader::with_capacity(BLOCK_BYTES, file),
-                Some(part.path()),
-            )
-            .with_context(|| command.from.display().to_string())?
+            let total = file.metadata().ok().map(|file| file.len());
+            let progress = progress::bytes("restored", total);
+            let archive = BufReader::with_capacity(BLOCK_BYTES, progress.wrap_read(file));
+            read(archive, Some(part.path())).with_context(|| command.from.display().to_string())?
         }
     };
     if target.exists() {

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand, ValueEnum};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use souk_store::audit::{self, Act};
 use souk_store::founding;
@@ -11,6 +12,7 @@ use souk_store::resealing::{self, Progress};
 
 use super::client::{At, AtMost, Client, OfCompany, body, segment};
 use super::output::{self, Column};
+use super::progress;
 use super::store::{self, OnStore};
 use crate::master_key;
 
@@ -219,7 +221,7 @@ async fn reseal(command: Reseal) -> Result<()> {
         true => reseal_offline(command.store).await?,
         false => {
             let client = Client::new(&command.at)?;
-            let mut told = Told::default();
+            let mut told = Told::new();
             loop {
                 let done = client.post("/admin/secrets/reseal", &json!({})).await?;
                 if told.tell(&done) {
@@ -254,7 +256,7 @@ async fn reseal_offline(store: OnStore) -> Result<Value> {
     let opened = store::open(&settings).await;
     let db = opened.context("cannot reseal --offline; a running host does it without that")?;
     let sealer = master_key::sealer(&settings, &db).await?;
-    let mut told = Told::default();
+    let mut told = Told::new();
     let last = loop {
         let done = resealing::reseal(&db, &sealer, AT_ONCE).await?;
         let kinds = done.kinds.iter().map(|kind| {
@@ -281,18 +283,31 @@ async fn reseal_offline(store: OnStore) -> Result<Value> {
 }
 
 /// How far resealing is, over several answers.
-#[derive(Default)]
 struct Told {
     resealed: u64,
+    bar: ProgressBar,
 }
 
 impl Told {
+    fn new() -> Told {
+        Told {
+            resealed: 0,
+            bar: progress::things("resealed"),
+        }
+    }
+
     /// Whether it is done.
     fn tell(&mut self, done: &Value) -> bool {
         self.resealed += done["resealed"].as_u64().unwrap_or(0);
         let is_complete = done["complete"] == true;
         if !is_complete {
-            eprintln!("{} resealed, {} to go", self.resealed, done["remaining"]);
+            let remaining = done["remaining"].as_u64().unwrap_or(0);
+            self.bar.set_length(self.resealed + remaining);
+            self.bar.set_position(self.resealed);
+            // A log of a script has lines.
+            if self.bar.is_hidden() {
+                eprintln!("{} resealed, {remaining} to go", self.resealed);
+            }
         }
         is_complete
     }

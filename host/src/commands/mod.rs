@@ -13,6 +13,7 @@ mod credits;
 mod doctor;
 mod keys;
 mod output;
+mod progress;
 mod store;
 mod users;
 mod webhooks;

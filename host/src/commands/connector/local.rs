@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use souk_conformance::{KitError, Place, Profile, Subject, options};
 use souk_sandbox::{Compiler, LoadError, Options};
 
+use crate::commands::progress;
+
 /// What is read where no profile is named.
 const PROFILE: &str = "souk-test.toml";
 /// Compiled components that are kept for the next time.
@@ -136,6 +138,7 @@ pub fn component(path: &Path) -> Result<Vec<u8>> {
 
 /// Loads a component for this source. `Ok(Err)`: a host would refuse it, and why.
 pub async fn load(wasm: Vec<u8>, profile: Profile) -> Result<Result<Subject, LoadError>> {
+    let _busy = progress::busy("compiling");
     match Subject::load(wasm, sandbox_options()?, profile).await {
         Ok(subject) => Ok(Ok(subject)),
         Err(KitError::Load(error @ (LoadError::Internal(_) | LoadError::Compile(_)))) => {

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::local::{self, SourceArgs};
+use crate::commands::progress;
 
 #[derive(Args)]
 pub struct Test {
@@ -38,9 +39,12 @@ pub async fn run(command: Test) -> Result<bool> {
             return Ok(false);
         }
     };
-    let report = match command.quick {
-        true => souk_conformance::run_quick(&subject).await?,
-        false => souk_conformance::run(&subject).await?,
+    let report = {
+        let _busy = progress::busy("holding it against the conformance kit");
+        match command.quick {
+            true => souk_conformance::run_quick(&subject).await?,
+            false => souk_conformance::run(&subject).await?,
+        }
     };
     match command.json {
         true => println!("{}", serde_json::to_string_pretty(&report)?),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::commands::client::{At, Client, OfCompany, Refused, body, segment};
 use crate::commands::output::plain;
+use crate::commands::progress;
 
 /// Whose connectors are meant.
 #[derive(Args)]
@@ -72,6 +73,7 @@ pub async fn upload(client: &Client, base: &str, wasm: Vec<u8>, activate: bool) 
         .request(Method::POST, &format!("{base}?activate={activate}"))
         .header("content-type", "application/wasm")
         .body(wasm);
+    let _busy = progress::busy("the host takes and compiles it");
     client.data(request).await
 }
 
@@ -88,6 +90,7 @@ pub async fn activate(
         ("version", Some(version.into())),
         ("share_percent", share.map(Value::from)),
     ]);
+    let _busy = progress::busy("the host puts it to work");
     client.post(&path, &body).await
 }
 

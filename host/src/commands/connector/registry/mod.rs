@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 
 use crate::commands::client;
 use crate::commands::output::plain;
+use crate::commands::progress;
 
 /// What a reference begins with where a file could be meant.
 const SCHEME: &str = "oci://";
@@ -145,6 +146,7 @@ impl Registry {
             .pull_blob_stream(reference, blob.digest.as_str());
         let mut stream = stream.await.map_err(|error| self.failed(error))?;
         let mut bytes = Vec::with_capacity(size);
+        let progress = progress::bytes("pulled", Some(size as u64));
         while let Some(next) = stream.next().await {
             let next = next.map_err(|error| {
                 anyhow!("{} of {reference} cannot be used: {error}", blob.digest)
@@ -155,6 +157,7 @@ impl Registry {
                 blob.digest
             );
             bytes.extend_from_slice(&next);
+            progress.set_position(bytes.len() as u64);
         }
         Ok(bytes)
     }
@@ -164,6 +167,7 @@ impl Registry {
             .store_auth_if_needed(&self.name, &self.auth)
             .await;
         let digest = digest(&bytes);
+        let _busy = progress::busy("pushing");
         let pushed = self.client.push_blob(reference, bytes, &digest).await;
         pushed.map(drop).map_err(|error| self.failed(error))
     }
