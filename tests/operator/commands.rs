@@ -20,6 +20,22 @@ async fn a_running_host_is_operated_by_commands() {
         shown.contains("HANDLE") && shown.contains("acme"),
         "{shown}"
     );
+    let listed = host
+        .operate(&["companies", "list", "--search", "ACME l"])
+        .await;
+    let listed = listed.ok().out;
+    assert!(
+        listed.contains(&id) && !listed.contains("platform"),
+        "{listed}"
+    );
+    let all = host
+        .operate(&["companies", "list", "--json"])
+        .await
+        .ok()
+        .json();
+    assert!(all.as_array().is_some_and(|all| all.len() == 2), "{all}");
+    let refused = host.ask(&key, &["companies", "list"]).await;
+    refused.refused("role");
     let plan = ["companies", "plan", "growth", "--company", &id, "--json"];
     let plan = host.operate(&plan).await.ok().json();
     assert_eq!(plan["plan"], "growth");

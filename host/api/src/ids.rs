@@ -46,6 +46,7 @@ const OWN: &[(&str, &str)] = &[
     ("EndpointOut", "end"),
     ("Favorite", "fav"),
     ("Grant", "txn"),
+    ("ListedCompany", "cmp"),
     ("Integration", "int"),
     ("Payout", "pay"),
     ("Post", "pst"),

@@ -31,6 +31,9 @@ macro_rules! words {
 words! {
     /// Whose fault it was.
     Blamed: ["connector", "source", "caller", "host"];
+    /// Why a run was charged, or why not.
+    ExecutionBilling: ["charged", "owner", "preview", "test", "empty", "not_modified", "free", "failed"];
+    ExecutionStatus: ["succeeded", "failed"];
     /// What a failed run was answered with: each has its code.
     FailureClass: souk_app::failure::Class::ALL.map(souk_app::failure::Class::as_str);
     FilterOperator: ["eq", "gt", "gte", "lt", "lte", "in", "like"];

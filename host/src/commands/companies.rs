@@ -4,11 +4,21 @@ use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::client::{At, Client, OfCompany, body};
+use super::client::{At, AtMost, Client, OfCompany, body, segment};
 use super::output::{self, Column};
 
 #[derive(Subcommand)]
 pub enum Companies {
+    /// List all companies, newest first. Needs role 5.
+    List {
+        /// Only those with this in their name or handle.
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        #[command(flatten)]
+        at_most: AtMost,
+        #[command(flatten)]
+        at: At,
+    },
     /// Show a company.
     Show {
         #[command(flatten)]
@@ -66,6 +76,18 @@ const CREATED: &[Column] = &[
 
 pub async fn run(command: Companies) -> Result<()> {
     match command {
+        Companies::List {
+            search,
+            at_most,
+            at,
+        } => {
+            let mut path = "/admin/companies".to_owned();
+            if let Some(text) = search {
+                path = format!("{path}?q={}", segment(&text));
+            }
+            let companies = Client::new(&at)?.list(&path, at_most.limit).await?;
+            output::some(at.json, COMPANY, &companies)
+        }
         Companies::Show { of, at } => {
             let client = Client::new(&at)?;
             let company = client.company(&of).await?;

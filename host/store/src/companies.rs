@@ -4,6 +4,7 @@ use crate::changes::Topic;
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
+use crate::lists::{List, Listed, Part, Values};
 use crate::search::index::index_company;
 use souk_domain::ids::CompanyId;
 use souk_domain::plans::Plan;
@@ -160,6 +161,31 @@ pub async fn by_handle(
     .fetch_optional(db)
     .await?;
     row.as_ref().map(from_row).transpose()
+}
+
+static LIST: List = List::new(
+    columns!(),
+    "FROM companies
+     WHERE CAST($1 AS TEXT) IS NULL OR LOWER(name) LIKE $1 ESCAPE '!' OR handle LIKE $1 ESCAPE '!'",
+    "created_at DESC, id DESC",
+    1,
+);
+
+/// All companies, newest first; of those with `part_of_name` only those that have it in their name or handle, in whatever case.
+pub async fn list(
+    db: &mut AnyConnection,
+    part_of_name: Option<&str>,
+    part: Part,
+) -> Result<Listed<Company>, StoreError> {
+    let pattern = part_of_name.map(|text| {
+        let text = text.to_lowercase();
+        let plain = text.replace('!', "!!").replace('%', "!%");
+        format!("%{}%", plain.replace('_', "!_"))
+    });
+    let bind = |values: &mut Values| {
+        values.text(pattern.as_deref());
+    };
+    LIST.fetch(db, part, bind, from_row).await
 }
 
 /// The platform's company, once the store has been founded.

@@ -298,7 +298,7 @@ pub async fn get(
     row.as_ref().map(from_row).transpose()
 }
 
-fn from_row(row: &AnyRow) -> Result<Execution, StoreError> {
+pub(crate) fn from_row(row: &AnyRow) -> Result<Execution, StoreError> {
     Ok(Execution {
         id: row.id("id")?,
         company_id: row.id("company_id")?,

@@ -46,6 +46,7 @@ pub mod prices;
 pub mod products;
 pub mod publications;
 pub mod purchases;
+pub mod recent;
 pub mod reconciliation;
 pub mod reference;
 pub mod refunds;

@@ -140,6 +140,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "search and lists",
         include_str!("../migrations/0040_search_and_lists.sql"),
     ),
+    (
+        41,
+        "recent executions",
+        include_str!("../migrations/0041_recent_executions.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

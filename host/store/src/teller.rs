@@ -128,6 +128,7 @@ impl Teller {
             counts: took,
             ..
         } = Timed::of(&receipt.run);
+        self.inner.recorder.note(&receipt.run);
         let posted = self.send(hold, receipt).await;
         let counts = &self.inner.counts;
         match &posted {

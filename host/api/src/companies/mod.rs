@@ -3,8 +3,10 @@
 pub mod asset_performance;
 pub mod create;
 pub mod customer_analytics;
+pub mod executions;
 pub mod failed_executions;
 pub mod get;
+pub mod list_all;
 pub mod objects;
 pub mod request_allocation;
 pub mod request_usage;
@@ -21,6 +23,7 @@ use souk_domain::emails::parse_email;
 pub fn routes() -> Routes {
     Routes::new()
         .add(create::OPERATION, create::create_company)
+        .add(list_all::OPERATION, list_all::list_all_companies)
         .add(get::ME, get::my_company)
         .add(get::OPERATION, get::get_company)
         .add(update::OPERATION, update::update_company)
@@ -39,6 +42,7 @@ pub fn routes() -> Routes {
             customer_analytics::OPERATION,
             customer_analytics::customer_analytics,
         )
+        .add(executions::OPERATION, executions::list_executions)
         .add(
             failed_executions::OPERATION,
             failed_executions::list_failed_executions,

@@ -260,6 +260,43 @@ async fn sales_are_grouped_as_asked() {
     );
 }
 
+/// The newest runs of a seller's products are there with who asked and what it paid, and for the seller only.
+#[tokio::test]
+async fn sellers_list_their_newest_runs() {
+    let market = Market::sold().await;
+    market.world.teller.flush().await;
+    let listed = market.get("/executions?status=succeeded&per_page=2").await;
+    assert_eq!(
+        listed["meta"],
+        json!({"total": 3, "page": 1, "per_page": 2})
+    );
+    let last = market.get("/executions?per_page=1&page=3").await;
+    let first = &last["data"][0];
+    for (member, expected) in [
+        ("product_id", json!(market.asset)),
+        ("product_type", json!("asset")),
+        ("company_id", json!(market.buyers[0].id)),
+        ("status", json!("succeeded")),
+        ("billing", json!("charged")),
+        ("class", Value::Null),
+    ] {
+        assert_eq!(first[member], expected, "{member}: {first}");
+    }
+    assert!(first["credits"].as_i64().is_some_and(|credits| credits > 0));
+    let request = first["request_id"].as_str().unwrap();
+    let found = market
+        .get(&format!("/executions?request_id={request}"))
+        .await;
+    assert_eq!(found["meta"]["total"], 1);
+    assert_eq!(
+        market.get("/executions?status=failed").await["meta"]["total"],
+        0
+    );
+    let (key, buyer) = (&market.buyers[0].key, &market.buyers[0]);
+    let bought = market.world.get(key, &buyer.path("/executions")).await;
+    assert_eq!(bought.expect(200).body["meta"]["total"], 0);
+}
+
 /// Assets and customers.
 #[tokio::test]
 async fn assets_and_customers_are_told_apart() {

@@ -612,6 +612,7 @@ pub const NOT_AUDITED: &[(&str, &str)] = &[
     ("holds", "part of a run"),
     ("executions", "append only"),
     ("failed_executions", "append only, the newest are kept"),
+    ("recent_executions", "append only, the newest are kept"),
     ("refused_charges", "append only"),
     ("spent_nonces", "part of a sign-in"),
     ("unnamed_objects", "follow from files"),

@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::error::StoreError;
 use crate::executions::{self, DayCounts, DayKey, Outcome, Run};
 use crate::failures::{self, Reason};
+use crate::recent::{self, Noted, Unpruned};
 use crate::times::{self, TimeCounts, TimeKey, Timed};
 use crate::usage::{self, HourCounts, HourKey};
 use hashbrown::hash_map::EntryRef;
@@ -53,13 +54,14 @@ struct Shared {
     pending: Mutex<Pending>,
     dropped: AtomicU64,
     /// One flush at a time.
-    flushing: tokio::sync::Mutex<()>,
+    flushing: tokio::sync::Mutex<Unpruned>,
 }
 
 #[derive(Default)]
 struct Pending {
     failed: Vec<(Run, Option<Reason>)>,
     free: Vec<Run>,
+    noted: Noted,
     counts: Counts,
 }
 
@@ -161,7 +163,7 @@ pub(super) fn start(db: Db) -> Recorder {
         db,
         pending: Mutex::default(),
         dropped: AtomicU64::new(0),
-        flushing: tokio::sync::Mutex::new(()),
+        flushing: tokio::sync::Mutex::default(),
     });
     let weak = Arc::downgrade(&shared);
     tokio::spawn(async move {
@@ -192,12 +194,19 @@ impl Recorder {
         pending.counts.time(&timed);
         let succeeded = run.outcome == Outcome::Succeeded;
         if succeeded && pending.free.len() < ROWS_PER_FLUSH {
+            pending.noted.add(&run);
             pending.free.push(run);
         } else if !succeeded && pending.failed.len() < ROWS_PER_FLUSH {
+            pending.noted.add(&run);
             pending.failed.push((run, reason));
         } else {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Notes a run that is about to be charged among its seller's newest: they are read with its row, which the poster writes.
+    pub(super) fn note(&self, run: &Run) {
+        self.shared.pending.lock().noted.add(run);
     }
 
     /// Counts how long a charged run took.
@@ -220,10 +229,11 @@ impl Recorder {
 
 impl Shared {
     async fn flush(&self) {
-        let _one = self.flushing.lock().await;
+        let mut unpruned = self.flushing.lock().await;
         let Pending {
             failed,
             free,
+            noted,
             counts,
         } = std::mem::take(&mut *self.pending.lock());
         if let Err(error) = self.write_counts(&counts).await {
@@ -238,6 +248,9 @@ impl Shared {
                 self.dropped.fetch_add(lost as u64, Ordering::Relaxed);
                 tracing::warn!(%error, lost, chunk = index, "records of free runs could not be written");
             }
+        }
+        if let Err(error) = recent::write(&self.db, noted, &mut unpruned).await {
+            tracing::warn!(%error, "some runs are missing among their sellers' newest");
         }
     }
 

@@ -5,6 +5,7 @@ use souk_domain::ids::CompanyId;
 use souk_store::executions::{self, Billing, Outcome, RecentUse};
 use souk_store::failures::{self, Reason};
 use souk_store::ledger::{self, Account};
+use souk_store::recent;
 use souk_store::reconciliation::{FindingKind, reconcile};
 use souk_store::statements::{self, LineFilter, LineType};
 use souk_store::teller::{Balance, IdempotencyEntry, PostError, Receipt, Teller};
@@ -384,6 +385,63 @@ async fn a_seller_reads_why_its_runs_failed() {
         );
         let foreign = failures::list(&mut read, &market.buyer, all, part).await;
         assert_eq!(foreign.unwrap().1, 0);
+    }
+}
+
+/// A seller's newest runs are one list, charged, free and failed; nobody else's. Of those that succeeded and of those that failed the newest are kept.
+#[tokio::test]
+async fn a_seller_lists_its_newest_runs() {
+    for store in stores().await {
+        let market = market(&store.db, 100).await;
+        let teller = Teller::open(&store.db).await.unwrap();
+        let charged = market.charge(&teller, 3).await.transaction.unwrap();
+        let mut failed = market.run(Billing::Failed);
+        failed.outcome = Outcome::Failed {
+            code: "source".into(),
+            blame: "source".into(),
+        };
+        let reason = Reason {
+            reason: Some("timeout"),
+            code: None,
+            source_code: None,
+            message: "the source was silent".to_owned(),
+            detail: None,
+        };
+        teller.record_failed(failed.clone(), reason);
+        teller.flush().await;
+        let list = async |seller: &CompanyId, filter: recent::Filter<'_>| {
+            let mut read = store.db.read().await.unwrap();
+            let listed = recent::list(&mut read, seller, filter, Part::first(10)).await;
+            listed.unwrap()
+        };
+        let all = recent::Filter::default();
+        let (listed, total) = list(&market.seller, all).await;
+        assert_eq!((listed.len(), total), (2, 2), "{}", store.name);
+        assert_eq!(listed[0].execution.id, failed.id);
+        assert_eq!(listed[0].message.as_deref(), Some("the source was silent"));
+        let sold = &listed[1];
+        assert_eq!(sold.execution.transaction_id.as_ref(), Some(&charged));
+        assert_eq!((sold.execution.credits, &sold.message), (3, &None));
+        assert_eq!(list(&market.buyer, all).await.1, 0);
+
+        let mut run = market.run(Billing::Owner);
+        // With the flush before, twice as many as there are between two looks for what is too old.
+        for flush in 0..127 {
+            for place in 0..20 {
+                run = market.run(Billing::Owner);
+                run.started_at = later(run.started_at, 60 + 20 * flush + place);
+                teller.record(run.clone());
+            }
+            teller.flush().await;
+        }
+        let succeeded = recent::Filter {
+            status: Some("succeeded"),
+            ..all
+        };
+        let (listed, total) = list(&market.seller, succeeded).await;
+        assert_eq!(total, recent::KEPT_MAX, "{}", store.name);
+        assert!(listed[0].execution.started_at <= run.started_at);
+        assert_eq!(list(&market.seller, all).await.1, recent::KEPT_MAX + 1);
     }
 }
 
