@@ -186,35 +186,44 @@ fn repeat_ids(routes: &Routes, schemas: &mut Schemas) {
 }
 
 fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
+    let text = |about: &str, example: &str| json!({"type": "string", "description": about, "examples": [example]});
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let field_error = json!({
+        "type": "object",
+        "required": ["field", "code", "message"],
+        "properties": {
+            "field": text("As the request has it.", "parameters[0].type"),
+            "code": text("Stable, lower_snake.", "required"),
+            "message": text("For people.", "is required"),
+        },
+    });
+    let details = json!({
+        "type": "object",
+        "required": ["request_id"],
+        "additionalProperties": true,
+        "description": "What the code calls for: `limit`, `retry_after`, `required_role`, …",
+        "properties": {
+            "request_id": {"type": "string", "examples": [ids::example("req")]},
+            "errors": {
+                "type": "array",
+                "description": "All that is wrong with the fields of a request.",
+                "items": reference("FieldError"),
+            },
+        },
+    });
+    let error = json!({
+        "type": "object",
+        "required": ["code", "message", "details"],
+        "properties": {
+            "code": text("Stable, UPPER_SNAKE.", "SOURCE_ERROR"),
+            "message": text("For people: what to do next, and whose fault it was.", "the source does not answer"),
+            "details": reference("ProblemDetails"),
+        },
+    });
     let problem = json!({
         "type": "object",
         "required": ["error"],
-        "properties": {"error": {
-            "type": "object",
-            "required": ["code", "message", "details"],
-            "properties": {
-                "code": {"type": "string", "description": "Stable, UPPER_SNAKE."},
-                "message": {"type": "string"},
-                "details": {
-                    "type": "object",
-                    "required": ["request_id"],
-                    "additionalProperties": true,
-                    "description": "What the code calls for: `limit`, `retry_after`, `required_role`, …",
-                    "properties": {
-                        "request_id": {"type": "string", "examples": [ids::example("req")]},
-                        "errors": {"type": "array", "description": "All that is wrong with the fields of a request.", "items": {
-                            "type": "object",
-                            "required": ["field", "code", "message"],
-                            "properties": {
-                                "field": {"type": "string", "examples": ["parameters[0].type"]},
-                                "code": {"type": "string", "description": "Stable, lower_snake.", "examples": ["required"]},
-                                "message": {"type": "string", "examples": ["is required"]},
-                            },
-                        }},
-                    },
-                },
-            },
-        }},
+        "properties": {"error": reference("ProblemError")},
     });
     let count = |least: i64| json!({"type": "integer", "minimum": least});
     let meta = json!({
@@ -229,7 +238,10 @@ fn with_problem(mut schemas: Schemas) -> BTreeMap<String, Value> {
     });
     schemas.0.extend(webhooks::schemas());
     schemas.0.insert("SliceMeta".to_owned(), slice);
+    schemas.0.insert("FieldError".to_owned(), field_error);
     schemas.0.insert("Problem".to_owned(), problem);
+    schemas.0.insert("ProblemDetails".to_owned(), details);
+    schemas.0.insert("ProblemError".to_owned(), error);
     schemas.0.insert("Meta".to_owned(), meta);
     schemas.0
 }

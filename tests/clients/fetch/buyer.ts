@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { Company, done, filters, params, query, refused, right, type Schemas } from "./company.js";
 
-type Asset = Schemas["AssetOut"];
-type Feed = Schemas["EndpointOut"];
+type Asset = Schemas["Asset"];
+type Feed = Schemas["Endpoint"];
 type Purchase = Schemas["Purchase"];
 
 export class Buyer extends Company {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { Company, done, params, refused, right, type Schemas } from "./company.js";
 
-type Asset = Schemas["AssetOut"];
-type Feed = Schemas["EndpointOut"];
-type Connection = Schemas["ConnectionOut"];
+type Asset = Schemas["Asset"];
+type Feed = Schemas["Endpoint"];
+type Connection = Schemas["Connection"];
 type Table = Schemas["CatalogTable"];
 
 export class Seller extends Company {
@@ -176,6 +176,8 @@ export class Seller extends Company {
     const stats = right(await this.client.GET("/companies/{company_id}/endpoints/{endpoint_id}/stats", this.ofFeed(feed)));
     assert.ok(stats.data.rows_served > 0);
     assert.ok(right(await this.client.GET("/companies/{company_id}/failed-executions", ofCompany)).meta.total >= 0);
+    const newest = right(await this.client.GET("/companies/{company_id}/executions", ofCompany)).data;
+    assert.ok(newest.some((run) => run.billing === "charged" && run.credits > 0 && run.class === null));
     const earned = right(await this.client.GET("/companies/{company_id}/earnings", ofCompany)).data;
     assert.ok(earned.gross_credits >= charged && earned.pending_usd > 0);
     const body = { type: "bank_account", account_holder: "Matchday Ltd", destination: "DE89370400440532013000" } as const;

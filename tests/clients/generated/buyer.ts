@@ -8,8 +8,8 @@ import {
   MarketplaceApi,
   PurchasesApi,
   ResponseError,
-  type AssetOut,
-  type EndpointOut,
+  type Asset,
+  type Endpoint,
   type Product,
   type Purchase,
 } from "./client/index.js";
@@ -26,7 +26,7 @@ export class Buyer extends Company {
     return (await this.ask(MarketplaceApi).getProduct({ productId })).data;
   }
 
-  async finds(asset: AssetOut, feed: EndpointOut): Promise<void> {
+  async finds(asset: Asset, feed: Endpoint): Promise<void> {
     const market = this.ask(MarketplaceApi);
     const listed = (await market.listProducts({ q: "counted generated", productType: "asset" })).data;
     assert.deepEqual(listed.map((product) => product.id), [asset.id]);
@@ -54,7 +54,7 @@ export class Buyer extends Company {
   }
 
   /** The same question in each of the ways in which it may be asked; all of them answer the same. */
-  async runs(asset: AssetOut): Promise<number> {
+  async runs(asset: Asset): Promise<number> {
     const assets = this.ask(AssetsApi);
     const at = { ...this.of, assetId: asset.id };
     const named = { companyHandle: asset.companyHandle, assetSlug: asset.slug };
@@ -78,7 +78,7 @@ export class Buyer extends Company {
   }
 
   /** All pages, by their cursors; then the first again, which the client has already. */
-  async reads(feed: EndpointOut, key: string): Promise<unknown[]> {
+  async reads(feed: Endpoint, key: string): Promise<unknown[]> {
     const reader = new DataApi(this.by(key));
     const at = { companyHandle: feed.companyHandle, endpointSlug: feed.slug };
     const ids = [];
@@ -117,7 +117,7 @@ export class Buyer extends Company {
     return charged;
   }
 
-  async leaves(bought: Purchase, feed: EndpointOut, key: string): Promise<void> {
+  async leaves(bought: Purchase, feed: Endpoint, key: string): Promise<void> {
     const at = { ...this.of, purchaseId: bought.id };
     const kept = (await this.ask(PurchasesApi).accessPurchase(at)).data.endpointKey;
     assert.deepEqual([kept?.status, kept?.key.slice(0, 7)], ["active", "ep_****"]);

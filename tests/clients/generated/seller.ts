@@ -12,11 +12,11 @@ import {
   ReferenceDataApi,
   WebhooksApi,
   type AssetIn,
-  type AssetOut,
+  type Asset,
   type CatalogTable,
-  type ConnectionOut,
+  type Connection,
   type EndpointIn,
-  type EndpointOut,
+  type Endpoint,
   type PriceIn,
 } from "./client/index.js";
 import { Company, done, params, refused } from "./company.js";
@@ -24,7 +24,7 @@ import { Company, done, params, refused } from "./company.js";
 export class Seller extends Company {
   private readonly of = { companyId: this.id };
 
-  async connects(): Promise<[ConnectionOut, CatalogTable]> {
+  async connects(): Promise<[Connection, CatalogTable]> {
     const engines = await this.ask(ReferenceDataApi).listStorageEngines();
     const sqlite = engines.data.find((engine) => engine.slug === "sqlite");
     assert.ok(sqlite);
@@ -46,7 +46,7 @@ export class Seller extends Company {
     return [connection.data, catalog.data.schemas[0]!.tables[0]!];
   }
 
-  async offersAFeed(connection: ConnectionOut, table: CatalogTable): Promise<EndpointOut> {
+  async offersAFeed(connection: Connection, table: CatalogTable): Promise<Endpoint> {
     const endpoints = this.ask(EndpointsApi);
     assert.ok(table.fields);
     const columns = table.fields.map((field) => field.name);
@@ -83,7 +83,7 @@ export class Seller extends Company {
     return published;
   }
 
-  async offersAnAsset(connection: ConnectionOut, table: CatalogTable): Promise<AssetOut> {
+  async offersAnAsset(connection: Connection, table: CatalogTable): Promise<Asset> {
     const assets = this.ask(AssetsApi);
     const assetIn: AssetIn = {
       connectionId: connection.id,
@@ -114,7 +114,7 @@ export class Seller extends Company {
   }
 
   /** A price that holds; one that is to hold from tomorrow on is changed, then dropped. */
-  private async prices(asset: AssetOut): Promise<void> {
+  private async prices(asset: Asset): Promise<void> {
     const prices = this.ask(PricesApi);
     const at = { ...this.of, assetId: asset.id };
     const set = async (priceIn: PriceIn) => (await prices.createPrice({ ...at, priceIn })).data;
@@ -151,7 +151,7 @@ export class Seller extends Company {
     return sales.data.find((row) => row.group === product)?.revenueCredits ?? 0;
   }
 
-  async looksAtTheBooks(asset: AssetOut, feed: EndpointOut, charged: number): Promise<void> {
+  async looksAtTheBooks(asset: Asset, feed: Endpoint, charged: number): Promise<void> {
     const [companies, payouts] = [this.ask(CompaniesApi), this.ask(PayoutsApi)];
     const byAsset = await this.revenue(asset.id);
     assert.equal(byAsset + (await this.revenue(feed.id)), charged);
@@ -171,7 +171,7 @@ export class Seller extends Company {
     assert.deepEqual((await payouts.listPayouts(this.of)).data, []);
   }
 
-  async closes(asset: AssetOut, feed: EndpointOut, webhook: string): Promise<void> {
+  async closes(asset: Asset, feed: Endpoint, webhook: string): Promise<void> {
     const [assets, endpoints] = [this.ask(AssetsApi), this.ask(EndpointsApi)];
     const [ofAsset, ofFeed] = [{ ...this.of, assetId: asset.id }, { ...this.of, endpointId: feed.id }];
     assert.equal((await assets.unpublishAsset(ofAsset)).data.status, "unpublished");

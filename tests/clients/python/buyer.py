@@ -9,10 +9,10 @@ from souk_client.api.marketplace import get_product, list_products, preview_prod
 from souk_client.api.purchases import access_purchase, cancel_purchase, create_purchase, list_purchases
 from souk_client.models import (
     AnalyzeByQueryFilters,
-    AssetOut,
+    Asset,
     AssetResult,
     BillingUnit,
-    EndpointOut,
+    Endpoint,
     FetchDataByHandleFilters,
     FreeOf,
     KeyStatus,
@@ -37,7 +37,7 @@ class Buyer(Company):
     def balance(self) -> int:
         return right(get_credits.sync(self.id, client=self.client)).data.balance_credits
 
-    def finds(self, asset: AssetOut, feed: EndpointOut) -> None:
+    def finds(self, asset: Asset, feed: Endpoint) -> None:
         kind = ListProductsProductType.ASSET
         listed = right(list_products.sync(client=self.client, q="counted Python client", product_type=kind))
         assert [product.id for product in listed.data] == [asset.id], listed
@@ -62,7 +62,7 @@ class Buyer(Company):
         assert right(again.parsed).data.id == purchase.id and purchase.status == PurchaseStatus.ACTIVE, again
         return purchase
 
-    def runs(self, asset: AssetOut) -> int:
+    def runs(self, asset: Asset) -> int:
         """The same question in each of the ways in which it may be asked; all of them answer the same."""
         by_body = execution()
         ran = right(execute_asset.sync(self.id, asset.id, client=self.client, body=by_body, idempotency_key="python-path-1"))
@@ -84,7 +84,7 @@ class Buyer(Company):
         assert isinstance(ran.data.answer_value, int), ran
         return ran.data.answer_value
 
-    def reads(self, feed: EndpointOut, key: str) -> list[int]:
+    def reads(self, feed: Endpoint, key: str) -> list[int]:
         """All pages, by their cursors; then the first again, which the client has already."""
         reader = self.by(key)
         filters = FetchDataByHandleFilters.from_dict(FILTERS)
@@ -124,7 +124,7 @@ class Buyer(Company):
         assert len(lines) <= spent.executions, (lines, spent)
         return charged
 
-    def leaves(self, bought: Purchase, feed: EndpointOut, key: str) -> None:
+    def leaves(self, bought: Purchase, feed: Endpoint, key: str) -> None:
         kept = right(access_purchase.sync(self.id, bought.id, client=self.client)).data.endpoint_key
         assert kept and kept.status == KeyStatus.ACTIVE and kept.key.startswith("ep_****"), kept
         done(cancel_purchase.sync_detailed(self.id, bought.id, client=self.client))

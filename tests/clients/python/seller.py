@@ -12,7 +12,7 @@ from souk_client.api.assets import (
     unpublish_asset,
     update_asset,
 )
-from souk_client.api.companies import company_sales, list_failed_executions, seller_dashboard
+from souk_client.api.companies import company_sales, list_executions, list_failed_executions, seller_dashboard
 from souk_client.api.connections import create_connection, get_connection_schema, test_connection
 from souk_client.api.endpoints import (
     create_endpoint,
@@ -32,7 +32,7 @@ from souk_client.api.reference_data import list_storage_engines
 from souk_client.api.webhooks import create_webhook, delete_webhook, list_deliveries, update_webhook
 from souk_client.models import (
     AssetIn,
-    AssetOut,
+    Asset,
     AssetParameter,
     AssetPatch,
     AssetType,
@@ -40,13 +40,13 @@ from souk_client.models import (
     CatalogTable,
     CompanySalesGroupBy,
     ConnectionIn,
-    ConnectionOut,
+    Connection,
     CredentialType,
     Direction,
     EndpointComparison,
     EndpointField,
     EndpointIn,
-    EndpointOut,
+    Endpoint,
     EndpointPatch,
     EndpointSort,
     EndpointSorting,
@@ -70,7 +70,7 @@ from company import Company, done, execution, refused, right
 
 
 class Seller(Company):
-    def connects(self) -> tuple[ConnectionOut, CatalogTable]:
+    def connects(self) -> tuple[Connection, CatalogTable]:
         engines = right(list_storage_engines.sync(client=self.client)).data
         sqlite = next(engine for engine in engines if engine.slug == "sqlite")
         file = right(list_files.sync(self.id, client=self.client)).data[0]
@@ -87,7 +87,7 @@ class Seller(Company):
         catalog = right(get_connection_schema.sync(self.id, connection.id, client=self.client)).data
         return connection, catalog.schemas[0].tables[0]
 
-    def offers_a_feed(self, connection: ConnectionOut, table: CatalogTable) -> EndpointOut:
+    def offers_a_feed(self, connection: Connection, table: CatalogTable) -> Endpoint:
         assert table.fields, table
         columns = [field.name for field in table.fields]
         body = EndpointIn(
@@ -121,7 +121,7 @@ class Seller(Company):
         assert data.url == right(get_endpoint_url.sync(self.id, made.id, client=self.client)).data.url, data
         return published
 
-    def offers_an_asset(self, connection: ConnectionOut, table: CatalogTable) -> AssetOut:
+    def offers_an_asset(self, connection: Connection, table: CatalogTable) -> Asset:
         body = AssetIn(
             connection_id=connection.id,
             asset_type=AssetType.CALCULATION,
@@ -150,7 +150,7 @@ class Seller(Company):
         assert (published.status, published.price_credits) == (ProductStatus.PUBLISHED, 3), published
         return published
 
-    def prices(self, asset: AssetOut) -> None:
+    def prices(self, asset: Asset) -> None:
         """A price that holds; one that is to hold from tomorrow on is changed, then dropped."""
         refused(active_price.sync(self.id, asset.id, client=self.client), "PRICE_NOT_FOUND")
         right(create_price.sync(self.id, asset.id, client=self.client, body=PriceIn(price_usd=2.5)))
@@ -183,7 +183,7 @@ class Seller(Company):
         assert sales.meta.totals.revenue_credits is not None, sales
         return next((row.revenue_credits or 0 for row in sales.data if row.group == product), 0)
 
-    def looks_at_the_books(self, asset: AssetOut, feed: EndpointOut, charged: int) -> None:
+    def looks_at_the_books(self, asset: Asset, feed: Endpoint, charged: int) -> None:
         assert self.revenue(asset.id) + self.revenue(feed.id) == charged
         figures = right(seller_dashboard.sync(self.id, client=self.client)).data
         assert figures.revenue_credits >= charged and asset.id in [top.product_id for top in figures.top_products], figures
@@ -191,6 +191,8 @@ class Seller(Company):
         assert (runs.credits_earned, runs.unique_buyers) == (self.revenue(asset.id), 1), runs
         assert right(endpoint_stats.sync(self.id, feed.id, client=self.client)).data.rows_served > 0
         assert right(list_failed_executions.sync(self.id, client=self.client)).meta.total >= 0
+        newest = right(list_executions.sync(self.id, client=self.client, product_id=asset.id)).data
+        assert newest and all(run.product_id == asset.id for run in newest), newest
         earned = right(get_earnings.sync(self.id, client=self.client)).data
         assert earned.gross_credits >= charged and earned.pending_usd > 0, earned
         body = MethodIn(type_=PayoutMethodType.BANK_ACCOUNT, account_holder="Matchday Ltd", destination="DE89370400440532013000")
@@ -200,7 +202,7 @@ class Seller(Company):
         refused(asked, "PAYABLE_TOO_LOW")
         assert right(list_payouts.sync(self.id, client=self.client)).data == []
 
-    def closes(self, asset: AssetOut, feed: EndpointOut, webhook: str) -> None:
+    def closes(self, asset: Asset, feed: Endpoint, webhook: str) -> None:
         unpublished = right(unpublish_asset.sync(self.id, asset.id, client=self.client)).data
         assert unpublished.status == ProductStatus.UNPUBLISHED, unpublished
         assert right(unpublish_endpoint.sync(self.id, feed.id, client=self.client)).data.status == unpublished.status

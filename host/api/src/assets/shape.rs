@@ -94,6 +94,7 @@ pub struct AssetIn {
 
 /// An asset. What only its owner may see is absent for others.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Asset)]
 pub struct AssetOut {
     pub id: String,
     pub asset_id: String,

@@ -98,6 +98,7 @@ fn given<T>(member: Patch<T>) -> Option<Option<T>> {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Connection)]
 pub struct ConnectionOut {
     pub id: String,
     pub connection_id: String,
@@ -212,6 +213,7 @@ impl ProbeIn {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConnectionTest)]
 pub struct TestOut {
     pub success: bool,
     pub latency_ms: u64,

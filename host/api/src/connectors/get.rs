@@ -11,6 +11,7 @@ pub const OPERATION: Operation = Operation::get("get_connector", "/connectors/{n
     .refuses(&[CONNECTOR_NOT_FOUND]);
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Connector)]
 pub struct VersionsOut {
     pub name: String,
     /// The version that a call of this company reaches; null when none is active.

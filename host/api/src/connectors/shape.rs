@@ -8,6 +8,7 @@ use souk_domain::time::Timestamp;
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConnectorVersion)]
 pub struct ConnectorOut {
     pub name: String,
     pub version: String,

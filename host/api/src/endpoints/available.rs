@@ -12,7 +12,8 @@ pub const OPERATION: Operation = Operation::get(
     "list_available_endpoints",
     "/companies/{company_id}/endpoints/{endpoint_id}/available-endpoints",
 )
-.about("Endpoints", "The callable routes of an endpoint");
+.about("Endpoints", "The callable routes of an endpoint")
+.notes("Of the company's own endpoint. What was bought is called at `/endpoints/v1/{company_handle}/{endpoint_slug}`, with what the product says.");
 
 #[derive(Serialize, ToSchema)]
 pub struct AvailableEndpoint {

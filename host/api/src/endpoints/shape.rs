@@ -184,6 +184,7 @@ pub struct EndpointIn {
 
 /// A published column.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PublishedField)]
 pub struct FieldOut {
     pub name: String,
     pub alias: Option<String>,
@@ -195,6 +196,7 @@ pub struct FieldOut {
 
 /// What rows are sorted by.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Sorting)]
 pub struct SortingOut {
     pub field: String,
     #[schema(value_type = words::Direction)]
@@ -208,23 +210,29 @@ pub struct SortingOut {
 /// A column that a caller may compare: its name where only `=` is allowed, else with its operators.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = DeclaredFilter)]
 pub enum FilterOut {
     Equality(String),
-    Operators {
-        field: String,
-        #[schema(value_type = Vec<words::FilterOperator>)]
-        operators: Vec<&'static str>,
-    },
+    Operators(FilterOperators),
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FilterOperators {
+    field: String,
+    #[schema(value_type = Vec<words::FilterOperator>)]
+    operators: Vec<&'static str>,
 }
 
 /// An order that callers may ask for.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeclaredSort)]
 pub struct SortOut {
     pub name: String,
     pub order_by: Vec<SortingOut>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Endpoint)]
 pub struct EndpointOut {
     pub id: String,
     pub endpoint_id: String,
@@ -392,10 +400,10 @@ fn sorting_out(sorting: Sorting) -> SortingOut {
 fn filter_out(filter: Filter) -> FilterOut {
     match filter.operators.as_slice() {
         [Operator::Eq] => FilterOut::Equality(filter.field),
-        operators => FilterOut::Operators {
+        operators => FilterOut::Operators(FilterOperators {
             operators: operators.iter().map(|operator| operator.word()).collect(),
             field: filter.field,
-        },
+        }),
     }
 }
 

@@ -31,6 +31,7 @@ pub const OPERATION: Operation = Operation::get(
 .refuses(&[INVALID_STATE, PRIVACY_THRESHOLD]);
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = EndpointTest)]
 pub struct EndpointTestOut {
     #[schema(value_type = Vec<AnyObject>)]
     pub rows: Box<RawValue>,

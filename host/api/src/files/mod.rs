@@ -22,6 +22,7 @@ pub fn routes() -> Routes {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UploadedFile)]
 pub struct FileOut {
     pub name: String,
     #[schema(minimum = 0)]

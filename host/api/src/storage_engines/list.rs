@@ -12,6 +12,7 @@ pub const OPERATION: Operation = Operation::get("list_storage_engines", "/storag
     .notes("The ids are stable. An engine is `usable` while a connector for it is active; one that is not was taken off work.");
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StorageEngine)]
 pub struct EngineOut {
     #[schema(minimum = 1)]
     pub id: i64,

@@ -396,8 +396,8 @@ fn ids_have_their_pattern() {
     without.sort_unstable();
     let others_words = [
         // A seller's own word for a function, and what a platform calls a post.
+        "Asset.function_id",
         "AssetIn.function_id",
-        "AssetOut.function_id",
         "AssetPatch.function_id",
         // What has no id is called by its name here.
         "AuditEntry.subject_id",
