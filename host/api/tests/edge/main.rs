@@ -46,3 +46,4 @@ mod users;
 mod wire;
 mod world;
 mod wrong_fields;
+mod wrong_queries;
