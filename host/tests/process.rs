@@ -436,7 +436,7 @@ fn an_address_space_that_is_limited_is_told() {
     let directory = directory();
     let mut limited = Command::new("sh");
     limited
-        .args(["-c", "ulimit -v 4194304; exec \"$0\" \"$@\""])
+        .args(["-c", "ulimit -v 4194304; exec timeout 120 \"$0\" \"$@\""])
         .arg(env!("CARGO_BIN_EXE_souk"))
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(directory.path().join("data"));

@@ -97,6 +97,7 @@ async fn stored_connectors_are_bounded() {
 async fn compiling_is_bounded() {
     let host = TestHost::builder()
         .arg("--company-compile-seconds", "1")
+        .compiles_uploads()
         .start()
         .await;
     let company = host.company("compiler").await;

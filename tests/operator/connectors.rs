@@ -449,6 +449,17 @@ async fn versions_are_swapped_on_two_hosts_under_load() {
         is_at_work(&other, platform, "1.0.0").await;
         is_at_work(&one, platform, "1.0.0").await;
     }
+    // Nor need who takes it off.
+    ask(&one, &["activate", "fixed-rows", "2.0.0"]).await;
+    let off = [
+        "connector",
+        "deactivate",
+        "fixed-rows",
+        "--platform",
+        "--json",
+    ];
+    let off = other.ask(platform, &off).await.ok().json();
+    assert_eq!(off["version"], "2.0.0", "{off}");
 }
 
 async fn is_at_work(host: &TestHost, key: &str, version: &str) {

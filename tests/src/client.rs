@@ -32,6 +32,12 @@ pub(crate) fn is_of_another_build(base_url: &str) {
     others.push(base_url.to_owned());
 }
 
+/// Its address may be another host's soon.
+pub(crate) fn has_ended(base_url: &str) {
+    let mut others = OF_OTHER_BUILDS.lock().expect("never poisoned");
+    others.retain(|other| other != base_url);
+}
+
 fn is_excused(url: &reqwest::Url) -> bool {
     let others = OF_OTHER_BUILDS.lock().expect("never poisoned");
     others.contains(&url.origin().ascii_serialization())

@@ -131,6 +131,7 @@ impl TestHost {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
             let _ = process.wait();
+            client::has_ended(&self.base_url);
         }
     }
 

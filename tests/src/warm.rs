@@ -1,7 +1,7 @@
 //! Machine code of the bundled connectors, compiled once for all hosts under test: an unoptimised host takes seven seconds of processor time for
 //! it, and each test's host begins with an empty data directory.
 //!
-//! What tests upload is lent, too, once a host is ready: at its start it would remove what no version refers to.
+//! What tests upload is lent, too, once a host is ready: at its start, and whenever versions change, it removes what no version refers to.
 //!
 //! The hosts share one cache key, because code counts only under the key of the directory that it is found in.
 

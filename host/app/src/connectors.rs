@@ -30,7 +30,7 @@ mod withdrawal;
 use souk_domain::ids::CompanyId;
 use souk_sandbox::Status;
 use souk_store::connections::{self, Depending};
-use souk_store::connectors;
+use souk_store::connectors::{self, StoredConnector};
 use souk_store::{Listed, Part};
 
 use crate::App;
@@ -93,7 +93,12 @@ pub async fn visible(
             }
             Some(_) => {}
             // Of the platform's, which only staff has asked for: another host was given it a moment ago, or it could not be loaded.
-            None => seen.push(shelf::unloaded(row)),
+            None => {
+                let key = registry::key(&row.scope, &row.name, &row.version);
+                let unloadable = app.connectors.unloadable.lock().get(&key).cloned();
+                let error = unloadable.or(row.error);
+                seen.push(shelf::unloaded(StoredConnector { error, ..row }));
+            }
         }
     }
     Ok(seen)

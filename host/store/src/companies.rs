@@ -5,6 +5,7 @@ use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
 use crate::lists::{List, Listed, Part, Values};
+use crate::products::containing;
 use crate::search::index::index_company;
 use souk_domain::ids::CompanyId;
 use souk_domain::plans::Plan;
@@ -166,7 +167,7 @@ pub async fn by_handle(
 static LIST: List = List::new(
     columns!(),
     "FROM companies
-     WHERE CAST($1 AS TEXT) IS NULL OR LOWER(name) LIKE $1 ESCAPE '!' OR handle LIKE $1 ESCAPE '!'",
+     WHERE CAST($1 AS TEXT) IS NULL OR LOWER(name || ' ' || handle) LIKE LOWER($1) ESCAPE '!'",
     "created_at DESC, id DESC",
     1,
 );
@@ -177,11 +178,7 @@ pub async fn list(
     part_of_name: Option<&str>,
     part: Part,
 ) -> Result<Listed<Company>, StoreError> {
-    let pattern = part_of_name.map(|text| {
-        let text = text.to_lowercase();
-        let plain = text.replace('!', "!!").replace('%', "!%");
-        format!("%{}%", plain.replace('_', "!_"))
-    });
+    let pattern = part_of_name.map(containing);
     let bind = |values: &mut Values| {
         values.text(pattern.as_deref());
     };

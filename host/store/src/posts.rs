@@ -235,7 +235,7 @@ impl Filter<'_> {
         });
         // As a tag stands in a JSON array.
         let tag = self.tag.map(|tag| containing(&json!(tag).to_string()));
-        let text = self.text.map(|text| containing(&text.to_lowercase()));
+        let text = self.text.map(containing);
         values
             .text(status)
             .text(tag.as_deref())
@@ -250,7 +250,7 @@ static LIST: List = List::new(
      WHERE p.company_id = $1
        AND (CAST($2 AS TEXT) IS NULL OR p.status = $2)
        AND (CAST($3 AS TEXT) IS NULL OR p.tags LIKE $3 ESCAPE '!')
-       AND (CAST($4 AS TEXT) IS NULL OR LOWER(p.title || ' ' || p.summary) LIKE $4 ESCAPE '!')",
+       AND (CAST($4 AS TEXT) IS NULL OR LOWER(p.title || ' ' || p.summary) LIKE LOWER($4) ESCAPE '!')",
     "p.created_at DESC, p.id",
     4,
 );
@@ -277,7 +277,7 @@ static LIST_PUBLISHED: List = List::new(
        AND (CAST($1 AS TEXT) IS NULL OR c.handle = $1)
        AND (CAST($2 AS TEXT) IS NULL OR p.status = $2)
        AND (CAST($3 AS TEXT) IS NULL OR p.tags LIKE $3 ESCAPE '!')
-       AND (CAST($4 AS TEXT) IS NULL OR LOWER(p.title || ' ' || p.summary) LIKE $4 ESCAPE '!')",
+       AND (CAST($4 AS TEXT) IS NULL OR LOWER(p.title || ' ' || p.summary) LIKE LOWER($4) ESCAPE '!')",
     "p.published_at DESC, p.id",
     4,
 );

@@ -347,7 +347,8 @@ pub async fn list<K: Kind>(
     lists::keys_first(db, texts, keys, values.len(), part, bind, read).await
 }
 
-/// A LIKE pattern that finds `part` anywhere, taken literally.
+/// A LIKE pattern that finds `part` anywhere, taken literally. For any case, `LOWER` stands on both sides in SQL: SQLite's knows a to z only, and
+/// what Rust had made small of an Ä would find none there.
 pub(crate) fn containing(part: &str) -> String {
     let literal = part
         .replace('!', "!!")

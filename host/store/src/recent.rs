@@ -14,24 +14,33 @@ use souk_domain::ids::{CompanyId, ExecutionId};
 use souk_domain::time::Timestamp;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use std::collections::HashSet;
 
 /// Of each seller, those that succeeded and those that failed each. Some more are kept for a while.
 pub const KEPT_MAX: i64 = 1_000;
-/// Of one seller that succeeded, between two flushes: it shall not take others' places.
+/// Of one seller's that succeeded, between two flushes.
 const OF_SELLER_MAX: usize = 16;
-/// Of all sellers between two flushes.
+/// Of all sellers' that succeeded, between two flushes; of a seller who had none the first is noted all the same.
 const AT_ONCE_MAX: usize = 512;
 /// Rows in one transaction: charges wait for the same writer.
 const ROWS_PER_COMMIT: usize = 128;
-/// What is too old is looked for now and then only.
-const FLUSHES_PER_PRUNE: u32 = 64;
+/// What is too old is looked for when a seller has so many new ones,
+const PRUNED_AFTER: usize = 100;
+/// of so many sellers at once.
+const PRUNED_AT_ONCE: usize = 8;
+/// Sellers whose new ones are counted.
+const SELLERS_MAX: usize = 100_000;
 
-/// Runs that were seen since the last flush.
+/// Runs that were seen since the last flush. Failed ones are as many as have a record, which is bounded where those are kept.
 #[derive(Default)]
 pub(crate) struct Noted {
-    sellers: HashMap<CompanyId, Vec<Note>>,
-    count: usize,
+    sellers: HashMap<CompanyId, Notes>,
+    succeeded: usize,
+}
+
+#[derive(Default)]
+struct Notes {
+    runs: Vec<Note>,
+    succeeded: usize,
 }
 
 struct Note {
@@ -42,32 +51,30 @@ struct Note {
 
 impl Noted {
     pub(crate) fn add(&mut self, run: &Run) {
-        if self.count >= AT_ONCE_MAX {
-            return;
-        }
         let notes = match self.sellers.get_mut(&run.seller) {
             Some(notes) => notes,
             None => self.sellers.entry(run.seller.clone()).or_default(),
         };
         let failed = run.outcome != Outcome::Succeeded;
-        // Failed ones are bounded where their records are, and are what somebody looks for.
-        if failed || notes.len() < OF_SELLER_MAX {
-            self.count += 1;
-            notes.push(Note {
-                id: run.id.clone(),
-                started_at: run.started_at,
-                failed,
-            });
+        if !failed {
+            let has_room = notes.succeeded < OF_SELLER_MAX && self.succeeded < AT_ONCE_MAX;
+            if notes.succeeded > 0 && !has_room {
+                return;
+            }
+            notes.succeeded += 1;
+            self.succeeded += 1;
         }
+        notes.runs.push(Note {
+            id: run.id.clone(),
+            started_at: run.started_at,
+            failed,
+        });
     }
 }
 
-/// Sellers that may have more than is kept.
+/// How many new ones sellers have since what is too old was deleted.
 #[derive(Default)]
-pub(crate) struct Unpruned {
-    sellers: HashSet<CompanyId>,
-    flushes: u32,
-}
+pub(crate) struct Unpruned(HashMap<CompanyId, usize>);
 
 static INSERT: Bulk = Bulk::new(
     "INSERT INTO recent_executions (seller_id, started_at, execution_id, failed)
@@ -76,7 +83,7 @@ static INSERT: Bulk = Bulk::new(
     "WHERE column1 IS NOT NULL",
 );
 
-/// Writes what was noted; now and then it deletes what became too old.
+/// Writes what was noted, and deletes what became too old.
 pub(crate) async fn write(
     db: &Db,
     noted: Noted,
@@ -84,7 +91,7 @@ pub(crate) async fn write(
 ) -> Result<(), StoreError> {
     let notes = noted.sellers.iter();
     let rows: Vec<(&CompanyId, &Note)> = notes
-        .flat_map(|(seller, notes)| notes.iter().map(move |note| (seller, note)))
+        .flat_map(|(seller, notes)| notes.runs.iter().map(move |note| (seller, note)))
         .collect();
     for rows in rows.chunks(ROWS_PER_COMMIT) {
         db.write(async |write| {
@@ -100,13 +107,27 @@ pub(crate) async fn write(
         })
         .await?;
     }
-    unpruned.sellers.extend(noted.sellers.into_keys());
-    unpruned.flushes += 1;
-    if unpruned.flushes >= FLUSHES_PER_PRUNE {
-        unpruned.flushes = 0;
-        for seller in std::mem::take(&mut unpruned.sellers) {
-            db.write(async |write| prune(write, &seller).await).await?;
+    let Unpruned(counts) = unpruned;
+    for (seller, notes) in noted.sellers {
+        if counts.len() < SELLERS_MAX || counts.contains_key(&seller) {
+            *counts.entry(seller).or_default() += notes.runs.len();
         }
+    }
+    let due = counts.iter().filter(|(_, count)| **count >= PRUNED_AFTER);
+    let due = due.map(|(seller, _)| seller.clone()).take(PRUNED_AT_ONCE);
+    let due: Vec<CompanyId> = due.collect();
+    if due.is_empty() {
+        return Ok(());
+    }
+    db.write(async |write| {
+        for seller in &due {
+            prune(write, seller).await?;
+        }
+        Ok::<_, StoreError>(())
+    })
+    .await?;
+    for seller in &due {
+        counts.remove(seller);
     }
     Ok(())
 }

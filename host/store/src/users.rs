@@ -180,7 +180,7 @@ static LIST: List = List::new(
      WHERE company_id = $1 AND deleted_at IS NULL
        AND (CAST($2 AS TEXT) IS NULL OR status = $2)
        AND (CAST($3 AS BIGINT) IS NULL OR role = $3)
-       AND (CAST($4 AS TEXT) IS NULL OR LOWER(name || ' ' || COALESCE(email, '')) LIKE $4 ESCAPE '!')",
+       AND (CAST($4 AS TEXT) IS NULL OR LOWER(name || ' ' || COALESCE(email, '')) LIKE LOWER($4) ESCAPE '!')",
     "created_at, id",
     4,
 );
@@ -192,8 +192,7 @@ pub async fn list(
     filter: &UserFilter,
     part: Part,
 ) -> Result<Listed<User>, StoreError> {
-    let pattern = filter.part.as_deref();
-    let pattern = pattern.map(|part| containing(&part.to_lowercase()));
+    let pattern = filter.part.as_deref().map(containing);
     let bind = |values: &mut Values| {
         values
             .text(Some(company.as_str()))

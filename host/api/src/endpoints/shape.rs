@@ -72,8 +72,9 @@ impl ToSchema for EndpointOrder {
 pub struct EndpointSorting {
     #[schema(min_length = 1, max_length = 128)]
     field: String,
-    #[schema(value_type = words::Direction)]
-    direction: String,
+    /// `asc` when absent.
+    #[schema(value_type = words::Direction, required = false)]
+    direction: Option<String>,
     /// Whether it may be NULL.
     nullable: Option<bool>,
 }

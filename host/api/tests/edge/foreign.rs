@@ -269,6 +269,11 @@ async fn what_another_company_has_is_not_found_in_ones_own_path() {
     let third = world.company("third").await;
     let own = things(&world, &acme, &third).await;
     let foreign = things(&world, &other, &third).await;
+    let audited = async || {
+        let listed = world.get(&other.key, &other.path("/audit-log")).await;
+        listed.expect(200).body["meta"]["total"].clone()
+    };
+    let before = audited().await;
     let (mut wrong, mut told) = (Vec::new(), 0);
     for operation in operations() {
         for name in names(&operation.path) {
@@ -293,4 +298,7 @@ async fn what_another_company_has_is_not_found_in_ones_own_path() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(told > 100, "{told}");
+    // Whatever is changed has an entry there, which another test holds every operation to.
+    assert!(before.as_u64() > Some(5), "{before}");
+    assert_eq!(audited().await, before);
 }

@@ -50,7 +50,7 @@ pub async fn start(app: &App, bundle: &[(&str, &'static [u8])]) -> Result<(), Co
 }
 
 /// Makes the sandbox agree with the store. Called under `changing`, or before anything else runs.
-pub(super) async fn reconcile(app: &App) -> Result<(), ConnectorError> {
+async fn reconcile(app: &App) -> Result<(), ConnectorError> {
     let (rows, chosen, tried_out) = {
         let mut db = app.db.read().await?;
         (
@@ -65,43 +65,17 @@ pub(super) async fn reconcile(app: &App) -> Result<(), ConnectorError> {
         if app.connectors.stored.lock().contains(&key) {
             continue;
         }
-        if let Err(error) = shelf::load(app, row, &Scope::Platform).await {
-            tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
+        match shelf::load(app, row, &Scope::Platform).await {
+            Ok(_) => drop(app.connectors.unloadable.lock().remove(&key)),
+            Err(error) => {
+                tracing::error!(scope = row.scope, name = row.name, version = row.version, %error, "cannot load a stored connector");
+                let mut unloadable = app.connectors.unloadable.lock();
+                unloadable.insert(key, error.to_string());
+            }
         }
     }
     for choice in &chosen {
-        // A choice is carried out once: what the operator's connector directory activates later stays.
-        let place = (choice.scope.clone(), choice.name.clone());
-        let chosen_at = choice
-            .deactivated_at
-            .unwrap_or(choice.activated_at)
-            .micros();
-        let version = choice
-            .deactivated_at
-            .is_none()
-            .then_some(choice.version.as_str());
-        let scope = scope_from(&choice.scope);
-        app.sandbox
-            .note_chosen(&scope, &choice.name, chosen_at, version);
-        if app.connectors.applied.lock().get(&place) == Some(choice) {
-            continue;
-        }
-        match carry_out(app, choice).await {
-            Ok(()) => {}
-            // The store is away, and says so again when it is back.
-            Err(ConnectorError::Store(error)) => return Err(error.into()),
-            // A bundled version that an older host brought along: the one of this host takes its place.
-            Err(ConnectorError::NotFound) => tracing::info!(
-                scope = choice.scope,
-                name = choice.name,
-                version = choice.version,
-                "the chosen version is not here"
-            ),
-            Err(error) => {
-                tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error, "cannot activate the chosen version")
-            }
-        }
-        app.connectors.applied.lock().insert(place, choice.clone());
+        follow_choice(app, choice).await?;
     }
     canary::follow(app, &tried_out).await?;
     let wanted: HashSet<Key> = rows
@@ -115,6 +89,10 @@ pub(super) async fn reconcile(app: &App) -> Result<(), ConnectorError> {
         .difference(&wanted)
         .cloned()
         .collect();
+    app.connectors
+        .unloadable
+        .lock()
+        .retain(|key, _| wanted.contains(key));
     for (scope, name, version) in gone {
         match app.sandbox.remove(&scope_from(&scope), &name, &version) {
             Ok(()) | Err(LoadError::Unknown { .. }) => {
@@ -125,6 +103,52 @@ pub(super) async fn reconcile(app: &App) -> Result<(), ConnectorError> {
             }
         }
     }
+    Ok(())
+}
+
+/// What was chosen of this connector last, by whichever host, holds here too from now on: whoever changes something of it begins with that. Called
+/// under `changing`.
+pub(super) async fn catch_up(app: &App, scope: &Scope, name: &str) -> Result<(), ConnectorError> {
+    let choice = connectors::choice_of(&mut *app.db.read().await?, scope_text(scope), name).await?;
+    match choice {
+        Some(choice) => follow_choice(app, &choice).await,
+        None => Ok(()),
+    }
+}
+
+/// A choice is carried out once: what the operator's connector directory activates later stays.
+async fn follow_choice(app: &App, choice: &Choice) -> Result<(), ConnectorError> {
+    let place = (choice.scope.clone(), choice.name.clone());
+    let chosen_at = choice
+        .deactivated_at
+        .unwrap_or(choice.activated_at)
+        .micros();
+    let version = choice
+        .deactivated_at
+        .is_none()
+        .then_some(choice.version.as_str());
+    let scope = scope_from(&choice.scope);
+    app.sandbox
+        .note_chosen(&scope, &choice.name, chosen_at, version);
+    if app.connectors.applied.lock().get(&place) == Some(choice) {
+        return Ok(());
+    }
+    match carry_out(app, choice).await {
+        Ok(()) => {}
+        // The store is away, and says so again when it is back.
+        Err(ConnectorError::Store(error)) => return Err(error.into()),
+        // A bundled version that an older host brought along: the one of this host takes its place.
+        Err(ConnectorError::NotFound) => tracing::info!(
+            scope = choice.scope,
+            name = choice.name,
+            version = choice.version,
+            "the chosen version is not here"
+        ),
+        Err(error) => {
+            tracing::error!(scope = choice.scope, name = choice.name, version = choice.version, %error, "cannot activate the chosen version")
+        }
+    }
+    app.connectors.applied.lock().insert(place, choice.clone());
     Ok(())
 }
 

@@ -19,6 +19,8 @@ use super::turns::Turns;
 pub struct Registry {
     /// What was loaded from the store. The rest is bundled or from a directory.
     pub(super) stored: Mutex<HashSet<Key>>,
+    /// Why what the store has of the platform's is not loaded here.
+    pub(super) unloadable: Mutex<BTreeMap<Key, String>>,
     /// The bundled version of each connector: where a choice without a row leads.
     pub(super) bundled: Mutex<BTreeMap<String, String>>,
     /// The choices that were carried out, by scope and name.
@@ -57,6 +59,7 @@ impl Registry {
         }));
         Registry {
             stored: Mutex::default(),
+            unloadable: Mutex::default(),
             bundled: Mutex::default(),
             applied: Mutex::default(),
             canaries: Mutex::default(),

@@ -24,7 +24,7 @@ pub async fn activate(
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what this takes the place of.
-    following::reconcile(app).await?;
+    following::catch_up(app, scope, name).await?;
     let candidate = shelf::fetch(app, scope, name, version).await?;
     let before = active(app, scope, name);
     let activated = match share_percent {
@@ -112,6 +112,8 @@ pub async fn deactivate(
     reason: Option<String>,
 ) -> Result<ConnectorInfo, ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
+    // What another host has put to work a moment ago is what is taken off.
+    following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     if let Some((version, current)) = version.zip(active(app, scope, name))
         && version != current
@@ -204,7 +206,7 @@ pub async fn rollback(
     let _changing = app.connectors.changing.lock().await;
     check_block(app, scope, name, is_staff).await?;
     // What another host has put to work a moment ago is what is gone back from.
-    following::reconcile(app).await?;
+    following::catch_up(app, scope, name).await?;
     let current = active(app, scope, name).ok_or(ConnectorError::NotFound)?;
     if let Some(beside) = canary::beside(app, scope, name, &current).await? {
         canary::end(app, &beside).await?;
@@ -244,6 +246,7 @@ pub async fn remove(
     version: &str,
 ) -> Result<(), ConnectorError> {
     let _changing = app.connectors.changing.lock().await;
+    following::catch_up(app, scope, name).await?;
     let text = scope_text(scope);
     let loaded = find(app, scope, name, version);
     let stored = connectors::get(&mut *app.db.read().await?, text, name, version).await?;
