@@ -58,6 +58,16 @@ struct Texts {
     total: Arc<str>,
 }
 
+/// A LIKE pattern that finds `part` anywhere, taken literally. For any case, `LOWER` stands on both sides in SQL: SQLite's knows a to z only, and
+/// what Rust had made small of an Ä would find none there.
+pub(crate) fn containing(part: &str) -> String {
+    let literal = part
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
+    format!("%{literal}%")
+}
+
 impl List {
     pub(crate) const fn new(
         columns: &'static str,

@@ -3,8 +3,7 @@
 use crate::db::Write;
 use crate::error::StoreError;
 use crate::fields::{Fields, corrupt};
-use crate::lists::{List, Listed, Part, Values};
-use crate::products::containing;
+use crate::lists::{List, Listed, Part, Values, containing};
 use serde_json::json;
 use souk_domain::ids::{AssetId, CompanyId, PostId, UserId};
 use souk_domain::posts::{POSTS_MAX, READERS_MAX};

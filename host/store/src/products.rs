@@ -347,16 +347,6 @@ pub async fn list<K: Kind>(
     lists::keys_first(db, texts, keys, values.len(), part, bind, read).await
 }
 
-/// A LIKE pattern that finds `part` anywhere, taken literally. For any case, `LOWER` stands on both sides in SQL: SQLite's knows a to z only, and
-/// what Rust had made small of an Ä would find none there.
-pub(crate) fn containing(part: &str) -> String {
-    let literal = part
-        .replace('!', "!!")
-        .replace('%', "!%")
-        .replace('_', "!_");
-    format!("%{literal}%")
-}
-
 /// Keeps what a test returned for the preview of a product that has none, unless it changed since `read_at`. Nothing else changes.
 pub async fn keep_sample(
     tx: &mut Write,
