@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::HashMap;
 
 use crate::companies::CompanyStatus;
-use crate::lists::{self, Listed, Part, Values};
+use crate::lists::{self, Listed, Part, Values, containing};
 use crate::{Fields, StoreError, Topic, Write, search};
 pub use details::{AssetDetails, Details, EndpointDetails};
 
