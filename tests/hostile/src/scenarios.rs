@@ -131,7 +131,7 @@ const HARMLESS: &[Outcome] = &[FINE];
 /// Enough for an answer on a loaded machine.
 const PATIENT_MS: u32 = 8_000;
 /// For those that never answer.
-const HASTY_MS: u32 = 1_000;
+pub const HASTY_MS: u32 = 1_000;
 
 /// Every scenario of the short form, most dangerous guests first.
 pub fn all() -> Vec<Scenario> {
