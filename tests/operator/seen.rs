@@ -257,7 +257,7 @@ fn alerting_rules_are_rules() {
         .output()
     {
         Ok(done) => assert!(done.status.success(), "{done:?}"),
-        Err(_) => eprintln!("skipped: promtool is not installed"),
+        Err(_) => eprintln!("SKIPPED: promtool is not installed"),
     }
 }
 
