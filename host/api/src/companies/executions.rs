@@ -16,8 +16,9 @@ pub const OPERATION: Operation =
         )
         .notes(
             "Whoever called them, charged or not, with the request id that the caller was told; failed ones with the reason. Of those that \
-             succeeded and of those that failed the newest 1000 are kept, and written within a second; where a company, or \
-             all of a host, serves very many runs in a second, some of those that succeeded are left out here. Complete are the counts of sales and dashboards, and the ledger.",
+             succeeded and of those that failed the newest 1000 are kept, and written within a second; where a company, or all of a host, \
+             serves very many runs in a second, some of those that succeeded are left out here. Complete are the counts of sales and \
+             dashboards, and the ledger.",
         )
         .needs(Role::DataScientist, Permission::Read);
 

@@ -16,7 +16,7 @@ pub const OPERATION: Operation = Operation::get("list_all_companies", "/admin/co
 parameters! {
     pub struct Wanted {
         ..paging: Paging,
-        /// Only companies with this in their name or handle, in whatever case.
+        /// Only companies with this in their name or handle; a to z in whatever case.
         q: Option<Text<0, 255>>,
     }
 }

@@ -297,6 +297,24 @@ async fn sellers_list_their_newest_runs() {
     assert_eq!(bought.expect(200).body["meta"]["total"], 0);
 }
 
+/// Staff finds a company by what is in its name, in whatever case a to z are, and other letters as they were written.
+#[tokio::test]
+async fn staff_finds_companies_by_their_names() {
+    let world = World::new().await;
+    let new = json!({"name": "Ärzte GmbH", "handle": "aerzte"});
+    let made = world.post(&world.platform, "/admin/companies", new).await;
+    let id = made.expect(201).text("/data/company/id");
+    world.company("other").await;
+    for text in ["%C3%84RZTE%20g", "AERZ"] {
+        let path = format!("/admin/companies?q={text}");
+        let found = world.get(&world.platform, &path).await.expect(200);
+        assert_eq!(found.body["meta"]["total"], 1, "{text}");
+        assert_eq!(found.text("/data/0/id"), id);
+    }
+    let none = world.get(&world.platform, "/admin/companies?q=%25").await;
+    assert_eq!(none.expect(200).body["meta"]["total"], 0);
+}
+
 /// Assets and customers.
 #[tokio::test]
 async fn assets_and_customers_are_told_apart() {
