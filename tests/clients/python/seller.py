@@ -1,5 +1,6 @@
 """What a seller does: a connection, a feed and an asset of it, their prices, a webhook, the books, and the end of it."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 from souk_client.api.assets import (
@@ -191,7 +192,12 @@ class Seller(Company):
         assert (runs.credits_earned, runs.unique_buyers) == (self.revenue(asset.id), 1), runs
         assert right(endpoint_stats.sync(self.id, feed.id, client=self.client)).data.rows_served > 0
         assert right(list_failed_executions.sync(self.id, client=self.client)).meta.total >= 0
-        newest = right(list_executions.sync(self.id, client=self.client, product_id=asset.id)).data
+        # Written within a second, behind the requests' backs.
+        for _ in range(100):
+            newest = right(list_executions.sync(self.id, client=self.client, product_id=asset.id)).data
+            if newest:
+                break
+            time.sleep(0.1)
         assert newest and all(run.product_id == asset.id for run in newest), newest
         earned = right(get_earnings.sync(self.id, client=self.client)).data
         assert earned.gross_credits >= charged and earned.pending_usd > 0, earned
