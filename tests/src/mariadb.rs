@@ -75,6 +75,8 @@ impl MariaDb {
         let output = command("mariadb-install-db", user)
             .args([&data_option, "--auth-root-authentication-method=normal"])
             .args(["--skip-test-db", "--skip-name-resolve"])
+            // The server that fills the tables looks for its temporary ones there, and removes others' where it starts.
+            .env("TMPDIR", root)
             .current_dir(root)
             .output()
             .expect("mariadb-install-db runs");

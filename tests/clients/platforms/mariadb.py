@@ -23,9 +23,10 @@ def mariadb(directory: pathlib.Path, names: list[str]) -> Iterator[int]:
         shutil.chown(directory, "mysql")
         user = ["--user=mysql"]
     make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal", "--skip-test-db", *user]
-    made = subprocess.run(make, capture_output=True, text=True, cwd=directory)
+    # A server that starts, and so the one that fills the tables, removes the temporary ones that it finds in its directory for
+    # them: others' too.
+    made = subprocess.run(make, capture_output=True, text=True, cwd=directory, env={**os.environ, "TMPDIR": str(directory)})
     assert made.returncode == 0, made.stdout + made.stderr
-    # A server that starts removes the temporary tables that it finds in its directory for them: others' too.
     options = [f"--datadir={data}", f"--socket={socket}", f"--port={port}", f"--tmpdir={directory}", "--bind-address=127.0.0.1"]
     command = [server, "--no-defaults", *options, "--skip-name-resolve", "--innodb-use-native-aio=OFF", *user]
     with running(command, port, directory / "log"):
