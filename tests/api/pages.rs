@@ -193,10 +193,19 @@ async fn operators_find_what_they_say() {
 #[tokio::test]
 async fn everything_wrong_is_told_at_once() {
     for feed in feeds().await {
-        // From the first filter on the types of columns are known.
-        feed.get("goals[gte]=1").await.expect(200);
         let query = "start=-1&limit=x&sort=nope&fields=id,nope,id&club[gt]=a&goals[gte]=many&name[like]=a&goals[ne]=1&nope=1&filters[nope]=1&cursor=abc";
-        let refusal = feed.get(query).await.expect_error(400, "INVALID_PARAMETER");
+        // From the first filter on the types of columns are known, until another test puts a connector to work: then once more.
+        let mut refusal = None;
+        for _ in 0..20 {
+            feed.get("goals[gte]=1").await.expect(200);
+            let told = feed.get(query).await.expect_error(400, "INVALID_PARAMETER");
+            let knows_types = told.body.to_string().contains("goals[gte]");
+            refusal = Some(told);
+            if knows_types {
+                break;
+            }
+        }
+        let refusal = refusal.expect("a refusal");
         let errors = refusal.at("/error/details/errors").as_array().cloned();
         let errors = errors.unwrap_or_default();
         let mut named: Vec<&str> = errors
