@@ -123,22 +123,30 @@ async fn one<R: Fn() -> Bytes>(
     ok: Arc<AtomicU64>,
 ) -> Tally {
     let mut tally = Tally::default();
+    // One wait for the end for all of its requests: they cost what company A's do.
+    tokio::select! {
+        () = ask(&address, &*request, &mut tally, &ok) => {}
+        () = stopped(&stop) => {}
+    }
+    tally
+}
+
+/// Asks until it is dropped.
+async fn ask(address: &str, request: &impl Fn() -> Bytes, tally: &mut Tally, ok: &AtomicU64) {
     let mut connection = None;
-    while !stop.load(Relaxed) {
+    loop {
         let bytes = request();
         let exchange = async {
             if connection.is_none() {
-                connection = Some(Connection::open(&address).await?);
+                connection = Some(Connection::open(address).await?);
             }
             match &mut connection {
                 Some(connection) => Ok(connection.exchange(&bytes).await?.0),
                 None => anyhow::bail!("no connection"),
             }
         };
-        let status = tokio::select! {
-            answer = tokio::time::timeout(ANSWER_MAX, exchange) => answer.unwrap_or(Ok(0)).unwrap_or(0),
-            () = stopped(&stop) => break,
-        };
+        let answer = tokio::time::timeout(ANSWER_MAX, exchange).await;
+        let status = answer.unwrap_or(Ok(0)).unwrap_or(0);
         *tally.statuses.entry(status).or_default() += 1;
         match status {
             200 => drop(ok.fetch_add(1, Relaxed)),
@@ -149,7 +157,6 @@ async fn one<R: Fn() -> Bytes>(
             _ => {}
         }
     }
-    tally
 }
 
 async fn stopped(stop: &AtomicBool) {

@@ -24,8 +24,8 @@ pub struct Stage {
     /// Components to upload, one after the other.
     uploads: Vec<Vec<u8>>,
     /// The requests that upload them.
-    upload_requests: OnceLock<Vec<Bytes>>,
-    uploaded: AtomicU32,
+    requests: OnceLock<Vec<Bytes>>,
+    asked: AtomicU32,
     _server: Option<Server>,
 }
 
@@ -48,8 +48,8 @@ impl Stage {
             connection: None,
             product: None,
             uploads: Vec::new(),
-            upload_requests: OnceLock::new(),
-            uploaded: AtomicU32::new(0),
+            requests: OnceLock::new(),
+            asked: AtomicU32::new(0),
             _server: None,
             scenario,
         };
@@ -263,21 +263,20 @@ impl Stage {
         }
     }
 
-    /// The next request of a flood, as bytes.
+    /// The next request of a flood, as bytes, which are made once: what a generator writes and copies for each request takes from company A
+    /// as much as the host would.
     pub fn bytes(&self) -> Bytes {
-        if !self.uploads.is_empty() {
-            let number = self.uploaded.fetch_add(1, Ordering::Relaxed) as usize;
-            // Made once: megabytes that are copied for each request would cost company A as much as sending them.
-            let requests = self.upload_requests.get_or_init(|| {
-                self.uploads
-                    .iter()
-                    .map(|wasm| self.upload_request(wasm))
-                    .collect()
-            });
-            return requests[number % requests.len()].clone();
-        }
-        let (method, path, body) = self.request();
-        generator::request(method, &path, &[("x-api-key", self.key())], &body).into()
+        let requests = self.requests.get_or_init(|| {
+            if self.uploads.is_empty() {
+                let (method, path, body) = self.request();
+                let key = [("x-api-key", self.key())];
+                return vec![generator::request(method, &path, &key, &body).into()];
+            }
+            let uploads = self.uploads.iter();
+            uploads.map(|wasm| self.upload_request(wasm)).collect()
+        });
+        let number = self.asked.fetch_add(1, Ordering::Relaxed) as usize;
+        requests[number % requests.len()].clone()
     }
 
     fn upload_request(&self, wasm: &[u8]) -> Bytes {
