@@ -85,9 +85,9 @@ impl TalkingServer {
         TalkingServer { address, seen }
     }
 
-    /// Waits until it is so, for seconds at most.
+    /// Waits until it is so, for half a minute at most.
     pub async fn wait(&self, is: impl Fn(&Seen) -> bool) -> Seen {
-        for _ in 0..200 {
+        for _ in 0..1_500 {
             let seen = self.seen();
             if is(&seen) {
                 return seen;
