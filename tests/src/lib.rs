@@ -3,6 +3,7 @@
 //! Nothing here knows a crate of the host: the tests see the product as its users do, through the
 //! binary `souk`, its ready file and its REST API.
 
+pub mod ancient_postgres;
 pub mod audited;
 pub mod bigquery;
 pub mod breaking_api;
@@ -15,6 +16,7 @@ pub mod guests;
 pub mod host;
 pub mod mariadb;
 pub mod mysql_logins;
+pub mod pgbouncer;
 pub mod platforms;
 pub mod postgres;
 pub mod process;
@@ -37,6 +39,7 @@ pub use client::{Answer, Client};
 pub use command::{Running, souk};
 pub use host::TestHost;
 pub use mariadb::MariaDb;
+pub use pgbouncer::PgBouncer;
 pub use platforms::{Instead, Platform, Raw, RawServer};
 pub use postgres::PgCluster;
 pub use receiver::{Receiver, Reply};

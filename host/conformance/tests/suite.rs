@@ -4,7 +4,7 @@ use std::path::Path;
 
 use souk_conformance::{Outcome, Place, Profile, Report, Subject, options};
 use souk_sandbox::Compiler;
-use souk_tests::{MariaDb, PgCluster, guests, seller_api};
+use souk_tests::{MariaDb, PgBouncer, PgCluster, guests, seller_api};
 use tempfile::TempDir;
 
 fn bundled(name: &str) -> &'static [u8] {
@@ -33,23 +33,40 @@ fn assert_conforms(report: &Report, without: &[&str]) {
     assert_eq!(report.checks(Outcome::Skipped), without, "{report}");
 }
 
+/// A database of PostgreSQL's, and the profile of a connection to it at this port.
+async fn postgres(cluster: &PgCluster, port: u16, further: &str) -> Profile {
+    let reader = format!("reader_{port}");
+    let database = cluster
+        .database(
+            &"CREATE TABLE stock (id INT PRIMARY KEY, sku TEXT NOT NULL, price NUMERIC(10,3), day DATE, at TIMESTAMPTZ, shown TIMESTAMP, opens TIME, weight FLOAT8, sold BOOLEAN, tags JSONB);
+             INSERT INTO stock SELECT n, 'sku ' || chr(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.005 END, DATE '2026-01-01' - n, CASE WHEN n % 3 > 0 THEN TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 hour' END, CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' - n * INTERVAL '1 hour' END, TIME '05:17' + n * INTERVAL '1 minute', n / 8.0, n % 2 = 0, '[1]' FROM generate_series(1, 60) n;
+             CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10;
+             CREATE ROLE reader LOGIN PASSWORD 'only reads';
+             GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;".replace("reader", &reader),
+        )
+        .await;
+    profile(&format!(
+        "[source]\naddress = '127.0.0.1:{port}'\ntls = 'require'\n[source.settings]\nusername = '{reader}'\npassword = 'only reads'\ndatabase = '{database}'\n{further}\n[table]\nname = 'stock'"
+    ))
+}
+
 /// PostgreSQL, against a real server: nothing fails, nothing is left out.
 #[tokio::test]
 async fn postgres_conforms() {
     let cluster = PgCluster::shared().await;
-    let database = cluster
-        .database(
-            "CREATE TABLE stock (id INT PRIMARY KEY, sku TEXT NOT NULL, price NUMERIC(10,3), day DATE, at TIMESTAMPTZ, shown TIMESTAMP, opens TIME, weight FLOAT8, sold BOOLEAN, tags JSONB);
-             INSERT INTO stock SELECT n, 'sku ' || chr(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.005 END, DATE '2026-01-01' - n, CASE WHEN n % 3 > 0 THEN TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 hour' END, CASE WHEN n % 4 > 0 THEN TIMESTAMP '2026-01-01 00:00:00.000001' - n * INTERVAL '1 hour' END, TIME '05:17' + n * INTERVAL '1 minute', n / 8.0, n % 2 = 0, '[1]' FROM generate_series(1, 60) n;
-             CREATE VIEW cheap AS SELECT * FROM stock WHERE price < 10;
-             CREATE ROLE reader LOGIN PASSWORD 'only reads';
-             GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
-        )
-        .await;
-    let profile = profile(&format!(
-        "[source]\naddress = '127.0.0.1:{}'\ntls = 'require'\n[source.settings]\nusername = 'reader'\npassword = 'only reads'\ndatabase = '{database}'\n[table]\nname = 'stock'",
-        cluster.port
-    ));
+    let profile = postgres(cluster, cluster.port, "").await;
+    let report = tested(bundled("postgres"), profile).await;
+    assert_conforms(&report, &[]);
+}
+
+/// The same through a pooler that gives each transaction another backend.
+#[tokio::test]
+async fn postgres_conforms_behind_a_pooler() {
+    let cluster = PgCluster::shared().await;
+    // It looks up who its clients are.
+    let own = format!("auth_user = {}", cluster.user);
+    let pooler = PgBouncer::start(cluster, &[], &[&own]).await;
+    let profile = postgres(cluster, pooler.port, "pooler = true").await;
     let report = tested(bundled("postgres"), profile).await;
     assert_conforms(&report, &[]);
 }

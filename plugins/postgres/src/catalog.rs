@@ -1,6 +1,7 @@
 //! The schema, from `pg_catalog`: what the connection's user may read, nothing of the server's own.
 
 use souk_sdk::{SchemaFilter, Value};
+use std::borrow::Cow;
 
 /// One row per table or view, and per field with [`FIELDS`]. A partition is part of its table.
 macro_rules! sql {
@@ -40,14 +41,69 @@ const FIELDS: &str = sql!(
     ", a.attnum"
 );
 
+/// The same of a server of version 8: privileges of tables, not of columns, and no array as a parameter. A key is not held there, so none is named;
+/// nor is a number of rows.
+macro_rules! ancient {
+    ($fields:literal, $join:literal) => {
+        concat!(
+            "SELECT n.nspname::text AS schema, c.relname::text AS \"table\", ",
+            "CASE WHEN c.relkind = 'v' THEN 'view' ELSE 'table' END::text AS type, NULL::int8 AS row_estimate, ",
+            $fields,
+            " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
+            $join,
+            " WHERE c.relkind IN ('r', 'v') AND n.nspname <> 'information_schema' AND substring(n.nspname::text, 1, 3) <> 'pg_' ",
+            "AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT')",
+        )
+    };
+}
+
+const TABLES_ANCIENT: &str = ancient!(
+    "NULL::text AS field, NULL::text AS field_type, NULL::boolean AS nullable, NULL::boolean AS primary_key",
+    ""
+);
+
+const FIELDS_ANCIENT: &str = ancient!(
+    "a.attname::text AS field, pg_catalog.format_type(a.atttypid, a.atttypmod)::text AS field_type, \
+     NOT a.attnotnull AS nullable, false AS primary_key",
+    "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+);
+
+/// As [`statement`], for a server of version 8.
+pub fn ancient(filter: &SchemaFilter) -> (Cow<'static, str>, Vec<Value>) {
+    let (mut text, last) = match filter.include_fields {
+        true => (FIELDS_ANCIENT.to_owned(), ", a.attnum"),
+        false => (TABLES_ANCIENT.to_owned(), ""),
+    };
+    let mut parameters = Vec::new();
+    for (column, names) in [
+        ("n.nspname", &filter.schemas),
+        ("c.relname", &filter.tables),
+    ] {
+        let places = names.iter().map(|name| {
+            parameters.push(Value::Text(name.clone()));
+            format!("${}::text", parameters.len())
+        });
+        let places = places.collect::<Vec<_>>().join(", ");
+        if !places.is_empty() {
+            text.push_str(&format!(" AND {column}::text IN ({places})"));
+        }
+    }
+    text.push_str(" ORDER BY n.nspname, c.relname");
+    text.push_str(last);
+    (text.into(), parameters)
+}
+
 /// The statement and its parameters.
-pub fn statement(filter: &SchemaFilter) -> (&'static str, Vec<Value>) {
+pub fn statement(filter: &SchemaFilter) -> (Cow<'static, str>, Vec<Value>) {
     let text = if filter.include_fields {
         FIELDS
     } else {
         TABLES
     };
-    (text, vec![names(&filter.schemas), names(&filter.tables)])
+    (
+        text.into(),
+        vec![names(&filter.schemas), names(&filter.tables)],
+    )
 }
 
 fn names(names: &[String]) -> Value {

@@ -60,6 +60,11 @@ impl ServerError {
         self.sqlstate == "26000"
     }
 
+    /// The transaction before this one could not be ended.
+    pub fn is_aborted(&self) -> bool {
+        self.sqlstate == "25P02"
+    }
+
     /// The server cannot tell the types of parameters by itself.
     pub fn untyped(&self) -> Option<Unknown> {
         match self.sqlstate.as_str() {
@@ -165,6 +170,43 @@ impl ServerError {
         };
         error.detail(self.text).source_code(self.sqlstate)
     }
+}
+
+/// What PgBouncer says of a login that it or the server refuses, and the state that the server would have said it with.
+const WORDS_OF_POOLERS: [(&str, &str); 9] = [
+    ("authentication failed", "28P01"),
+    ("no such user", "28000"),
+    ("no pg_hba.conf entry", "28000"),
+    ("role \"", "28000"),
+    ("no such database", "3D000"),
+    ("does not exist", "3D000"),
+    ("no more connections", "53300"),
+    ("too many clients", "53300"),
+    ("connection slots are reserved", "53300"),
+];
+
+/// A login that the server ended. PgBouncer calls all that it refuses a violation of the protocol, in words that are not translated; the
+/// server's own words, which it passes on so, may be.
+pub fn login_refused(mut error: ServerError, is_pooler_told: bool) -> Error {
+    let is_poolers = error.sqlstate == "08P01";
+    if error.sqlstate == "42704" || is_poolers && error.text.contains("startup parameter") {
+        let message = match is_pooler_told {
+            true => "the server refuses a setting of the login that poolers keep for their clients",
+            false => {
+                "the server takes no settings at login, as poolers (PgBouncer) and Redshift do not: set `pooler` to true in the credentials"
+            }
+        };
+        return Error::configuration("login_settings", message)
+            .detail(error.text)
+            .source_code(error.sqlstate);
+    }
+    let known = WORDS_OF_POOLERS
+        .iter()
+        .find(|(words, _)| is_poolers && error.text.contains(words));
+    if let Some((_, sqlstate)) = known {
+        error.sqlstate = (*sqlstate).to_owned();
+    }
+    error.blame(false, false)
 }
 
 /// The first parameter that a text names as `$1`, counted from 0.

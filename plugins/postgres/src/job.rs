@@ -11,12 +11,21 @@ const BATCH_ROWS: u32 = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
 
 pub enum Job {
-    /// The unnamed statement, `RESET ALL`.
-    Setup,
+    Setup(Setup),
+    /// So many statements open a transaction at a pooler's backend, which the next job is in, up to the same Sync.
+    Begin(u8),
     Prepare(Prepare),
     Lookup(Lookup),
     Execute(Execute),
     Probe(Probe),
+    /// Such a transaction is taken back.
+    End,
+}
+
+/// The unnamed statement, `RESET ALL`, is parsed.
+pub struct Setup {
+    /// The backend has said, if it was asked: that it is the session's own, and took its settings.
+    pub is_own: bool,
 }
 
 /// A statement is being prepared.
@@ -55,6 +64,8 @@ pub struct Execute {
     /// The statement's own `CommandComplete` is there.
     pub complete: bool,
     pub error: Option<ServerError>,
+    /// Its parameters or columns are not those that it was prepared with.
+    pub has_changed: bool,
     /// We fail the request ourselves; what still arrives is thrown away.
     refused: Option<Error>,
     announced: bool,
@@ -73,6 +84,7 @@ impl Execute {
             cancel: Cancel::No,
             complete: false,
             error: None,
+            has_changed: false,
             refused: None,
             announced: false,
             builders: Vec::new(),
@@ -156,9 +168,16 @@ impl Execute {
         }
     }
 
+    /// What it is decoded by is not what the server sends.
+    #[cold]
+    pub fn changed(&mut self) {
+        self.has_changed = true;
+        self.refused.get_or_insert_with(changing);
+    }
+
     /// Whether it can run again as if nothing had been: the host has seen nothing of it.
     pub fn unseen(&self) -> bool {
-        !self.announced && self.refused.is_none()
+        self.has_changed || !self.announced && self.refused.is_none()
     }
 
     /// `ReadyForQuery`: the request ends.
@@ -210,6 +229,15 @@ impl Execute {
         self.batch_rows = 0;
         self.batch_bytes = 0;
     }
+}
+
+/// The statement meant something else each time.
+#[cold]
+fn changing() -> Error {
+    Error::unavailable(
+        "conflict",
+        "what the statement names is being changed at the database; try again",
+    )
 }
 
 /// Tells the owner which column it was. What it is called is not for every caller.

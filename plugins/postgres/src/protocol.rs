@@ -9,7 +9,7 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// `SSLRequest`.
 pub const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// `Execute` of the unnamed portal, all rows.
-const EXECUTE: [u8; 10] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
+pub const EXECUTE: [u8; 10] = [b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 /// `Bind` of the unnamed statement without parameters or results.
 const BIND_UNNAMED: [u8; 13] = [b'B', 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0];
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
@@ -30,6 +30,13 @@ pub const RUN_RESET_SYNC: [u8; 38] = {
     }
     out
 };
+
+/// Parses a statement without parameters under no name, and runs it.
+pub fn run_unnamed(out: &mut Vec<u8>, sql: &str) {
+    parse(out, "", sql, &[]);
+    out.extend_from_slice(&BIND_UNNAMED);
+    out.extend_from_slice(&EXECUTE);
+}
 
 /// Writes one message: tag, length, body.
 pub fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {

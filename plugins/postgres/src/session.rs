@@ -2,7 +2,7 @@
 //!
 //! Nothing waits. A call writes what it can and returns; what arrives moves the job at the head of the queue.
 
-use crate::job::{Cancel, Execute, Job, Prepare, Probe};
+use crate::job::{Cancel, Execute, Job, Prepare, Probe, Setup};
 use crate::protocol;
 use crate::settings::{self, Settings};
 use crate::startup::{self, Login};
@@ -14,11 +14,18 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 mod incoming;
+mod pooled;
+
+use pooled::{Backend, is_ancient};
 
 /// Types of the database's own that a session remembers; past it they are looked up again.
 const TYPES_MAX: usize = 1_024;
 /// Must fail in a read-only transaction. If it does not, it leaves nothing behind.
 const PROBE: &str = "CREATE TEMPORARY TABLE souk_read_only_probe () ON COMMIT DROP";
+/// Asked once. A backend is this session's own if it is the one that the login named; then it has taken the settings of the login.
+const WHOSE: &str = "SELECT pg_catalog.pg_backend_pid()::text, pg_catalog.current_setting('default_transaction_read_only')";
+/// Linux counts its processes up to here. Poolers name one that is any number of 32 bits.
+const PID_MAX: i32 = 1 << 22;
 /// `ping` answers in this shape; statements number theirs from 0.
 const PING_SHAPE: u32 = 1_000_000;
 
@@ -35,6 +42,7 @@ pub struct Session {
     statements: Statements,
     types: HashMap<u32, Known>,
     process: Option<(i32, i32)>,
+    backend: Backend,
     server_version: String,
     /// Cancels that may still strike whatever runs next.
     strays: u32,
@@ -81,6 +89,7 @@ impl Machine for Session {
             statements: Statements::default(),
             types: HashMap::new(),
             process: None,
+            backend: Backend::Asked(Vec::new()),
             server_version: String::new(),
             strays: 0,
             ping_described: false,
@@ -110,8 +119,11 @@ impl Machine for Session {
                 self.ask(&query.text, ask, step);
             }
             Request::Schema(filter) => {
-                let (text, parameters) = catalog::statement(&filter);
-                self.ask(text, Ask::new(id, parameters, filter.limits), step);
+                let (text, parameters) = match is_ancient(&self.server_version) {
+                    true => catalog::ancient(&filter),
+                    false => catalog::statement(&filter),
+                };
+                self.ask(&text, Ask::new(id, parameters, filter.limits), step);
             }
             Request::Ping(_) => self.probe(id, step),
             Request::Call(_) => step.failed(id, Error::unsupported("functions")),
@@ -189,6 +201,9 @@ impl Session {
 
     #[inline]
     fn execute(&mut self, ask: Ask, statement: Rc<Statement>, step: &mut Step) {
+        if self.is_pooled() {
+            return self.execute_pooled(ask, statement, step);
+        }
         let out = step.outgoing();
         out.reserve(128);
         match parameters::bind(
@@ -207,13 +222,34 @@ impl Session {
         }
     }
 
+    /// Parses it anew, and has the server describe it: what it names may have changed since it was prepared.
+    fn execute_pooled(&mut self, ask: Ask, statement: Rc<Statement>, step: &mut Step) {
+        let mut out = Vec::with_capacity(statement.text.len() + 128);
+        protocol::parse(&mut out, "", &statement.text, statement.types());
+        protocol::describe(&mut out, "");
+        let (head, types) = (&statement.head, &statement.parameters);
+        match parameters::bind(&mut out, head, types, &ask.parameters, &statement.tail) {
+            Ok(()) => {
+                out.extend_from_slice(&protocol::EXECUTE);
+                let job = Job::Execute(Execute::new(ask, statement));
+                self.send_pooled(job, &out, step);
+            }
+            Err(error) => step.failed(ask.id, error),
+        }
+    }
+
     /// Prepares a statement with other types.
     #[cold]
     fn retype(&mut self, ask: Ask, statement: &Rc<Statement>, step: &mut Step) {
-        if self.statements.forget(statement) {
+        self.forget(statement, step);
+        self.prepare(statement.text.clone(), ask, step);
+    }
+
+    /// Here, and at a server that keeps it.
+    fn forget(&mut self, statement: &Rc<Statement>, step: &mut Step) {
+        if self.statements.forget(statement) && !self.is_pooled() {
             protocol::close(step.outgoing(), &statement.name);
         }
-        self.prepare(statement.text.clone(), ask, step);
     }
 
     #[cold]
@@ -229,6 +265,21 @@ impl Session {
         }
         let types = ask.types().to_vec();
         let (number, evicted) = self.statements.reserve(text.clone(), ask);
+        let description = Description {
+            parameters: Vec::new(),
+            columns: Vec::new(),
+        };
+        let job = Job::Prepare(Prepare {
+            number,
+            description,
+            error: None,
+        });
+        if self.is_pooled() {
+            let mut out = Vec::with_capacity(text.len() + 64);
+            protocol::parse(&mut out, "", &text, &types);
+            protocol::describe(&mut out, "");
+            return self.send_pooled(job, &out, step);
+        }
         let out = step.outgoing();
         if let Some(evicted) = evicted {
             protocol::close(out, &evicted);
@@ -236,52 +287,78 @@ impl Session {
         protocol::parse(out, &name(number), &text, &types);
         protocol::describe(out, &name(number));
         out.extend_from_slice(&protocol::SYNC);
-        let description = Description {
-            parameters: Vec::new(),
-            columns: Vec::new(),
-        };
-        self.queue.push_back(Job::Prepare(Prepare {
-            number,
-            description,
-            error: None,
-        }));
+        self.queue.push_back(job);
     }
 
-    /// Parses a statement of ours under its own name and binds it.
+    /// Parses a statement of ours, under its own name where the server keeps it, and binds it.
     fn run_own(
         &mut self,
-        name: &str,
-        sql: &str,
+        (name, sql): (&str, &str),
         types: &[u32],
         values: &[Value],
+        job: Job,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let out = step.outgoing();
-        protocol::close(out, name);
-        protocol::parse(out, name, sql, &[]);
+        let is_pooled = self.is_pooled();
+        let name = if is_pooled { "" } else { name };
+        let mut own = Vec::with_capacity(sql.len() + 128);
+        if !is_pooled {
+            protocol::close(&mut own, name);
+        }
+        protocol::parse(&mut own, name, sql, &[]);
         let mut head = vec![0];
         protocol::text(&mut head, name);
-        parameters::bind(out, &head, types, values, &[0, 0])?;
-        out.extend_from_slice(&protocol::RUN_RESET_SYNC);
+        parameters::bind(&mut own, &head, types, values, &[0, 0])?;
+        if is_pooled {
+            own.extend_from_slice(&protocol::EXECUTE);
+            self.send_pooled(job, &own, step);
+        } else {
+            own.extend_from_slice(&protocol::RUN_RESET_SYNC);
+            step.send(&own);
+            self.queue.push_back(job);
+        }
         Ok(())
     }
 
     fn probe(&mut self, id: u32, step: &mut Step) {
-        match self.run_own("probe", PROBE, &[], &[], step) {
-            Ok(()) => self.queue.push_back(Job::Probe(Probe { id, error: None })),
-            Err(error) => step.failed(id, error),
+        if let Backend::Asked(pings) = &mut self.backend {
+            return pings.push(id);
         }
+        let job = Job::Probe(Probe { id, error: None });
+        if let Err(error) = self.run_own(("probe", PROBE), &[], &[], job, step) {
+            step.failed(id, error);
+        }
+    }
+
+    /// The login is over. Who finds out only now whose the backend is waits for it where the login lets expect a pooler.
+    fn logged_in(&mut self, step: &mut Step) {
+        if self.settings.pooler {
+            self.pool();
+            return step.ready();
+        }
+        protocol::run_unnamed(step.outgoing(), WHOSE);
+        self.set_up(step);
+        if self.looks_own() {
+            step.ready();
+        }
+    }
+
+    fn looks_own(&self) -> bool {
+        let process = self.process.map_or(0, |(process, _)| process);
+        (1..=PID_MAX).contains(&process)
     }
 
     fn set_up(&mut self, step: &mut Step) {
         protocol::parse(step.outgoing(), "", "RESET ALL", &[]);
         step.send(&protocol::SYNC);
-        self.queue.push_back(Job::Setup);
+        self.queue.push_back(Job::Setup(Setup { is_own: false }));
     }
 
     /// A cancel reaches whatever runs at the server, so it is sent when its job is at the head of the queue.
     fn pursue_cancel(&mut self, step: &mut Step) {
-        if let Some(Job::Execute(job)) = self.queue.front_mut()
+        // The answers of an opening are sent with the first of the statement's.
+        let turn = usize::from(matches!(self.queue.front(), Some(Job::Begin(_))));
+        if let Some(Job::Execute(job)) = self.queue.get_mut(turn)
             && job.cancel == Cancel::Wanted
             && !job.complete
             && let Some((process, secret)) = self.process

@@ -27,8 +27,20 @@ pub fn accepts_tls(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The startup message. What is set here is what `RESET ALL` goes back to.
+/// The startup message. What is set here is what `RESET ALL` goes back to. A pooler takes what it keeps for each of its clients, and
+/// refuses the rest: that is set in each transaction then (`session/pooled`).
 pub fn startup(out: &mut Vec<u8>, settings: &Settings) {
+    if settings.pooler {
+        return protocol::startup(
+            out,
+            &[
+                ("user", &settings.username),
+                ("database", &settings.database),
+                ("application_name", settings.application_name()),
+                ("client_encoding", "UTF8"),
+            ],
+        );
+    }
     let timeout = settings.statement_timeout_ms().to_string();
     protocol::startup(
         out,

@@ -122,6 +122,7 @@ pub struct Statement {
     pub head: Vec<u8>,
     /// The end of its `Bind`: the result formats.
     pub tail: Vec<u8>,
+    column_oids: Vec<u32>,
     typing: Told,
     pub columns: KnownColumns,
 }
@@ -147,6 +148,7 @@ impl Statement {
         tail.extend(formats.flat_map(u16::to_be_bytes));
         let mut head = vec![0];
         protocol::text(&mut head, &name);
+        let column_oids = description.columns.iter().map(|c| c.type_oid).collect();
         let columns = description.columns.into_iter().zip(&readings);
         Statement {
             text,
@@ -155,6 +157,7 @@ impl Statement {
             shape,
             head,
             tail,
+            column_oids,
             typing,
             columns: KnownColumns::new(
                 columns
@@ -163,6 +166,22 @@ impl Statement {
             ),
             readings,
         }
+    }
+
+    /// The types that it was prepared with.
+    pub fn types(&self) -> &[u32] {
+        self.typing.as_ref().map_or(&[], |typing| &typing.types)
+    }
+
+    /// Whether the server still says the same of its columns.
+    pub fn has_columns(&self, described: &[Described]) -> bool {
+        let known = self.columns.columns().iter().zip(&self.column_oids);
+        described.len() == self.column_oids.len()
+            && known.zip(described).all(|((column, oid), now)| {
+                // The names of the database's own types are not looked up again.
+                let is_named = now.native.is_empty() || now.native == column.native;
+                now.name == column.name && now.type_oid == *oid && is_named
+            })
     }
 
     /// What it is to be prepared with for these values, if not as it is: one that is declared to be any number is taken for a whole one, or
@@ -216,6 +235,8 @@ pub struct Statements {
     slots: Vec<Option<Slot>>,
     clock: u64,
     numbered: u64,
+    /// The server keeps none of them: they are parsed each time.
+    pub are_unnamed: bool,
 }
 
 pub fn name(number: u64) -> String {
@@ -289,7 +310,10 @@ impl Statements {
         let slot = self.slots[place].as_mut()?;
         let statement = Rc::new(Statement::new(
             slot.text.clone(),
-            name(number),
+            match self.are_unnamed {
+                true => String::new(),
+                false => name(number),
+            },
             place as u32,
             description,
             slot.typing.clone(),
@@ -308,6 +332,17 @@ impl Statements {
         match slot.state {
             State::Preparing(asks) => Some((slot.text, asks)),
             State::Ready(_) => None,
+        }
+    }
+
+    /// Who waits for the statement of that number.
+    pub fn waiting(&self, number: u64) -> &[Ask] {
+        let slot = self
+            .place_of(number)
+            .and_then(|place| self.slots[place].as_ref());
+        match slot.map(|slot| &slot.state) {
+            Some(State::Preparing(asks)) => asks,
+            _ => &[],
         }
     }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::Cluster;
 use souk_connector_postgres::Session;
-use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Step, Value};
+use souk_sdk::{Command, Input, Limits, Machine, Query, Request, Settings, Step, Value};
 use souk_tests::spoilt::Spoiler;
 use souk_tests::wire::LIMITS;
 use std::io::{Read, Write};
@@ -14,8 +14,8 @@ use std::net::TcpStream;
 const ROUNDS: usize = 30_000;
 
 /// What a real server sent in one session, per write of ours.
-fn recorded(cluster: &Cluster) -> Vec<Vec<u8>> {
-    let mut session = Session::open(cluster.settings("md5er", "md5pw")).unwrap();
+fn recorded(cluster: &Cluster, pooler: bool) -> Vec<Vec<u8>> {
+    let mut session = Session::open(settings(cluster, pooler)).unwrap();
     let mut socket = TcpStream::connect(("127.0.0.1", cluster.port)).unwrap();
     let mut received = Vec::new();
     let mut step = Step::default();
@@ -46,6 +46,14 @@ fn recorded(cluster: &Cluster) -> Vec<Vec<u8>> {
     }
 }
 
+/// The same server is spoken to as its own, or as if it stood behind a pooler.
+fn settings(cluster: &Cluster, pooler: bool) -> Settings {
+    let mut settings = cluster.settings("md5er", "md5pw");
+    let told = format!(r#""pooler":{pooler}"#);
+    settings.json = settings.json.replace(r#""pooler":false"#, &told);
+    settings
+}
+
 fn requests() -> Vec<(u32, Request)> {
     let sql = "SELECT 1::int4, 2::int8, 1.5::float8, 12.340::numeric, 'a'::text, now(), current_date, \
         ARRAY[1,2,NULL], ARRAY['a'], '{}'::jsonb, gen_random_uuid(), NULL::text, 'sad'::shop.mood, true, '1 day'::interval";
@@ -68,8 +76,8 @@ fn requests() -> Vec<(u32, Request)> {
 }
 
 /// Plays the record back, spoilt, until the session ends or the record does.
-fn play(cluster: &Cluster, record: &[Vec<u8>]) {
-    let mut session = Session::open(cluster.settings("md5er", "md5pw")).unwrap();
+fn play(cluster: &Cluster, pooler: bool, record: &[Vec<u8>]) {
+    let mut session = Session::open(settings(cluster, pooler)).unwrap();
     let mut step = Step::default();
     session.start(&mut step).unwrap();
     let mut requests = requests().into_iter();
@@ -94,16 +102,18 @@ fn play(cluster: &Cluster, record: &[Vec<u8>]) {
 #[test]
 fn no_answer_makes_it_panic() {
     let cluster = Cluster::get();
-    let record = recorded(cluster);
-    assert!(
-        record
-            .iter()
-            .any(|part| part.windows(3).any(|w| w == b"sad")),
-        "the rows are in the record"
-    );
-    play(cluster, &record);
-    let mut spoiler = Spoiler::new(b"\0\x7f\x80\xff");
-    for _ in 0..ROUNDS {
-        play(cluster, &spoiler.spoilt(&record));
+    for pooler in [false, true] {
+        let record = recorded(cluster, pooler);
+        assert!(
+            record
+                .iter()
+                .any(|part| part.windows(3).any(|w| w == b"sad")),
+            "the rows are in the record"
+        );
+        play(cluster, pooler, &record);
+        let mut spoiler = Spoiler::new(b"\0\x7f\x80\xff");
+        for _ in 0..ROUNDS {
+            play(cluster, pooler, &spoiler.spoilt(&record));
+        }
     }
 }

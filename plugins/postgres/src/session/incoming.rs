@@ -1,7 +1,8 @@
 //! What comes in: messages cut from the stream move the job at the head of the queue.
 
+use super::pooled::is_ancient;
 use super::{Known, PING_SHAPE, Phase, Session, TYPES_MAX};
-use crate::errors::ServerError;
+use crate::errors::{self, ServerError};
 use crate::job::{Cancel, Execute, Job, Lookup, Prepare, Probe};
 use crate::protocol::{self, MESSAGE_BYTES_MAX, malformed, unexpected};
 use crate::startup;
@@ -9,13 +10,24 @@ use crate::statements::{Ask, Described, Description, Typing};
 use crate::types::{self, Reading};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
-use postgres_protocol::message::backend::Message;
+use postgres_protocol::message::backend::{Message, RowDescriptionBody};
 use souk_sdk::{Batch, Cell, Column, ColumnBuilder, Error, Rows, Step, Value};
 
 /// Name of the type, and whether it is an array of an enumeration, which we read in binary.
 const LOOKUP: &str = "SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL), \
      COALESCE(t.typcategory = 'A' AND e.typtype = 'e', false)::text \
      FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem WHERE t.oid = ANY ($1::oid[])";
+
+/// The same of a server that knows neither enumerations nor arrays of parameters.
+const LOOKUP_ANCIENT: &str = "SELECT t.oid::int8::text, pg_catalog.format_type(t.oid, NULL), 'false'::text \
+     FROM pg_catalog.pg_type t WHERE t.oid IN ($1)";
+
+/// Redshift calls it `UNICODE`.
+fn is_utf8(encoding: &str) -> bool {
+    ["UTF8", "UTF-8", "UNICODE"]
+        .iter()
+        .any(|known| encoding.eq_ignore_ascii_case(known))
+}
 
 /// How long the message is that begins here: a tag, and a length that counts itself.
 fn message(begun: &[u8]) -> Option<usize> {
@@ -92,21 +104,33 @@ impl Session {
     ) -> Result<(), Error> {
         match (tag, self.queue.front_mut()) {
             // BindComplete, ParseComplete, CloseComplete; notices and notifications are nobody's.
-            (b'2', Some(Job::Execute(_) | Job::Lookup(_) | Job::Probe(_))) => Ok(()),
+            (b'2', Some(Job::Prepare(_)) | None) => Err(unexpected(tag)),
+            (b'2', Some(_)) => Ok(()),
             (b'1' | b'3', Some(_)) | (b'N' | b'A', _) => Ok(()),
             (b'C' | b'I', Some(Job::Execute(job))) => {
                 job.complete = true;
                 Ok(())
             }
-            (b'C', Some(Job::Lookup(_) | Job::Probe(_))) => Ok(()),
+            (b'C', Some(Job::Begin(_))) => {
+                self.opened();
+                Ok(())
+            }
+            (b'C', Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_) | Job::End)) => Ok(()),
             (b'n', Some(Job::Prepare(_))) => Ok(()),
             (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse(whole)?),
+            (b't' | b'T', Some(Job::Execute(_))) => self.described(whole),
             (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
+            (b'D', Some(Job::Begin(_))) => Ok(()),
+            (b'D', Some(Job::Setup(_))) => self.told_whose(body),
             (b'E', _) => self.error(whole),
             (b'Z', Some(_)) => match body {
-                // We open no transaction that outlives its Sync.
-                [b'I'] => self.job_ended(step),
-                _ => Err(malformed().detail("a statement left a transaction open")),
+                // We open no transaction that outlives its Sync, unless at a pooler's.
+                [b'I'] if !self.is_pooled() => self.job_ended(step),
+                [state] => {
+                    self.synced(*state, step)?;
+                    self.job_ended(step)
+                }
+                _ => Err(malformed()),
             },
             (b'S', _) => self.parameter(whole),
             (b'R' | b'K' | b'Z' | b'v', None) => self.login(whole, step),
@@ -124,8 +148,7 @@ impl Session {
             }
             Message::ReadyForQuery(_) => {
                 self.phase = Phase::Open;
-                self.set_up(step);
-                step.ready();
+                self.logged_in(step);
             }
             message => login.answer(message, &self.settings, self.tls, step.outgoing())?,
         }
@@ -142,7 +165,7 @@ impl Session {
         );
         match name {
             "server_version" => self.server_version = value.to_string(),
-            "client_encoding" if value != "UTF8" && !matches!(self.phase, Phase::Open) => {
+            "client_encoding" if !is_utf8(value) && !matches!(self.phase, Phase::Open) => {
                 return Err(Error::configuration(
                     "client_encoding",
                     "the database does not speak UTF-8 to its clients",
@@ -160,14 +183,26 @@ impl Session {
         };
         let error = ServerError::read(&body);
         if error.fatal {
-            return Err(error.blame(false, false));
+            return Err(match matches!(self.phase, Phase::Login(_)) {
+                true => errors::login_refused(error, self.settings.pooler),
+                false => error.blame(false, false),
+            });
+        }
+        if let Some(Job::Begin(_)) = self.queue.front() {
+            // The server passes over the job.
+            self.queue.pop_front();
         }
         let slot = match self.queue.front_mut() {
             Some(Job::Prepare(job)) => &mut job.error,
             Some(Job::Lookup(job)) => &mut job.error,
             Some(Job::Execute(job)) => &mut job.error,
             Some(Job::Probe(job)) => &mut job.error,
-            Some(Job::Setup) | None => return Err(error.blame(false, false)),
+            Some(Job::End) => {
+                // A cancel that came late: it is ended again.
+                self.strays = self.strays.saturating_sub(u32::from(error.is_cancelled()));
+                return Ok(());
+            }
+            Some(Job::Setup(_) | Job::Begin(_)) | None => return Err(error.blame(false, false)),
         };
         slot.get_or_insert(error);
         Ok(())
@@ -175,12 +210,13 @@ impl Session {
 
     fn job_ended(&mut self, step: &mut Step) -> Result<(), Error> {
         match self.queue.pop_front() {
-            Some(Job::Execute(job)) if job.error.is_none() => job.finish(step),
+            Some(Job::Execute(job)) if job.error.is_none() && !job.has_changed => job.finish(step),
             Some(Job::Execute(job)) => self.execute_failed(job, step),
             Some(Job::Prepare(job)) => self.prepare_ended(job, step)?,
             Some(Job::Lookup(job)) => self.lookup_ended(job, step),
             Some(Job::Probe(job)) => self.probe_ended(job, step),
-            Some(Job::Setup) | None => {}
+            Some(Job::Setup(job)) => self.setup_ended(&job, step),
+            Some(Job::Begin(_) | Job::End) | None => {}
         }
         Ok(())
     }
@@ -190,12 +226,12 @@ impl Session {
         let (lost, stale, cancelled) = match &job.error {
             Some(error) => (
                 error.is_lost_statement(),
-                error.is_stale_statement(),
+                error.is_stale_statement() || error.is_aborted(),
                 error.is_cancelled(),
             ),
-            None => (false, false, false),
+            None => (false, job.has_changed, false),
         };
-        if lost && job.complete {
+        if lost && job.complete && !self.is_pooled() {
             // It is `RESET ALL` that the server does not know any more.
             self.set_up(step);
         }
@@ -206,10 +242,11 @@ impl Session {
         }
         // A statement goes stale once; as for strays, there is one for every cancel that was sent.
         let stale = stale && !job.ask.retried;
-        let unharmed = job.unseen() && !job.complete && job.cancel == Cancel::No;
+        let unharmed =
+            job.unseen() && (job.has_changed || !job.complete) && job.cancel == Cancel::No;
         if (stale || strayed) && unharmed {
-            if stale && self.statements.forget(&job.statement) {
-                protocol::close(step.outgoing(), &job.statement.name);
+            if stale {
+                self.forget(&job.statement, step);
             }
             job.ask.retried |= stale;
             return self.ask(&job.statement.text.clone(), job.ask, step);
@@ -222,6 +259,8 @@ impl Session {
             if error.is_cancelled() && self.strays > 0 {
                 // A cancel that was meant for another job.
                 self.strays -= 1;
+                self.prepare_again(job.number, step);
+            } else if error.is_aborted() && self.is_pooled() && !self.is_retried(job.number) {
                 self.prepare_again(job.number, step);
             } else {
                 self.retype_or_refuse(job.number, error, step);
@@ -241,14 +280,21 @@ impl Session {
             self.run_prepared(job.number, job.description, step);
             return Ok(());
         }
-        let oids = Value::Json(format!("{unknown:?}"));
-        self.run_own("types", LOOKUP, &[types::oid::FIRST_OWN], &[oids], step)?;
-        self.queue.push_back(Job::Lookup(Lookup {
+        let lookup = Job::Lookup(Lookup {
             number: job.number,
             description: job.description,
             error: None,
-        }));
-        Ok(())
+        });
+        if is_ancient(&self.server_version) {
+            let list = unknown.iter().map(u32::to_string).collect::<Vec<_>>();
+            let text = LOOKUP_ANCIENT.replace("$1", &list.join(","));
+            return self.run_own(("types", &text), &[], &[], lookup, step);
+        }
+        let (types, oids) = (
+            [types::oid::FIRST_OWN],
+            [Value::Json(format!("{unknown:?}"))],
+        );
+        self.run_own(("types", LOOKUP), &types, &oids, lookup, step)
     }
 
     fn looked_up(&mut self, body: &[u8]) -> Result<(), Error> {
@@ -325,10 +371,16 @@ impl Session {
 
     fn prepare_again(&mut self, number: u64, step: &mut Step) {
         if let Some((text, asks)) = self.statements.take_back(number) {
-            for ask in asks {
+            for mut ask in asks {
+                ask.retried |= self.is_pooled();
                 self.ask(&text, ask, step);
             }
         }
+    }
+
+    fn is_retried(&mut self, number: u64) -> bool {
+        let asks = self.statements.waiting(number);
+        asks.iter().any(|ask| ask.retried)
     }
 
     fn refuse_asks(&mut self, number: u64, error: Error, step: &mut Step) {
@@ -365,7 +417,7 @@ impl Session {
 }
 
 /// One whole message by the library's own parser. Not for rows.
-fn parse(whole: &[u8]) -> Result<Message, Error> {
+pub(super) fn parse(whole: &[u8]) -> Result<Message, Error> {
     match Message::parse(&mut BytesMut::from(whole)) {
         Ok(Some(message)) => Ok(message),
         _ => Err(malformed()),
@@ -378,22 +430,26 @@ fn describe(job: &mut Prepare, message: Message) -> Result<(), Error> {
             job.description.parameters = body.parameters().collect().map_err(|_| malformed())?;
         }
         Message::RowDescription(body) => {
-            let described = body.fields().map(|field| {
-                let type_oid = field.type_oid();
-                let native = types::native(type_oid, field.type_modifier());
-                let reading = Reading::of(type_oid);
-                Ok(Described {
-                    name: field.name().into(),
-                    native: native.unwrap_or_default().into(),
-                    type_oid,
-                    reading,
-                })
-            });
-            job.description.columns = described.collect().map_err(|_| malformed())?;
+            job.description.columns = columns(&body)?;
         }
         _ => return Err(malformed()),
     }
     Ok(())
+}
+
+pub(super) fn columns(body: &RowDescriptionBody) -> Result<Vec<Described>, Error> {
+    let described = body.fields().map(|field| {
+        let type_oid = field.type_oid();
+        let native = types::native(type_oid, field.type_modifier());
+        let reading = Reading::of(type_oid);
+        Ok(Described {
+            name: field.name().into(),
+            native: native.unwrap_or_default().into(),
+            type_oid,
+            reading,
+        })
+    });
+    described.collect().map_err(|_| malformed())
 }
 
 fn ping_batch(server_version: &str, read_only: bool) -> Batch {

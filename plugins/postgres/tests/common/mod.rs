@@ -3,7 +3,7 @@
 
 use souk_connector_postgres::Session;
 use souk_sdk::Settings;
-use souk_tests::PgCluster;
+use souk_tests::{PgBouncer, PgCluster};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
@@ -15,9 +15,14 @@ pub type Wire = souk_tests::wire::Wire<Session>;
 /// Who logs in how.
 const ACCESS: &str = "host all md5er 127.0.0.1/32 md5\nhost all clear 127.0.0.1/32 password\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
+/// In the tests of `pooler.rs` all sessions go through PgBouncer.
+const IS_POOLED: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"pooler");
+
 pub struct Cluster {
+    /// Where sessions go.
     pub port: u16,
-    server: PgCluster,
+    pub server: PgCluster,
+    pooler: Option<PgBouncer>,
     /// The harness is asynchronous, these tests are not.
     runtime: Runtime,
 }
@@ -30,21 +35,49 @@ impl Cluster {
     }
 
     pub fn start(ssl: &str) -> Cluster {
+        Cluster::start_with(ssl, ACCESS, SEED)
+    }
+
+    /// One that keeps passwords as md5 only, and asks for them so.
+    pub fn start_md5() -> Cluster {
+        let access = "host all souk 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 md5\n";
+        let seed = format!("SET password_encryption = 'md5'; {SEED}");
+        Cluster::start_with("ssl=off", access, &seed)
+    }
+
+    fn start_with(ssl: &str, rules: &str, seed: &str) -> Cluster {
         // Beside the cluster, because its directory is made by the harness. Read once, when the server starts.
         let mut access = tempfile::Builder::new().tempfile_in("/tmp").unwrap();
-        access.write_all(ACCESS.as_bytes()).unwrap();
+        access.write_all(rules.as_bytes()).unwrap();
         let readable = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(access.path(), readable).unwrap();
         let access_file = format!("hba_file={}", access.path().display());
         let runtime = Runtime::new().unwrap();
         let server = runtime.block_on(PgCluster::start(&[ssl, &access_file]));
-        let cluster = Cluster {
+        let mut cluster = Cluster {
             port: server.port,
             server,
+            pooler: None,
             runtime,
         };
-        cluster.admin(SEED);
+        cluster.admin(seed);
+        if IS_POOLED {
+            let pooler = cluster.pooler(&[]);
+            cluster.port = pooler.port;
+            cluster.pooler = Some(pooler);
+        }
         cluster
+    }
+
+    /// A PgBouncer of its own before it.
+    pub fn pooler(&self, settings: &[&str]) -> PgBouncer {
+        let users = [
+            ("md5er", "md5pw"),
+            ("reader", "readerpw"),
+            ("stranger", "strangerpw"),
+        ];
+        self.runtime
+            .block_on(PgBouncer::start(&self.server, &users, settings))
     }
 
     /// Runs SQL as the superuser; returns the first value, if there is one.
@@ -70,7 +103,7 @@ impl Cluster {
 
     pub fn settings(&self, user: &str, password: &str) -> Settings {
         let json = format!(
-            r#"{{"username":"{user}","password":"{password}","database":"postgres","ssl_mode":"disable","statement_timeout_ms":5000}}"#
+            r#"{{"username":"{user}","password":"{password}","database":"postgres","ssl_mode":"disable","statement_timeout_ms":5000,"pooler":{IS_POOLED}}}"#
         );
         Settings {
             engine: "postgres".into(),

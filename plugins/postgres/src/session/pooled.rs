@@ -1,0 +1,215 @@
+//! A backend that is not the session's own: a pooler hands each transaction to any of them, and what a session sets or prepares stays with others.
+//!
+//! Each request is a transaction, written at once: `BEGIN READ ONLY`, its settings, the unnamed statement, Sync; then `ROLLBACK` and Sync,
+//! which takes back also what the statement set for the session. The second Sync has it run after an error, too: within the first the server
+//! passes over all that follows one. An error of `BEGIN` passes over the statement, so that none runs outside of a read-only transaction.
+
+use super::Session;
+use super::incoming::{columns, parse};
+use crate::job::{Job, Setup};
+use crate::protocol::{self, malformed, unexpected};
+use crate::settings::Settings;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::Message;
+use souk_sdk::{Error, Step};
+
+/// `BEGIN`, and the settings.
+const OPENING_STATEMENTS: u8 = 2;
+/// `ROLLBACK` is said again where a cancel has struck it, this often.
+const ENDINGS_MAX: u8 = 3;
+
+/// What the backend is, as far as is known.
+pub(super) enum Backend {
+    /// Not said yet. These pings wait for it: they would run at once, where statements are prepared first.
+    Asked(Vec<u32>),
+    /// The session's: it keeps what is set and prepared.
+    Own,
+    Pooled(Pooled),
+}
+
+pub(super) struct Pooled {
+    opening: Vec<u8>,
+    ending: Vec<u8>,
+    /// How many times in a row a transaction did not end.
+    unended: u8,
+}
+
+impl Pooled {
+    fn new(settings: &Settings, server_version: &str) -> Pooled {
+        let timeout = settings.statement_timeout_ms().to_string();
+        let mut values = vec![
+            ("statement_timeout", timeout.as_str()),
+            ("DateStyle", "ISO"),
+            ("TimeZone", "UTC"),
+        ];
+        if !is_ancient(server_version) {
+            values.extend([
+                ("IntervalStyle", "postgres"),
+                ("bytea_output", "hex"),
+                ("standard_conforming_strings", "on"),
+                ("client_min_messages", "error"),
+            ]);
+        }
+        let set = values
+            .iter()
+            .map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"));
+        let (mut opening, mut ending) = (Vec::new(), Vec::new());
+        protocol::run_unnamed(&mut opening, "BEGIN READ ONLY");
+        let set = set.collect::<Vec<_>>().join(", ");
+        protocol::run_unnamed(&mut opening, &format!("SELECT {set}"));
+        protocol::run_unnamed(&mut ending, "ROLLBACK");
+        ending.extend_from_slice(&protocol::SYNC);
+        Pooled {
+            opening,
+            ending,
+            unended: 0,
+        }
+    }
+}
+
+/// Version 8 is Redshift's, which knows few settings and an old catalog.
+pub(super) fn is_ancient(server_version: &str) -> bool {
+    server_version.starts_with("8.")
+}
+
+impl Session {
+    pub(super) fn is_pooled(&self) -> bool {
+        matches!(self.backend, Backend::Pooled(_))
+    }
+
+    /// From here on nothing is left to the backend.
+    #[cold]
+    pub(super) fn pool(&mut self) {
+        self.backend = Backend::Pooled(Pooled::new(&self.settings, &self.server_version));
+        self.statements.are_unnamed = true;
+    }
+
+    /// Sends a job's messages in a transaction of their own.
+    pub(super) fn send_pooled(&mut self, job: Job, messages: &[u8], step: &mut Step) {
+        let Backend::Pooled(pooled) = &self.backend else {
+            return;
+        };
+        let out = step.outgoing();
+        out.extend_from_slice(&pooled.opening);
+        out.extend_from_slice(messages);
+        out.extend_from_slice(&protocol::SYNC);
+        out.extend_from_slice(&pooled.ending);
+        self.queue
+            .extend([Job::Begin(OPENING_STATEMENTS), job, Job::End]);
+    }
+
+    /// A Sync was answered, with the state of the transaction: `I` is none.
+    #[cold]
+    pub(super) fn synced(&mut self, state: u8, step: &mut Step) -> Result<(), Error> {
+        let Backend::Pooled(pooled) = &mut self.backend else {
+            return Err(malformed().detail("a statement left a transaction open"));
+        };
+        match self.queue.front() {
+            Some(Job::End) if state == b'I' => pooled.unended = 0,
+            Some(Job::End) if pooled.unended == ENDINGS_MAX => {
+                return Err(malformed().detail("a transaction does not end"));
+            }
+            Some(Job::End) => {
+                pooled.unended += 1;
+                step.send(&pooled.ending);
+                self.queue.push_back(Job::End);
+            }
+            Some(Job::Execute(job)) if state == b'I' && job.complete => {
+                return Err(malformed().detail("a statement ran outside of its transaction"));
+            }
+            Some(Job::Begin(_)) => {
+                return Err(malformed().detail("a transaction did not begin"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A pooler's backend describes a statement each time.
+    pub(super) fn described(&mut self, whole: &[u8]) -> Result<(), Error> {
+        let (Backend::Pooled(_), Some(Job::Execute(job))) = (&self.backend, self.queue.front_mut())
+        else {
+            return Err(unexpected(whole[0]));
+        };
+        let is_same = match parse(whole)? {
+            Message::ParameterDescription(body) => {
+                let types: Vec<u32> = body.parameters().collect().map_err(|_| malformed())?;
+                types == job.statement.parameters
+            }
+            Message::RowDescription(body) => job.statement.has_columns(&columns(&body)?),
+            _ => return Err(malformed()),
+        };
+        if !is_same {
+            job.changed();
+        }
+        Ok(())
+    }
+
+    /// The answer to `WHOSE`.
+    pub(super) fn told_whose(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut reader = protocol::Reader(body);
+        reader.u16()?;
+        let (process, read_only) = (reader.value()?, reader.value()?);
+        let named = self.process.map(|(process, _)| process.to_string());
+        let is_own =
+            read_only == Some(b"on".as_slice()) && process == named.as_deref().map(str::as_bytes);
+        if let Some(Job::Setup(job)) = self.queue.front_mut() {
+            job.is_own = is_own;
+        }
+        Ok(())
+    }
+
+    pub(super) fn setup_ended(&mut self, job: &Setup, step: &mut Step) {
+        let Backend::Asked(pings) = &mut self.backend else {
+            return;
+        };
+        let pings = std::mem::take(pings);
+        match job.is_own {
+            true => self.backend = Backend::Own,
+            false => self.pool(),
+        }
+        // Said already where nothing spoke for a pooler.
+        if !self.looks_own() {
+            step.ready();
+        }
+        for id in pings {
+            self.probe(id, step);
+        }
+    }
+
+    /// A statement of the opening has ended.
+    pub(super) fn opened(&mut self) {
+        if let Some(Job::Begin(left)) = self.queue.front_mut() {
+            *left -= 1;
+            if *left == 0 {
+                self.queue.pop_front();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Redshift does not know is not set there.
+    #[test]
+    fn old_servers_are_told_what_they_know() {
+        let json = r#"{"username":"u","password":"p","database":"d","pooler":true}"#.to_string();
+        let settings = Settings::parse(&souk_sdk::Settings {
+            engine: "postgres".into(),
+            json,
+        })
+        .unwrap();
+        let text = |version| {
+            String::from_utf8_lossy(&Pooled::new(&settings, version).opening).into_owned()
+        };
+        for (version, is_set) in [("8.0.2", false), ("9.6.24", true), ("18.4", true)] {
+            let text = text(version);
+            assert!(
+                text.contains("BEGIN READ ONLY") && text.contains("'statement_timeout', '30000'")
+            );
+            assert_eq!(text.contains("IntervalStyle"), is_set, "{version}");
+        }
+    }
+}
