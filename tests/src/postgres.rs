@@ -53,8 +53,11 @@ pub(crate) fn unprivileged() -> Option<(u32, u32)> {
     )
 }
 
-/// A program of PostgreSQL: Debian's newest, or the one on the `PATH`.
+/// A program of PostgreSQL: that of the release in `SOUK_POSTGRES_HOME`, Debian's newest, or the one on the `PATH`.
 pub fn program(name: &str) -> PathBuf {
+    if let Some(home) = std::env::var_os("SOUK_POSTGRES_HOME") {
+        return Path::new(&home).join("bin").join(name);
+    }
     let mut homes: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
