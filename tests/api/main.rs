@@ -34,6 +34,7 @@ mod maturity;
 mod operators;
 mod pages;
 mod paid_faults;
+mod postgres_source;
 mod previews;
 mod publishing;
 mod readme;

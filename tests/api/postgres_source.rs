@@ -1,0 +1,181 @@
+//! A PostgreSQL as a source, as it is and through a pooler in transaction mode. `tests/run --all-engines` runs this against other releases, too.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use souk_tests::{Company, PgBouncer, PgCluster};
+
+use crate::{host, unique};
+
+const LEAGUE: &str = "CREATE TYPE side AS ENUM ('home', 'away');
+    CREATE TABLE matches (id INT PRIMARY KEY, club TEXT, goals INT, fee NUMERIC(24,5), views BIGINT, ratio REAL, played TIMESTAMPTZ, shown TIMESTAMP, day DATE, side side, tags JSONB, odd FLOAT8);
+    INSERT INTO matches SELECT n, 'Club ' || n % 7, CASE WHEN n % 11 > 0 THEN n % 5 END, 1234567890123456789.00000 + n / 3.0, 9223372036854775807 - n, 0.1,
+        TIMESTAMPTZ '2026-01-01 00:00Z' + n * INTERVAL '1 minute', TIMESTAMP '2026-01-01 00:00:00.000001', DATE '2026-01-01' - n,
+        CASE n % 2 WHEN 0 THEN 'home' ELSE 'away' END::side, '[1, {\"a\": null}]', CASE n % 3 WHEN 0 THEN 'Infinity' WHEN 1 THEN 'NaN' ELSE '-Infinity' END::float8 FROM generate_series(1, 100) n;
+    CREATE FUNCTION sneak() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN DELETE FROM matches; RETURN 1; END $$;";
+
+/// A seller with a connection to this database at this port, and what tests see it do.
+struct Source {
+    seller: Company,
+    connection: String,
+    database: String,
+    admin: tokio_postgres::Client,
+    _pooler: Option<PgBouncer>,
+}
+
+async fn source(is_pooled: bool) -> Source {
+    let cluster = PgCluster::shared().await;
+    let database = cluster.database(LEAGUE).await;
+    let seller = host().await.company(&unique("postgres")).await;
+    let pooler = match is_pooled {
+        true => Some(PgBouncer::start(cluster, &[], &[]).await),
+        false => None,
+    };
+    let credentials =
+        json!({"username": cluster.user, "password": cluster.password, "pooler": is_pooled});
+    let (port, ca_pem) = match &pooler {
+        Some(pooler) => (pooler.port, &pooler.ca_pem),
+        None => (cluster.port, &cluster.ca_pem),
+    };
+    let fields = json!({"credential_type": "PASSWORD", "credentials": credentials.to_string(), "host": "127.0.0.1", "port": port,
+        "database": database, "ssl_mode": "verify-full", "ca_pem": ca_pem});
+    Source {
+        connection: seller.connection("postgres", fields).await,
+        seller,
+        admin: cluster.client(&database).await,
+        database,
+        _pooler: pooler,
+    }
+}
+
+impl Source {
+    async fn count(&self, sql: &str) -> i64 {
+        self.admin.query_one(sql, &[]).await.unwrap().get(0)
+    }
+}
+
+/// A seller connects it with TLS, sees that it works, and sells an asset and an endpoint of it; a buyer pays and reads pages, filtered,
+/// to the last digit; a function that writes is refused.
+async fn sell(source: Source) {
+    let Source {
+        seller, connection, ..
+    } = &source;
+    let test = format!("/connections/{connection}/test");
+    let test = seller.client.post(&seller.path(&test), json!({})).await;
+    let test = test.expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    let schema = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&schema).await.expect(200);
+    assert!(schema.body.to_string().contains("numeric(24,5)"));
+
+    let asset = seller
+        .asset(connection, json!({"sql_logic": "SELECT sum(goals) FROM matches WHERE club = :club AND (:least IS NULL OR goals >= :least)",
+            "parameters": [{"name": "club", "type": "string"}, {"name": "least", "type": "integer", "required": false}]}))
+        .await;
+    let fields = [
+        "id", "club", "goals", "fee", "views", "ratio", "played", "shown", "day", "side", "tags",
+        "odd",
+    ];
+    let fields = fields.map(|name| json!({"name": name}));
+    let endpoint = seller
+        .endpoint(connection, json!({"slug": "matches", "source": {"schema": "public", "table": "matches"}, "fields": fields, "order_by": ["id"],
+            "filters": [{"field": "club", "operators": ["eq", "like"]}, {"field": "goals", "operators": ["gt"]}, {"field": "fee", "operators": ["gte"]}]}))
+        .await;
+    seller.publish(&asset, 2).await;
+    seller.publish(&endpoint, 1).await;
+    let buyer = host().await.buyer(&unique("buyer"), 100).await;
+    buyer.buy(&asset).await;
+    let bought = buyer.buy(&endpoint).await;
+    let reader = buyer
+        .client
+        .with_key(&bought.text("/data/endpoint_key/key"));
+    for (parameters, value) in [
+        (json!({"club": "Club 3", "least": 2}), 27),
+        (json!({"club": "Club 3"}), 31),
+    ] {
+        let answer = buyer.execute(&asset, parameters).await.expect(200);
+        assert_eq!(answer.at("/data/answer_value"), value);
+    }
+
+    let page = async |query: &str| {
+        let path = format!("/endpoints/v1/{}/matches?{query}", seller.handle);
+        reader.get(&path).await.expect(200)
+    };
+    let first = page("limit=3&goals[gt]=3").await;
+    assert_eq!(
+        first.at("/data/response/data/0").to_string(),
+        r#"{"id":4,"club":"Club 4","goals":4,"fee":1234567890123456790.33333,"views":9223372036854775803,"ratio":0.1,"played":"2026-01-01T00:04:00.000000Z","shown":"2026-01-01T00:00:00.000001","day":"2025-12-28","side":"home","tags":[1,{"a":null}],"odd":"NaN"}"#
+    );
+    assert_eq!(first.at("/data/response/data/1/odd"), "Infinity");
+    assert_eq!(first.at("/data/response/data/2/odd"), "-Infinity");
+    let mut seen = Vec::new();
+    for start in [0, 40, 80] {
+        let page = page(&format!("limit=40&start={start}")).await;
+        let rows: Vec<Value> = page.at("/data/response/data").as_array().unwrap().clone();
+        seen.extend(rows.iter().map(|row| row["id"].as_i64().unwrap()));
+    }
+    assert_eq!(seen, (1..=100).collect::<Vec<i64>>());
+    let filtered = page("club[like]=Club%202&fee[gte]=1234567890123456820.33333").await;
+    let ids: Vec<i64> = filtered
+        .at("/data/response/data")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].as_i64().unwrap())
+        .collect();
+    // 93 / 3 is 31, and 94 / 3 is just enough: 31.33333.
+    assert_eq!(ids, [100]);
+
+    let sneak = seller
+        .asset(connection, json!({"sql_logic": "SELECT sneak()"}))
+        .await;
+    let answer = seller.execute(&sneak, json!({})).await;
+    assert_eq!(answer.status, 502, "{}", answer.body);
+    assert!(answer.body.to_string().contains("read_only"));
+    assert_eq!(source.count("SELECT count(*) FROM matches").await, 100);
+}
+
+/// What nobody waits for any more stops at the source, long before its time is over, as its list of processes shows.
+async fn stop(source: Source) {
+    let slow = json!({"sql_logic": "SELECT count(*) FROM pg_sleep(50)", "timeout_ms": 60000});
+    let asset = source.seller.asset(&source.connection, slow).await;
+    let running = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND state = 'active' AND query LIKE '%pg\\_sleep(50)%' AND pid <> pg_backend_pid()",
+        source.database
+    );
+    let path = source.seller.path(&format!("/assets/{asset}/execute"));
+    let client = source.seller.client.clone();
+    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
+    let since = Instant::now();
+    while source.count(&running).await == 0 {
+        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let since = Instant::now();
+    call.abort();
+    while source.count(&running).await > 0 {
+        assert!(since.elapsed() < Duration::from_secs(15), "it goes on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    println!("stopped after {:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn a_seller_sells_from_postgres() {
+    sell(source(false).await).await;
+}
+
+#[tokio::test]
+async fn a_seller_sells_from_postgres_behind_a_pooler() {
+    sell(source(true).await).await;
+}
+
+#[tokio::test]
+async fn an_abandoned_call_stops_at_postgres() {
+    stop(source(false).await).await;
+}
+
+#[tokio::test]
+async fn an_abandoned_call_stops_at_postgres_behind_a_pooler() {
+    stop(source(true).await).await;
+}
