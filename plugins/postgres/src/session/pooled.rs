@@ -191,16 +191,92 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use souk_sdk::{Command, Event, Input, Limits, Machine, Request};
+
+    fn settings(is_pooler_told: bool) -> souk_sdk::Settings {
+        souk_sdk::Settings {
+            engine: "postgres".into(),
+            json: format!(
+                r#"{{"username":"u","password":"p","database":"d","ssl_mode":"disable","pooler":{is_pooler_told}}}"#
+            ),
+        }
+    }
+
+    fn said(out: &mut Vec<u8>, tag: u8, body: &[u8]) {
+        protocol::message(out, tag, |out| out.extend_from_slice(body));
+    }
+
+    /// What goes out and what is told, after `received`.
+    fn after(session: &mut Session, received: Vec<u8>) -> (String, bool) {
+        let mut step = Step::default();
+        session
+            .receive(Input::Bytes(received), &mut step)
+            .expect("a valid answer");
+        let (commands, events) = step.into_parts();
+        let sent = commands.iter().map(|command| match command {
+            Command::Send(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            other => panic!("{other:?}"),
+        });
+        let is_ready = events.iter().any(|event| matches!(event, Event::Ready));
+        (sent.collect(), is_ready)
+    }
+
+    /// A ping would run at once, at whoever's backend: it waits until it is known whose that is, also where a pooler's number of a process
+    /// looks like one. Nothing waits where there is nothing to find out.
+    #[test]
+    fn no_ping_runs_before_the_backend_is_known() {
+        for (named, looks_own, says, is_own) in [
+            (42_i32, true, "42", true),
+            (42, true, "43", false),
+            (i32::MAX, false, "43", false),
+            (i32::MAX, false, "2147483647", true),
+        ] {
+            let mut session = Session::open(settings(false)).unwrap();
+            session.start(&mut Step::default()).unwrap();
+            let mut login = Vec::new();
+            said(&mut login, b'R', &[0; 4]);
+            let key = [named.to_be_bytes(), [0; 4]].concat();
+            said(&mut login, b'K', &key);
+            said(&mut login, b'Z', b"I");
+            let (sent, is_ready) = after(&mut session, login);
+            assert!(sent.contains("pg_backend_pid"));
+            assert_eq!(is_ready, looks_own, "{named}");
+
+            let mut step = Step::default();
+            let limits = Limits {
+                rows_max: 1,
+                bytes_max: 1 << 10,
+                timeout_ms: 1_000,
+            };
+            session
+                .submit(1, Request::Ping(limits), &mut step)
+                .expect("an open session");
+            assert!(step.into_parts().0.is_empty(), "{named}: it did not wait");
+            let mut answer = Vec::new();
+            let mut row = vec![0, 2, 0, 0, 0, says.len() as u8];
+            row.extend_from_slice(says.as_bytes());
+            row.extend_from_slice(b"\0\0\0\x02on");
+            for (tag, body) in [
+                (b'1', &b""[..]),
+                (b'2', b""),
+                (b'D', &row),
+                (b'C', b"SELECT 1\0"),
+                (b'1', b""),
+                (b'Z', b"I"),
+            ] {
+                said(&mut answer, tag, body);
+            }
+            let (sent, is_ready) = after(&mut session, answer);
+            assert_eq!(is_ready, !looks_own, "{named}");
+            assert!(sent.contains(super::super::PROBE), "{named}: {sent}");
+            assert_eq!(sent.contains("BEGIN READ ONLY"), !is_own, "{named}");
+        }
+    }
 
     /// What Redshift does not know is not set there.
     #[test]
     fn old_servers_are_told_what_they_know() {
-        let json = r#"{"username":"u","password":"p","database":"d","pooler":true}"#.to_string();
-        let settings = Settings::parse(&souk_sdk::Settings {
-            engine: "postgres".into(),
-            json,
-        })
-        .unwrap();
+        let settings = Settings::parse(&settings(true)).unwrap();
         let text = |version| {
             String::from_utf8_lossy(&Pooled::new(&settings, version).opening).into_owned()
         };
