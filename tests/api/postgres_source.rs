@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
-use souk_tests::{Company, PgBouncer, PgCluster};
+use souk_tests::{Answer, Company, PgBouncer, PgCluster};
 
 use crate::{host, unique};
 
@@ -91,7 +92,7 @@ async fn sell(source: Source) {
         .with_key(&bought.text("/data/endpoint_key/key"));
     for (parameters, value) in [
         (json!({"club": "Club 3", "least": 2}), 27),
-        (json!({"club": "Club 3"}), 31),
+        (json!({"club": "Club 3"}), 28),
     ] {
         let answer = buyer.execute(&asset, parameters).await.expect(200);
         assert_eq!(answer.at("/data/answer_value"), value);
@@ -101,11 +102,20 @@ async fn sell(source: Source) {
         let path = format!("/endpoints/v1/{}/matches?{query}", seller.handle);
         reader.get(&path).await.expect(200)
     };
-    let first = page("limit=3&goals[gt]=3").await;
-    assert_eq!(
-        first.at("/data/response/data/0").to_string(),
-        r#"{"id":4,"club":"Club 4","goals":4,"fee":1234567890123456790.33333,"views":9223372036854775803,"ratio":0.1,"played":"2026-01-01T00:04:00.000000Z","shown":"2026-01-01T00:00:00.000001","day":"2025-12-28","side":"home","tags":[1,{"a":null}],"odd":"NaN"}"#
+    // Its text, because what these tests read of JSON has the digits of a double.
+    let path = format!(
+        "/endpoints/v1/{}/matches?limit=3&goals[gt]=3",
+        seller.handle
     );
+    let lines = reader.request(Method::GET, &path);
+    let lines = Answer::of(lines.header("accept", "application/x-ndjson")).await;
+    assert_eq!(
+        lines.expect(200).body.as_str().unwrap().lines().next(),
+        Some(
+            r#"{"id":4,"club":"Club 4","goals":4,"fee":1234567890123456790.33333,"views":9223372036854775803,"ratio":0.1,"played":"2026-01-01T00:04:00.000000Z","shown":"2026-01-01T00:00:00.000001","day":"2025-12-28","side":"home","tags":[1, {"a": null}],"odd":"NaN"}"#
+        )
+    );
+    let first = page("limit=3&goals[gt]=3").await;
     assert_eq!(first.at("/data/response/data/1/odd"), "Infinity");
     assert_eq!(first.at("/data/response/data/2/odd"), "-Infinity");
     let mut seen = Vec::new();

@@ -133,11 +133,13 @@ async fn start_up(stream: &mut TcpStream, lie: PostgresLie) -> io::Result<()> {
 }
 
 const READY: &[u8] = b"Z\0\0\0\x05I";
+/// The same within a transaction.
+const READY_WITHIN: &[u8] = b"Z\0\0\0\x05T";
 
 /// Answers message by message, as if everything were fine, up to the lie.
 async fn statements(stream: &mut TcpStream, lie: PostgresLie) -> io::Result<()> {
     let (mut texts, mut portal) = (HashMap::<Vec<u8>, Vec<u8>>::new(), Vec::new());
-    let mut out = Vec::new();
+    let (mut out, mut ready) = (Vec::new(), READY);
     loop {
         let (tag, body) = read_message(stream).await?;
         match tag {
@@ -169,9 +171,19 @@ async fn statements(stream: &mut TcpStream, lie: PostgresLie) -> io::Result<()> 
                 stream.write_all(&std::mem::take(&mut out)).await?;
                 execute(stream, lie).await?;
             }
-            b'E' => out.extend(message(b'C', b"RESET\0")),
+            b'E' => {
+                if asks_whose(&portal) {
+                    out.extend(data_row(&[b"1", b"on"]));
+                }
+                ready = match &portal {
+                    text if text.starts_with(b"BEGIN") => READY_WITHIN,
+                    text if text.starts_with(b"ROLLBACK") => READY,
+                    _ => ready,
+                };
+                out.extend(message(b'C', b"RESET\0"));
+            }
             b'C' => out.extend(message(b'3', b"")),
-            b'S' => out.extend(READY),
+            b'S' => out.extend(ready),
             b'Q' => out.extend([&message(b'C', b"SET\0"), READY].concat()),
             b'X' => return Ok(()),
             _ => {}
@@ -180,6 +192,11 @@ async fn statements(stream: &mut TcpStream, lie: PostgresLie) -> io::Result<()> 
             stream.write_all(&std::mem::take(&mut out)).await?;
         }
     }
+}
+
+/// Whether the backend is the one that the login named, and has taken its settings: it is and has.
+fn asks_whose(text: &[u8]) -> bool {
+    text.windows(14).any(|window| window == b"pg_backend_pid")
 }
 
 /// The tests' own statement, not what the connector says to set its session up.

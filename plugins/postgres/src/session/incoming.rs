@@ -22,6 +22,9 @@ const LOOKUP: &str = "SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL), \
 const LOOKUP_ANCIENT: &str = "SELECT t.oid::int8::text, pg_catalog.format_type(t.oid, NULL), 'false'::text \
      FROM pg_catalog.pg_type t WHERE t.oid IN ($1)";
 
+/// Some forty thousand columns, of which a server has 1,664 at most.
+const DESCRIPTION_BYTES_MAX: usize = 2 << 20;
+
 /// Redshift calls it `UNICODE`.
 fn is_utf8(encoding: &str) -> bool {
     ["UTF8", "UTF-8", "UNICODE"]
@@ -117,7 +120,7 @@ impl Session {
             }
             (b'C', Some(Job::Lookup(_) | Job::Probe(_) | Job::Setup(_) | Job::End)) => Ok(()),
             (b'n', Some(Job::Prepare(_))) => Ok(()),
-            (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse(whole)?),
+            (b't' | b'T', Some(Job::Prepare(job))) => describe(job, parse_description(whole)?),
             (b't' | b'T', Some(Job::Execute(_))) => self.described(whole),
             (b'D', Some(Job::Lookup(_))) => self.looked_up(body),
             (b'D', Some(Job::Begin(_))) => Ok(()),
@@ -416,8 +419,16 @@ impl Session {
     }
 }
 
+/// The same of what a statement takes and gives. A description is copied a few times, and names are 63 bytes long at most.
+pub(super) fn parse_description(whole: &[u8]) -> Result<Message, Error> {
+    if whole.len() > DESCRIPTION_BYTES_MAX {
+        return Err(malformed().detail("the description of a statement is too long"));
+    }
+    parse(whole)
+}
+
 /// One whole message by the library's own parser. Not for rows.
-pub(super) fn parse(whole: &[u8]) -> Result<Message, Error> {
+fn parse(whole: &[u8]) -> Result<Message, Error> {
     match Message::parse(&mut BytesMut::from(whole)) {
         Ok(Some(message)) => Ok(message),
         _ => Err(malformed()),

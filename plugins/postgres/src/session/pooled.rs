@@ -5,7 +5,7 @@
 //! passes over all that follows one. An error of `BEGIN` passes over the statement, so that none runs outside of a read-only transaction.
 
 use super::Session;
-use super::incoming::{columns, parse};
+use super::incoming::{columns, parse_description};
 use crate::job::{Job, Setup};
 use crate::protocol::{self, malformed, unexpected};
 use crate::settings::Settings;
@@ -131,7 +131,7 @@ impl Session {
         else {
             return Err(unexpected(whole[0]));
         };
-        let is_same = match parse(whole)? {
+        let is_same = match parse_description(whole)? {
             Message::ParameterDescription(body) => {
                 let types: Vec<u32> = body.parameters().collect().map_err(|_| malformed())?;
                 types == job.statement.parameters
