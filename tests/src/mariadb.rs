@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::postgres::{hand_over, unprivileged};
-use crate::process::{free_port, signal, spawn_tied};
+use crate::process::{free_port, server_program, signal, spawn_tied};
 use crate::sweep::sweep;
 use crate::tls::TestCa;
 
@@ -30,20 +29,11 @@ pub struct MariaDb {
     directory: TempDir,
 }
 
-/// A program of MariaDB: on the `PATH`, or where Debian has what only root runs.
-fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/usr/bin".into()])
-        .map(|home| home.join(name))
-        .find(|path| path.is_file());
-    found.unwrap_or_else(|| {
-        panic!("{name} was not found: install MariaDB 10.5 or later (Debian: apt-get install mariadb-server)")
-    })
-}
-
 fn command(name: &str, user: Option<(u32, u32)>) -> Command {
-    let mut command = Command::new(program(name));
+    let mut command = Command::new(server_program(
+        name,
+        "MariaDB 10.5 or later (Debian: apt-get install mariadb-server)",
+    ));
     if let Some((uid, gid)) = user {
         command.uid(uid).gid(gid);
     }

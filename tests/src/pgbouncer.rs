@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use tokio_postgres::NoTls;
 
 use crate::PgCluster;
 use crate::postgres::{hand_over, unprivileged};
-use crate::process::{free_port, signal, spawn_tied};
+use crate::process::{free_port, server_program, signal, spawn_tied};
 use crate::tls::TestCa;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,18 +21,6 @@ pub struct PgBouncer {
     pub ca_pem: String,
     server: Child,
     _directory: TempDir,
-}
-
-/// Debian has it where only root looks for programs.
-fn program() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let homes = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    let found = homes
-        .map(|home| home.join("pgbouncer"))
-        .find(|path| path.is_file());
-    found.unwrap_or_else(|| {
-        panic!("pgbouncer was not found: install PgBouncer 1.18 or later (Debian: apt-get install pgbouncer)")
-    })
 }
 
 impl PgBouncer {
@@ -78,7 +65,10 @@ impl PgBouncer {
             hand_over(&path, user, 0o600);
         }
         let log = fs::File::create(root.join("log")).expect("the log");
-        let mut server = Command::new(program());
+        let mut server = Command::new(server_program(
+            "pgbouncer",
+            "PgBouncer 1.18 or later (Debian: apt-get install pgbouncer)",
+        ));
         if let Some((uid, gid)) = user {
             server.uid(uid).gid(gid);
         }

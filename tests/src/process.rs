@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
@@ -59,4 +60,14 @@ pub fn free_port() -> u16 {
         .and_then(|listener| listener.local_addr())
         .expect("the loopback interface has a free port")
         .port()
+}
+
+/// A server's program: on the `PATH`, or where Debian has what only root runs. `wanted` says what to install where there is none.
+pub fn server_program(name: &str, wanted: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/bin".into()])
+        .map(|home| home.join(name))
+        .find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("{name} was not found: install {wanted}"))
 }
