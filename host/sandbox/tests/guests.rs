@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use souk_sandbox::{
-    Blame, FaultKind, Limits, LoadError, LogFilter, LogLine, PoolLimits, Query, Request, Sandbox,
-    Scope, Source, Status, Stream, Value,
+    Blame, Call, FaultKind, Limits, LoadError, LogFilter, LogLine, PoolLimits, Query, Request,
+    Route, Sandbox, Scope, Source, Status, Stream, Value,
 };
 use souk_tests::guests;
 
@@ -100,6 +100,28 @@ async fn a_bad_connector_is_blamed_and_replaced() {
             statements.len() as u64,
             "{engine}"
         );
+    }
+}
+
+/// What may be asked only once is not cut off for holding a worker: its guest goes on in a lane.
+#[tokio::test]
+async fn a_call_may_compute_for_longer_than_a_worker_is_held() {
+    let sandbox = with_guest(guests::MOODY).await;
+    let source = source_with("moody", "{}", PoolLimits::default());
+    let call = || {
+        Request::Call(Call {
+            route: Route::Path("/mood".into()),
+            parameters: "{}".into(),
+            asset_id: "ast_1".into(),
+            request_id: "req_1".into(),
+            execution_id: "exe_1".into(),
+            limits: Limits::new(10, 1 << 20),
+        })
+    };
+    // While there is no session the engine's clock ticks seldom, and the first call might end before it does.
+    for _ in 0..3 {
+        let output = sandbox.run(&source, call(), within(20)).await;
+        assert_eq!(rows(&output.expect("an answer")), r#"[{"mood":"fine"}]"#);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use souk_guests::Behaviour;
 use souk_sdk::{
-    Batch, Cell, Chunk, ColumnBuilder, ColumnData, ColumnType, Error, Query, Settings, Step, Value,
-    VarLen, column,
+    Batch, Call, Cell, Chunk, ColumnBuilder, ColumnData, ColumnType, Error, Query, Settings, Step,
+    Value, VarLen, column,
 };
 
 struct Moody {
@@ -16,6 +16,8 @@ impl Behaviour for Moody {
     const NAME: &'static str = "moody";
     const SCHEMA: &'static str =
         r#"{"type":"object","properties":{"token":{"type":"string","writeOnly":true}}}"#;
+
+    const ABILITIES: &'static [&'static str] = &["functions"];
 
     fn open(settings: &Settings) -> Result<Self, Error> {
         // By hand: a test's guest needs no JSON library.
@@ -89,13 +91,29 @@ impl Behaviour for Moody {
             "breaks_utf8" => (1, no_utf8()),
             _ => (1, fine.finish()),
         };
-        let columns = vec![column("mood", ColumnType::Text, "text")];
-        step.columns(id, 0, Some(columns));
-        let chunks = vec![chunk];
-        step.batch(id, Batch { rows, chunks });
-        step.done(id);
+        answer(id, rows, chunk, step);
         Ok(())
     }
+
+    /// Computes for some 30 ms.
+    fn call(&mut self, id: u32, _call: Call, step: &mut Step) -> Result<(), Error> {
+        let mut turns = 30_000_000u64;
+        while turns > 0 {
+            turns = std::hint::black_box(turns - 1);
+        }
+        let mut fine = ColumnBuilder::new(ColumnType::Text);
+        fine.push(Cell::Text("fine"))?;
+        answer(id, 1, fine.finish(), step);
+        Ok(())
+    }
+}
+
+fn answer(id: u32, rows: u32, chunk: Chunk, step: &mut Step) {
+    let columns = vec![column("mood", ColumnType::Text, "text")];
+    step.columns(id, 0, Some(columns));
+    let chunks = vec![chunk];
+    step.batch(id, Batch { rows, chunks });
+    step.done(id);
 }
 
 fn trap() -> ! {

@@ -8,8 +8,8 @@
 //! Start reading at [`Behaviour`].
 
 use souk_sdk::{
-    Batch, Cell, ColumnBuilder, Descriptor, Errand, Error, Input, Machine, Need, Query, Request,
-    Rows, Settings, Step,
+    Batch, Call, Cell, ColumnBuilder, Descriptor, Errand, Error, Input, Machine, Need, Query,
+    Request, Rows, Settings, Step,
 };
 
 pub use souk_sdk;
@@ -38,6 +38,12 @@ pub trait Behaviour: Sized + 'static {
     }
 
     fn receive(&mut self, _input: Input, _step: &mut Step) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Answers what a function is asked, if it has any.
+    fn call(&mut self, id: u32, _call: Call, step: &mut Step) -> Result<(), Error> {
+        step.failed(id, Error::unsupported("functions"));
         Ok(())
     }
 
@@ -89,10 +95,7 @@ impl<B: Behaviour> Machine for Guest<B> {
         let (columns, row) = match request {
             Request::Query(query) => return self.0.query(id, query, step),
             Request::Errand(errand) => return self.0.errand(id, errand, step),
-            Request::Call(_) => {
-                step.failed(id, Error::unsupported("functions"));
-                return Ok(());
-            }
+            Request::Call(call) => return self.0.call(id, call, step),
             Request::Ping(_) => (
                 Rows::ping_columns(),
                 vec![Cell::Text("guest 1.0"), Cell::Null],

@@ -54,6 +54,8 @@ impl Submitted {
 #[derive(Default)]
 pub(crate) struct InFlight {
     list: VecDeque<Submitted>,
+    /// How many of them may be asked only once.
+    unrepeatable: usize,
 }
 
 /// What is wrong with what arrived.
@@ -66,7 +68,14 @@ pub(crate) enum Wrong {
 
 impl InFlight {
     pub fn push(&mut self, entry: Submitted) {
+        self.unrepeatable += usize::from(!entry.job.request.is_repeatable());
         self.list.push_back(entry);
+    }
+
+    /// Whether with the session something would be lost that nobody may ask again.
+    #[inline]
+    pub fn has_unrepeatable(&self) -> bool {
+        self.unrepeatable > 0
     }
 
     pub fn is_empty(&self) -> bool {
@@ -97,6 +106,7 @@ impl InFlight {
     }
 
     pub fn drain(&mut self) -> VecDeque<Submitted> {
+        self.unrepeatable = 0;
         std::mem::take(&mut self.list)
     }
 
@@ -109,11 +119,12 @@ impl InFlight {
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<Submitted> {
         let at = self.list.iter().position(|entry| entry.id == id)?;
-        if at == 0 {
-            self.list.pop_front()
-        } else {
-            self.list.remove(at)
-        }
+        let entry = match at {
+            0 => self.list.pop_front(),
+            _ => self.list.remove(at),
+        }?;
+        self.unrepeatable -= usize::from(!entry.job.request.is_repeatable());
+        Some(entry)
     }
 
     pub fn columns(&mut self, id: u32, columns: Arc<[Column]>) -> Result<(), Wrong> {

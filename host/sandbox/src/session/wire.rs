@@ -171,10 +171,13 @@ impl WireSession {
         loop {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
-                Turn::Pool if self.is_laned(lease) => self.take_jobs_in_lane(lease).await,
-                Turn::Pool => self.take_jobs(lease),
+                Turn::Pool if self.is_laned(lease) => self.take_jobs_in_turns(lease).await,
+                Turn::Pool => match self.take_jobs(lease) {
+                    Ok(()) if !lease.unsubmitted.is_empty() => self.take_jobs_in_turns(lease).await,
+                    done => done,
+                },
                 Turn::Step(result) => self.apply(lease, result, None),
-                Turn::Heavy(received) => self.receive_in_lane(lease, received).await,
+                Turn::Heavy(received) => self.receive_in_turns(lease, received).await,
                 Turn::Broke(error) => Err(End::Broke(reset(error))),
                 Turn::Alarm => self.sound_alarm(lease),
             };
@@ -248,6 +251,13 @@ impl WireSession {
             .is_laned(|| pool.shared.micros(Instant::now()))
     }
 
+    /// Whether the guest is to be called in turns: in a lane, or because the worker would cut it off when it computes for long, and something
+    /// is in flight that may be asked only once.
+    #[inline]
+    fn is_in_turns(&self, lease: &Lease) -> bool {
+        lease.in_flight.has_unrepeatable() || self.is_laned(lease)
+    }
+
     #[inline]
     fn poll_turn(&mut self, cx: &mut Context<'_>, lease: &Lease) -> Poll<Turn> {
         let handle = &lease.handle;
@@ -300,7 +310,7 @@ impl WireSession {
                 continue;
             }
             self.read += READ_COST;
-            if self.is_laned(lease) {
+            if self.is_in_turns(lease) {
                 return Poll::Ready(Turn::Heavy(received));
             }
             return Poll::Ready(self.receive(lease, received.input()));
@@ -318,7 +328,7 @@ impl WireSession {
                     None => return Poll::Pending,
                 };
                 self.read += READ_COST;
-                if received.bytes() > INLINE_RESPONSE_MAX || self.is_laned(lease) {
+                if received.bytes() > INLINE_RESPONSE_MAX || self.is_in_turns(lease) {
                     return Poll::Ready(Turn::Heavy(received));
                 }
                 Poll::Ready(self.receive(lease, received.input()))
@@ -350,7 +360,7 @@ impl WireSession {
         self.peer_closed = bytes.is_empty();
         self.streamed += bytes.len();
         self.read += bytes.len() + READ_COST;
-        if self.streamed > INLINE_STREAM_MAX || self.is_laned(lease) {
+        if self.streamed > INLINE_STREAM_MAX || self.is_in_turns(lease) {
             let received = match bytes.is_empty() {
                 true => Received::Closed,
                 false => Received::Bytes(bytes.to_vec()),
@@ -388,13 +398,18 @@ impl WireSession {
         }
     }
 
-    /// Submits what the pool has given, and looks after those whose caller has gone.
+    /// Submits what the pool has given, up to the first that is to be submitted in turns, and looks after those whose caller has gone.
     fn take_jobs(&mut self, lease: &mut Lease) -> Result<(), End> {
         let now = Instant::now();
         let mut jobs = std::mem::take(&mut self.jobs);
         lease.handle.take(&mut jobs);
         let mut waiting = jobs.drain(..);
         while let Some(job) = waiting.next() {
+            if !job.request.is_repeatable() || lease.in_flight.has_unrepeatable() {
+                lease.unsubmitted.push(job);
+                lease.unsubmitted.extend(waiting.by_ref());
+                break;
+            }
             if let Err(end) = self.submit(lease, job, now) {
                 lease.unsubmitted.extend(waiting);
                 return Err(end);
@@ -443,9 +458,11 @@ impl WireSession {
         Some(self.next_id)
     }
 
-    /// As `take_jobs`, of a connection whose guests compute too much for a worker.
-    async fn take_jobs_in_lane(&mut self, lease: &mut Lease) -> Result<(), End> {
-        lease.handle.take(&mut lease.unsubmitted);
+    /// As `take_jobs`, where the guest is called in turns.
+    async fn take_jobs_in_turns(&mut self, lease: &mut Lease) -> Result<(), End> {
+        if lease.unsubmitted.is_empty() {
+            lease.handle.take(&mut lease.unsubmitted);
+        }
         while !lease.unsubmitted.is_empty() {
             let now = Instant::now();
             let mut job = lease.unsubmitted.remove(0);
@@ -454,14 +471,14 @@ impl WireSession {
             };
             let call = Call::Submit(id, job.request.clone());
             lease.in_flight.push(Submitted::new(id, job, now));
-            let result = self.call_in_lane(lease, call).await?;
+            let result = self.call_in_turns(lease, call).await?;
             self.apply(lease, result, Some(id))?;
         }
         self.leave_gone(lease, Instant::now())
     }
 
-    async fn receive_in_lane(&mut self, lease: &mut Lease, received: Received) -> Result<(), End> {
-        let result = self.call_in_lane(lease, Call::Receive(received)).await?;
+    async fn receive_in_turns(&mut self, lease: &mut Lease, received: Received) -> Result<(), End> {
+        let result = self.call_in_turns(lease, Call::Receive(received)).await?;
         self.apply(lease, result, None)
     }
 
@@ -470,24 +487,34 @@ impl WireSession {
         while let Some(id) = self.cancels.pop() {
             self.asides += 1;
             let result = match self.guest.here() {
-                Some(guest) if !lease.pool.pressure.is_laned(|| 0) => guest.cancel(id),
-                _ => self.call_in_lane(lease, Call::Cancel(id)).await?,
+                Some(guest)
+                    if !lease.in_flight.has_unrepeatable()
+                        && !lease.pool.pressure.is_laned(|| 0) =>
+                {
+                    guest.cancel(id)
+                }
+                _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
             };
             self.apply(lease, result, Some(id))?;
         }
         Ok(())
     }
 
-    /// Makes a call in the lanes. Deadlines hold meanwhile: whoever has waited long enough is answered, and a
-    /// guest that does not come back soon after is left behind.
-    async fn call_in_lane(
+    /// Makes a call in turns, the first of them here where it promises to be short. Deadlines hold meanwhile: whoever has waited long enough is
+    /// answered, and a guest that does not come back soon after is left behind.
+    async fn call_in_turns(
         &mut self,
         lease: &mut Lease,
         call: Call,
     ) -> Result<Result<CheckedStep, CallError>, End> {
-        let Some(mut task) = self.guest.call_in_lane(false, call) else {
+        let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
+        let is_here = is_short && !self.is_laned(lease);
+        let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
             return Err(End::Ended(shutting_down()));
         };
+        if is_here && self.sampled.are_long(!task.is_finished()) {
+            lease.pool.make_way();
+        }
         loop {
             let waited =
                 std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;

@@ -277,6 +277,16 @@ pub(crate) enum Call {
     Cancel(u32),
 }
 
+impl Call {
+    /// How much the guest is given at once.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Call::Receive(received) => received.bytes(),
+            Call::Start | Call::Submit(..) | Call::Cancel(_) => 0,
+        }
+    }
+}
+
 /// An input that outlives the wire's buffer.
 pub(crate) enum Received {
     Bytes(Vec<u8>),
@@ -353,14 +363,10 @@ impl<T: GuestState> Guest<T> {
         call: Call,
     ) -> (Box<Self>, Result<CheckedStep, CallError>) {
         let was_inline = !self.store.data_mut().turns().is_in_turns();
-        let given = match &call {
-            Call::Receive(received) => received.bytes(),
-            _ => 0,
-        };
         self.store
             .data_mut()
             .turns()
-            .in_turns(self.budget.of(given));
+            .in_turns(self.budget.of(call.bytes()));
         if was_inline {
             self.store.set_hostcall_fuel(self.budget.call_bytes);
         }
