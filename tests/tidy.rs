@@ -78,6 +78,7 @@ fn the_arrows_run_one_way() {
         ("plugins/sqlite", &["souk-sdk"]),
         ("plugins/publishers", &["souk-sdk"]),
         ("plugins/seller-api", &["souk-sdk"]),
+        ("plugins/trino", &["souk-sdk"]),
         // The harness sees the host as its users do; it plays the host for connectors.
         ("tests", &["souk-sdk"]),
     ];

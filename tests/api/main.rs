@@ -46,6 +46,7 @@ mod speed;
 mod sql;
 mod sqlite_source;
 mod top_ups;
+mod trino_source;
 mod users;
 mod voids;
 mod webhooks;

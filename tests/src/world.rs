@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
+use crate::trino::{self, Trino};
 
 /// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.
 const HELD_WITHIN: Duration = Duration::from_secs(10);
@@ -149,6 +150,18 @@ impl Company {
             json!({"credential_type": "PASSWORD", "credentials": credentials, "base_url": server.base_url(), "database": database}),
         )
         .await
+    }
+
+    /// A connection to a Trino, in this schema of its catalog; by the password where there is TLS.
+    pub async fn trino(&self, server: &Trino, schema: &str) -> String {
+        let mut fields = json!({"credential_type": "PASSWORD", "base_url": server.base_url(), "database": format!("{}.{schema}", trino::CATALOG)});
+        let mut credentials = json!({"username": trino::USER});
+        if let Some(pem) = &server.ca_pem {
+            fields["ca_pem"] = pem.as_str().into();
+            credentials["password"] = trino::PASSWORD.into();
+        }
+        fields["credentials"] = credentials.to_string().into();
+        self.connection("trino", fields).await
     }
 
     /// A connection to a BigQuery, in which statements begin in this dataset.

@@ -2,6 +2,7 @@
 //! asked without a table depends on the dialect; of others the profile's statements say it.
 
 mod bigquery;
+mod trino;
 
 use std::time::Instant;
 
@@ -388,6 +389,10 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
             bigquery::ECHOES,
             bigquery::MANY,
         ),
+        // Its text is generic SQL, its expressions are its own.
+        Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {
+            (trino::LITERALS, trino::NULLS, trino::ECHOES, trino::MANY)
+        }
         _ => {
             return suite.note("types", || {
                 Verdict::skipped("the kit knows no expressions of this dialect: write statements with their rows into the profile ([[query]]), NULLs and the largest numbers among them")

@@ -1,0 +1,433 @@
+//! The component `trino` against a coordinator that Trino's own client takes for one. That it does is tried under `tests/run --all-engines`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use souk_conformance::{Outcome, Place, Profile, Subject, options};
+use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use souk_tests::{Trino, trino};
+
+/// Of every type that a table has here, with NULLs where they may be.
+const STOCK: &str = r#"ATTACH ':memory:' AS shop;
+    CREATE TABLE shop.stock (id bigint NOT NULL, sku varchar, price decimal(10, 3), day date, at "timestamp(6) with time zone", local timestamp(6), weight double, sold boolean, tags array(varchar));
+    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 60)
+    INSERT INTO shop.stock SELECT n, 'sku ' || char(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.25 END, date('2026-01-01', '-' || n || ' days'),
+        CASE WHEN n % 3 > 0 THEN 1767225600000000 + n * 3600000001 END, strftime('%Y-%m-%d %H:%M:%S.000000', '2026-01-01', '+' || n || ' minutes'),
+        n / 8.0, n % 2 = 0, json_array('a', 'x' || n) FROM s;
+    CREATE VIEW shop.cheap AS SELECT * FROM stock WHERE price < 10;"#;
+
+async fn loaded(profile: Profile) -> Subject {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let mut bundle = souk_plugins::bundle().iter();
+    let found = bundle.find(|(name, _)| *name == "trino");
+    let (_, wasm) = found.expect("trino");
+    let options = options(&cache, Compiler::InProcess);
+    Subject::load(*wasm, options, profile).await.unwrap()
+}
+
+/// Who asks, and of which catalog.
+fn settings(server: &Trino, more: Json) -> Json {
+    let mut settings = json!({"username": trino::USER, "database": "memory.shop"});
+    if server.ca_pem.is_some() {
+        settings["password"] = trino::PASSWORD.into();
+    }
+    for (name, value) in more.as_object().into_iter().flatten() {
+        settings[name] = value.clone();
+    }
+    settings
+}
+
+async fn subject(server: &Trino, more: Json) -> Subject {
+    let settings = settings(server, more);
+    loaded(Profile {
+        place: Some(place(server)),
+        settings: settings.as_object().expect("settings").clone(),
+        ..Profile::default()
+    })
+    .await
+}
+
+fn place(server: &Trino) -> Place {
+    Place::Http {
+        base_url: server.base_url(),
+        ca_pem: server.ca_pem.clone(),
+    }
+}
+
+async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
+    let source = subject.source(subject.place.as_ref().unwrap());
+    subject.ask(&source, request).await
+}
+
+fn query(text: &str) -> Request {
+    Request::Query(Query {
+        text: text.into(),
+        parameters: Vec::new(),
+        limits: Limits::new(1_000, 1 << 20),
+    })
+}
+
+/// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
+#[tokio::test]
+async fn without_a_source_it_conforms() {
+    let subject = loaded(Profile {
+        settings: json!({"username": "souk", "database": "memory.shop"})
+            .as_object()
+            .expect("settings")
+            .clone(),
+        ..Profile::default()
+    })
+    .await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    let hostile = report.finding("hostile.servers").unwrap();
+    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+}
+
+/// The whole kit, twice: a wire can be tried where there is no TLS, and a secret where there is. Nothing fails, and nothing else is left out
+/// but what hosts do not do here.
+#[tokio::test]
+async fn it_conforms() {
+    for server in [Trino::start().await, Trino::start_tls().await] {
+        server.admin(STOCK);
+        let mut profile = format!("[source]\nbase_url = '{}'\n", server.base_url());
+        let mut ca = tempfile::NamedTempFile::new().unwrap();
+        if let Some(pem) = &server.ca_pem {
+            ca.write_all(pem.as_bytes()).unwrap();
+            profile.push_str(&format!("ca_file = '{}'\n", ca.path().display()));
+        }
+        profile.push_str(
+            "[table]\nschema = 'shop'\nname = 'stock'\nkey = ['id']\n[source.settings]\n",
+        );
+        let settings = settings(&server, json!({}));
+        for (name, value) in settings.as_object().expect("settings") {
+            profile.push_str(&format!("{name} = {value}\n"));
+        }
+        let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
+        let report = souk_conformance::run(&subject).await.unwrap();
+        subject.close().await;
+        println!("{report}");
+        assert!(report.is_conforming(), "{report}");
+        assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+        // Hosts page by offset here.
+        let left_out = match server.ca_pem.is_some() {
+            false => ["open.wrong_secret", "paging.after_a_row"],
+            true => ["paging.after_a_row", "wire"],
+        };
+        assert_eq!(report.checks(Outcome::Skipped), left_out, "{report}");
+    }
+}
+
+/// Trino's client reads the server of these tests as it reads Trino: what is proven against it is worth something.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Trino's Python client, 30 MB: tests/run --all-engines"]
+async fn real_trino_client_takes_the_server_for_one() {
+    let (clear, sealed) = (Trino::start().await, Trino::start_tls().await);
+    clear.admin(STOCK);
+    sealed.admin(STOCK);
+    let mut ca = tempfile::NamedTempFile::new().unwrap();
+    ca.write_all(sealed.ca_pem.as_deref().unwrap_or_default().as_bytes())
+        .unwrap();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let python = std::env::var_os("SOUK_TRINO_PYTHON").expect("tests/run --all-engines");
+    let mut judge = Command::new(python);
+    judge
+        .arg(tests.join("engines/trino.py"))
+        .args(["judge", &clear.base_url(), &sealed.base_url()])
+        .arg(ca.path())
+        .args([trino::USER, trino::PASSWORD, trino::TOKEN]);
+    let judged = tokio::task::spawn_blocking(move || judge.status()).await;
+    assert!(judged.unwrap().unwrap().success());
+    assert_eq!((clear.running(), clear.transactions()), (0, 0));
+}
+
+/// What is wrong is told as what it is; what a transaction that only reads refuses is refused by Trino, whatever the statement looks like.
+#[tokio::test]
+async fn refusals_are_told_as_what_they_are() {
+    use FaultKind::{Authentication, Configuration, NotFound, Permission, SourceError, Timeout};
+    let server = Trino::start().await;
+    let sealed = Trino::start_tls().await;
+    server.admin(STOCK);
+    for (server, more, text, kind, code) in [
+        (
+            &server,
+            json!({}),
+            "DELETE FROM shop.stock",
+            Permission,
+            "read_only",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT 1; DELETE FROM shop.stock",
+            Permission,
+            "read_only",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT absent FROM shop.stock",
+            SourceError,
+            "unknown_column",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT * FROM shop.absent",
+            NotFound,
+            "unknown_table",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT * FROM nowhere.absent",
+            NotFound,
+            "unknown_schema",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT * FROM pond.shop.stock",
+            NotFound,
+            "unknown_catalog",
+        ),
+        (
+            &server,
+            json!({"database": "pond"}),
+            "SELECT * FROM pond.shop.stock",
+            Configuration,
+            "unknown_catalog",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT absent(id) FROM shop.stock",
+            NotFound,
+            "unknown_function",
+        ),
+        (
+            &server,
+            json!({}),
+            "SELECT FROM WHERE",
+            SourceError,
+            "syntax_error",
+        ),
+        (
+            &server,
+            json!({"statement_timeout_ms": 50}),
+            "SELECT id FROM endless",
+            Timeout,
+            "statement_timeout",
+        ),
+        (
+            &server,
+            json!({"password": "x"}),
+            "SELECT 1",
+            Configuration,
+            "cleartext_refused",
+        ),
+        (
+            &sealed,
+            json!({"password": "wrong"}),
+            "SELECT 1",
+            Authentication,
+            "credentials_refused",
+        ),
+        (
+            &sealed,
+            json!({"username": "nobody"}),
+            "SELECT 1",
+            Authentication,
+            "credentials_refused",
+        ),
+    ] {
+        let subject = subject(server, more).await;
+        let fault = ask(&subject, query(text)).await.unwrap_err();
+        subject.close().await;
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (kind, code),
+            "{text}: {fault:?}"
+        );
+    }
+    for (more, kind, code) in [
+        (
+            json!({"database": "pond.shop"}),
+            Configuration,
+            "unknown_catalog",
+        ),
+        (
+            json!({"database": "memory.nowhere"}),
+            Configuration,
+            "unknown_schema",
+        ),
+    ] {
+        let subject = subject(&server, more).await;
+        let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
+        let fault = ping.unwrap_err();
+        assert_eq!((fault.kind, fault.code.as_str()), (kind, code), "{fault:?}");
+        subject.close().await;
+    }
+    // No connector's lock stands before this one: the transaction refuses it.
+    let subject = subject(&server, json!({})).await;
+    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000)))
+        .await
+        .unwrap();
+    assert_eq!(ping.cell(0, 0).as_str(), Some(trino::VERSION));
+    assert_eq!(ping.cell(0, 1).as_bool(), Some(true));
+    let probe = "POST INSERT INTO \"memory\".information_schema.schemata VALUES ('souk', 'souk')";
+    assert!(server.requests().contains(&probe.to_owned()));
+    let left = ask(&subject, query("SELECT COUNT(*) FROM shop.stock")).await;
+    assert_eq!(left.unwrap().cell(0, 0).as_i64(), Some(60));
+    subject.close().await;
+    assert_eq!((server.running(), server.transactions()), (0, 0));
+}
+
+/// Whom nobody proves is told no password; whoever shows a token is let in.
+#[tokio::test]
+async fn a_server_proves_who_it_is() {
+    let (server, stranger) = (Trino::start_tls().await, Trino::start_tls().await);
+    let elsewhere = Subject::source;
+    let subject = subject(&server, json!({})).await;
+    for ca_pem in [None, stranger.ca_pem.clone()] {
+        let place = Place::Http {
+            base_url: server.base_url(),
+            ca_pem,
+        };
+        let source = elsewhere(&subject, &place);
+        let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Tls, "{fault:?}");
+    }
+    assert_eq!(server.requests(), [""; 0]);
+    assert_eq!(ask(&subject, query("SELECT 1")).await.unwrap().rows, 1);
+    subject.close().await;
+}
+
+/// A statement is between the beginning and the end of its transaction, and a result of several pages takes a request for each.
+#[tokio::test]
+async fn it_asks_no_more_than_it_must() {
+    let server = Trino::start().await;
+    let subject = subject(&server, json!({})).await;
+    let request = || {
+        Request::Query(Query {
+            text: "SELECT n FROM UNNEST(sequence(1, 9000)) AS s(n) ORDER BY n".into(),
+            parameters: Vec::new(),
+            limits: Limits::new(10_000, 1 << 20),
+        })
+    };
+    let text = "POST SELECT n FROM UNNEST(sequence(1, 9000)) AS s(n) ORDER BY n";
+    let wanted = [
+        "POST START TRANSACTION READ ONLY",
+        "GET queued",
+        "GET executing",
+        text,
+        "GET queued",
+        "GET executing",
+        "GET executing",
+        "GET executing",
+        "GET executing",
+        "POST ROLLBACK",
+        "GET queued",
+        "GET executing",
+    ];
+    let source = subject.source(subject.place.as_ref().unwrap());
+    // What takes a worker too long, as on a busy machine, the host begins anew elsewhere.
+    for round in 0..10 {
+        let seen = server.requests().len();
+        let output = subject.ask(&source, request()).await.unwrap();
+        assert_eq!(
+            (output.rows, output.cell(8_999, 0).as_i64()),
+            (9_000, Some(9_000))
+        );
+        if server.requests()[seen..] == wanted {
+            break;
+        }
+        assert!(round < 9, "{:?}", &server.requests()[seen..]);
+    }
+    assert_eq!(server.transactions(), 0);
+    subject.close().await;
+}
+
+/// A statement that takes longer than an answer waits is waited for; a proxy that is busy for a moment is asked again.
+#[tokio::test]
+async fn who_is_slow_or_busy_is_waited_for() {
+    let server = Trino::start().await;
+    let subject = subject(&server, json!({})).await;
+    let output = ask(&subject, query("SELECT id FROM slow")).await;
+    assert_eq!(output.unwrap().cell(0, 0).as_i64(), Some(1));
+    for (status, retry_after) in [(502, None), (503, None), (504, None), (429, Some("1"))] {
+        server.turn_away(2, status, retry_after);
+        let output = ask(&subject, query("SELECT 7")).await;
+        assert_eq!(output.unwrap().cell(0, 0).as_i64(), Some(7), "{status}");
+    }
+    server.turn_away(1, 429, Some("3600"));
+    let fault = ask(&subject, query("SELECT 7")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::RateLimited, "{fault:?}");
+    subject.close().await;
+}
+
+/// At the end of its time a statement is stopped at Trino, wherever it is by then, and its transaction is ended.
+#[tokio::test]
+async fn what_takes_too_long_is_stopped() {
+    for millis in [300, 1_700] {
+        let server = Trino::start().await;
+        let subject = subject(&server, json!({"statement_timeout_ms": 600_000})).await;
+        let source = subject.source(subject.place.as_ref().unwrap());
+        let endless = query("SELECT id FROM endless");
+        let within = Duration::from_millis(millis);
+        let fault = subject
+            .ask_within(&source, endless, within)
+            .await
+            .unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+        let since = Instant::now();
+        while server.running() + server.transactions() > 0 {
+            let went = server.requests();
+            assert!(
+                since.elapsed() < Duration::from_secs(10),
+                "it goes on: {went:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        subject.close().await;
+    }
+}
+
+/// A catalog of 1,000 tables.
+#[tokio::test]
+async fn a_thousand_tables_take_a_moment() {
+    let server = Trino::start().await;
+    let columns =
+        "a bigint NOT NULL, b varchar(20), c decimal(10, 2), d timestamp(3), e array(varchar)";
+    let tables: String = (0..1_000)
+        .map(|number| format!("CREATE TABLE shop.t{number} ({columns});"))
+        .collect();
+    server.admin(&format!("ATTACH ':memory:' AS shop; {tables}"));
+    let subject = subject(&server, json!({})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let request = Request::Schema(SchemaFilter {
+            schemas: vec!["shop".into()],
+            tables: Vec::new(),
+            include_fields: true,
+            limits: Limits::new(100_000, 16 << 20),
+        });
+        let (begun, seen) = (Instant::now(), server.requests().len());
+        let catalog = subject.ask(&source, request).await.unwrap();
+        best = best.min(begun.elapsed());
+        assert_eq!(catalog.rows, 5_000);
+        assert_eq!(catalog.cell(4, 5).as_str(), Some("array(varchar)"));
+        assert_eq!(catalog.cell(0, 6).as_bool(), Some(false));
+        let asked = server.requests().split_off(seen);
+        let statements = asked.iter().filter(|line| line.starts_with("POST SELECT"));
+        assert!(statements.count() >= 1);
+    }
+    println!("5,000 fields in {best:?}");
+    assert!(best < Duration::from_secs(1), "{best:?}");
+    subject.close().await;
+}

@@ -1,0 +1,293 @@
+//! Whose fault a refusal is, by its name. Trino's own text goes into `detail` only.
+//!
+//! The names are those of Trino's `StandardErrorCode`; one of a catalog's connector (`JDBC_ERROR`, `ICEBERG_…`) is known by its type alone.
+
+use souk_sdk::{Error, HttpResponse};
+
+use crate::answers::{QueryError, malformed};
+
+/// Of a write in a transaction that only reads.
+pub const READ_ONLY: &str = "READ_ONLY_VIOLATION";
+
+/// The error that a statement ended with. `catalog`: the connection's. `is_bound`: values of the caller's were part of it.
+pub fn told(error: QueryError, catalog: &str, is_bound: bool) -> Error {
+    let blamed = blame(&error, catalog, is_bound);
+    let detail = match &error.error_location {
+        Some(place) => format!(
+            "{} (line {}, column {})",
+            error.message, place.line_number, place.column_number
+        ),
+        None => error.message,
+    };
+    match error.error_name.as_str() {
+        "" => blamed.detail(detail),
+        name => blamed.detail(detail).source_code(name),
+    }
+}
+
+fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
+    match error.error_name.as_str() {
+        "SYNTAX_ERROR" => Error::source_failed("syntax_error", "Trino cannot read the statement"),
+        READ_ONLY => Error::permission(
+            "read_only",
+            "the statement tries to change what it reads; connections are read-only",
+        ),
+        "PERMISSION_DENIED" => Error::permission(
+            "permission_denied",
+            "the user may not read what the statement names",
+        ),
+        "CATALOG_NOT_FOUND" if error.message.contains(&format!("'{catalog}'")) => {
+            Error::configuration(
+                "unknown_catalog",
+                "Trino has no catalog of the name that the connection's database begins with",
+            )
+        }
+        "CATALOG_NOT_FOUND" => Error::not_found(
+            "unknown_catalog",
+            "the statement names a catalog that does not exist",
+        ),
+        "SCHEMA_NOT_FOUND" => Error::not_found(
+            "unknown_schema",
+            "the statement names a schema that does not exist",
+        ),
+        "MISSING_SCHEMA_NAME" => Error::configuration(
+            "missing_schema",
+            "the statement names a table without a schema: write schema.table, or catalog.schema as the connection's database",
+        ),
+        "TABLE_NOT_FOUND" => Error::not_found(
+            "unknown_table",
+            "the statement names a table that does not exist",
+        ),
+        "FUNCTION_NOT_FOUND" => Error::not_found(
+            "unknown_function",
+            "the statement names a function that does not exist, or not for such arguments",
+        ),
+        "COLUMN_NOT_FOUND" => Error::source_failed(
+            "unknown_column",
+            "the statement names a column that does not exist",
+        ),
+        "TYPE_MISMATCH" | "OPERATOR_NOT_FOUND" => Error::source_failed(
+            "type_mismatch",
+            "the statement compares or computes with types that do not fit: CAST one of them",
+        ),
+        // A value that cannot become what it is compared with, or is too large for it.
+        "INVALID_CAST_ARGUMENT"
+        | "INVALID_FUNCTION_ARGUMENT"
+        | "INVALID_LITERAL"
+        | "NUMERIC_VALUE_OUT_OF_RANGE"
+        | "INVALID_LIMIT_CLAUSE" => match is_bound {
+            true => Error::invalid_request("invalid_value", "Trino refused a value"),
+            false => Error::source_failed(
+                "invalid_value",
+                "the statement computes a value that Trino refuses",
+            ),
+        },
+        "EXCEEDED_TIME_LIMIT" => Error::timeout(
+            "statement_timeout",
+            "the statement runs longer than the connection or Trino allows",
+        ),
+        "USER_CANCELED"
+        | "ADMINISTRATIVELY_KILLED"
+        | "ADMINISTRATIVELY_PREEMPTED"
+        | "ABANDONED_QUERY" => Error::timeout("cancelled", "the statement was stopped at Trino"),
+        "QUERY_QUEUE_FULL" => Error::unavailable(
+            "too_many_queries",
+            "Trino has as many statements waiting as it takes",
+        ),
+        "QUERY_REJECTED" => Error::unavailable(
+            "query_rejected",
+            "Trino takes no statement of this user now",
+        ),
+        "CLUSTER_OUT_OF_MEMORY" => Error::unavailable(
+            "out_of_memory",
+            "Trino has no memory left for the statement",
+        ),
+        "UNKNOWN_TRANSACTION" | "NOT_IN_TRANSACTION" | "TRANSACTION_ALREADY_ABORTED" => {
+            Error::unavailable(
+                "transaction_lost",
+                "the transaction that the statement runs in is gone: do all requests of a connection reach the same coordinator?",
+            )
+        }
+        "INCOMPATIBLE_CLIENT" => Error::unsupported("this release of Trino"),
+        "NO_NODES_AVAILABLE"
+        | "SERVER_STARTING_UP"
+        | "SERVER_SHUTTING_DOWN"
+        | "REMOTE_HOST_GONE"
+        | "REMOTE_TASK_ERROR"
+        | "TOO_MANY_REQUESTS_FAILED"
+        | "PAGE_TRANSPORT_ERROR"
+        | "PAGE_TRANSPORT_TIMEOUT"
+        | "CONFIGURATION_UNAVAILABLE" => {
+            Error::unavailable("unavailable", "Trino is not available at the moment")
+        }
+        _ => match error.error_type.as_str() {
+            "INSUFFICIENT_RESOURCES" => Error::limit_exceeded(
+                "resources_exceeded",
+                "the statement needs more than Trino gives to one statement",
+            ),
+            "EXTERNAL" => Error::source_failed(
+                "external_error",
+                "what a catalog of Trino's reads from failed",
+            ),
+            "INTERNAL_ERROR" => Error::source_failed("internal_error", "Trino failed"),
+            _ => Error::source_failed("sql_error", "Trino could not run the statement"),
+        },
+    }
+}
+
+/// A response that is no answer: of a proxy's, mostly, or of who lets nobody in.
+pub fn refused(response: HttpResponse) -> Error {
+    let error = match response.status {
+        401 => Error::authentication(
+            "credentials_refused",
+            "Trino refused the user name, the password or the token",
+        ),
+        403 => Error::permission(
+            "login_refused",
+            "Trino does not let this user in: may it ask in that name, and from here?",
+        ),
+        404 | 410 => Error::unavailable(
+            "statement_lost",
+            "Trino does not know the statement any more: was the coordinator started anew, and do all requests reach the same one?",
+        ),
+        status => {
+            return match response.classified() {
+                Err(error) if !matches!(status, 400 | 422) => error,
+                _ => malformed().source_code(status.to_string()),
+            };
+        }
+    };
+    let text = String::from_utf8_lossy(&response.body);
+    let error = error.source_code(response.status.to_string());
+    match text.trim() {
+        "" => error,
+        text => error.detail(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ErrorClass;
+
+    fn query_error(name: &str, kind: &str, message: &str) -> QueryError {
+        QueryError {
+            message: message.into(),
+            error_name: name.into(),
+            error_type: kind.into(),
+            error_location: None,
+        }
+    }
+
+    #[test]
+    fn each_is_blamed_on_who_can_help() {
+        for (name, kind, is_bound, class, code) in [
+            (
+                "SYNTAX_ERROR",
+                "USER_ERROR",
+                true,
+                ErrorClass::Source,
+                "syntax_error",
+            ),
+            (
+                READ_ONLY,
+                "USER_ERROR",
+                false,
+                ErrorClass::Permission,
+                "read_only",
+            ),
+            (
+                "TABLE_NOT_FOUND",
+                "USER_ERROR",
+                false,
+                ErrorClass::NotFound,
+                "unknown_table",
+            ),
+            (
+                "INVALID_CAST_ARGUMENT",
+                "USER_ERROR",
+                true,
+                ErrorClass::InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "INVALID_CAST_ARGUMENT",
+                "USER_ERROR",
+                false,
+                ErrorClass::Source,
+                "invalid_value",
+            ),
+            (
+                "EXCEEDED_TIME_LIMIT",
+                "INSUFFICIENT_RESOURCES",
+                false,
+                ErrorClass::Timeout,
+                "statement_timeout",
+            ),
+            (
+                "EXCEEDED_CPU_LIMIT",
+                "INSUFFICIENT_RESOURCES",
+                false,
+                ErrorClass::LimitExceeded,
+                "resources_exceeded",
+            ),
+            (
+                "QUERY_QUEUE_FULL",
+                "INSUFFICIENT_RESOURCES",
+                false,
+                ErrorClass::Unavailable,
+                "too_many_queries",
+            ),
+            (
+                "SERVER_SHUTTING_DOWN",
+                "INTERNAL_ERROR",
+                false,
+                ErrorClass::Unavailable,
+                "unavailable",
+            ),
+            (
+                "GENERIC_INTERNAL_ERROR",
+                "INTERNAL_ERROR",
+                false,
+                ErrorClass::Source,
+                "internal_error",
+            ),
+            (
+                "JDBC_ERROR",
+                "EXTERNAL",
+                false,
+                ErrorClass::Source,
+                "external_error",
+            ),
+            (
+                "OF_TOMORROW",
+                "USER_ERROR",
+                false,
+                ErrorClass::Source,
+                "sql_error",
+            ),
+            ("", "", false, ErrorClass::Source, "sql_error"),
+        ] {
+            let error = told(query_error(name, kind, "text"), "lake", is_bound);
+            assert_eq!((error.class, error.code.as_str()), (class, code), "{name}");
+            assert_eq!(error.detail.as_deref(), Some("text"));
+        }
+    }
+
+    /// A catalog that the connection names is the connection's mistake, another one the statement's.
+    #[test]
+    fn catalogs_are_told_apart() {
+        let class = |message: &str| {
+            let error = query_error("CATALOG_NOT_FOUND", "USER_ERROR", message);
+            told(error, "lake", false).class
+        };
+        assert_eq!(
+            class("line 1:15: Catalog 'lake' not found"),
+            ErrorClass::Configuration
+        );
+        assert_eq!(
+            class("line 1:15: Catalog 'pond' not found"),
+            ErrorClass::NotFound
+        );
+    }
+}

@@ -1,0 +1,615 @@
+//! A session: any number of requests under way, each a few statements in a transaction of its own.
+//!
+//! A request begins a transaction (`Begin`), asks its statement in it (`Ask`, of a ping also `Probe`) and ends it (`End`); each of these is
+//! asked once and followed from answer to answer until one leads no further. A statement that nobody waits for any more is stopped first
+//! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
+
+use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::{
+    Batch, ColumnBuilder, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine,
+    Need, Query, Request, Rows, Step,
+};
+
+use crate::answers::{QueryError, Results, broken, malformed, read};
+use crate::api::{Api, numbered, started};
+use crate::catalog::{self, Listing};
+use crate::errors::{self, refused, told};
+use crate::parameters::quoted;
+use crate::reading::{Reading, SHAPES_MAX, Shapes};
+use crate::settings::{self, Settings};
+use crate::statements::prepare;
+use crate::values;
+
+/// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
+/// day is not believed.
+const ANSWERS_MAX: u32 = 100_000;
+/// So many answers without a row may follow each other at once; then there is a pause before each, longer each time.
+const EMPTY_FREE: u32 = 10;
+const EMPTY_PAUSE_MS: u32 = 10;
+const EMPTY_PAUSE_MAX_MS: u32 = 100;
+/// A coordinator or a proxy that is busy (502, 503, 504) is asked again after as long as Trino wants its clients to wait, doubled each time:
+/// six seconds in all.
+const TRIES_MAX: u32 = 7;
+const BUSY_PAUSE_MS: u32 = 100;
+/// Whoever wants more time than this (429) is asked again by whoever asked us.
+const RETRY_AFTER_MAX_MS: u64 = 5_000;
+/// Answers of a statement that ends a transaction: one or two, and nobody waits for more.
+const ENDING_ANSWERS_MAX: u32 = 20;
+/// A write that a transaction refuses which only reads. Where none held it, this table would refuse it: it takes none ([`NOT_TAKEN`]).
+const PROBE_TABLE: &str = "information_schema.schemata";
+const NOT_TAKEN: &str = "NOT_SUPPORTED";
+/// Numbers that no shape of a result has.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
+
+pub struct Session {
+    api: Api,
+    last: u32,
+    shapes: Shapes,
+    jobs: Vec<Job>,
+}
+
+/// A request of the host's that is under way.
+struct Job {
+    id: u32,
+    /// The HTTP request or the pause that it waits for.
+    waits_for: u32,
+    is_paused: bool,
+    /// What was asked last, to be asked again.
+    asked: HttpRequest,
+    work: Work,
+    stage: Stage,
+    limits: Limits,
+    transaction: Option<String>,
+    /// Where the statement goes on.
+    next: Option<String>,
+    /// Of the statement: all of its answers, and those without a row since the last one that had some.
+    answers: u32,
+    empty: u32,
+    /// Of what was asked last.
+    tries: u32,
+    is_cancelled: bool,
+}
+
+/// What is asked in the transaction.
+enum Work {
+    Query {
+        text: String,
+        is_bound: bool,
+        reading: Reading,
+    },
+    Catalog {
+        text: String,
+        listing: Listing,
+    },
+    Ping(Ping),
+}
+
+/// What is known of the server.
+#[derive(Default)]
+struct Ping {
+    version: Option<String>,
+    has_schema: bool,
+    refuses_writes: Option<bool>,
+}
+
+enum Stage {
+    Begin,
+    Ask,
+    Probe,
+    /// Being stopped because of this.
+    Stop(Error),
+    /// What the request has come to.
+    End(Result<(), Error>),
+}
+
+/// What a job has heard.
+enum Heard {
+    Answer(Result<HttpResponse, HttpFailure>),
+    PauseIsOver,
+}
+
+/// Why a statement goes no further.
+enum Trouble {
+    /// The statement has ended at Trino, with this error.
+    Told(QueryError),
+    /// It goes on there.
+    Ours(Error),
+    /// Nothing is known of it, and nothing can be asked.
+    Lost(Error),
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("trino", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine("trino", "Trino", "generic", &["PASSWORD", "API_KEY"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            api: Api {
+                settings: Settings::parse(&settings)?,
+            },
+            last: 0,
+            shapes: Shapes::default(),
+            jobs: Vec::new(),
+        })
+    }
+
+    /// A coordinator keeps no session: each request says who asks.
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        step.ready();
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        match self.begun(request) {
+            Ok((work, limits)) => {
+                let mut job = Job {
+                    id,
+                    waits_for: 0,
+                    is_paused: false,
+                    asked: self.api.begin(&limits),
+                    work,
+                    stage: Stage::Begin,
+                    limits,
+                    transaction: None,
+                    next: None,
+                    answers: 0,
+                    empty: 0,
+                    tries: 0,
+                    is_cancelled: false,
+                };
+                self.send(&mut job, step);
+                self.jobs.push(job);
+            }
+            Err(error) => step.failed(id, error),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let (number, heard) = match input {
+            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
+            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
+            Input::Woken(number) => (number, Heard::PauseIsOver),
+            // There is no wire of its own, and nothing else was asked for.
+            _ => return Ok(()),
+        };
+        // What nobody waits for any more is not known.
+        let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        let is_open = match heard {
+            Heard::PauseIsOver => {
+                self.send(&mut job, step);
+                true
+            }
+            Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+
+    /// A statement is stopped by the path at which it goes on; where Trino has not said that yet, it is about to. The request ends when its
+    /// transaction is about to.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let is_it = |job: &Job| job.id == id && !job.is_cancelled;
+        let Some(at) = self.jobs.iter().position(is_it) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        job.is_cancelled = true;
+        let is_open = match (&job.stage, &job.next) {
+            (Stage::Begin | Stage::Ask | Stage::Probe, Some(_)) => {
+                self.stop(&mut job, cancelled(), step)
+            }
+            (_, None) if job.is_paused => self.end(&mut job, Err(cancelled()), step),
+            // Where it goes on comes with the answer.
+            _ => true,
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// What a request becomes.
+    fn begun(&self, request: Request) -> Result<(Work, Limits), Error> {
+        match request {
+            Request::Query(Query {
+                text,
+                parameters,
+                limits,
+            }) => {
+                let work = Work::Query {
+                    text: prepare(&text, &parameters)?.into_owned(),
+                    is_bound: !parameters.is_empty(),
+                    reading: Reading::default(),
+                };
+                Ok((work, limits))
+            }
+            Request::Schema(filter) => {
+                let limits = filter.limits;
+                let work = Work::Catalog {
+                    text: catalog::statement(&self.api.settings.catalog, &filter),
+                    listing: Listing::new(filter),
+                };
+                Ok((work, limits))
+            }
+            Request::Ping(limits) => Ok((Work::Ping(Ping::default()), limits)),
+            Request::Call(_) => Err(Error::unsupported("functions")),
+            Request::Errand(_) => Err(Error::unsupported("errands")),
+        }
+    }
+
+    /// A number for an HTTP request or a pause.
+    fn number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+
+    /// Sends what a job asks.
+    fn send(&mut self, job: &mut Job, step: &mut Step) {
+        (job.waits_for, job.is_paused) = (self.number(), false);
+        step.request(numbered(&job.asked, job.waits_for));
+    }
+
+    fn ask(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) -> bool {
+        job.asked = request;
+        job.tries = 0;
+        self.send(job, step);
+        true
+    }
+
+    /// Asks a statement that has not been asked before.
+    fn ask_anew(
+        &mut self,
+        job: &mut Job,
+        stage: Stage,
+        request: HttpRequest,
+        step: &mut Step,
+    ) -> bool {
+        (job.stage, job.next) = (stage, None);
+        (job.answers, job.empty) = (0, 0);
+        self.ask(job, request, step)
+    }
+
+    fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> bool {
+        (job.waits_for, job.is_paused) = (self.number(), true);
+        step.wake(job.waits_for, ms);
+        true
+    }
+
+    /// What a job does with an answer. Whether it goes on.
+    fn heard(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> bool {
+        match &mut job.stage {
+            Stage::Stop(error) => {
+                let error = std::mem::replace(error, cancelled());
+                self.end(job, Err(error), step)
+            }
+            Stage::End(_) => self.ending(job, outcome, step),
+            Stage::Begin | Stage::Ask | Stage::Probe => {
+                if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
+                    job.tries += 1;
+                    return self.pause(job, ms, step);
+                }
+                match self.answered(job, outcome, step) {
+                    Ok(is_open) => is_open,
+                    Err(trouble) => self.troubled(job, trouble, step),
+                }
+            }
+        }
+    }
+
+    /// One of the answers to a statement.
+    fn answered(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Result<bool, Trouble> {
+        let response = outcome.map_err(|failure| Trouble::Lost(broken(failure)))?;
+        if response.status != 200 {
+            return Err(Trouble::Lost(refused(response)));
+        }
+        if let Stage::Begin = job.stage {
+            job.transaction = started(&response).or(job.transaction.take());
+        }
+        let results = read(&response).map_err(Trouble::Ours)?;
+        if results.id.is_empty() {
+            return Err(Trouble::Lost(malformed()));
+        }
+        // Known before anything is refused: it is what a statement is stopped by.
+        job.next = match &results.next_uri {
+            None => None,
+            Some(link) => match self.api.settings.address.path_of(link) {
+                Some(path) => Some(path),
+                None => return Err(Trouble::Ours(led_away(link))),
+            },
+        };
+        if job.is_cancelled {
+            return Err(Trouble::Ours(cancelled()));
+        }
+        self.take(job, &results, step).map_err(Trouble::Ours)?;
+        if let Some(error) = results.error {
+            return Err(Trouble::Told(error));
+        }
+        job.answers += 1;
+        if job.answers == ANSWERS_MAX {
+            return Err(Trouble::Ours(endless()));
+        }
+        job.empty = match results.data.is_some_and(|rows| !rows.is_empty()) {
+            true => 0,
+            false => job.empty + 1,
+        };
+        match &job.next {
+            Some(path) => {
+                job.asked = self.api.next(path, job.limits.timeout_ms);
+                job.tries = 0;
+                match job.empty.checked_sub(EMPTY_FREE) {
+                    None => self.send(job, step),
+                    Some(more) => {
+                        let ms = (EMPTY_PAUSE_MS * (more + 1)).min(EMPTY_PAUSE_MAX_MS);
+                        self.pause(job, ms, step);
+                    }
+                }
+                Ok(true)
+            }
+            None => self.finished(job, step),
+        }
+    }
+
+    /// Takes what an answer has in it.
+    fn take(&mut self, job: &mut Job, page: &Results<'_>, step: &mut Step) -> Result<(), Error> {
+        match (&job.stage, &mut job.work) {
+            (Stage::Ask, Work::Query { reading, .. }) => {
+                reading.page(job.id, page, &job.limits, &mut self.shapes, step)
+            }
+            (Stage::Ask, Work::Catalog { listing, .. }) => {
+                listing.page(job.id, CATALOG_SHAPE, page, step)
+            }
+            (Stage::Ask, Work::Ping(ping)) => ping.page(page),
+            _ => Ok(()),
+        }
+    }
+
+    /// A statement has ended well: the next one of its request, or the end.
+    fn finished(&mut self, job: &mut Job, step: &mut Step) -> Result<bool, Trouble> {
+        let Some(transaction) = &job.transaction else {
+            return Err(Trouble::Lost(no_transaction()));
+        };
+        let catalog = &self.api.settings.catalog;
+        let (stage, text) = match (&job.stage, &mut job.work) {
+            (Stage::Begin, Work::Query { text, .. } | Work::Catalog { text, .. }) => {
+                (Stage::Ask, std::mem::take(text))
+            }
+            (Stage::Begin, Work::Ping(_)) => (Stage::Ask, self.look()),
+            (Stage::Ask, Work::Query { reading, .. }) if !reading.is_described() => {
+                return Err(Trouble::Ours(malformed()));
+            }
+            (Stage::Ask, Work::Ping(ping)) => {
+                ping.fits(&self.api.settings).map_err(Trouble::Ours)?;
+                let table = format!("{}.{PROBE_TABLE}", identifier(catalog));
+                let values = "VALUES ('souk', 'souk')";
+                (Stage::Probe, format!("INSERT INTO {table} {values}"))
+            }
+            (Stage::Probe, Work::Ping(ping)) => {
+                // Nobody held it, nor did the table.
+                ping.refuses_writes = Some(false);
+                return Ok(self.end(job, Ok(()), step));
+            }
+            _ => return Ok(self.end(job, Ok(()), step)),
+        };
+        let request = self.api.statement(&text, transaction, &job.limits);
+        Ok(self.ask_anew(job, stage, request, step))
+    }
+
+    /// What a ping asks: which server it is, and whether the catalog and the schema are there.
+    fn look(&self) -> String {
+        let settings = &self.api.settings;
+        let catalog = identifier(&settings.catalog);
+        let schema = settings.schema.as_deref().unwrap_or("information_schema");
+        format!(
+            "SELECT version(), count(*) FROM {catalog}.information_schema.schemata WHERE schema_name = {}",
+            quoted(&schema.to_ascii_lowercase())
+        )
+    }
+
+    fn troubled(&mut self, job: &mut Job, trouble: Trouble, step: &mut Step) -> bool {
+        match trouble {
+            Trouble::Lost(error) => {
+                step.failed(job.id, error);
+                false
+            }
+            Trouble::Ours(error) => self.stop(job, error, step),
+            Trouble::Told(error) => {
+                if let (Stage::Probe, Work::Ping(ping)) = (&job.stage, &mut job.work) {
+                    ping.refuses_writes = match error.error_name.as_str() {
+                        errors::READ_ONLY => Some(true),
+                        NOT_TAKEN => Some(false),
+                        // It was refused for another reason, before either was asked.
+                        _ => None,
+                    };
+                    return self.end(job, Ok(()), step);
+                }
+                let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
+                let error = told(error, &self.api.settings.catalog, is_bound);
+                self.end(job, Err(error), step)
+            }
+        }
+    }
+
+    /// Stops a statement that goes on; one that does not has ended.
+    fn stop(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
+        match &job.next {
+            Some(path) => {
+                let request = self.api.stop(path);
+                self.ask_anew(job, Stage::Stop(error), request, step)
+            }
+            None => self.end(job, Err(error), step),
+        }
+    }
+
+    /// Ends the transaction; without one there is nothing left to do.
+    fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
+        match &job.transaction {
+            Some(transaction) => {
+                let request = self.api.end(transaction);
+                self.ask_anew(job, Stage::End(outcome), request, step)
+            }
+            None => {
+                job.stage = Stage::End(outcome);
+                conclude(job, step)
+            }
+        }
+    }
+
+    /// One of the answers to what ends a transaction. Whether that goes well is of no matter to who asked: Trino ends it by itself in a
+    /// few minutes.
+    fn ending(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> bool {
+        job.answers += 1;
+        let next = outcome
+            .ok()
+            .filter(|response| response.status == 200 && job.answers < ENDING_ANSWERS_MAX)
+            .and_then(|response| read(&response).ok()?.next_uri)
+            .and_then(|link| self.api.settings.address.path_of(&link));
+        let Some(path) = next else {
+            return conclude(job, step);
+        };
+        let request = self.api.next_of_end(&path);
+        self.ask(job, request, step);
+        // It is carried out as soon as it was asked after once, and who gave up waits for no more.
+        match job.is_cancelled {
+            true => conclude(job, step),
+            false => true,
+        }
+    }
+}
+
+impl Ping {
+    fn page(&mut self, page: &Results<'_>) -> Result<(), Error> {
+        for row in page.data.iter().flatten() {
+            let [version, schemas] = row[..] else {
+                return Err(malformed());
+            };
+            self.version = Some(values::plain(version)?);
+            self.has_schema = values::integer(schemas)? > 0;
+        }
+        Ok(())
+    }
+
+    fn fits(&self, settings: &Settings) -> Result<(), Error> {
+        match (&self.version, &settings.schema) {
+            (None, _) => Err(malformed()),
+            (Some(_), Some(schema)) if !self.has_schema => Err(Error::configuration(
+                "unknown_schema",
+                "Trino's catalog has no schema of the name that the connection's database ends with",
+            )
+            .detail(schema)),
+            _ => Ok(()),
+        }
+    }
+
+    fn pong(&self, id: u32, step: &mut Step) {
+        let columns = Rows::ping_columns();
+        let mut builders: Vec<ColumnBuilder> = columns
+            .iter()
+            .map(|column| ColumnBuilder::new(column.kind))
+            .collect();
+        // Of these types they are.
+        match &self.version {
+            Some(version) => drop(builders[0].var(version.as_bytes())),
+            None => builders[0].null(),
+        }
+        match self.refuses_writes {
+            Some(refuses) => drop(builders[1].boolean(refuses)),
+            None => builders[1].null(),
+        }
+        step.columns(id, PING_SHAPE, Some(columns));
+        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+        step.batch(id, Batch { rows: 1, chunks });
+    }
+}
+
+/// Says what a request has come to. It does not go on.
+fn conclude(job: &mut Job, step: &mut Step) -> bool {
+    let outcome = match &mut job.stage {
+        Stage::End(outcome) => std::mem::replace(outcome, Ok(())),
+        _ => Err(cancelled()),
+    };
+    match (outcome, &job.work) {
+        (_, _) if job.is_cancelled => step.failed(job.id, cancelled()),
+        (Err(error), _) => step.failed(job.id, error),
+        (Ok(()), Work::Ping(ping)) => {
+            ping.pong(job.id, step);
+            step.done(job.id);
+        }
+        (Ok(()), _) => step.done(job.id),
+    }
+    false
+}
+
+/// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough.
+fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
+    let response = outcome.as_ref().ok()?;
+    let usual = BUSY_PAUSE_MS << tries.min(TRIES_MAX);
+    let ms = match response.status {
+        _ if tries == TRIES_MAX - 1 => return None,
+        502..=504 => usual,
+        429 => match response.retry_after_ms() {
+            Some(ms) if ms > RETRY_AFTER_MAX_MS => return None,
+            Some(ms) => u32::try_from(ms).unwrap_or(usual).max(1),
+            None => usual,
+        },
+        _ => return None,
+    };
+    Some(ms)
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
+}
+
+fn endless() -> Error {
+    Error::limit_exceeded(
+        "too_many_pages",
+        format!("Trino leads on and on: a statement has more than {ANSWERS_MAX} answers"),
+    )
+}
+
+fn no_transaction() -> Error {
+    Error::source_failed(
+        "no_transaction",
+        "Trino has begun no transaction, without which nothing holds read-only: does a proxy take X-Trino-Started-Transaction-Id from its answers?",
+    )
+}
+
+fn led_away(link: &str) -> Error {
+    Error::source_failed(
+        "led_away",
+        "Trino's answer goes on at another address than the connection's: behind a proxy, set http-server.process-forwarded=true at the coordinator, or name the coordinator's own address",
+    )
+    .detail(link)
+}

@@ -1,0 +1,385 @@
+//! A cell of an answer as a value of a column. Trino writes whole numbers, floats and truth as JSON does, everything else as a text, an array
+//! and a row as a list, a map as an object.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
+use souk_sdk::{ColumnBuilder, Error};
+
+use crate::answers::malformed;
+use crate::types::Type;
+
+/// Years that a column has.
+const YEAR_MAX: i64 = 99_999;
+const SECOND_US: i64 = 1_000_000;
+/// Zones that are no further than their name.
+const UTC: [&str; 9] = [
+    "UTC", "Z", "GMT", "UT", "UCT", "Zulu", "Etc/UTC", "Etc/GMT", "Etc/UCT",
+];
+
+/// Appends a cell. `room`: how many bytes a column may become.
+pub fn push(
+    kind: &Type,
+    cell: &RawValue,
+    into: &mut ColumnBuilder,
+    room: usize,
+) -> Result<(), Error> {
+    if cell.get() == "null" {
+        into.null();
+        return Ok(());
+    }
+    match kind {
+        Type::Boolean => into.boolean(boolean(cell)?),
+        Type::Integer => into.i64(integer(cell)?),
+        Type::Float => into.f64(float(cell)?),
+        Type::Decimal => into.var(decimal(&text(cell)?)?.as_bytes()),
+        Type::Text => into.var(text(cell)?.as_bytes()),
+        Type::Bytes => into.var(&bytes(cell)?),
+        Type::Date => into.i32(days(&text(cell)?)?),
+        Type::Time => into.i64(time(&text(cell)?)?),
+        Type::Clock => into.i64(clock(&text(cell)?)?),
+        Type::Moment => into.i64(moment(&text(cell)?)?),
+        Type::Json => into.var(document(&text(cell)?)?.as_bytes()),
+        Type::Other => match text(cell) {
+            Ok(text) => into.var(text.as_bytes()),
+            Err(_) => into.var(cell.get().as_bytes()),
+        },
+        Type::Array(_) | Type::Map(_) | Type::Row(_) => {
+            into.var_with(|out| json(kind, cell, out, room))
+        }
+    }
+}
+
+/// A text, or nothing where there is none.
+pub fn plain(cell: &RawValue) -> Result<String, Error> {
+    match cell.get() {
+        "null" => Ok(String::new()),
+        _ => text(cell).map(Cow::into_owned),
+    }
+}
+
+pub fn integer(cell: &RawValue) -> Result<i64, Error> {
+    cell.get().parse().map_err(|_| malformed())
+}
+
+fn text(cell: &RawValue) -> Result<Cow<'_, str>, Error> {
+    let raw = cell.get();
+    match raw.as_bytes() {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => {
+            Ok(Cow::Borrowed(&raw[1..raw.len() - 1]))
+        }
+        [b'"', ..] => serde_json::from_str(raw)
+            .map(Cow::Owned)
+            .map_err(|_| malformed()),
+        _ => Err(malformed()),
+    }
+}
+
+fn boolean(cell: &RawValue) -> Result<bool, Error> {
+    match cell.get() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(malformed()),
+    }
+}
+
+/// JSON has no number for three of them, which are texts.
+fn float(cell: &RawValue) -> Result<f64, Error> {
+    match cell.get() {
+        "\"NaN\"" => Ok(f64::NAN),
+        "\"Infinity\"" => Ok(f64::INFINITY),
+        "\"-Infinity\"" => Ok(f64::NEG_INFINITY),
+        // The raw text of a number is one of JSON's.
+        raw => match raw.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(value),
+            _ => Err(malformed()),
+        },
+    }
+}
+
+/// Digits, as they were sent.
+fn decimal(text: &str) -> Result<&str, Error> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number(whole) && is_number(fraction) {
+        true => Ok(text),
+        false => Err(malformed()),
+    }
+}
+
+fn bytes(cell: &RawValue) -> Result<Vec<u8>, Error> {
+    STANDARD.decode(&*text(cell)?).map_err(|_| malformed())
+}
+
+fn document(text: &str) -> Result<&str, Error> {
+    serde_json::from_str::<IgnoredAny>(text).map_err(|_| malformed())?;
+    Ok(text)
+}
+
+/// `2024-02-29`; years beyond four digits have a sign.
+fn date(text: &str) -> Result<Date, Error> {
+    let (sign, rest) = match text.as_bytes() {
+        [b'-', ..] => (-1, &text[1..]),
+        [b'+', ..] => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let mut parts = rest.split('-').map(|part| number(part, 2));
+    let (Some(Some(year)), Some(Some(month)), Some(Some(day)), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(malformed());
+    };
+    let (month, day) = (u8::try_from(month), u8::try_from(day));
+    let (month, day) = (
+        month.map_err(|_| malformed())?,
+        day.map_err(|_| malformed())?,
+    );
+    let year = sign * year;
+    if year.abs() > YEAR_MAX {
+        return Err(Error::source_failed(
+            "year_out_of_range",
+            "the result has a date of a year beyond 99999: write CAST(… AS varchar)",
+        ));
+    }
+    Date::new(year, month, day).ok_or_else(malformed)
+}
+
+/// Digits and nothing else, so many of them at least.
+fn number(text: &str, least: usize) -> Option<i64> {
+    let is_number = text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+fn days(text: &str) -> Result<i32, Error> {
+    i32::try_from(date(text)?.days()).map_err(|_| malformed())
+}
+
+/// Microseconds since midnight: `12:00:00.5`.
+fn time(text: &str) -> Result<i64, Error> {
+    micros_of_day(text).ok_or_else(malformed)
+}
+
+fn micros_of_day(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let mut parts = whole.split(':');
+    let mut part = |end: i64| {
+        let part = parts.next()?;
+        number(part, 2).filter(|value| part.len() == 2 && *value < end)
+    };
+    let (hour, minute, second) = (part(24)?, part(60)?, part(60)?);
+    if parts.next().is_some() || fraction.len() > 6 {
+        return None;
+    }
+    let scale = 10_i64.pow(6 - fraction.len() as u32);
+    let fraction = number(fraction, 1)? * scale;
+    Some(((hour * 60 + minute) * 60 + second) * SECOND_US + fraction)
+}
+
+/// Microseconds since 1970 on a clock of no zone: `2024-02-29 12:00:00.5`.
+fn clock(text: &str) -> Result<i64, Error> {
+    let (day, time_of_day) = text.split_once(' ').ok_or_else(malformed)?;
+    // Of years that a column has it fits.
+    Ok(date(day)?.days() * DAY_US + time(time_of_day)?)
+}
+
+/// Microseconds since 1970: `2024-02-29 12:00:00.5 UTC`, `… +01:00`.
+fn moment(text: &str) -> Result<i64, Error> {
+    let (local, zone) = text.rsplit_once(' ').ok_or_else(malformed)?;
+    let offset = match UTC.contains(&zone) {
+        true => 0,
+        false => minutes_of(zone).ok_or_else(|| of_a_region(zone))?,
+    };
+    Ok(clock(local)? - offset * 60 * SECOND_US)
+}
+
+/// `+01:00`.
+fn minutes_of(zone: &str) -> Option<i64> {
+    let sign = match zone.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = zone[1..].split_once(':')?;
+    let two = |text: &str| number(text, 2).filter(|_| text.len() == 2);
+    Some(sign * (two(hours)? * 60 + two(minutes)?))
+}
+
+/// Trino writes what a clock shows there. Once a year it shows an hour twice, and nothing says which of the two is meant.
+fn of_a_region(zone: &str) -> Error {
+    let is_zone = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    match zone.is_empty() || !zone.bytes().all(is_zone) {
+        true => malformed(),
+        false => Error::source_failed(
+            "zone_of_a_region",
+            "the result has a moment on the clock of a region, which does not say exactly when it was: write … AT TIME ZONE 'UTC'",
+        )
+        .detail(zone),
+    }
+}
+
+/// Members of an object in their order, doubled ones too.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Of<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Of<'a> {
+            type Value = Members<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'a>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    members.push((Cow::Owned(name), map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Of(std::marker::PhantomData))
+    }
+}
+
+/// A value as a part of a JSON document, written as a column of it is when it leaves as JSON.
+fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+    // Names are longer than the brackets that stand for them.
+    if out.len() > room {
+        return Err(Error::limit_exceeded(
+            "bytes_limit",
+            "a nested value of the result is larger than is allowed",
+        ));
+    }
+    if cell.get() == "null" {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    }
+    match kind {
+        Type::Array(element) => {
+            let elements = list(cell)?;
+            let elements = elements.into_iter().map(|cell| (element.as_ref(), cell));
+            array(elements, out, room)?;
+        }
+        Type::Row(fields) => {
+            let cells = list(cell)?;
+            if cells.len() != fields.len() {
+                return Err(malformed());
+            }
+            match names(fields) {
+                Some(names) => {
+                    let members = names.into_iter().zip(fields).zip(cells);
+                    let members = members.map(|((name, (_, kind)), cell)| (name, kind, cell));
+                    object(members, out, room)?;
+                }
+                None => {
+                    let elements = fields.iter().map(|(_, kind)| kind).zip(cells);
+                    array(elements, out, room)?;
+                }
+            }
+        }
+        Type::Map(value) => {
+            let Members(members) = serde_json::from_str(cell.get()).map_err(|_| malformed())?;
+            let members = members
+                .iter()
+                .map(|(name, cell)| (&**name, &**value, *cell));
+            object(members, out, room)?;
+        }
+        kind => part(kind, cell, out)?,
+    }
+    Ok(())
+}
+
+fn list(cell: &RawValue) -> Result<Vec<&RawValue>, Error> {
+    serde_json::from_str(cell.get()).map_err(|_| malformed())
+}
+
+/// The names of a row's fields, where all have one and no two the same: an object else loses a value.
+fn names(fields: &[(Option<String>, Type)]) -> Option<Vec<&str>> {
+    let names: Option<Vec<&str>> = fields.iter().map(|(name, _)| name.as_deref()).collect();
+    let mut sorted = names.clone()?;
+    sorted.sort_unstable();
+    match sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        true => None,
+        false => names,
+    }
+}
+
+fn array<'a>(
+    elements: impl Iterator<Item = (&'a Type, &'a RawValue)>,
+    out: &mut Vec<u8>,
+    room: usize,
+) -> Result<(), Error> {
+    out.push(b'[');
+    for (place, (kind, cell)) in elements.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        json(kind, cell, out, room)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn object<'a>(
+    members: impl Iterator<Item = (&'a str, &'a Type, &'a RawValue)>,
+    out: &mut Vec<u8>,
+    room: usize,
+) -> Result<(), Error> {
+    out.push(b'{');
+    for (place, (name, kind, cell)) in members.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        quoted(name, out);
+        out.push(b':');
+        json(kind, cell, out, room)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn part(kind: &Type, cell: &RawValue, out: &mut Vec<u8>) -> Result<(), Error> {
+    match kind {
+        Type::Boolean => written(out, format_args!("{}", boolean(cell)?)),
+        Type::Integer => written(out, format_args!("{}", integer(cell)?)),
+        Type::Decimal => out.extend_from_slice(decimal(&text(cell)?)?.as_bytes()),
+        Type::Float => match float(cell)? {
+            value if value.is_nan() => quoted("NaN", out),
+            f64::INFINITY => quoted("Infinity", out),
+            f64::NEG_INFINITY => quoted("-Infinity", out),
+            value => {
+                // A Vec takes everything.
+                let _ = serde_json::to_writer(out, &value);
+            }
+        },
+        Type::Json => out.extend_from_slice(document(&text(cell)?)?.as_bytes()),
+        Type::Date => quoted(&date(&text(cell)?)?.to_string(), out),
+        Type::Time => quoted(&TimeOfDay(time(&text(cell)?)?).to_string(), out),
+        Type::Clock => quoted(&iso8601(clock(&text(cell)?)?), out),
+        Type::Moment => quoted(&rfc3339(moment(&text(cell)?)?), out),
+        Type::Text | Type::Bytes => quoted(&text(cell)?, out),
+        // These are written by `json`; another type's value is whatever JSON it is.
+        Type::Other | Type::Array(_) | Type::Map(_) | Type::Row(_) => {
+            out.extend_from_slice(cell.get().as_bytes())
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &str, out: &mut Vec<u8>) {
+    // A Vec takes everything.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn written(out: &mut Vec<u8>, what: fmt::Arguments<'_>) {
+    // A Vec takes everything.
+    let _ = out.write_fmt(what);
+}

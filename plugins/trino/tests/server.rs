@@ -1,0 +1,557 @@
+//! What the connector says to a coordinator, and what it makes of what that says.
+
+mod common;
+
+use common::{
+    PATH, Reply, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended, fails, header,
+    numbers, page, query, raw, results, text, waits,
+};
+use serde_json::json;
+use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
+use souk_tests::wire::LIMITS;
+
+/// A statement runs between the beginning and the end of a transaction that only reads; who asks and what bounds it stand in headers.
+#[test]
+fn what_leaves() {
+    let mut talk = Talk::usual();
+    let limits = Limits {
+        timeout_ms: 9_000,
+        ..LIMITS
+    };
+    let id = talk.submit(query("SELECT ?", vec![Value::Text("a'b".into())], limits));
+    let begin = talk.asked[0].clone();
+    assert_eq!(
+        (begin.method.as_str(), begin.path.as_str()),
+        ("POST", "/v1/statement")
+    );
+    assert_eq!(text(&begin), "START TRANSACTION READ ONLY");
+    assert_eq!(header(&begin, "x-trino-transaction-id"), Some("NONE"));
+    talk.hears(0, waits(0)).unwrap();
+    assert_eq!(
+        (talk.asked[0].method.as_str(), talk.asked[0].path.clone()),
+        ("GET", format!("{PATH}0"))
+    );
+    talk.hears(0, begun()).unwrap();
+    let asked = talk.asked[0].clone();
+    assert_eq!(text(&asked), "EXECUTE IMMEDIATE 'SELECT ?' USING 'a''b'");
+    assert_eq!(
+        header(&asked, "x-trino-session"),
+        Some("query_max_run_time=9000ms")
+    );
+    talk.hears(0, waits(0)).unwrap();
+    let next = talk.asked[0].clone();
+    talk.hears(
+        0,
+        page(Some(1), &[column("a", "varchar(3)")], json!([["a'b"]])),
+    )
+    .unwrap();
+    talk.hears(0, page(None, &[column("a", "varchar(3)")], json!([])))
+        .unwrap();
+    let end = talk.asked[0].clone();
+    assert_eq!(text(&end), "ROLLBACK");
+    assert!(
+        talk.ended(id).is_none(),
+        "it has ended when its transaction has"
+    );
+    talk.hears(0, waits(0)).unwrap();
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().cell(0, 0), "a'b");
+    for request in [&begin, &asked, &end, &next] {
+        let basic = "Basic YWRhOnDDpHNzdydvcmQ=";
+        assert_eq!(header(request, "authorization"), Some(basic));
+        assert_eq!(header(request, "x-trino-user"), Some("ada"));
+        assert_eq!(header(request, "x-trino-source"), Some("souk"));
+    }
+    for request in [&begin, &asked, &end] {
+        assert_eq!(header(request, "x-trino-catalog"), Some("lake"));
+        assert_eq!(header(request, "x-trino-schema"), Some("shop"));
+        assert_eq!(header(request, "x-trino-time-zone"), Some("UTC"));
+        assert_eq!(
+            header(request, "x-trino-client-capabilities"),
+            Some("PARAMETRIC_DATETIME")
+        );
+    }
+    for request in [&asked, &end] {
+        assert_eq!(header(request, "x-trino-transaction-id"), Some(TRANSACTION));
+    }
+    // Alone, a user needs no secret wire.
+    let alone = json!({"base_url": "http://127.0.0.1:8080", "password": null, "database": "lake"});
+    let mut talk = Talk::open(alone).unwrap();
+    talk.submit(Request::Ping(LIMITS));
+    assert_eq!(header(&talk.asked[0], "authorization"), None);
+    assert_eq!(header(&talk.asked[0], "x-trino-schema"), None);
+}
+
+/// Without a transaction nothing is asked: nobody would hold read-only.
+#[test]
+fn nothing_runs_without_a_transaction() {
+    let nameless = || raw(200, &[], results(None, json!({})).to_string());
+    let wrong = |id: &'static str| {
+        let headers = [("X-Trino-Started-Transaction-Id", id)];
+        raw(200, &headers, results(None, json!({})).to_string())
+    };
+    for reply in [
+        nameless(),
+        wrong(""),
+        wrong("NONE"),
+        wrong("a b"),
+        wrong("ä"),
+    ] {
+        let mut talk = Talk::usual();
+        let answer = talk.ask(query("SELECT 1", vec![], LIMITS), [reply]);
+        assert_eq!(answer.error().code, "no_transaction");
+        assert!(talk.asked.is_empty());
+    }
+    for text in [
+        "DELETE FROM t",
+        "SELECT 1; DELETE FROM t",
+        "CALL system.runtime.kill_query('a')",
+    ] {
+        let mut talk = Talk::usual();
+        let error = talk.ask(query(text, vec![], LIMITS), []).error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Permission, "read_only")
+        );
+        assert!(talk.asked.is_empty());
+    }
+}
+
+/// Rows are told as they come, and only then is more asked for.
+#[test]
+fn pages_are_told_one_by_one() {
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, waits(0)).unwrap();
+    let columns = [column("n", "bigint")];
+    for number in 0..3 {
+        talk.hears(
+            0,
+            page(Some(number + 1), &columns, json!([[number], [null]])),
+        )
+        .unwrap();
+        assert_eq!(talk.asked.len(), 1);
+        assert_eq!(talk.asked[0].path, format!("{PATH}{}", number + 1));
+    }
+    talk.hears(0, page(None, &columns, json!([]))).unwrap();
+    talk.hears(0, ended()).unwrap();
+    let answer = talk.ended(id).unwrap().ok();
+    assert_eq!((answer.rows, answer.chunks.len()), (6, 3));
+}
+
+/// A coordinator that has nothing to say is asked again, at once in the beginning, then with pauses.
+#[test]
+fn who_waits_makes_pauses() {
+    let (mut talk, id) = Talk::asking();
+    let mut pauses = Vec::new();
+    for number in 0..24 {
+        talk.hears(0, waits(number)).unwrap();
+        if talk.asked.is_empty() {
+            pauses.push(talk.wakes());
+        }
+    }
+    assert_eq!(
+        pauses,
+        [
+            10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 100, 100, 100, 100, 100
+        ]
+    );
+    talk.hears(0, numbers(3)).unwrap();
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 3);
+}
+
+/// Who leads on for ever is left, and told to stop.
+#[test]
+fn endless_answers_end() {
+    let (mut talk, id) = Talk::asking();
+    let mut answers = 0;
+    while talk
+        .asked
+        .first()
+        .is_none_or(|request| request.method != "DELETE")
+    {
+        match talk.asked.is_empty() {
+            true => drop(talk.wakes()),
+            false => {
+                talk.hears(0, waits(answers)).unwrap();
+                answers += 1;
+            }
+        }
+    }
+    assert_eq!(answers, 100_000);
+    talk.hears(0, raw(204, &[], "")).unwrap();
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "too_many_pages");
+    // So is who ends a transaction for ever.
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, numbers(1)).unwrap();
+    for number in 0..20 {
+        talk.hears(0, waits(number)).unwrap();
+    }
+    talk.ended(id).unwrap().ok();
+}
+
+/// A proxy that is busy is asked the same again, a few times; who says how long to wait is believed, within reason.
+#[test]
+fn who_is_busy_is_asked_again() {
+    for status in [502, 503, 504, 429] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, waits(7)).unwrap();
+        let asked = talk.asked[0].clone();
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            talk.hears(0, raw(status, &[], "busy")).unwrap();
+            assert!(talk.asked.is_empty(), "nothing is asked in a pause");
+            pauses.push(talk.wakes());
+            assert_eq!(
+                (&talk.asked[0].method, &talk.asked[0].path),
+                (&asked.method, &asked.path)
+            );
+        }
+        assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200]);
+        talk.hears(0, raw(status, &[], "busy")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(error.source_code, Some(status.to_string()));
+    }
+    // A statement that was not taken is asked again, too, and afterwards the count begins anew.
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, raw(503, &[], "")).unwrap();
+    assert_eq!(talk.wakes(), 100);
+    assert_eq!(text(&talk.asked[0]), "SELECT 1");
+    talk.hears(0, waits(0)).unwrap();
+    talk.hears(0, raw(429, &[("retry-after", "2")], ""))
+        .unwrap();
+    assert_eq!(talk.wakes(), 2_000);
+    talk.hears(0, numbers(1)).unwrap();
+    talk.hears(0, ended()).unwrap();
+    talk.ended(id).unwrap().ok();
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, raw(429, &[("retry-after", "60")], ""))
+        .unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        (error.class, error.retry_after_ms),
+        (ErrorClass::RateLimited, Some(60_000))
+    );
+}
+
+/// A result that is larger than is allowed is none, and is stopped at the source.
+#[test]
+fn what_is_too_large_is_stopped() {
+    let within = |rows_max, bytes_max| {
+        let limits = Limits {
+            rows_max,
+            bytes_max,
+            timeout_ms: 100,
+        };
+        let mut talk = Talk::usual();
+        let rows: Vec<_> = (0..100).map(|n| json!([n])).collect();
+        let first = page(Some(5), &[column("n", "bigint")], rows.into());
+        let id = talk.submit(query("SELECT 1", vec![], limits));
+        talk.hears(0, begun()).unwrap();
+        talk.hears(0, first).unwrap();
+        let next = talk.asked[0].clone();
+        talk.hears(0, raw(204, &[], "")).unwrap();
+        if next.method == "GET" {
+            return (next, None);
+        }
+        talk.hears(0, ended()).unwrap();
+        (next, talk.ended(id))
+    };
+    assert_eq!(within(100, 10_000).0.method, "GET");
+    for (rows_max, bytes_max, code) in [(99, 10_000, "rows_limit"), (100, 700, "bytes_limit")] {
+        let (stop, answer) = within(rows_max, bytes_max);
+        assert_eq!(
+            (stop.method.as_str(), stop.path),
+            ("DELETE", format!("{PATH}5"))
+        );
+        assert_eq!(answer.unwrap().error().code, code);
+    }
+}
+
+/// A statement that nobody waits for is stopped by the path at which it goes on, once, and its transaction ended; the session goes on.
+#[test]
+fn a_cancelled_statement_is_stopped() {
+    for in_a_pause in [false, true] {
+        let (mut talk, id) = Talk::asking();
+        match in_a_pause {
+            false => talk.hears(0, waits(3)).unwrap(),
+            true => {
+                for _ in 0..10 {
+                    talk.hears(0, waits(3)).unwrap();
+                }
+                assert_eq!(talk.pauses.len(), 1);
+            }
+        }
+        talk.cancel(id);
+        talk.cancel(id);
+        let stop = talk.asked.pop().unwrap();
+        assert_eq!(
+            (stop.method.as_str(), stop.path.clone()),
+            ("DELETE", format!("{PATH}3"))
+        );
+        // What was waited for before is not heard any more.
+        match in_a_pause {
+            false => talk.hears(0, numbers(1)).unwrap(),
+            true => drop(talk.wakes()),
+        }
+        assert!(talk.asked.is_empty() && talk.ended(id).is_none());
+        talk.asked.push(stop);
+        talk.hears(0, raw(204, &[], "")).unwrap();
+        assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+        assert!(talk.ended(id).is_none());
+        // It ends when the end of the transaction was asked after.
+        talk.hears(0, waits(0)).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (ErrorClass::Timeout, "cancelled"));
+        talk.asked.clear();
+        talk.rows_of([numbers(1)]).ok();
+    }
+}
+
+/// Before it is known where a statement goes on there is nothing to stop it by: that is waited for.
+#[test]
+fn a_statement_is_stopped_as_soon_as_it_can_be() {
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    talk.hears(0, waits(0)).unwrap();
+    assert_eq!(talk.asked[0].method, "DELETE");
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // One that has ended meanwhile needs none.
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    talk.hears(0, numbers(1)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // In a pause before it is asked again nothing runs.
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, raw(503, &[], "")).unwrap();
+    talk.cancel(id);
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.wakes();
+    assert!(talk.asked.is_empty());
+    // Nor before a transaction has begun.
+    let mut talk = Talk::usual();
+    let id = talk.submit(catalog(true));
+    talk.cancel(id);
+    talk.hears(0, begun()).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+}
+
+/// What Trino says of a statement is told after its transaction has ended; a wire that breaks is told at once.
+#[test]
+fn errors_are_told() {
+    let mut talk = Talk::usual();
+    let error = talk
+        .rows_of([fails(
+            "COLUMN_NOT_FOUND",
+            "USER_ERROR",
+            "line 1:8: Column 'x' cannot be resolved",
+        )])
+        .error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Source, "unknown_column")
+    );
+    assert_eq!(error.source_code.as_deref(), Some("COLUMN_NOT_FOUND"));
+    assert!(error.detail.unwrap().ends_with("(line 1, column 8)"));
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, page(Some(1), &[column("n", "bigint")], json!([[1]])))
+        .unwrap();
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(
+        talk.ended(id).unwrap().error().class,
+        ErrorClass::Unavailable
+    );
+    for (status, class, code) in [
+        (401, ErrorClass::Authentication, "credentials_refused"),
+        (403, ErrorClass::Permission, "login_refused"),
+        (404, ErrorClass::Unavailable, "statement_lost"),
+        (410, ErrorClass::Unavailable, "statement_lost"),
+        (400, ErrorClass::Source, "malformed_answer"),
+        (302, ErrorClass::Configuration, "redirected"),
+        (500, ErrorClass::Source, "bad_status"),
+    ] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, raw(status, &[], "why")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (class, code), "{status}");
+    }
+}
+
+/// A connection's test tells the version, that catalog and schema are there, and whether the source itself refuses a write.
+#[test]
+fn a_ping_tries_a_write() {
+    let look = |schemas: u32| {
+        page(
+            None,
+            &[column("_col0", "varchar"), column("_col1", "bigint")],
+            json!([["480", schemas]]),
+        )
+    };
+    let wrote = || {
+        Ok(raw(
+            200,
+            &[],
+            results(None, json!({"updateCount": 1})).to_string(),
+        )
+        .unwrap())
+    };
+    let cases: [(Reply, &str); 4] = [
+        (
+            fails(
+                "READ_ONLY_VIOLATION",
+                "USER_ERROR",
+                "Cannot execute write in a read-only transaction",
+            ),
+            "true",
+        ),
+        (
+            fails(
+                "NOT_SUPPORTED",
+                "USER_ERROR",
+                "This connector does not support inserts",
+            ),
+            "false",
+        ),
+        (wrote(), "false"),
+        (
+            fails("PERMISSION_DENIED", "USER_ERROR", "Access Denied"),
+            "NULL",
+        ),
+    ];
+    for (reply, wanted) in cases {
+        let mut talk = Talk::usual();
+        let id = talk.submit(Request::Ping(LIMITS));
+        talk.hears(0, begun()).unwrap();
+        assert_eq!(
+            text(&talk.asked[0]),
+            "SELECT version(), count(*) FROM \"lake\".information_schema.schemata WHERE schema_name = 'shop'"
+        );
+        talk.hears(0, look(1)).unwrap();
+        assert_eq!(
+            text(&talk.asked[0]),
+            "INSERT INTO \"lake\".information_schema.schemata VALUES ('souk', 'souk')"
+        );
+        assert_eq!(
+            header(&talk.asked[0], "x-trino-transaction-id"),
+            Some(TRANSACTION)
+        );
+        talk.hears(0, reply).unwrap();
+        talk.hears(0, ended()).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        assert_eq!([answer.cell(0, 0), answer.cell(1, 0)], ["480", wanted]);
+    }
+    let mut talk = Talk::usual();
+    let error = talk
+        .ask(Request::Ping(LIMITS), [begun(), look(0), ended()])
+        .error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Configuration, "unknown_schema")
+    );
+}
+
+/// One statement, whose names are texts; rows become the contract's as they come.
+#[test]
+fn the_catalog_is_one_statement() {
+    for include_fields in [true, false] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(catalog(include_fields));
+        talk.hears(0, begun()).unwrap();
+        let statement = text(&talk.asked[0]).to_owned();
+        assert!(
+            statement.contains("\"lake\".information_schema.tables"),
+            "{statement}"
+        );
+        assert!(
+            statement.contains("t.table_name IN ('a', 'it''s')"),
+            "{statement}"
+        );
+        assert_eq!(
+            statement.contains("c.table_name IN ('a', 'it''s')"),
+            include_fields
+        );
+        let columns: Vec<_> = (0..6)
+            .map(|n| column(&format!("c{n}"), "varchar"))
+            .collect();
+        let rows = json!([
+            ["shop", "a", "BASE TABLE", "id", "decimal(38,0)", "NO"],
+            ["shop", "it's", "VIEW", "tags", "array(varchar)", "YES"]
+        ]);
+        talk.hears(0, page(Some(1), &columns, rows)).unwrap();
+        talk.hears(0, page(None, &columns, json!([]))).unwrap();
+        talk.hears(0, ended()).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        let row = |row| (0..8).map(|at| answer.cell(at, row)).collect::<Vec<_>>();
+        let (first, second) = match include_fields {
+            true => (
+                [
+                    "shop",
+                    "a",
+                    "table",
+                    "NULL",
+                    "id",
+                    "decimal(38,0)",
+                    "false",
+                    "false",
+                ],
+                [
+                    "shop",
+                    "it's",
+                    "view",
+                    "NULL",
+                    "tags",
+                    "array(varchar)",
+                    "true",
+                    "false",
+                ],
+            ),
+            false => (
+                ["shop", "a", "table", "NULL", "NULL", "NULL", "NULL", "NULL"],
+                [
+                    "shop", "it's", "view", "NULL", "NULL", "NULL", "NULL", "NULL",
+                ],
+            ),
+        };
+        assert_eq!(
+            (row(0), row(1)),
+            (
+                first.map(String::from).to_vec(),
+                second.map(String::from).to_vec()
+            )
+        );
+    }
+    // An empty one has columns, too.
+    let mut talk = Talk::usual();
+    let answer = talk
+        .ask(
+            catalog(true),
+            [begun(), page(None, &[], json!([])), ended()],
+        )
+        .ok();
+    assert_eq!((answer.columns.len(), answer.rows), (8, 0));
+}
+
+/// A shape is described once; the sixty-fifth takes the place of the first.
+#[test]
+fn shapes_are_described_once() {
+    let mut talk = Talk::usual();
+    for round in 0..3 {
+        for number in 0..=64 {
+            let name = format!("c{number}");
+            let answer = talk
+                .rows_of([page(None, &[column(&name, "bigint")], json!([[7]]))])
+                .ok();
+            assert_eq!(answer.columns[0].name, name, "{round}");
+        }
+    }
+}

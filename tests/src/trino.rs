@@ -1,0 +1,606 @@
+//! A Trino for the tests: its coordinator's client protocol, as far as a connector needs it, over SQLite. Statements that only compute are
+//! answered by `literals`, which knows Trino's types; all others by `tables`.
+//!
+//! Trino's own Python client takes it for a Trino (`tests/engines/trino.py`): queued and executing statements, tokens, pages, columns and
+//! their signatures, transactions, sessions, errors, logins. What a statement means, and what Trino says of one that is wrong, are SQLite's: no
+//! evidence.
+
+mod literals;
+mod tables;
+mod types;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rand::RngExt;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::tls::{TestCa, TlsListener};
+use tables::Table;
+
+/// The one catalog that has tables.
+pub const CATALOG: &str = "memory";
+/// Who is let in: by the password or the token where there is TLS, by the name alone where there is none.
+pub const USER: &str = "souk";
+pub const PASSWORD: &str = "pässw'ord";
+pub const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJzb3VrIn0.";
+pub const VERSION: &str = "480-souk";
+/// Rows of a page.
+const PAGE_ROWS: usize = 4_000;
+/// How long a statement on the table `slow` takes: longer than an answer waits.
+pub const SLOW: Duration = Duration::from_millis(1_500);
+/// How long an answer waits for something to say, and how often it looks.
+const WAIT: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_millis(10);
+
+pub struct Trino {
+    pub address: SocketAddr,
+    /// Whom to trust, where there is TLS.
+    pub ca_pem: Option<String>,
+    state: Arc<Server>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct Server {
+    scheme: &'static str,
+    tables: Mutex<tables::Tables>,
+    queries: Mutex<HashMap<String, Query>>,
+    transactions: Mutex<HashMap<String, Transaction>>,
+    requests: Mutex<Vec<String>>,
+    /// Requests that are turned away before they are read.
+    turned_away: Mutex<Vec<(u16, Option<&'static str>)>>,
+}
+
+struct Transaction {
+    is_read_only: bool,
+    is_aborted: bool,
+}
+
+/// A statement that was taken.
+struct Query {
+    text: String,
+    catalog: String,
+    transaction: Option<String>,
+    slug: String,
+    /// `None`: it never ends by itself.
+    ends: Option<Instant>,
+    deadline: Option<Instant>,
+    outcome: Option<Outcome>,
+    /// Rows that were told.
+    told: usize,
+    /// The number of the last answer, and the answer.
+    last: Option<(u64, Answer)>,
+    is_over: bool,
+}
+
+#[derive(Clone)]
+enum Outcome {
+    Rows(Table),
+    Done(&'static str, Vec<(&'static str, String)>),
+    Failed(Failure),
+}
+
+/// A body and the headers beside it.
+type Answer = (Value, Vec<(&'static str, String)>);
+
+/// How a statement fails.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    name: &'static str,
+    kind: &'static str,
+    text: String,
+}
+
+impl Failure {
+    pub fn user(name: &'static str, text: impl Into<String>) -> Failure {
+        Failure {
+            name,
+            kind: "USER_ERROR",
+            text: text.into(),
+        }
+    }
+}
+
+impl Trino {
+    /// Without TLS, and without passwords.
+    pub async fn start() -> Trino {
+        let (listener, address) = listen().await;
+        let state = Server::new("http");
+        let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
+        let task = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        Trino {
+            address,
+            ca_pem: None,
+            state,
+            task,
+        }
+    }
+
+    /// With TLS: who asks shows a password or a token.
+    pub async fn start_tls() -> Trino {
+        let (listener, address) = listen().await;
+        let ca = TestCa::new("Trino of the tests");
+        let listener = TlsListener::new(listener, &ca.server(&["127.0.0.1", "localhost"]));
+        let state = Server::new("https");
+        let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
+        let task = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        Trino {
+            address,
+            ca_pem: Some(ca.pem()),
+            state,
+            task,
+        }
+    }
+
+    pub fn base_url(&self) -> String {
+        format!("{}://{}", self.state.scheme, self.address)
+    }
+
+    /// Runs statements of SQLite's. A schema is made by `ATTACH ':memory:' AS shop`; the types of columns are Trino's, quoted where they are
+    /// more than a name and numbers (`"timestamp(6) with time zone"`). A moment is kept as microseconds, a clock as a text with six digits of
+    /// a second, an array as JSON.
+    pub fn admin(&self, sql: &str) {
+        locked(&self.state.tables).admin(sql);
+    }
+
+    /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET queued`, `GET executing`, `DELETE executing`.
+    pub fn requests(&self) -> Vec<String> {
+        locked(&self.state.requests).clone()
+    }
+
+    /// Statements that have not ended.
+    pub fn running(&self) -> usize {
+        let queries = locked(&self.state.queries);
+        queries.values().filter(|query| !query.is_over).count()
+    }
+
+    /// Transactions that have not ended.
+    pub fn transactions(&self) -> usize {
+        locked(&self.state.transactions).len()
+    }
+
+    /// Turns the next requests away with this status, as a proxy does that is busy.
+    pub fn turn_away(&self, times: usize, status: u16, retry_after: Option<&'static str>) {
+        locked(&self.state.turned_away).extend(vec![(status, retry_after); times]);
+    }
+}
+
+impl Drop for Trino {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (listener, address)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panicked")
+}
+
+async fn serve(
+    State(server): State<Arc<Server>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
+    if let Some((status, retry_after)) = locked(&server.turned_away).pop() {
+        let status = StatusCode::from_u16(status).expect("a status");
+        let mut response = (status, "busy").into_response();
+        if let Some(seconds) = retry_after {
+            let seconds = seconds.parse().expect("a header");
+            response.headers_mut().insert("retry-after", seconds);
+        }
+        return response;
+    }
+    let parts: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
+    let line = match (parts.get(2), body.is_empty()) {
+        (Some(stage), true) => format!("{method} {stage}"),
+        _ => format!("{method} {body}"),
+    };
+    locked(&server.requests).push(line);
+    let user = match server.login(&headers) {
+        Ok(user) => user,
+        Err(refused) => return refused,
+    };
+    let base = format!("{}://{}", server.scheme, header(&headers, "host"));
+    match (method.as_str(), &parts[..]) {
+        ("POST", ["v1", "statement"]) => server.take(&base, &user, &headers, &body),
+        ("GET", ["v1", "statement", "queued", id, slug, token]) => {
+            server.queued(&base, id, slug, token)
+        }
+        ("GET", ["v1", "statement", "executing", id, slug, token]) => {
+            server.executing(&base, id, slug, token).await
+        }
+        ("DELETE", ["v1", "statement", _, id, slug, _]) => server.stop(id, slug),
+        ("GET", ["v1", "info"]) => {
+            axum::Json(json!({"nodeVersion": {"version": VERSION}, "starting": false}))
+                .into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
+}
+
+fn name() -> String {
+    format!("{:016x}", rand::rng().random::<u64>())
+}
+
+impl Server {
+    fn new(scheme: &'static str) -> Arc<Server> {
+        Arc::new(Server {
+            scheme,
+            tables: Mutex::new(tables::Tables::new()),
+            queries: Mutex::default(),
+            transactions: Mutex::default(),
+            requests: Mutex::default(),
+            turned_away: Mutex::default(),
+        })
+    }
+
+    /// Who asks.
+    fn login(&self, headers: &HeaderMap) -> Result<String, Response> {
+        let refuse = |status: StatusCode, text: &str| {
+            let challenge = [("www-authenticate", "Basic realm=\"Trino\"")];
+            Err((status, challenge, text.to_owned()).into_response())
+        };
+        let named = header(headers, "x-trino-user");
+        let authorization = header(headers, "authorization");
+        if self.scheme == "http" {
+            return match (named, authorization) {
+                (_, shown) if shown.starts_with("Basic ") => refuse(
+                    StatusCode::UNAUTHORIZED,
+                    "Password not allowed for insecure authentication",
+                ),
+                ("", _) => refuse(
+                    StatusCode::UNAUTHORIZED,
+                    "Basic authentication or X-Trino-User must be sent",
+                ),
+                (user, _) => Ok(user.to_owned()),
+            };
+        }
+        let password = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
+        match [password, format!("Bearer {TOKEN}")].contains(&authorization.to_owned()) {
+            false => refuse(
+                StatusCode::UNAUTHORIZED,
+                "Access Denied: Invalid credentials",
+            ),
+            true if !["", USER].contains(&named) => refuse(
+                StatusCode::FORBIDDEN,
+                &format!("Access Denied: User {USER} cannot impersonate user {named}"),
+            ),
+            true => Ok(USER.to_owned()),
+        }
+    }
+
+    /// Takes a statement. Nothing of it is carried out before it is asked after.
+    fn take(&self, base: &str, user: &str, headers: &HeaderMap, text: &str) -> Response {
+        if text.is_empty() {
+            return (StatusCode::BAD_REQUEST, "SQL statement is empty").into_response();
+        }
+        let mut queries = locked(&self.queries);
+        let id = format!("20261125_120000_{:05}_souk1", queries.len());
+        let session = header(headers, "x-trino-session");
+        let deadline = session
+            .split(',')
+            .find_map(|property| property.trim().strip_prefix("query_max_run_time="))
+            .and_then(|text| text.strip_suffix("ms")?.parse().ok())
+            .map(|ms| Instant::now() + Duration::from_millis(ms));
+        let takes = match () {
+            _ if text.contains("FROM endless") => None,
+            _ if text.contains("FROM slow") => Some(SLOW),
+            _ => Some(Duration::ZERO),
+        };
+        let transaction = match header(headers, "x-trino-transaction-id") {
+            "" => None,
+            id => Some(id.to_owned()),
+        };
+        let query = Query {
+            text: text.to_owned(),
+            catalog: header(headers, "x-trino-catalog").to_owned(),
+            transaction,
+            slug: name(),
+            ends: takes.map(|takes| Instant::now() + takes),
+            deadline,
+            outcome: None,
+            told: 0,
+            last: None,
+            is_over: false,
+        };
+        let next = format!("{base}/v1/statement/queued/{id}/{}/1", query.slug);
+        let mut answer = body(base, &id, "QUEUED", Some(next));
+        answer["stats"]["user"] = user.into();
+        queries.insert(id, query);
+        axum::Json(answer).into_response()
+    }
+
+    /// It is sent on its way.
+    fn queued(&self, base: &str, id: &str, slug: &str, token: &str) -> Response {
+        match (locked(&self.queries).get(id), token) {
+            (Some(query), "1") if query.slug == slug => {
+                let next = format!("{base}/v1/statement/executing/{id}/{slug}/0");
+                axum::Json(body(base, id, "PLANNING", Some(next))).into_response()
+            }
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    }
+
+    /// What there is to say, or after a while that there is nothing.
+    async fn executing(&self, base: &str, id: &str, slug: &str, token: &str) -> Response {
+        let since = Instant::now();
+        loop {
+            {
+                let mut queries = locked(&self.queries);
+                let Some(query) = queries.get_mut(id).filter(|query| query.slug == slug) else {
+                    return StatusCode::NOT_FOUND.into_response();
+                };
+                let Ok(token) = token.parse::<u64>() else {
+                    return StatusCode::NOT_FOUND.into_response();
+                };
+                let next = query.last.as_ref().map_or(0, |(last, _)| last + 1);
+                match &query.last {
+                    Some((last, answer)) if token == *last => return told(answer.clone()),
+                    Some((last, _)) if token < *last => return StatusCode::GONE.into_response(),
+                    _ if token != next => return StatusCode::NOT_FOUND.into_response(),
+                    _ => {}
+                }
+                if query.is_over && query.outcome.is_none() {
+                    return StatusCode::NOT_FOUND.into_response();
+                }
+                let is_late = query.deadline.is_some_and(|at| at <= Instant::now());
+                let is_done = query.ends.is_some_and(|ends| ends <= Instant::now());
+                if query.outcome.is_none() && (is_done || is_late) {
+                    let outcome = match is_done {
+                        true => self.outcome(query),
+                        false => Outcome::Failed(Failure {
+                            name: "EXCEEDED_TIME_LIMIT",
+                            kind: "INSUFFICIENT_RESOURCES",
+                            text: "Query exceeded the maximum run time limit".to_owned(),
+                        }),
+                    };
+                    if let Outcome::Failed(_) = outcome {
+                        self.abort(query);
+                    }
+                    query.outcome = Some(outcome);
+                }
+                if query.outcome.is_some() || since.elapsed() >= WAIT {
+                    let answer = page(base, id, query, token);
+                    query.last = Some((token, answer.clone()));
+                    return told(answer);
+                }
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    /// A statement that failed aborts its transaction.
+    fn abort(&self, query: &Query) {
+        let id = query.transaction.as_deref().unwrap_or_default();
+        if let Some(transaction) = locked(&self.transactions).get_mut(id) {
+            transaction.is_aborted = true;
+        }
+    }
+
+    fn stop(&self, id: &str, slug: &str) -> Response {
+        let mut queries = locked(&self.queries);
+        match queries.get_mut(id).filter(|query| query.slug == slug) {
+            Some(query) => {
+                if query.outcome.is_none() {
+                    let text = "Query was canceled";
+                    query.outcome = Some(Outcome::Failed(Failure::user("USER_CANCELED", text)));
+                    self.abort(query);
+                }
+                query.is_over = true;
+                StatusCode::NO_CONTENT.into_response()
+            }
+            None => StatusCode::NOT_FOUND.into_response(),
+        }
+    }
+
+    /// Carries a statement out.
+    fn outcome(&self, query: &Query) -> Outcome {
+        match self.carry_out(query) {
+            Ok(outcome) => outcome,
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    fn carry_out(&self, query: &Query) -> Result<Outcome, Failure> {
+        let words: Vec<String> = query
+            .text
+            .split_whitespace()
+            .take(4)
+            .map(str::to_ascii_uppercase)
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut transactions = locked(&self.transactions);
+        let current = match query.transaction.as_deref() {
+            None | Some("NONE") => None,
+            Some(id) => match transactions.get(id) {
+                None => {
+                    let text = format!("Unknown transaction ID: {id}");
+                    return Err(Failure::user("UNKNOWN_TRANSACTION", text));
+                }
+                known => known,
+            },
+        };
+        match words[..] {
+            ["START", "TRANSACTION", ..] => {
+                if query.transaction.is_none() {
+                    let text = "Client does not support transactions";
+                    return Err(Failure::user("INCOMPATIBLE_CLIENT", text));
+                }
+                let id = format!("{}-{}", name(), name());
+                let transaction = Transaction {
+                    is_read_only: words[2..] == ["READ", "ONLY"],
+                    is_aborted: false,
+                };
+                transactions.insert(id.clone(), transaction);
+                let headers = vec![("x-trino-started-transaction-id", id)];
+                return Ok(Outcome::Done("START TRANSACTION", headers));
+            }
+            ["COMMIT" | "ROLLBACK", ..] => {
+                let id = query.transaction.as_deref().unwrap_or_default();
+                return match transactions.remove(id) {
+                    Some(_) => {
+                        let headers = vec![("x-trino-clear-transaction-id", "true".to_owned())];
+                        Ok(Outcome::Done("ROLLBACK", headers))
+                    }
+                    None => Err(Failure::user(
+                        "NOT_IN_TRANSACTION",
+                        "No transaction in progress",
+                    )),
+                };
+            }
+            _ => {}
+        }
+        if current.is_some_and(|current| current.is_aborted) {
+            let text =
+                "Current transaction is aborted, commands ignored until end of transaction block";
+            return Err(Failure::user("TRANSACTION_ALREADY_ABORTED", text));
+        }
+        let is_read_only = current.is_some_and(|current| current.is_read_only);
+        drop(transactions);
+        let immediate = literals::execute_immediate(&query.text);
+        let (text, values) = immediate.unwrap_or_else(|| (query.text.clone(), Vec::new()));
+        if has_semicolon(&text) {
+            return Err(Failure::user(
+                "SYNTAX_ERROR",
+                "line 1:9: mismatched input ';'. Expecting: <EOF>",
+            ));
+        }
+        let tables = locked(&self.tables);
+        let first = text.trim_start_matches(|char: char| char.is_whitespace() || char == '(');
+        let first: String = first
+            .chars()
+            .take_while(char::is_ascii_alphabetic)
+            .collect();
+        match first.to_ascii_uppercase().as_str() {
+            "SELECT" | "WITH" => {
+                let named_catalog = text.contains("FROM ") && query.catalog != CATALOG;
+                if named_catalog
+                    && !text.contains(&format!("{CATALOG}."))
+                    && !text.contains("information_schema")
+                {
+                    let text = format!("line 1:15: Catalog '{}' not found", query.catalog);
+                    return Err(Failure::user("CATALOG_NOT_FOUND", text));
+                }
+                tables.query(&text, &values).map(Outcome::Rows)
+            }
+            "INSERT" | "UPDATE" | "DELETE" | "CREATE" | "DROP" | "MERGE" => {
+                if is_read_only {
+                    let text = "Cannot execute write in a read-only transaction";
+                    return Err(Failure::user("READ_ONLY_VIOLATION", text));
+                }
+                tables.write(&text)?;
+                Ok(Outcome::Done("WRITE", Vec::new()))
+            }
+            _ => Err(Failure::user(
+                "SYNTAX_ERROR",
+                format!("line 1:1: mismatched input '{first}'"),
+            )),
+        }
+    }
+}
+
+/// Outside of what is quoted.
+fn has_semicolon(text: &str) -> bool {
+    let mut quote = None;
+    text.chars().any(|char| {
+        match quote {
+            Some(mark) if mark == char => quote = None,
+            None if matches!(char, '\'' | '"') => quote = Some(char),
+            _ => {}
+        }
+        quote.is_none() && char == ';'
+    })
+}
+
+/// What every answer has.
+fn body(base: &str, id: &str, state: &str, next: Option<String>) -> Value {
+    let mut body = json!({
+        "id": id, "infoUri": format!("{base}/ui/query.html?{id}"), "warnings": [],
+        "stats": {"state": state, "queued": state == "QUEUED", "scheduled": state != "QUEUED", "nodes": 1, "elapsedTimeMillis": 1},
+    });
+    if let Some(next) = next {
+        body["nextUri"] = next.into();
+    }
+    body
+}
+
+/// The next answer of an executing statement.
+fn page(base: &str, id: &str, query: &mut Query, token: u64) -> Answer {
+    let next = format!(
+        "{base}/v1/statement/executing/{id}/{}/{}",
+        query.slug,
+        token + 1
+    );
+    match query.outcome.clone() {
+        None => (body(base, id, "RUNNING", Some(next)), Vec::new()),
+        Some(Outcome::Done(kind, headers)) => {
+            query.is_over = true;
+            let mut answer = body(base, id, "FINISHED", None);
+            answer["updateType"] = kind.into();
+            (answer, headers)
+        }
+        Some(Outcome::Failed(failure)) => {
+            query.is_over = true;
+            let mut answer = body(base, id, "FAILED", None);
+            answer["error"] = json!({
+                "message": failure.text, "errorCode": 1, "errorName": failure.name, "errorType": failure.kind,
+                "errorLocation": {"lineNumber": 1, "columnNumber": 1},
+                "failureInfo": {"type": "io.trino.spi.TrinoException", "message": failure.text, "stack": [], "suppressed": []},
+            });
+            (answer, Vec::new())
+        }
+        Some(Outcome::Rows(table)) => {
+            // What was told is let go of when the next is asked for: the last answer has no rows.
+            let until = table.rows.len().min(query.told + PAGE_ROWS);
+            let rows = &table.rows[query.told..until];
+            query.is_over = rows.is_empty();
+            let mut answer = match query.is_over {
+                true => body(base, id, "FINISHED", None),
+                false => body(base, id, "RUNNING", Some(next)),
+            };
+            let columns = table.columns.iter().map(
+                |(name, kind)| json!({"name": name, "type": kind.name(), "typeSignature": kind.signature()}),
+            );
+            answer["columns"] = columns.collect();
+            if !rows.is_empty() {
+                answer["data"] = rows.into();
+            }
+            query.told = until;
+            (answer, Vec::new())
+        }
+    }
+}
+
+fn told((body, headers): Answer) -> Response {
+    let mut response = axum::Json(body).into_response();
+    for (name, value) in headers {
+        let value = value.parse().expect("a header");
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
