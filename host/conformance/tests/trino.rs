@@ -124,7 +124,7 @@ async fn it_conforms() {
 
 /// Trino's client reads the server of these tests as it reads Trino: what is proven against it is worth something.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Trino's Python client, 30 MB: tests/run --all-engines"]
+#[ignore = "needs Trino's Python client, 66 MB: tests/run --all-engines"]
 async fn real_trino_client_takes_the_server_for_one() {
     let (clear, sealed) = (Trino::start().await, Trino::start_tls().await);
     clear.admin(STOCK);
