@@ -8,7 +8,7 @@ use souk_tests::{Company, Trino};
 use crate::{host, unique};
 
 const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
-    CREATE TABLE league.matches (id bigint NOT NULL, club varchar(20), goals integer, fee decimal(20, 5), played "timestamp(6) with time zone", kickoff timestamp(6), day date, tags array(varchar));
+    CREATE TABLE league.matches (id bigint NOT NULL, club varchar(20), goals integer, fee decimal(20, 5), played "timestamp(6) with time zone", kickoff timestamp(6), day date, tags "array(varchar)");
     WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100)
     INSERT INTO league.matches SELECT n, 'Club ' || (n % 7), CASE WHEN n % 11 > 0 THEN n % 5 END, n / 8.0, 1767225600000000 + n * 60000000,
         strftime('%Y-%m-%d %H:%M:%S.000000', '2026-01-01', '+' || n || ' minutes'), date('2026-01-01', '+' || n || ' days'), json_array('n', '' || n) FROM s;"#;
@@ -67,8 +67,11 @@ async fn a_seller_sells_from_trino() {
     let parameters = json!({"club": "Club 3", "least": 2});
     let answer = buyer.execute(&asset, parameters).await.expect(200);
     assert_eq!(answer.at("/data/answer_value"), 27);
-    let answer = buyer.execute(&digits, json!({})).await.expect(200);
-    let text = answer.body.to_string();
+    // Its text, because what these tests read of JSON has the digits of a double.
+    let path = buyer.path(&format!("/assets/{digits}/execute"));
+    let response = buyer.client.request(reqwest::Method::POST, &path);
+    let response = response.json(&json!({"params": {}})).send().await;
+    let text = response.expect("an answer").text().await.expect("a body");
     assert!(text.contains("12345678901234567890.00100"), "{text}");
 
     let page = async |query: &str| {

@@ -12,7 +12,7 @@ use souk_tests::{Trino, trino};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = r#"ATTACH ':memory:' AS shop;
-    CREATE TABLE shop.stock (id bigint NOT NULL, sku varchar, price decimal(10, 3), day date, at "timestamp(6) with time zone", local timestamp(6), weight double, sold boolean, tags array(varchar));
+    CREATE TABLE shop.stock (id bigint NOT NULL, sku varchar, price decimal(10, 3), day date, at "timestamp(6) with time zone", local timestamp(6), weight double, sold boolean, tags "array(varchar)");
     WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 60)
     INSERT INTO shop.stock SELECT n, 'sku ' || char(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.25 END, date('2026-01-01', '-' || n || ' days'),
         CASE WHEN n % 3 > 0 THEN 1767225600000000 + n * 3600000001 END, strftime('%Y-%m-%d %H:%M:%S.000000', '2026-01-01', '+' || n || ' minutes'),
@@ -402,7 +402,7 @@ async fn what_takes_too_long_is_stopped() {
 async fn a_thousand_tables_take_a_moment() {
     let server = Trino::start().await;
     let columns =
-        "a bigint NOT NULL, b varchar(20), c decimal(10, 2), d timestamp(3), e array(varchar)";
+        "a bigint NOT NULL, b varchar(20), c decimal(10, 2), d timestamp(3), e \"array(varchar)\"";
     let tables: String = (0..1_000)
         .map(|number| format!("CREATE TABLE shop.t{number} ({columns});"))
         .collect();

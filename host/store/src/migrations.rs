@@ -145,6 +145,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "recent executions",
         include_str!("../migrations/0041_recent_executions.sql"),
     ),
+    (42, "trino", include_str!("../migrations/0042_trino.sql")),
 ];
 
 const CREATE_TABLE: &str = "

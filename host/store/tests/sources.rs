@@ -491,7 +491,7 @@ async fn engine_ids_are_stable() {
         .map(|engine| engine.slug)
         .collect();
     assert_eq!(
-        slugs[..7],
+        slugs[..8],
         [
             "postgres",
             "mysql",
@@ -499,7 +499,8 @@ async fn engine_ids_are_stable() {
             "sqlite",
             "clickhouse",
             "bigquery",
-            "seller-api"
+            "seller-api",
+            "trino"
         ]
     );
 }

@@ -48,7 +48,9 @@ impl Reading {
         shapes: &mut Shapes,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let shape = match (&self.shape, page.columns) {
+        // Before a statement's plan is there, some releases tell that it has none.
+        let columns = page.columns.filter(|columns| !is_empty(columns));
+        let shape = match (&self.shape, columns) {
             (Some(shape), None) => shape.clone(),
             (Some(shape), Some(same)) if same.get() == shape.described => shape.clone(),
             // Of one statement they do not change.
@@ -121,6 +123,11 @@ impl Reading {
         };
         Ok((batch, rows))
     }
+}
+
+fn is_empty(list: &RawValue) -> bool {
+    let inside = list.get().strip_prefix('[');
+    inside.is_some_and(|inside| inside.trim_start() == "]")
 }
 
 impl Shapes {

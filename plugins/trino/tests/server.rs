@@ -122,6 +122,7 @@ fn nothing_runs_without_a_transaction() {
 fn pages_are_told_one_by_one() {
     let (mut talk, id) = Talk::asking();
     talk.hears(0, waits(0)).unwrap();
+    talk.hears(0, page(Some(0), &[], json!([]))).unwrap();
     let columns = [column("n", "bigint")];
     for number in 0..3 {
         talk.hears(

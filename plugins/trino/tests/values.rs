@@ -43,11 +43,7 @@ fn every_type_is_exact() {
         ("decimal(20,5)", json!("-0.00100"), (Decimal, "-0.00100")),
         ("varchar(3)", json!("ä\"\n"), (Text, "ä\"\n")),
         ("char(4)", json!("ab  "), (Text, "ab  ")),
-        (
-            "varbinary",
-            json!("/wBh"),
-            (Bytes, "\u{fffd}\0a"),
-        ),
+        ("varbinary", json!("/wBh"), (Bytes, "\u{fffd}\0a")),
         (
             "json",
             json!("{\"a\":[1,null]}"),

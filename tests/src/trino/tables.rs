@@ -127,7 +127,7 @@ impl Tables {
             sql.push_str(&format!(
                 "INSERT INTO \"information_schema.tables\" SELECT '{schema}', name, CASE type WHEN 'view' THEN 'VIEW' ELSE 'BASE TABLE' END
                      FROM \"{schema}\".sqlite_master WHERE type IN ('table', 'view');
-                 INSERT INTO \"information_schema.columns\" SELECT '{schema}', t.name, c.cid + 1, c.name, c.type, CASE WHEN c.\"notnull\" THEN 'NO' ELSE 'YES' END
+                 INSERT INTO \"information_schema.columns\" SELECT '{schema}', t.name, c.cid + 1, c.name, replace(c.type, char(34), ''), CASE WHEN c.\"notnull\" THEN 'NO' ELSE 'YES' END
                      FROM \"{schema}\".sqlite_master AS t, pragma_table_info(t.name, '{schema}') AS c WHERE t.type IN ('table', 'view');"
             ));
         }
