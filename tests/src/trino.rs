@@ -335,10 +335,11 @@ impl Server {
         axum::Json(answer).into_response()
     }
 
-    /// It is sent on its way.
+    /// It is sent on its way, whether or not anybody asks after it again.
     fn queued(&self, base: &str, id: &str, slug: &str, token: &str) -> Response {
-        match (locked(&self.queries).get(id), token) {
+        match (locked(&self.queries).get_mut(id), token) {
             (Some(query), "1") if query.slug == slug => {
+                self.look_after(query);
                 let next = format!("{base}/v1/statement/executing/{id}/{slug}/0");
                 axum::Json(body(base, id, "PLANNING", Some(next))).into_response()
             }
@@ -368,22 +369,7 @@ impl Server {
                 if query.is_over && query.outcome.is_none() {
                     return StatusCode::NOT_FOUND.into_response();
                 }
-                let is_late = query.deadline.is_some_and(|at| at <= Instant::now());
-                let is_done = query.ends.is_some_and(|ends| ends <= Instant::now());
-                if query.outcome.is_none() && (is_done || is_late) {
-                    let outcome = match is_done {
-                        true => self.outcome(query),
-                        false => Outcome::Failed(Failure {
-                            name: "EXCEEDED_TIME_LIMIT",
-                            kind: "INSUFFICIENT_RESOURCES",
-                            text: "Query exceeded the maximum run time limit".to_owned(),
-                        }),
-                    };
-                    if let Outcome::Failed(_) = outcome {
-                        self.abort(query);
-                    }
-                    query.outcome = Some(outcome);
-                }
+                self.look_after(query);
                 if query.outcome.is_some() || since.elapsed() >= WAIT {
                     let answer = page(base, id, query, token);
                     query.last = Some((token, answer.clone()));
@@ -392,6 +378,30 @@ impl Server {
             }
             tokio::time::sleep(GLANCE).await;
         }
+    }
+
+    /// Carries a statement out whose time has come.
+    fn look_after(&self, query: &mut Query) {
+        let is_late = query.deadline.is_some_and(|at| at <= Instant::now());
+        let is_done = query.ends.is_some_and(|ends| ends <= Instant::now());
+        if query.outcome.is_some() || !(is_done || is_late) {
+            return;
+        }
+        let outcome = match is_done {
+            true => self.outcome(query),
+            false => Outcome::Failed(Failure {
+                name: "EXCEEDED_TIME_LIMIT",
+                kind: "INSUFFICIENT_RESOURCES",
+                text: "Query exceeded the maximum run time limit".to_owned(),
+            }),
+        };
+        match outcome {
+            Outcome::Failed(_) => self.abort(query),
+            // Nobody has to fetch anything.
+            Outcome::Done(..) => query.is_over = true,
+            Outcome::Rows(_) => {}
+        }
+        query.outcome = Some(outcome);
     }
 
     /// A statement that failed aborts its transaction.

@@ -33,6 +33,9 @@ struct Given {
     password: Option<String>,
     database: String,
     statement_timeout_ms: Option<u32>,
+    /// Never told; a host that did not send it in our place would be noticed by what it is.
+    #[serde(rename = "api_key")]
+    _api_key: Option<String>,
 }
 
 pub struct Settings {
