@@ -7,12 +7,16 @@ those of the test that starts it (host/conformance/tests/trino.rs).
 
 import datetime
 import decimal
+import os
 import sys
 import threading
 import time
 import uuid
 from urllib.parse import urlsplit
 
+# An authority that the environment names would be trusted instead of the test's own.
+for name in ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]:
+    os.environ.pop(name, None)
 # This file has the client's name: only what is installed is meant.
 sys.path = [place for place in sys.path if not place.endswith("engines")]
 
@@ -65,7 +69,7 @@ def judge(clear_url, sealed_url, ca_file, user, password, token):
     assert got == {
         "i": 9223372036854775807, "n": decimal.Decimal("-12345678901234567890.00100"), "f": 0.5, "r": 0.1, "t": True, "s": "it's ä", "y": b"\xff\x00",
         "d": datetime.date(2024, 2, 29), "l": datetime.datetime(2024, 2, 29, 12, 0, 0, 1), "c": datetime.time(12, 0, 0, 500000), "j": '{"a":[1]}',
-        "a": [1, None], "p": {"x": decimal.Decimal("1.50")}, "v": "2 00:00:00.000", "o": None,
+        "a": [1, None], "p": {"x": decimal.Decimal("1.50")}, "v": datetime.timedelta(days=2), "o": None,
     }, got
 
     # Values, which the client sends by EXECUTE IMMEDIATE; what comes back is what was sent.

@@ -280,7 +280,10 @@ impl Server {
                 (user, _) => Ok(user.to_owned()),
             };
         }
-        let password = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
+        // Its clients send it in ISO 8859-1, and so it is read.
+        let login = format!("{USER}:{PASSWORD}");
+        let login: Vec<u8> = login.chars().map(|char| char as u8).collect();
+        let password = format!("Basic {}", STANDARD.encode(login));
         match [password, format!("Bearer {TOKEN}")].contains(&authorization.to_owned()) {
             false => refuse(
                 StatusCode::UNAUTHORIZED,

@@ -71,7 +71,7 @@ impl Settings {
             }
             Some(password) => Some(format!(
                 "Basic {}",
-                STANDARD.encode(format!("{user}:{password}"))
+                STANDARD.encode(latin(&format!("{user}:{password}"))?)
             )),
         };
         // A header has visible ASCII; of a user with a password the server knows the name without one.
@@ -107,6 +107,14 @@ impl Settings {
                 .max(1),
         })
     }
+}
+
+/// As Trino reads who logs in (ISO 8859-1).
+fn latin(text: &str) -> Result<Vec<u8>, Error> {
+    let bytes = text.chars().map(|char| u8::try_from(u32::from(char)));
+    bytes.collect::<Result<_, _>>().map_err(|_| {
+        invalid("Trino reads no characters beyond ISO 8859-1 in a username or a password")
+    })
 }
 
 fn is_visible(text: &str) -> bool {
@@ -151,7 +159,7 @@ mod tests {
         let settings = parse(login).ok().unwrap();
         assert_eq!(
             settings.authorization.as_deref(),
-            Some("Basic YWRhOnDDpHNzdzpvcmQ=")
+            Some("Basic YWRhOnDkc3N3Om9yZA==")
         );
         let clear =
             json!({"base_url": "http://127.0.0.1:8080", "username": "ada", "password": "x"});
@@ -182,6 +190,7 @@ mod tests {
             json!({"username": "jürgen"}),
             json!({"password": "x"}),
             json!({"username": "a:b", "password": "x"}),
+            json!({"username": "ada", "password": "日本"}),
         ] {
             let class = parse(wrong.clone()).err().map(|error| error.class);
             assert_eq!(class, Some(ErrorClass::Configuration), "{wrong}");

@@ -57,7 +57,7 @@ fn what_leaves() {
     talk.hears(0, ended()).unwrap();
     assert_eq!(talk.ended(id).unwrap().ok().cell(0, 0), "a'b");
     for request in [&begin, &asked, &end, &next] {
-        let basic = "Basic YWRhOnDDpHNzdydvcmQ=";
+        let basic = "Basic YWRhOnDkc3N3J29yZA==";
         assert_eq!(header(request, "authorization"), Some(basic));
         assert_eq!(header(request, "x-trino-user"), Some("ada"));
         assert_eq!(header(request, "x-trino-source"), Some("souk"));
