@@ -2,7 +2,7 @@
 //!
 //! Start reading at `session` (which statements a request becomes, and how each is followed to its end); `api` makes requests and `answers`
 //! reads responses, `address` says where a coordinator may lead, `statements` makes the host's text Trino's, `parameters` writes bound
-//! values, `reading` turns pages into batches, `types` reads the names of types, `values` the cells, `catalog` asks for the schema, `errors`
+//! values, `reading` turns pages into batches, `types` reads the names of types, `values` the cells, `catalog` asks for the schema, `ping` tests a connection, `pauses` says when something is asked again, `errors`
 //! says whose fault an error's name is.
 //!
 //! **Read-only.** Each statement of a seller's runs in a transaction of its own that was begun `READ ONLY`: the coordinator refuses whatever
@@ -17,6 +17,8 @@ mod api;
 mod catalog;
 mod errors;
 mod parameters;
+mod pauses;
+mod ping;
 mod reading;
 mod session;
 mod settings;

@@ -6,38 +6,25 @@
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::{
-    Batch, ColumnBuilder, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine,
-    Need, Query, Request, Rows, Step,
+    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
+    Step,
 };
 
 use crate::answers::{QueryError, Results, broken, malformed, read};
 use crate::api::{Api, numbered, started};
 use crate::catalog::{self, Listing};
-use crate::errors::{self, refused, told};
-use crate::parameters::quoted;
+use crate::errors::{refused, told};
+use crate::pauses;
+use crate::ping::{self, Ping};
 use crate::reading::{Reading, SHAPES_MAX, Shapes};
 use crate::settings::{self, Settings};
 use crate::statements::prepare;
-use crate::values;
 
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
 /// day is not believed.
 const ANSWERS_MAX: u32 = 100_000;
-/// So many answers without a row may follow each other at once; then there is a pause before each, longer each time.
-const EMPTY_FREE: u32 = 10;
-const EMPTY_PAUSE_MS: u32 = 10;
-const EMPTY_PAUSE_MAX_MS: u32 = 100;
-/// A coordinator or a proxy that is busy (502, 503, 504) is asked again after as long as Trino wants its clients to wait, doubled each time:
-/// six seconds in all.
-const TRIES_MAX: u32 = 7;
-const BUSY_PAUSE_MS: u32 = 100;
-/// Whoever wants more time than this (429) is asked again by whoever asked us.
-const RETRY_AFTER_MAX_MS: u64 = 5_000;
 /// Answers of a statement that ends a transaction: one or two, and nobody waits for more.
 const ENDING_ANSWERS_MAX: u32 = 20;
-/// A write that a transaction refuses which only reads. Where none held it, this table would refuse it: it takes none ([`NOT_TAKEN`]).
-const PROBE_TABLE: &str = "information_schema.schemata";
-const NOT_TAKEN: &str = "NOT_SUPPORTED";
 /// Numbers that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
 const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
@@ -83,14 +70,6 @@ enum Work {
         listing: Listing,
     },
     Ping(Ping),
-}
-
-/// What is known of the server.
-#[derive(Default)]
-struct Ping {
-    version: Option<String>,
-    has_schema: bool,
-    refuses_writes: Option<bool>,
 }
 
 enum Stage {
@@ -302,7 +281,7 @@ impl Session {
             }
             Stage::End(_) => self.ending(job, outcome, step),
             Stage::Begin | Stage::Ask | Stage::Probe => {
-                if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
+                if let Some(ms) = pauses::busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
                     job.tries += 1;
                     return self.pause(job, ms, step);
                 }
@@ -359,12 +338,9 @@ impl Session {
             Some(path) => {
                 job.asked = self.api.next(path, job.limits.timeout_ms);
                 job.tries = 0;
-                match job.empty.checked_sub(EMPTY_FREE) {
+                match pauses::empty(job.empty) {
                     None => self.send(job, step),
-                    Some(more) => {
-                        let ms = (EMPTY_PAUSE_MS * (more + 1)).min(EMPTY_PAUSE_MAX_MS);
-                        self.pause(job, ms, step);
-                    }
+                    Some(ms) => drop(self.pause(job, ms, step)),
                 }
                 Ok(true)
             }
@@ -391,41 +367,27 @@ impl Session {
         let Some(transaction) = &job.transaction else {
             return Err(Trouble::Lost(no_transaction()));
         };
-        let catalog = &self.api.settings.catalog;
+        let settings = &self.api.settings;
         let (stage, text) = match (&job.stage, &mut job.work) {
             (Stage::Begin, Work::Query { text, .. } | Work::Catalog { text, .. }) => {
                 (Stage::Ask, std::mem::take(text))
             }
-            (Stage::Begin, Work::Ping(_)) => (Stage::Ask, self.look()),
+            (Stage::Begin, Work::Ping(_)) => (Stage::Ask, ping::look(settings)),
             (Stage::Ask, Work::Query { reading, .. }) if !reading.is_described() => {
                 return Err(Trouble::Ours(malformed()));
             }
             (Stage::Ask, Work::Ping(ping)) => {
-                ping.fits(&self.api.settings).map_err(Trouble::Ours)?;
-                let table = format!("{}.{PROBE_TABLE}", identifier(catalog));
-                let values = "VALUES ('souk', 'souk')";
-                (Stage::Probe, format!("INSERT INTO {table} {values}"))
+                ping.fits(settings).map_err(Trouble::Ours)?;
+                (Stage::Probe, ping::probe(settings))
             }
             (Stage::Probe, Work::Ping(ping)) => {
-                // Nobody held it, nor did the table.
-                ping.refuses_writes = Some(false);
+                ping.wrote();
                 return Ok(self.end(job, Ok(()), step));
             }
             _ => return Ok(self.end(job, Ok(()), step)),
         };
         let request = self.api.statement(&text, transaction, &job.limits);
         Ok(self.ask_anew(job, stage, request, step))
-    }
-
-    /// What a ping asks: which server it is, and whether the catalog and the schema are there.
-    fn look(&self) -> String {
-        let settings = &self.api.settings;
-        let catalog = identifier(&settings.catalog);
-        let schema = settings.schema.as_deref().unwrap_or("information_schema");
-        format!(
-            "SELECT version(), count(*) FROM {catalog}.information_schema.schemata WHERE schema_name = {}",
-            quoted(&schema.to_ascii_lowercase())
-        )
     }
 
     fn troubled(&mut self, job: &mut Job, trouble: Trouble, step: &mut Step) -> bool {
@@ -437,12 +399,7 @@ impl Session {
             Trouble::Ours(error) => self.stop(job, error, step),
             Trouble::Told(error) => {
                 if let (Stage::Probe, Work::Ping(ping)) = (&job.stage, &mut job.work) {
-                    ping.refuses_writes = match error.error_name.as_str() {
-                        errors::READ_ONLY => Some(true),
-                        NOT_TAKEN => Some(false),
-                        // It was refused for another reason, before either was asked.
-                        _ => None,
-                    };
+                    ping.refused(&error.error_name);
                     return self.end(job, Ok(()), step);
                 }
                 let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
@@ -504,51 +461,6 @@ impl Session {
     }
 }
 
-impl Ping {
-    fn page(&mut self, page: &Results<'_>) -> Result<(), Error> {
-        for row in page.data.iter().flatten() {
-            let [version, schemas] = row[..] else {
-                return Err(malformed());
-            };
-            self.version = Some(values::plain(version)?);
-            self.has_schema = values::integer(schemas)? > 0;
-        }
-        Ok(())
-    }
-
-    fn fits(&self, settings: &Settings) -> Result<(), Error> {
-        match (&self.version, &settings.schema) {
-            (None, _) => Err(malformed()),
-            (Some(_), Some(schema)) if !self.has_schema => Err(Error::configuration(
-                "unknown_schema",
-                "Trino's catalog has no schema of the name that the connection's database ends with",
-            )
-            .detail(schema)),
-            _ => Ok(()),
-        }
-    }
-
-    fn pong(&self, id: u32, step: &mut Step) {
-        let columns = Rows::ping_columns();
-        let mut builders: Vec<ColumnBuilder> = columns
-            .iter()
-            .map(|column| ColumnBuilder::new(column.kind))
-            .collect();
-        // Of these types they are.
-        match &self.version {
-            Some(version) => drop(builders[0].var(version.as_bytes())),
-            None => builders[0].null(),
-        }
-        match self.refuses_writes {
-            Some(refuses) => drop(builders[1].boolean(refuses)),
-            None => builders[1].null(),
-        }
-        step.columns(id, PING_SHAPE, Some(columns));
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        step.batch(id, Batch { rows: 1, chunks });
-    }
-}
-
 /// Says what a request has come to. It does not go on.
 fn conclude(job: &mut Job, step: &mut Step) -> bool {
     let outcome = match &mut job.stage {
@@ -559,33 +471,12 @@ fn conclude(job: &mut Job, step: &mut Step) -> bool {
         (_, _) if job.is_cancelled => step.failed(job.id, cancelled()),
         (Err(error), _) => step.failed(job.id, error),
         (Ok(()), Work::Ping(ping)) => {
-            ping.pong(job.id, step);
+            ping.pong(job.id, PING_SHAPE, step);
             step.done(job.id);
         }
         (Ok(()), _) => step.done(job.id),
     }
     false
-}
-
-/// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough.
-fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
-    let response = outcome.as_ref().ok()?;
-    let usual = BUSY_PAUSE_MS << tries.min(TRIES_MAX);
-    let ms = match response.status {
-        _ if tries == TRIES_MAX - 1 => return None,
-        502..=504 => usual,
-        429 => match response.retry_after_ms() {
-            Some(ms) if ms > RETRY_AFTER_MAX_MS => return None,
-            Some(ms) => u32::try_from(ms).unwrap_or(usual).max(1),
-            None => usual,
-        },
-        _ => return None,
-    };
-    Some(ms)
-}
-
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn cancelled() -> Error {

@@ -1,0 +1,121 @@
+//! What is not wanted any more is stopped at the source, and its transaction ended.
+
+mod common;
+
+use common::{
+    PATH, Talk, begun, catalog, class_and_code, column, ended, numbers, page, query, raw, text,
+    waits,
+};
+use serde_json::json;
+use souk_sdk::{ErrorClass, Limits, WireFault};
+
+/// A result that is larger than is allowed is none, and is stopped at the source.
+#[test]
+fn what_is_too_large_is_stopped() {
+    let within = |rows_max, bytes_max| {
+        let limits = Limits {
+            rows_max,
+            bytes_max,
+            timeout_ms: 100,
+        };
+        let mut talk = Talk::usual();
+        let rows: Vec<_> = (0..100).map(|n| json!([n])).collect();
+        let first = page(Some(5), &[column("n", "bigint")], rows.into());
+        let id = talk.submit(query("SELECT 1", vec![], limits));
+        talk.hears(0, begun()).unwrap();
+        talk.hears(0, first).unwrap();
+        let next = talk.asked[0].clone();
+        talk.hears(0, raw(204, &[], "")).unwrap();
+        if next.method == "GET" {
+            return (next, None);
+        }
+        talk.hears(0, ended()).unwrap();
+        (next, talk.ended(id))
+    };
+    assert_eq!(within(100, 10_000).0.method, "GET");
+    for (rows_max, bytes_max, code) in [(99, 10_000, "rows_limit"), (100, 700, "bytes_limit")] {
+        let (stop, answer) = within(rows_max, bytes_max);
+        assert_eq!(
+            (stop.method.as_str(), stop.path),
+            ("DELETE", format!("{PATH}5"))
+        );
+        assert_eq!(answer.unwrap().error().code, code);
+    }
+}
+
+/// A statement that nobody waits for is stopped by the path at which it goes on, once, and its transaction ended; the session goes on.
+#[test]
+fn a_cancelled_statement_is_stopped() {
+    for in_a_pause in [false, true] {
+        let (mut talk, id) = Talk::asking();
+        match in_a_pause {
+            false => talk.hears(0, waits(3)).unwrap(),
+            true => {
+                for _ in 0..10 {
+                    talk.hears(0, waits(3)).unwrap();
+                }
+                assert_eq!(talk.pauses.len(), 1);
+            }
+        }
+        talk.cancel(id);
+        talk.cancel(id);
+        let stop = talk.asked.pop().unwrap();
+        assert_eq!(
+            (stop.method.as_str(), stop.path.clone()),
+            ("DELETE", format!("{PATH}3"))
+        );
+        // What was waited for before is not heard any more.
+        match in_a_pause {
+            false => talk.hears(0, numbers(1)).unwrap(),
+            true => drop(talk.wakes()),
+        }
+        assert!(talk.asked.is_empty() && talk.ended(id).is_none());
+        talk.asked.push(stop);
+        talk.hears(0, raw(204, &[], "")).unwrap();
+        assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+        assert!(talk.ended(id).is_none());
+        // It ends when the end of the transaction was asked after.
+        talk.hears(0, waits(0)).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (ErrorClass::Timeout, "cancelled"));
+        talk.asked.clear();
+        talk.rows_of([numbers(1)]).ok();
+    }
+}
+
+/// Before it is known where a statement goes on there is nothing to stop it by: that is waited for.
+#[test]
+fn a_statement_is_stopped_as_soon_as_it_can_be() {
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    talk.hears(0, waits(0)).unwrap();
+    assert_eq!(talk.asked[0].method, "DELETE");
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // One that has ended meanwhile needs none.
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    talk.hears(0, numbers(1)).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    // In a pause before it is asked again nothing runs.
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, raw(503, &[], "")).unwrap();
+    talk.cancel(id);
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.wakes();
+    assert!(talk.asked.is_empty());
+    // Nor before a transaction has begun.
+    let mut talk = Talk::usual();
+    let id = talk.submit(catalog(true));
+    talk.cancel(id);
+    talk.hears(0, begun()).unwrap();
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+}
