@@ -154,10 +154,11 @@ impl Company {
 
     /// A connection to a Trino, in this schema of its catalog; by the password where there is TLS.
     pub async fn trino(&self, server: &Trino, schema: &str) -> String {
-        let mut fields = json!({"credential_type": "PASSWORD", "base_url": server.base_url(), "database": format!("{}.{schema}", trino::CATALOG)});
+        let mut fields = json!({"credential_type": "NONE", "base_url": server.base_url(), "database": format!("{}.{schema}", trino::CATALOG)});
         let mut credentials = json!({"username": trino::USER});
         if let Some(pem) = &server.ca_pem {
             fields["ca_pem"] = pem.as_str().into();
+            fields["credential_type"] = "PASSWORD".into();
             credentials["password"] = trino::PASSWORD.into();
         }
         fields["credentials"] = credentials.to_string().into();

@@ -101,7 +101,12 @@ enum Trouble {
 impl Machine for Session {
     fn describe() -> Descriptor {
         Descriptor::new("trino", env!("CARGO_PKG_VERSION"), Need::Http)
-            .engine("trino", "Trino", "generic", &["PASSWORD", "API_KEY"])
+            .engine(
+                "trino",
+                "Trino",
+                "generic",
+                &["PASSWORD", "API_KEY", "NONE"],
+            )
             .settings_schema(settings::SCHEMA)
             .abilities(&["schema", "pipelining", "cancel"])
     }
