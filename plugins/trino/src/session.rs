@@ -7,7 +7,7 @@
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step,
+    Step, WireFault,
 };
 
 use crate::answers::{QueryError, Results, broken, malformed, read};
@@ -305,7 +305,11 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Result<bool, Trouble> {
-        let response = outcome.map_err(|failure| Trouble::Lost(broken(failure)))?;
+        let response = outcome.map_err(|failure| match failure.fault {
+            // It was there, and too large.
+            WireFault::BadResponse => Trouble::Ours(broken(failure)),
+            _ => Trouble::Lost(broken(failure)),
+        })?;
         if response.status != 200 {
             return Err(Trouble::Lost(refused(response)));
         }

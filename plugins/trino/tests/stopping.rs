@@ -119,3 +119,23 @@ fn a_statement_is_stopped_as_soon_as_it_can_be() {
     talk.hears(0, ended()).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
 }
+
+/// A page that is larger than a host reads ends its statement at the source, too; a wire that broke is not spoken to again.
+#[test]
+fn a_page_that_is_too_large_is_stopped() {
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, waits(3)).unwrap();
+    talk.hears(0, Err(WireFault::BadResponse)).unwrap();
+    assert_eq!(
+        (talk.asked[0].method.as_str(), talk.asked[0].path.clone()),
+        ("DELETE", format!("{PATH}3"))
+    );
+    talk.hears(0, raw(204, &[], "")).unwrap();
+    talk.hears(0, ended()).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "bad_response");
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, waits(3)).unwrap();
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert!(talk.asked.is_empty());
+    assert_eq!(talk.ended(id).unwrap().error().code, "connection_lost");
+}
