@@ -29,6 +29,15 @@ async fn a_seller_sells_from_trino() {
     let path = seller.path(&format!("/connections/{connection}/test"));
     let test = seller.client.post(&path, json!({})).await.expect(200);
     assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    // The source itself refused to write.
+    let tried = server.requests();
+    assert!(
+        tried
+            .iter()
+            .any(|line| line.starts_with("POST INSERT INTO")),
+        "{tried:?}"
+    );
+    assert_eq!(test.at("/data/read_only_verified"), true, "{}", test.body);
     let path = seller.path(&format!("/connections/{connection}/schema"));
     let schema = seller.client.get(&path).await.expect(200);
     assert!(
