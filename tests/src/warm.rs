@@ -91,7 +91,7 @@ fn take(found: Vec<PathBuf>, to: &Path, files_max: usize) {
 }
 
 /// Beside the binaries of this build, with a key in it.
-fn directory() -> PathBuf {
+pub(crate) fn directory() -> PathBuf {
     let mut path = std::env::current_exe().expect("a path of this test");
     path.pop();
     path.push("compiled-for-tests");

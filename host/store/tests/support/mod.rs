@@ -190,6 +190,9 @@ fn start_cluster() -> String {
                 "unix_socket_directories=",
                 "-c",
                 "max_connections=200",
+                // What is killed here are hosts, never the machine.
+                "-c",
+                "fsync=off",
             ])
             .args([
                 "-c",
