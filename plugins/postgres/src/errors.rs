@@ -160,6 +160,10 @@ impl ServerError {
                     "shutting_down",
                     "the database is starting up or shutting down",
                 ),
+                "08" if self.text.contains(STATEMENT_POOLING) => Error::configuration(
+                    "statement_pooling",
+                    "the pooler gives each statement another backend, so that no transaction can be read-only: set its `pool_mode` to transaction, or to session",
+                ),
                 "08" => Error::unavailable("connection_lost", "the database broke the connection"),
                 "40" | "55" => Error::unavailable(
                     "conflict",
@@ -171,6 +175,9 @@ impl ServerError {
         error.detail(self.text).source_code(self.sqlstate)
     }
 }
+
+/// What PgBouncer says of a transaction where `pool_mode` is statement.
+const STATEMENT_POOLING: &str = "not allowed in statement pooling mode";
 
 /// What PgBouncer says of a login that it or the server refuses, and the state that the server would have said it with.
 const WORDS_OF_POOLERS: [(&str, &str); 9] = [

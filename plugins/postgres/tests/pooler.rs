@@ -98,6 +98,23 @@ fn a_pooler_that_ignores_settings_is_found_out() {
     assert_eq!(error.source_code.as_deref(), Some("25006"));
 }
 
+/// One that allows no transactions is named, with what to set: without one nothing would hold read-only.
+#[test]
+fn a_pooler_of_single_statements_is_refused() {
+    let cluster = Cluster::get();
+    let pooler = cluster.pooler(&["pool_mode = statement"]);
+    let settings = cluster.settings("reader", "readerpw");
+    let mut wire = Wire::open(pooler.port, settings).unwrap();
+    let asked = wire.ask("SELECT 1", vec![]);
+    // It breaks the connection, too.
+    let error = wire.wait(asked).err().unwrap();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Configuration, "statement_pooling"),
+        "{error:?}"
+    );
+}
+
 /// Many sessions on few backends, each at any time at another: nobody meets what another one has set or prepared.
 #[test]
 fn sessions_that_share_backends_do_not_meet() {
