@@ -103,7 +103,7 @@ async fn a_bad_connector_is_blamed_and_replaced() {
     }
 }
 
-/// What may be asked only once is not cut off for holding a worker: its guest goes on in a lane.
+/// A guest that speaks HTTP is not cut off for holding a worker: it goes on in a lane. What was a call could not be asked again.
 #[tokio::test]
 async fn a_call_may_compute_for_longer_than_a_worker_is_held() {
     let sandbox = with_guest(guests::MOODY).await;

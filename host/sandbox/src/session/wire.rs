@@ -171,7 +171,7 @@ impl WireSession {
         loop {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
-                Turn::Pool if self.is_laned(lease) => self.take_jobs_in_turns(lease).await,
+                Turn::Pool if self.is_in_turns(lease) => self.take_jobs_in_turns(lease).await,
                 Turn::Pool => match self.take_jobs(lease) {
                     Ok(()) if !lease.unsubmitted.is_empty() => self.take_jobs_in_turns(lease).await,
                     done => done,
@@ -251,11 +251,18 @@ impl WireSession {
             .is_laned(|| pool.shared.micros(Instant::now()))
     }
 
-    /// Whether the guest is to be called in turns: in a lane, or because the worker would cut it off when it computes for long, and something
-    /// is in flight that may be asked only once.
+    /// Whether the guest is to be called in turns.
     #[inline]
     fn is_in_turns(&self, lease: &Lease) -> bool {
-        lease.in_flight.has_unrepeatable() || self.is_laned(lease)
+        !self.may_be_cut(lease) || self.is_laned(lease)
+    }
+
+    /// Whether a worker may cut the guest off when it computes for long, so that its requests are asked again: on a stream, where microseconds
+    /// count and a broken connection ends what was asked on it. Not while something is in flight that may be asked only once, nor of HTTP,
+    /// where a source goes on with what nobody comes back for.
+    #[inline]
+    fn may_be_cut(&self, lease: &Lease) -> bool {
+        matches!(self.wire, Wire::Tcp { .. }) && !lease.in_flight.has_unrepeatable()
     }
 
     #[inline]
@@ -486,11 +493,9 @@ impl WireSession {
     async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
         while let Some(id) = self.cancels.pop() {
             self.asides += 1;
+            let may_be_cut = self.may_be_cut(lease);
             let result = match self.guest.here() {
-                Some(guest)
-                    if !lease.in_flight.has_unrepeatable()
-                        && !lease.pool.pressure.is_laned(|| 0) =>
-                {
+                Some(guest) if may_be_cut && !lease.pool.pressure.is_laned(|| 0) => {
                     guest.cancel(id)
                 }
                 _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
