@@ -1,7 +1,8 @@
 //! A statement's text: that it is one query, and how Trino is asked it with its values.
 //!
-//! The second lock only: what a transaction that only reads refuses is refused by the coordinator. It does not refuse what changes a session
-//! or calls a procedure, so nothing is sent but a query.
+//! The second lock only: what a transaction that only reads refuses is refused by the coordinator. It refuses there what writes to a catalog
+//! and what calls a procedure, and does not refuse `CREATE CATALOG`, `DROP CATALOG` and what changes a session: nothing is sent but a query,
+//! and none that brings properties of a session along (`WITH SESSION`).
 
 use std::borrow::Cow;
 
@@ -11,6 +12,11 @@ use crate::parameters;
 
 /// What a query begins with.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
+const WITH: &str = "with";
+/// What may follow it in place of a name: functions of the query's own, and properties of the session that it runs in, which stand behind
+/// the functions where there are some.
+const FUNCTION: &str = "function";
+const SESSION: &str = "session";
 /// The last line of a page that the host asks for, and the same in Trino's order.
 const WINDOW: &str = "\nLIMIT ? OFFSET ?";
 const TRINOS_WINDOW: &str = "\nOFFSET ? LIMIT ?";
@@ -49,6 +55,7 @@ pub fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Erro
 fn one_query(text: &str) -> Result<(&str, usize), Error> {
     let (mut at, mut places) = (0, 0);
     let (mut first_word, mut end) = (None, None);
+    let (mut last, mut has_functions) = ("", false);
     while at < text.len() {
         let next = token_end(text, at)?;
         let token = &text[at..next];
@@ -62,6 +69,14 @@ fn one_query(text: &str) -> Result<(&str, usize), Error> {
         }
         if first_word.is_none() && !is_blank && token != "(" {
             first_word = Some(token);
+        }
+        let is_after_with = last.eq_ignore_ascii_case(WITH);
+        has_functions |= is_after_with && token.eq_ignore_ascii_case(FUNCTION);
+        if (is_after_with || has_functions) && token.eq_ignore_ascii_case(SESSION) {
+            return Err(changes_the_session());
+        }
+        if !is_blank {
+            last = token;
         }
         at = next;
     }
@@ -80,6 +95,13 @@ fn not_one_query() -> Error {
     )
 }
 
+fn changes_the_session() -> Error {
+    Error::permission(
+        "read_only",
+        "the statement may not set properties of its session (WITH SESSION): if session is a name in it, quote it (\"session\")",
+    )
+}
+
 fn is_blank(token: &str) -> bool {
     token.starts_with(char::is_whitespace) || token.starts_with("--") || token.starts_with("/*")
 }
@@ -93,7 +115,8 @@ fn token_end(text: &str, at: usize) -> Result<usize, Error> {
         None => Err(endless()),
     };
     match bytes {
-        [b'-', b'-', ..] => Ok(rest.find('\n').map_or(text.len(), |end| at + end)),
+        // A carriage return alone ends a line, too.
+        [b'-', b'-', ..] => Ok(rest.find(['\r', '\n']).map_or(text.len(), |end| at + end)),
         [b'/', b'*', ..] => quoted(2, "*/"),
         // The text of a function in another language.
         [b'$', b'$', ..] => quoted(2, "$$"),
@@ -169,6 +192,10 @@ mod tests {
             "/* ; */ SELECT ';', \";\" ; /* end */ -- of it",
             "WITH FUNCTION f() RETURNS bigint LANGUAGE PYTHON AS $$ ';' $$ SELECT f()",
             "SELECT 'grüße', \"日本\"\u{a0}",
+            "SELECT session FROM t -- WITH SESSION",
+            "WITH \"session\" AS (SELECT 1) SELECT * FROM \"session\"",
+            "WITH a AS (SELECT 1), session AS (SELECT 2) SELECT 'WITH SESSION' FROM session",
+            "-- x\rSELECT 1",
         ] {
             prepare(text, &[]).unwrap();
         }
@@ -191,8 +218,28 @@ mod tests {
             "selectx",
             "sélect 1",
             "SHOW TABLES",
+            // To Trino these begin behind the carriage return.
+            "-- x\rDROP CATALOG pg /*\nSELECT 1 -- */",
+            "--\rSET SESSION a = 1 --\nSELECT 1",
         ] {
             assert!(prepare(text, &[]).is_err(), "{text}");
+        }
+    }
+
+    /// A query may bring properties of its session along, behind functions of its own as well.
+    #[test]
+    fn no_query_changes_its_session() {
+        for text in [
+            "WITH SESSION query_max_run_time = '100d' SELECT 1",
+            "with/**/session -- x\n a.b = 1 SELECT 1",
+            "-- x\r( WITH\tSession a = 1 SELECT 1)",
+            "WITH FUNCTION f() RETURNS bigint RETURN 1 SESSION a = 1 SELECT f()",
+            "WITH FUNCTION f() RETURNS bigint LANGUAGE PYTHON AS $$ x $$, FUNCTION g() RETURNS bigint RETURN 1 session a = 1 SELECT f()",
+            "WITH session AS (SELECT 1) SELECT * FROM session",
+        ] {
+            let error = prepare(text, &[]).unwrap_err();
+            assert_eq!(error.code, "read_only", "{text}");
+            assert!(error.message.contains("quote it"), "{text}");
         }
     }
 }
