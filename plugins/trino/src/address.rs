@@ -61,9 +61,9 @@ impl Address {
     }
 }
 
-/// What an address of a coordinator's is written in: no blank, no second meaning.
+/// What an address of a coordinator's is written in: no blank, and nothing that is read in two ways (`%2e`).
 fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b":/.-_~?=&%[]".contains(&byte)
+    byte.is_ascii_alphanumeric() || b":/.-_~?=&[]".contains(&byte)
 }
 
 #[cfg(test)]
@@ -116,6 +116,8 @@ mod tests {
             "https://trino:8443/v1/statement/executing/a b".to_owned(),
             "https://trino:8443/v1/statement/executing/a#b".to_owned(),
             "https://trino:8443/v1/statement/executing/ä".to_owned(),
+            "https://trino:8443/v1/statement/%2e%2e/query/a".to_owned(),
+            "https://trino:8443/v1/statement/executing/a%2Fb".to_owned(),
             format!(
                 "https://trino:8443/v1/statement/{}",
                 "a".repeat(PATH_BYTES_MAX)

@@ -98,6 +98,7 @@ fn nothing_is_asked_elsewhere() {
         "https://trino.example.com/v1/statement/executing/a/b/1",
         "https://trino.example.com:8443/v1/query/a",
         "https://trino.example.com:8443/v1/statement/../../ui",
+        "https://trino.example.com:8443/v1/statement/%2e%2e/%2E%2E/ui",
         "https://trino.example.com:8443/v1/statement/a%0d%0ab c",
         "/v1/statement/executing/a/b/1",
         "",
