@@ -6,8 +6,11 @@ use souk_sdk::{HttpRequest, HttpResponse, Limits};
 use crate::address::STATEMENT;
 use crate::settings::Settings;
 
-/// What the host reads of a response at most. A coordinator's own bound of a page is a sixteenth of it.
-const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+/// What is read of an answer at most: a quarter of a session's memory, in which its rows have to stand as well.
+const RESPONSE_BYTES_MAX: u64 = 16 << 20;
+/// What an answer may have beside values that are all told: one value is longer as JSON, and a coordinator makes its pages of a size of its
+/// own, whatever is taken of them.
+const RESPONSE_BYTES_MORE: u64 = 4 << 20;
 /// Of an answer without rows.
 const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 /// How long the coordinator may take to stop a statement, and to be told that a transaction has ended: together less than the two seconds
@@ -52,19 +55,21 @@ impl Api {
         self.post(text, transaction)
             .header("x-trino-session", format!("query_max_run_time={ms}ms"))
             .timeout_ms(limits.timeout_ms)
-            .response_bytes_max(RESPONSE_BYTES_MAX)
+            .response_bytes_max(response_bytes(limits.bytes_max))
     }
 
     /// Asks how a statement goes on.
-    pub fn next(&self, path: &str, timeout_ms: u32) -> Request {
+    pub fn next(&self, path: &str, limits: &Limits) -> Request {
         self.known(Request::get(path))
-            .timeout_ms(timeout_ms)
-            .response_bytes_max(RESPONSE_BYTES_MAX)
+            .timeout_ms(limits.timeout_ms)
+            .response_bytes_max(response_bytes(limits.bytes_max))
     }
 
     /// The same of a statement that ends a transaction.
     pub fn next_of_end(&self, path: &str) -> Request {
-        self.next(path, STOP_MS)
+        self.known(Request::get(path))
+            .timeout_ms(STOP_MS)
+            .response_bytes_max(SMALL_RESPONSE_BYTES)
     }
 
     /// Stops a statement.
@@ -101,6 +106,13 @@ impl Api {
         }
         request.header("x-trino-source", "souk")
     }
+}
+
+fn response_bytes(bytes_max: u64) -> u64 {
+    bytes_max
+        .saturating_mul(2)
+        .saturating_add(RESPONSE_BYTES_MORE)
+        .min(RESPONSE_BYTES_MAX)
 }
 
 /// The transaction that an answer says has begun.

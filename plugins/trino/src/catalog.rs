@@ -87,18 +87,16 @@ impl Listing {
             self.is_described = true;
             step.columns(id, shape, Some(columns));
         }
-        let rows = page.data.as_deref().unwrap_or_default();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let limits = &self.filter.limits;
-        for cells in rows {
+        let limits = self.filter.limits;
+        let mut rows = 0;
+        page.rows(|cells| {
             if self.rows == limits.rows_max {
                 return Err(Error::too_many_rows(limits.rows_max));
             }
             self.rows += 1;
+            rows += 1;
             let ([schema, table, kind, field, field_type, nullable], builders) =
-                (&cells[..], &mut builders[..])
+                (cells, &mut builders[..])
             else {
                 return Err(malformed());
             };
@@ -141,10 +139,12 @@ impl Listing {
                     .into_iter()
                     .for_each(ColumnBuilder::null),
             }
+            Ok(())
+        })?;
+        if rows > 0 {
+            let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+            step.batch(id, Batch { rows, chunks });
         }
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        let rows = rows.len() as u32;
-        step.batch(id, Batch { rows, chunks });
         Ok(())
     }
 }

@@ -39,14 +39,14 @@ pub fn probe(settings: &Settings) -> String {
 impl Ping {
     /// Takes what the server answers to [`look`].
     pub fn page(&mut self, page: &Results<'_>) -> Result<(), Error> {
-        for row in page.data.iter().flatten() {
-            let [version, schemas] = row[..] else {
+        page.rows(|row| {
+            let [version, schemas] = row else {
                 return Err(malformed());
             };
             self.version = Some(values::plain(version)?);
             self.has_schema = values::integer(schemas)? > 0;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Whether the connection names what is there.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde_json::value::RawValue;
 use souk_sdk::{Batch, ColumnBuilder, Error, KnownColumns, Limits, Step};
 
-use crate::answers::{Results, malformed};
+use crate::answers::{Results, is_empty, malformed};
 use crate::types::{self, Type};
 use crate::values::push;
 
@@ -14,6 +14,9 @@ const BATCH_ROWS: u32 = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
 /// Shapes that are remembered; past it the oldest number is described anew.
 pub const SHAPES_MAX: usize = 64;
+/// A description's text, and those of all that are remembered.
+const DESCRIBED_BYTES_MAX: usize = 1 << 20;
+const SHAPES_BYTES_MAX: usize = 4 << 20;
 
 /// Columns as an answer describes them.
 struct Shape {
@@ -61,19 +64,20 @@ impl Reading {
                 self.shape.insert(shape).clone()
             }
             // They come before the first row, and not with the first answer.
-            (None, None) => {
-                return match page.data.as_ref().is_none_or(Vec::is_empty) {
-                    true => Ok(()),
-                    false => Err(malformed()),
-                };
-            }
+            (None, None) if page.has_rows() => return Err(malformed()),
+            (None, None) => return Ok(()),
         };
-        let mut rows = page.data.as_deref().unwrap_or_default();
-        while !rows.is_empty() {
-            let (batch, left) = self.batch(&shape, rows, limits)?;
-            step.batch(id, batch);
-            rows = left;
-        }
+        let mut builders = shape.columns.builders();
+        page.rows(|row| {
+            let bytes = self.row(&shape, row, &mut builders, limits)?;
+            let rows = builders.first().map_or(0, ColumnBuilder::rows);
+            if rows >= BATCH_ROWS as usize || bytes >= BATCH_BYTES {
+                let full = std::mem::replace(&mut builders, shape.columns.builders());
+                self.batch(id, &shape, full, step);
+            }
+            Ok(())
+        })?;
+        self.batch(id, &shape, builders, step);
         Ok(())
     }
 
@@ -82,52 +86,49 @@ impl Reading {
         self.shape.is_some()
     }
 
-    /// The next batch, and the rows behind it.
-    fn batch<'r, 'a>(
+    /// Appends a row. How many bytes its batch has now.
+    fn row(
         &mut self,
         shape: &Shape,
-        mut rows: &'r [Vec<&'a RawValue>],
+        row: &[&RawValue],
+        builders: &mut [ColumnBuilder],
         limits: &Limits,
-    ) -> Result<(Batch, &'r [Vec<&'a RawValue>]), Error> {
+    ) -> Result<u64, Error> {
+        if self.rows == limits.rows_max {
+            return Err(Error::too_many_rows(limits.rows_max));
+        }
+        if row.len() != builders.len() {
+            return Err(malformed());
+        }
         let room = usize::try_from(limits.bytes_max.saturating_add(2 * BATCH_BYTES));
         let room = room.unwrap_or(usize::MAX);
-        let mut builders = shape.columns.builders();
-        let (mut count, mut bytes) = (0, 0);
-        while let [row, left @ ..] = rows
-            && count < BATCH_ROWS
-            && bytes < BATCH_BYTES
-        {
-            if self.rows == limits.rows_max {
-                return Err(Error::too_many_rows(limits.rows_max));
-            }
-            if row.len() != builders.len() {
-                return Err(malformed());
-            }
-            for ((kind, cell), builder) in shape.types.iter().zip(row).zip(&mut builders) {
-                push(kind, cell, builder, room)?;
-            }
-            rows = left;
-            count += 1;
-            self.rows += 1;
-            bytes = builders.iter().map(|builder| builder.bytes() as u64).sum();
-            if self.bytes + bytes > limits.bytes_max {
-                return Err(Error::too_many_bytes(limits.bytes_max));
-            }
+        for ((kind, cell), builder) in shape.types.iter().zip(row).zip(&mut *builders) {
+            push(kind, cell, builder, room)?;
         }
-        self.bytes += bytes;
+        self.rows += 1;
+        let bytes = builders.iter().map(|builder| builder.bytes() as u64).sum();
+        match self.bytes + bytes > limits.bytes_max {
+            true => Err(Error::too_many_bytes(limits.bytes_max)),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Tells what rows there are.
+    fn batch(&mut self, id: u32, shape: &Shape, builders: Vec<ColumnBuilder>, step: &mut Step) {
+        let rows = builders.first().map_or(0, ColumnBuilder::rows);
+        if rows == 0 {
+            return;
+        }
+        self.bytes += builders
+            .iter()
+            .map(|builder| builder.bytes() as u64)
+            .sum::<u64>();
         shape.columns.remember(&builders);
         let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        let batch = Batch {
-            rows: count,
-            chunks,
-        };
-        Ok((batch, rows))
+        // Of at most as many as a batch has.
+        let rows = rows as u32;
+        step.batch(id, Batch { rows, chunks });
     }
-}
-
-fn is_empty(list: &RawValue) -> bool {
-    let inside = list.get().strip_prefix('[');
-    inside.is_some_and(|inside| inside.trim_start() == "]")
 }
 
 impl Shapes {
@@ -136,7 +137,17 @@ impl Shapes {
         if let Some(known) = self.known.iter().find(|shape| shape.described == described) {
             return Ok(known.clone());
         }
+        if described.len() > DESCRIBED_BYTES_MAX {
+            return Err(Error::limit_exceeded(
+                "columns_too_long",
+                "the names and types of the result's columns are longer than 1 MiB",
+            ));
+        }
         let (columns, types) = types::columns(described)?;
+        let remembered: usize = self.known.iter().map(|shape| shape.described.len()).sum();
+        if remembered + described.len() > SHAPES_BYTES_MAX {
+            *self = Shapes::default();
+        }
         let at = match self.known.len() {
             free @ 0..SHAPES_MAX => free,
             _ => {

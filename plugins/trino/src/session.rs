@@ -339,13 +339,13 @@ impl Session {
         if job.answers == ANSWERS_MAX {
             return Err(Trouble::Ours(endless()));
         }
-        job.empty = match results.data.is_some_and(|rows| !rows.is_empty()) {
+        job.empty = match results.has_rows() {
             true => 0,
             false => job.empty + 1,
         };
         match &job.next {
             Some(path) => {
-                job.asked = self.api.next(path, job.limits.timeout_ms);
+                job.asked = self.api.next(path, &job.limits);
                 job.tries = 0;
                 match pauses::empty(job.empty) {
                     None => self.send(job, step),

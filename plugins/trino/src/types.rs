@@ -6,7 +6,7 @@ use souk_sdk::{Column, ColumnType, Error};
 use crate::answers::malformed;
 
 /// Columns and fields of all depths that a result has at most.
-const FIELDS_MAX: usize = 10_000;
+pub const FIELDS_MAX: usize = 10_000;
 /// How deep types lie in each other.
 const DEPTH_MAX: usize = 64;
 /// Digits of a second that a moment has here; what has more leaves as Trino writes it.

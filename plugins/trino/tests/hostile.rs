@@ -178,6 +178,51 @@ fn small_answers_stay_small() {
     assert_eq!(error.code, "bytes_limit");
 }
 
+/// Of a page that has more rows than are allowed no more are looked at: what stands behind them is not even JSON of a row.
+#[test]
+fn rows_are_read_as_far_as_they_are_told() {
+    let limits = |rows_max| Limits { rows_max, ..LIMITS };
+    let body = r#"{"id":"q","columns":[{"name":"n","type":"bigint"}],"data":[[1],[2],[3],"x"]}"#;
+    for (rows_max, code) in [(2, "rows_limit"), (3, "malformed_answer")] {
+        let replies = [begun(), raw(200, &[], body), common::ended()];
+        let asked = query("SELECT 1", vec![], limits(rows_max));
+        let error = Talk::usual().ask(asked, replies).error();
+        assert_eq!(error.code, code);
+    }
+    let mut row = vec!["1"; 10_000].join(",");
+    for code in [None, Some("malformed_answer")] {
+        let columns: Vec<Json> = (0..10_000).map(|_| column("n", "bigint")).collect();
+        let columns = Json::from(columns);
+        let body = format!("{{\"id\":\"q\",\"columns\":{columns},\"data\":[[{row}]]}}");
+        let answer = Talk::usual().rows_of([raw(200, &[], body)]);
+        match code {
+            None => assert_eq!(answer.ok().rows, 1),
+            Some(code) => assert_eq!(answer.error().code, code),
+        }
+        row.push_str(",1");
+    }
+}
+
+/// What columns are called is bounded, and so is what a session remembers of them.
+#[test]
+fn names_of_columns_stay_small() {
+    let named = |bytes: usize| {
+        let answer = page(None, &[column(&"n".repeat(bytes), "bigint")], json!([[7]]));
+        Talk::usual().rows_of([answer])
+    };
+    assert_eq!(named((1 << 20) - 200).ok().rows, 1);
+    assert_eq!(named(1 << 20).error().code, "columns_too_long");
+    let mut talk = Talk::usual();
+    for round in 0..10 {
+        for number in 0..3 {
+            let name = format!("{round}{}{number}", "n".repeat(900_000));
+            let answer = page(None, &[column(&name, "bigint")], json!([[7]]));
+            let answer = talk.rows_of([answer]).ok();
+            assert_eq!(answer.columns[0].name, name);
+        }
+    }
+}
+
 /// Answers that nobody asked for, to everything that is asked.
 #[test]
 fn strange_answers_are_borne() {

@@ -82,6 +82,28 @@ fn what_leaves() {
     assert_eq!(header(&talk.asked[0], "x-trino-schema"), None);
 }
 
+/// What is read of an answer is bounded by what may be told of it, and by the memory of a session.
+#[test]
+fn what_is_read_is_bounded() {
+    for (bytes_max, wanted) in [
+        (1 << 20, 6 << 20),
+        (64 << 20, 16 << 20),
+        (u64::MAX, 16 << 20),
+    ] {
+        let limits = Limits {
+            bytes_max,
+            ..LIMITS
+        };
+        let mut talk = Talk::usual();
+        talk.submit(query("SELECT 1", vec![], limits));
+        assert_eq!(talk.asked[0].response_bytes_max, 1 << 20);
+        talk.hears(0, begun()).unwrap();
+        assert_eq!(talk.asked[0].response_bytes_max, wanted);
+        talk.hears(0, waits(0)).unwrap();
+        assert_eq!(talk.asked[0].response_bytes_max, wanted);
+    }
+}
+
 /// Without a transaction nothing is asked: nobody would hold read-only.
 #[test]
 fn nothing_runs_without_a_transaction() {
