@@ -135,9 +135,14 @@ fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
     }
 }
 
-/// A response that is no answer: of a proxy's, mostly, or of who lets nobody in.
-pub fn refused(response: HttpResponse) -> Error {
+/// A response that is no answer: of a proxy's, mostly, or of who lets nobody in. `is_first`: nothing was answered before.
+pub fn refused(response: HttpResponse, is_first: bool) -> Error {
     let error = match response.status {
+        404 | 405 | 410 if is_first => Error::configuration(
+            "no_trino",
+            "no coordinator of Trino's answers at the connection's address: base_url must name it, without a path that is not a proxy's",
+        ),
+        400 | 422 => malformed(),
         401 => Error::authentication(
             "credentials_refused",
             "Trino refused the user name, the password or the token",
@@ -152,7 +157,7 @@ pub fn refused(response: HttpResponse) -> Error {
         ),
         status => {
             return match response.classified() {
-                Err(error) if !matches!(status, 400 | 422) => error,
+                Err(error) => error,
                 _ => malformed().source_code(status.to_string()),
             };
         }
@@ -163,6 +168,32 @@ pub fn refused(response: HttpResponse) -> Error {
         "" => error,
         text => error.detail(text),
     }
+}
+
+pub fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
+}
+
+pub fn endless(answers_max: u32) -> Error {
+    Error::limit_exceeded(
+        "too_many_pages",
+        format!("Trino leads on and on: a statement has more than {answers_max} answers"),
+    )
+}
+
+pub fn no_transaction() -> Error {
+    Error::source_failed(
+        "no_transaction",
+        "Trino has begun no transaction, without which nothing holds read-only: does a proxy take X-Trino-Started-Transaction-Id from its answers?",
+    )
+}
+
+pub fn led_away(link: &str) -> Error {
+    Error::source_failed(
+        "led_away",
+        "Trino's answer goes on at another address than the connection's: behind a proxy, set http-server.process-forwarded=true at the coordinator, or name the coordinator's own address",
+    )
+    .detail(link)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use souk_sdk::{
 use crate::answers::{QueryError, Results, broken, malformed, read};
 use crate::api::{Api, numbered, started};
 use crate::catalog::{self, Listing};
-use crate::errors::{refused, told};
+use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
 use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::reading::{Reading, SHAPES_MAX, Shapes};
@@ -23,8 +23,8 @@ use crate::statements::prepare;
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
 /// day is not believed.
 const ANSWERS_MAX: u32 = 100_000;
-/// Answers of a statement that ends a transaction: one or two, and nobody waits for more.
-const ENDING_ANSWERS_MAX: u32 = 20;
+/// Answers of a statement that ends a transaction: it is carried out as soon as it was asked after once, and nobody waits for more.
+const ENDING_ANSWERS_MAX: u32 = 2;
 /// Numbers that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
 const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
@@ -180,8 +180,8 @@ impl Machine for Session {
         Ok(())
     }
 
-    /// A statement is stopped by the path at which it goes on; where Trino has not said that yet, it is about to. The request ends when its
-    /// transaction is about to.
+    /// A statement is stopped by the path at which it goes on; where Trino has not said that yet, it is about to, and so it is with the
+    /// transaction that is to be ended. The request ends when that is about to.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
         let is_it = |job: &Job| job.id == id && !job.is_cancelled;
         let Some(at) = self.jobs.iter().position(is_it) else {
@@ -190,6 +190,7 @@ impl Machine for Session {
         let mut job = self.jobs.swap_remove(at);
         job.is_cancelled = true;
         let is_open = match (&job.stage, &job.next) {
+            (Stage::Begin, _) if !job.is_paused => true,
             (Stage::Begin | Stage::Ask | Stage::Probe, Some(_)) => {
                 self.stop(&mut job, cancelled(), step)
             }
@@ -311,7 +312,12 @@ impl Session {
             _ => Trouble::Lost(broken(failure)),
         })?;
         if response.status != 200 {
-            return Err(Trouble::Lost(refused(response)));
+            let is_first = matches!(job.stage, Stage::Begin) && job.next.is_none();
+            return Err(match response.status {
+                // It is not known there, or nobody is let in any more.
+                401 | 404 | 410 => Trouble::Lost(refused(response, is_first)),
+                _ => Trouble::Ours(refused(response, is_first)),
+            });
         }
         if let Stage::Begin = job.stage {
             job.transaction = started(&response).or(job.transaction.take());
@@ -337,7 +343,7 @@ impl Session {
         }
         job.answers += 1;
         if job.answers == ANSWERS_MAX {
-            return Err(Trouble::Ours(endless()));
+            return Err(Trouble::Ours(endless(ANSWERS_MAX)));
         }
         job.empty = match results.has_rows() {
             true => 0,
@@ -402,8 +408,8 @@ impl Session {
     fn troubled(&mut self, job: &mut Job, trouble: Trouble, step: &mut Step) -> bool {
         match trouble {
             Trouble::Lost(error) => {
-                step.failed(job.id, error);
-                false
+                job.stage = Stage::End(Err(error));
+                conclude(job, step)
             }
             Trouble::Ours(error) => self.stop(job, error, step),
             Trouble::Told(error) => {
@@ -462,7 +468,7 @@ impl Session {
         };
         let request = self.api.next_of_end(&path);
         self.ask(job, request, step);
-        // It is carried out as soon as it was asked after once, and who gave up waits for no more.
+        // Who gave up does not wait for that.
         match job.is_cancelled {
             true => conclude(job, step),
             false => true,
@@ -486,30 +492,4 @@ fn conclude(job: &mut Job, step: &mut Step) -> bool {
         (Ok(()), _) => step.done(job.id),
     }
     false
-}
-
-fn cancelled() -> Error {
-    Error::timeout("cancelled", "the statement was cancelled")
-}
-
-fn endless() -> Error {
-    Error::limit_exceeded(
-        "too_many_pages",
-        format!("Trino leads on and on: a statement has more than {ANSWERS_MAX} answers"),
-    )
-}
-
-fn no_transaction() -> Error {
-    Error::source_failed(
-        "no_transaction",
-        "Trino has begun no transaction, without which nothing holds read-only: does a proxy take X-Trino-Started-Transaction-Id from its answers?",
-    )
-}
-
-fn led_away(link: &str) -> Error {
-    Error::source_failed(
-        "led_away",
-        "Trino's answer goes on at another address than the connection's: behind a proxy, set http-server.process-forwarded=true at the coordinator, or name the coordinator's own address",
-    )
-    .detail(link)
 }

@@ -10,6 +10,18 @@ use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
 use souk_tests::wire::LIMITS;
 
+/// That a statement which goes on here is stopped, and its transaction ended.
+fn stops(talk: &mut Talk, next: Option<u32>) {
+    if let Some(next) = next {
+        let stop = &talk.asked[0];
+        assert_eq!(stop.method, "DELETE");
+        assert_eq!(stop.path, format!("{PATH}{next}"));
+        talk.hears(0, raw(204, &[], "")).unwrap();
+    }
+    assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+    talk.hears(0, ended()).unwrap();
+}
+
 /// A statement runs between the beginning and the end of a transaction that only reads; who asks and what bounds it stand in headers.
 #[test]
 fn what_leaves() {
@@ -208,9 +220,10 @@ fn endless_answers_end() {
     // So is who ends a transaction for ever.
     let (mut talk, id) = Talk::asking();
     talk.hears(0, numbers(1)).unwrap();
-    for number in 0..20 {
-        talk.hears(0, waits(number)).unwrap();
-    }
+    talk.hears(0, waits(0)).unwrap();
+    assert!(talk.ended(id).is_none() && talk.asked[0].method == "GET");
+    talk.hears(0, waits(1)).unwrap();
+    assert!(talk.asked.is_empty());
     talk.ended(id).unwrap().ok();
 }
 
@@ -233,6 +246,7 @@ fn who_is_busy_is_asked_again() {
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200]);
         talk.hears(0, raw(status, &[], "busy")).unwrap();
+        stops(&mut talk, Some(7));
         let error = talk.ended(id).unwrap().error();
         assert_eq!(error.source_code, Some(status.to_string()));
     }
@@ -251,6 +265,7 @@ fn who_is_busy_is_asked_again() {
     let (mut talk, id) = Talk::asking();
     talk.hears(0, raw(429, &[("retry-after", "60")], ""))
         .unwrap();
+    stops(&mut talk, None);
     let error = talk.ended(id).unwrap().error();
     assert_eq!(
         (error.class, error.retry_after_ms),
@@ -292,11 +307,45 @@ fn errors_are_told() {
         (302, ErrorClass::Configuration, "redirected"),
         (500, ErrorClass::Source, "bad_status"),
     ] {
-        let (mut talk, id) = Talk::asking();
-        talk.hears(0, raw(status, &[], "why")).unwrap();
-        let error = talk.ended(id).unwrap().error();
-        assert_eq!(class_and_code(&error), (class, code), "{status}");
+        for next in [None, Some(3)] {
+            let (mut talk, id) = Talk::asking();
+            if let Some(next) = next {
+                talk.hears(0, waits(next)).unwrap();
+            }
+            talk.hears(0, raw(status, &[], "why")).unwrap();
+            if !matches!(status, 401 | 404 | 410) {
+                stops(&mut talk, next);
+            }
+            assert!(talk.asked.is_empty());
+            let error = talk.ended(id).unwrap().error();
+            assert_eq!(class_and_code(&error), (class, code), "{status}");
+            assert_eq!(error.detail.as_deref(), Some("why"));
+            assert_eq!(error.source_code, Some(status.to_string()));
+        }
     }
+}
+
+/// What answers to the first request that it knows of nothing is none of Trino's, which is for the connection's owner to mend.
+#[test]
+fn an_address_without_a_trino_is_told() {
+    for (status, code) in [
+        (404, "no_trino"),
+        (405, "no_trino"),
+        (400, "malformed_answer"),
+        (401, "credentials_refused"),
+    ] {
+        let mut talk = Talk::usual();
+        let answer = talk.ask(Request::Ping(LIMITS), [raw(status, &[], "nginx")]);
+        let error = answer.error();
+        assert_eq!(error.code, code);
+        assert_eq!(error.detail.as_deref(), Some("nginx"));
+        assert!(talk.asked.is_empty());
+        assert_eq!(error.class == ErrorClass::Configuration, code == "no_trino");
+    }
+    // It has answered before.
+    let mut talk = Talk::usual();
+    let answer = talk.ask(Request::Ping(LIMITS), [waits(0), raw(404, &[], "")]);
+    assert_eq!(answer.error().code, "statement_lost");
 }
 
 /// A connection's test tells the version, that catalog and schema are there, and whether the source itself refuses a write.

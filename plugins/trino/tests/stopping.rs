@@ -120,6 +120,54 @@ fn a_statement_is_stopped_as_soon_as_it_can_be() {
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
 }
 
+/// A transaction that is about to begin is waited for, since its end needs its name.
+#[test]
+fn a_transaction_that_begins_is_ended() {
+    for answers in [0, 1, 2] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(catalog(true));
+        for number in 0..answers {
+            talk.hears(0, waits(number)).unwrap();
+        }
+        talk.cancel(id);
+        assert_eq!(talk.asked.len(), 1);
+        talk.hears(0, begun()).unwrap();
+        assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+        talk.hears(0, ended()).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+        assert!(talk.asked.is_empty());
+    }
+    // It has not begun with that answer.
+    let mut talk = Talk::usual();
+    let id = talk.submit(catalog(true));
+    talk.cancel(id);
+    talk.hears(0, waits(4)).unwrap();
+    assert_eq!(talk.asked[0].method, "DELETE");
+    talk.hears(0, raw(204, &[], "")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    assert!(talk.asked.is_empty());
+}
+
+/// Whatever the coordinator says to it, a statement that was cancelled is stopped, and ends as that.
+#[test]
+fn a_cancelled_statement_is_no_failure() {
+    for status in [500, 503, 429, 400, 404] {
+        let (mut talk, id) = Talk::asking();
+        talk.cancel(id);
+        talk.hears(0, raw(status, &[], "")).unwrap();
+        if status != 404 {
+            assert_eq!(text(&talk.asked[0]), "ROLLBACK");
+            talk.hears(0, ended()).unwrap();
+        }
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+        assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    }
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+}
+
 /// A page that is larger than a host reads ends its statement at the source, too; a wire that broke is not spoken to again.
 #[test]
 fn a_page_that_is_too_large_is_stopped() {
