@@ -32,11 +32,23 @@ fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
             "read_only",
             "the statement tries to change what it reads; connections are read-only",
         ),
+        "PERMISSION_DENIED" if error.message.contains("system session property") => {
+            Error::configuration(
+                "session_property_refused",
+                "Trino does not let the connection's user set query_max_run_time, which bounds the time of each statement: allow it",
+            )
+        }
         "PERMISSION_DENIED" => Error::permission(
             "permission_denied",
             "the user may not read what the statement names",
         ),
-        "CATALOG_NOT_FOUND" if error.message.contains(&format!("'{catalog}'")) => {
+        // Trino writes names in small letters.
+        "CATALOG_NOT_FOUND"
+            if error
+                .message
+                .to_lowercase()
+                .contains(&format!("'{}'", catalog.to_lowercase())) =>
+        {
             Error::configuration(
                 "unknown_catalog",
                 "Trino has no catalog of the name that the connection's database begins with",
@@ -74,6 +86,7 @@ fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
         "INVALID_CAST_ARGUMENT"
         | "INVALID_FUNCTION_ARGUMENT"
         | "INVALID_LITERAL"
+        | "DIVISION_BY_ZERO"
         | "NUMERIC_VALUE_OUT_OF_RANGE"
         | "INVALID_LIMIT_CLAUSE" => match is_bound {
             true => Error::invalid_request("invalid_value", "Trino refused a value"),
@@ -249,6 +262,20 @@ mod tests {
                 "invalid_value",
             ),
             (
+                "DIVISION_BY_ZERO",
+                "USER_ERROR",
+                true,
+                ErrorClass::InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "PERMISSION_DENIED",
+                "USER_ERROR",
+                false,
+                ErrorClass::Permission,
+                "permission_denied",
+            ),
+            (
                 "EXCEEDED_TIME_LIMIT",
                 "INSUFFICIENT_RESOURCES",
                 false,
@@ -305,12 +332,22 @@ mod tests {
         }
     }
 
+    /// What bounds a statement's time is not the statement's to be allowed.
+    #[test]
+    fn a_property_that_may_not_be_set_is_the_connections() {
+        let text = "Access Denied: Cannot set system session property query_max_run_time";
+        let error = query_error("PERMISSION_DENIED", "USER_ERROR", text);
+        let error = told(error, "lake", false);
+        assert_eq!(error.class, ErrorClass::Configuration);
+        assert_eq!(error.code, "session_property_refused");
+    }
+
     /// A catalog that the connection names is the connection's mistake, another one the statement's.
     #[test]
     fn catalogs_are_told_apart() {
         let class = |message: &str| {
             let error = query_error("CATALOG_NOT_FOUND", "USER_ERROR", message);
-            told(error, "lake", false).class
+            told(error, "Lake", false).class
         };
         assert_eq!(
             class("line 1:15: Catalog 'lake' not found"),

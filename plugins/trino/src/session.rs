@@ -18,7 +18,7 @@ use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::reading::{Reading, SHAPES_MAX, Shapes};
 use crate::settings::{self, Settings};
-use crate::statements::prepare;
+use crate::statements::{is_bound, prepare};
 
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
 /// day is not believed.
@@ -216,7 +216,7 @@ impl Session {
             }) => {
                 let work = Work::Query {
                     text: prepare(&text, &parameters)?.into_owned(),
-                    is_bound: !parameters.is_empty(),
+                    is_bound: is_bound(&text, &parameters),
                     reading: Reading::default(),
                 };
                 Ok((work, limits))

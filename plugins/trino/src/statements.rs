@@ -51,6 +51,15 @@ pub fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Erro
     )))
 }
 
+/// Whether some of the values are the caller's: those of the window are the host's own.
+pub fn is_bound(text: &str, values: &[Value]) -> bool {
+    let own = match text.ends_with(WINDOW) {
+        true => 2,
+        false => 0,
+    };
+    values.len() > own
+}
+
 /// The one query of a text, without what ends it, and how many values it takes.
 fn one_query(text: &str) -> Result<(&str, usize), Error> {
     let (mut at, mut places) = (0, 0);

@@ -348,6 +348,31 @@ fn an_address_without_a_trino_is_told() {
     assert_eq!(answer.error().code, "statement_lost");
 }
 
+/// A value that Trino refuses is the caller's where one of the values was: those of a page are the host's.
+#[test]
+fn values_of_a_page_are_not_the_callers() {
+    let page = [Value::Int64(11), Value::Int64(0)];
+    let both = [Value::Text("x".into()), Value::Int64(11), Value::Int64(0)];
+    let text = "SELECT 1 / n FROM t\nLIMIT ? OFFSET ?";
+    let bound = "SELECT 1 / n FROM t WHERE a = ?\nLIMIT ? OFFSET ?";
+    for (text, values, class) in [
+        (text, &page[..], ErrorClass::Source),
+        (bound, &both[..], ErrorClass::InvalidRequest),
+        (
+            "SELECT ? / n, ? FROM t",
+            &page[..],
+            ErrorClass::InvalidRequest,
+        ),
+        ("SELECT 1 / 0", &[], ErrorClass::Source),
+    ] {
+        let fails = fails("DIVISION_BY_ZERO", "USER_ERROR", "Division by zero");
+        let replies = [begun(), fails, ended()];
+        let asked = query(text, values.to_vec(), LIMITS);
+        let error = Talk::usual().ask(asked, replies).error();
+        assert_eq!(class_and_code(&error), (class, "invalid_value"), "{text}");
+    }
+}
+
 /// A connection's test tells the version, that catalog and schema are there, and whether the source itself refuses a write.
 #[test]
 fn a_ping_tries_a_write() {
