@@ -287,6 +287,13 @@ fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<
         }
         Type::Map(value) => {
             let Members(members) = serde_json::from_str(cell.get()).map_err(|_| malformed())?;
+            let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+            if is_doubled(&mut names) {
+                return Err(Error::source_failed(
+                    "doubled_key",
+                    "the result has a map of which two keys are written the same: write map_entries(…)",
+                ));
+            }
             let members = members
                 .iter()
                 .map(|(name, cell)| (&**name, &**value, *cell));
@@ -304,12 +311,15 @@ fn list(cell: &RawValue) -> Result<Vec<&RawValue>, Error> {
 /// The names of a row's fields, where all have one and no two the same: an object else loses a value.
 fn names(fields: &[(Option<String>, Type)]) -> Option<Vec<&str>> {
     let names: Option<Vec<&str>> = fields.iter().map(|(name, _)| name.as_deref()).collect();
-    let mut sorted = names.clone()?;
-    sorted.sort_unstable();
-    match sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+    match is_doubled(&mut names.clone()?) {
         true => None,
         false => names,
     }
+}
+
+fn is_doubled(names: &mut [&str]) -> bool {
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn array<'a>(

@@ -158,9 +158,16 @@ fn every_type_is_exact() {
         assert_eq!(read(kind, cell), (wanted.0, wanted.1.to_owned()), "{kind}");
     }
     // Members in the order of the answer, which a JSON value of this test would not keep.
-    let map = r#"{"id":"q","columns":[{"name":"v","type":"map(varchar,decimal(2,1))"}],"data":[[{"b":"1.0","a":null,"b":"2.0"}]]}"#;
-    let answer = Talk::usual().rows_of([common::raw(200, &[], map)]).ok();
-    assert_eq!(answer.cell(0, 0), "{\"b\":1.0,\"a\":null,\"b\":2.0}");
+    let map = |members: &str| {
+        let kind = r#"{"name":"v","type":"array(map(varchar,decimal(2,1)))"}"#;
+        let body = format!(r#"{{"id":"q","columns":[{kind}],"data":[[[{{{members}}}]]]}}"#);
+        Talk::usual().rows_of([common::raw(200, &[], body)])
+    };
+    let answer = map(r#""b":"1.0","a":null,"c":"2.0""#).ok();
+    assert_eq!(answer.cell(0, 0), "[{\"b\":1.0,\"a\":null,\"c\":2.0}]");
+    // Of two that are written the same most readers of JSON keep one.
+    let error = map(r#""b":"1.0","a":null,"\u0062":"2.0""#).error();
+    assert_eq!(error.code, "doubled_key");
 }
 
 /// A moment on the clock of a region is told by a text that may mean two: it is refused, with the way out.
