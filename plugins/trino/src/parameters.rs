@@ -54,7 +54,8 @@ fn null(declared: Option<ColumnType>) -> &'static str {
         Some(ColumnType::Boolean) => "CAST(NULL AS boolean)",
         Some(ColumnType::Int64) => "CAST(NULL AS bigint)",
         Some(ColumnType::Float64) => "CAST(NULL AS double)",
-        Some(ColumnType::Decimal) => "CAST(NULL AS decimal(38, 10))",
+        // What it stands beside keeps its digits: with more of them here it would be cut to the 38 that there are.
+        Some(ColumnType::Decimal) => "CAST(NULL AS decimal(1, 0))",
         Some(ColumnType::Text) => "CAST(NULL AS varchar)",
         Some(ColumnType::Bytes) => "CAST(NULL AS varbinary)",
         Some(ColumnType::Date) => "CAST(NULL AS date)",
@@ -153,6 +154,10 @@ mod tests {
                 "TIMESTAMP '1970-01-01 00:00:00.000000'",
             ),
             (Value::Null(None), "NULL"),
+            (
+                Value::Null(Some(ColumnType::Decimal)),
+                "CAST(NULL AS decimal(1, 0))",
+            ),
             (
                 Value::Null(Some(ColumnType::Timestamp)),
                 "CAST(NULL AS timestamp(6) with time zone)",
