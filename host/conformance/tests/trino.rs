@@ -333,7 +333,6 @@ async fn it_asks_no_more_than_it_must() {
         "GET executing",
         "POST ROLLBACK",
         "GET queued",
-        "GET executing",
     ];
     let source = subject.source(subject.place.as_ref().unwrap());
     // What takes a worker too long, as on a busy machine, the host begins anew elsewhere.
