@@ -157,7 +157,7 @@ impl Machine for Session {
     }
 
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
-        if self.statements.withdraw(id) {
+        if self.statements.withdraw(id) || self.withdraw_held(id) {
             step.failed(
                 id,
                 Error::timeout("cancelled", "the statement was cancelled"),
@@ -232,7 +232,7 @@ impl Session {
             Ok(()) => {
                 out.extend_from_slice(&protocol::EXECUTE);
                 let job = Job::Execute(Execute::new(ask, statement));
-                self.send_pooled(job, &out, step);
+                self.send_pooled(job, out, step);
             }
             Err(error) => step.failed(ask.id, error),
         }
@@ -278,7 +278,7 @@ impl Session {
             let mut out = Vec::with_capacity(text.len() + 64);
             protocol::parse(&mut out, "", &text, &types);
             protocol::describe(&mut out, "");
-            return self.send_pooled(job, &out, step);
+            return self.send_pooled(job, out, step);
         }
         let out = step.outgoing();
         if let Some(evicted) = evicted {
@@ -311,7 +311,7 @@ impl Session {
         parameters::bind(&mut own, &head, types, values, &[0, 0])?;
         if is_pooled {
             own.extend_from_slice(&protocol::EXECUTE);
-            self.send_pooled(job, &own, step);
+            self.send_pooled(job, own, step);
         } else {
             own.extend_from_slice(&protocol::RUN_RESET_SYNC);
             step.send(&own);

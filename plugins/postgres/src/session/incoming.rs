@@ -221,6 +221,7 @@ impl Session {
             Some(Job::Setup(job)) => self.setup_ended(&job, step),
             Some(Job::Begin(_) | Job::End) | None => {}
         }
+        self.send_held(step);
         Ok(())
     }
 

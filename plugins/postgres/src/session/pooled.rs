@@ -3,6 +3,9 @@
 //! Each request is a transaction, written at once: `BEGIN READ ONLY`, its settings, the unnamed statement, Sync; then `ROLLBACK` and Sync,
 //! which takes back also what the statement set for the session. The second Sync has it run after an error, too: within the first the server
 //! passes over all that follows one. An error of `BEGIN` passes over the statement, so that none runs outside of a read-only transaction.
+//!
+//! One after the other: PgBouncer takes a backend for idle at the end of a transaction though half of the next request has gone to it, and the
+//! other half then goes to another backend, outside of any transaction or in the middle of a message (seen with 1.18).
 
 use super::Session;
 use super::incoming::{columns, parse_description};
@@ -12,6 +15,7 @@ use crate::settings::Settings;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::Message;
 use souk_sdk::{Error, Step};
+use std::collections::VecDeque;
 
 /// `BEGIN`, and the settings.
 const OPENING_STATEMENTS: u8 = 2;
@@ -32,6 +36,8 @@ pub(super) struct Pooled {
     ending: Vec<u8>,
     /// How many times in a row a transaction did not end.
     unended: u8,
+    /// Jobs with their messages that wait for the end of the transaction before them.
+    held: VecDeque<(Job, Vec<u8>)>,
 }
 
 impl Pooled {
@@ -63,6 +69,7 @@ impl Pooled {
             opening,
             ending,
             unended: 0,
+            held: VecDeque::new(),
         }
     }
 }
@@ -84,18 +91,45 @@ impl Session {
         self.statements.are_unnamed = true;
     }
 
-    /// Sends a job's messages in a transaction of their own.
-    pub(super) fn send_pooled(&mut self, job: Job, messages: &[u8], step: &mut Step) {
-        let Backend::Pooled(pooled) = &self.backend else {
+    /// Sends a job's messages in a transaction of their own, now or when those before it have ended.
+    pub(super) fn send_pooled(&mut self, job: Job, messages: Vec<u8>, step: &mut Step) {
+        let Backend::Pooled(pooled) = &mut self.backend else {
+            return;
+        };
+        pooled.held.push_back((job, messages));
+        self.send_held(step);
+    }
+
+    /// Sends the job that has waited longest, if nothing is on its way.
+    pub(super) fn send_held(&mut self, step: &mut Step) {
+        let Backend::Pooled(pooled) = &mut self.backend else {
+            return;
+        };
+        if !self.queue.is_empty() {
+            return;
+        }
+        let Some((job, messages)) = pooled.held.pop_front() else {
             return;
         };
         let out = step.outgoing();
         out.extend_from_slice(&pooled.opening);
-        out.extend_from_slice(messages);
+        out.extend_from_slice(&messages);
         out.extend_from_slice(&protocol::SYNC);
         out.extend_from_slice(&pooled.ending);
         self.queue
             .extend([Job::Begin(OPENING_STATEMENTS), job, Job::End]);
+    }
+
+    /// Takes back a request that waits to be sent.
+    pub(super) fn withdraw_held(&mut self, id: u32) -> bool {
+        let Backend::Pooled(pooled) = &mut self.backend else {
+            return false;
+        };
+        let before = pooled.held.len();
+        pooled
+            .held
+            .retain(|(job, _)| !matches!(job, Job::Execute(job) if job.ask.id == id));
+        pooled.held.len() < before
     }
 
     /// A Sync was answered, with the state of the transaction: `I` is none.
@@ -271,6 +305,46 @@ mod tests {
             assert!(sent.contains(super::super::PROBE), "{named}: {sent}");
             assert_eq!(sent.contains("BEGIN READ ONLY"), !is_own, "{named}");
         }
+    }
+
+    /// A pooler may give a backend away in the middle of what is sent before a transaction has ended.
+    #[test]
+    fn a_transaction_waits_for_the_end_of_the_one_before() {
+        let mut session = Session::open(settings(true)).unwrap();
+        session.start(&mut Step::default()).unwrap();
+        let mut login = Vec::new();
+        said(&mut login, b'R', &[0; 4]);
+        said(&mut login, b'Z', b"I");
+        after(&mut session, login);
+        let limits = Limits {
+            rows_max: 1,
+            bytes_max: 1 << 10,
+            timeout_ms: 1_000,
+        };
+        let mut sent = Vec::new();
+        for id in [1, 2] {
+            let mut step = Step::default();
+            session
+                .submit(id, Request::Ping(limits), &mut step)
+                .expect("an open session");
+            sent.push(step.into_parts().0.len());
+        }
+        assert_eq!(sent, [1, 0]);
+        // `BEGIN`, the settings, and the probe fails as it should.
+        let mut answer = Vec::new();
+        for (tag, body) in [
+            (b'C', &b"BEGIN\0"[..]),
+            (b'C', b"SELECT 1\0"),
+            (b'E', b"SERROR\0C25006\0Mread-only\0\0"),
+            (b'Z', b"E"),
+        ] {
+            said(&mut answer, tag, body);
+        }
+        assert_eq!(after(&mut session, answer).0, "");
+        let mut end = Vec::new();
+        said(&mut end, b'C', b"ROLLBACK\0");
+        said(&mut end, b'Z', b"I");
+        assert!(after(&mut session, end).0.contains("BEGIN READ ONLY"));
     }
 
     /// What Redshift does not know is not set there.
