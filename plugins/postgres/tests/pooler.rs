@@ -236,3 +236,35 @@ fn a_cancel_finds_its_statement_behind_a_pooler() {
     assert_eq!(cluster.admin(running), "0");
     assert_eq!(wire.scalar("SELECT 1"), "1");
 }
+
+/// PgBouncer passes on what it has read, 4 KiB at a time, and takes a backend for idle when a transaction ends: requests of several such pieces,
+/// many at once, stay whole and with their backend.
+#[test]
+fn long_requests_at_once_are_not_torn() {
+    let cluster = Cluster::get();
+    let filler = "x".repeat(6_000);
+    let mut wires: Vec<Wire> = (0..6).map(|_| cluster.wire()).collect();
+    for round in 0..30 {
+        let asked: Vec<Vec<u32>> = wires
+            .iter_mut()
+            .map(|wire| {
+                let text = |n| {
+                    format!(
+                        "SELECT {n} + length('{filler}'), current_setting('transaction_read_only')"
+                    )
+                };
+                (0..8).map(|n| wire.ask(&text(n), vec![])).collect()
+            })
+            .collect();
+        for (wire, ids) in wires.iter_mut().zip(asked) {
+            for (n, id) in ids.into_iter().enumerate() {
+                let answer = wire.wait(id).unwrap().ok();
+                assert_eq!(
+                    (answer.cell(0, 0), answer.cell(1, 0)),
+                    ((6_000 + n).to_string(), "on".to_owned()),
+                    "round {round}"
+                );
+            }
+        }
+    }
+}
