@@ -158,10 +158,7 @@ impl Machine for Session {
 
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
         if self.statements.withdraw(id) || self.withdraw_held(id) {
-            step.failed(
-                id,
-                Error::timeout("cancelled", "the statement was cancelled"),
-            );
+            step.failed(id, cancelled());
         }
         for job in &mut self.queue {
             if let Job::Execute(job) = job
@@ -174,6 +171,10 @@ impl Machine for Session {
         self.pursue_cancel(step);
         Ok(())
     }
+}
+
+fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
 }
 
 /// Going out.

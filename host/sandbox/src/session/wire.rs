@@ -29,6 +29,7 @@ use crate::{
     fault::{Blame, Fault, FaultKind},
     lanes::Task,
     pool::{Job, Sampled, shutting_down, timed_out},
+    threads::thread_time,
     v1::{Call, CallError, CheckedStep, Command, Heard, Input, Received, WireState, reported},
     wire::{Dialer, HttpOrigin},
 };
@@ -49,6 +50,8 @@ const INLINE_RESPONSE_MAX: usize = 256 << 10;
 /// What is read in one go before others on this worker have their turn. Each read counts at least `READ_COST`.
 const GO_BYTES: usize = 256 << 10;
 const READ_COST: usize = 4 << 10;
+/// A first turn that holds this worker for longer is one too many: the connection's calls are made in the lanes from then on.
+const HELD_MAX: Duration = Duration::from_millis(5);
 /// What a source may send while nothing is asked of it: notices, parameters that change.
 const UNASKED_BYTES_MAX: usize = 1 << 20;
 
@@ -82,6 +85,8 @@ pub(crate) struct WireSession {
     /// It was opened for an errand, and sends none.
     on_errand: bool,
     sampled: Sampled,
+    /// What first turns took of this worker since they last made a tick.
+    uncounted: Duration,
     /// Bytes that came since something was asked of an idle session, or since an answer was complete: with several requests in flight a
     /// session may never be idle.
     streamed: usize,
@@ -158,6 +163,7 @@ impl WireSession {
             errands: FuturesUnordered::new(),
             on_errand: false,
             sampled: Sampled::default(),
+            uncounted: Duration::ZERO,
             streamed: 0,
             read: 0,
         }
@@ -480,6 +486,9 @@ impl WireSession {
             lease.in_flight.push(Submitted::new(id, job, now));
             let result = self.call_in_turns(lease, call).await?;
             self.apply(lease, result, Some(id))?;
+            if self.read >= GO_BYTES {
+                self.give_way(lease).await?;
+            }
         }
         self.leave_gone(lease, Instant::now())
     }
@@ -514,11 +523,12 @@ impl WireSession {
     ) -> Result<Result<CheckedStep, CallError>, End> {
         let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
         let is_here = is_short && !self.is_laned(lease);
+        let begun = is_here.then(thread_time);
         let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
             return Err(End::Ended(shutting_down()));
         };
-        if is_here && self.sampled.are_long(!task.is_finished()) {
-            lease.pool.make_way();
+        if let Some(begun) = begun {
+            self.computed_here(lease, thread_time().saturating_sub(begun));
         }
         loop {
             let waited =
@@ -531,6 +541,26 @@ impl WireSession {
                 Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),
                 Waited::Alarm => self.sound_alarm(lease)?,
             }
+        }
+    }
+
+    /// What a first turn took of this worker: it counts as its company's, and is weighed as ticks are that plain calls meet.
+    fn computed_here(&mut self, lease: &Lease, used: Duration) {
+        let pool = &lease.pool;
+        pool.tenant.computed(used.as_micros() as u64);
+        if used > HELD_MAX {
+            // What the guest has returned is looked at at once, however much it is.
+            pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+        }
+        self.uncounted += used;
+        let is_tick = self.uncounted >= TICK;
+        if is_tick {
+            self.uncounted = Duration::ZERO;
+            // Others have their turn.
+            self.read = GO_BYTES;
+        }
+        if self.sampled.are_long(is_tick) {
+            pool.make_way();
         }
     }
 

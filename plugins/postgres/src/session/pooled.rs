@@ -8,8 +8,9 @@
 //! other half then goes to another backend, outside of any transaction or in the middle of a message (seen with 1.18).
 
 use super::Session;
+use super::cancelled;
 use super::incoming::{columns, parse_description};
-use crate::job::{Job, Setup};
+use crate::job::{Cancel, Job, Setup};
 use crate::protocol::{self, malformed, unexpected};
 use crate::settings::Settings;
 use fallible_iterator::FallibleIterator;
@@ -108,28 +109,46 @@ impl Session {
         if !self.queue.is_empty() {
             return;
         }
-        let Some((job, messages)) = pooled.held.pop_front() else {
-            return;
-        };
-        let out = step.outgoing();
-        out.extend_from_slice(&pooled.opening);
-        out.extend_from_slice(&messages);
-        out.extend_from_slice(&protocol::SYNC);
-        out.extend_from_slice(&pooled.ending);
-        self.queue
-            .extend([Job::Begin(OPENING_STATEMENTS), job, Job::End]);
+        while let Some((job, messages)) = pooled.held.pop_front() {
+            if let Job::Execute(job) = &job
+                && job.cancel != Cancel::No
+            {
+                step.failed(job.ask.id, cancelled());
+                continue;
+            }
+            let out = step.outgoing();
+            out.extend_from_slice(&pooled.opening);
+            out.extend_from_slice(&messages);
+            out.extend_from_slice(&protocol::SYNC);
+            out.extend_from_slice(&pooled.ending);
+            return self
+                .queue
+                .extend([Job::Begin(OPENING_STATEMENTS), job, Job::End]);
+        }
     }
 
-    /// Takes back a request that waits to be sent.
+    /// Takes back a request that waits to be sent. Where nobody waits for what it waits for, it stays until its turn, so that the host ends a
+    /// session whose turns do not come any more.
     pub(super) fn withdraw_held(&mut self, id: u32) -> bool {
         let Backend::Pooled(pooled) = &mut self.backend else {
             return false;
         };
-        let before = pooled.held.len();
-        pooled
-            .held
-            .retain(|(job, _)| !matches!(job, Job::Execute(job) if job.ask.id == id));
-        pooled.held.len() < before
+        let is_awaited = |job: &Job| matches!(job, Job::Execute(_) | Job::Probe(_));
+        let is_waited_for = self.queue.iter().any(is_awaited);
+        let asks = |job: &Job| match job {
+            Job::Execute(job) => job.ask.id == id,
+            Job::Probe(job) => job.id == id,
+            _ => false,
+        };
+        let Some(at) = pooled.held.iter().position(|(job, _)| asks(job)) else {
+            return false;
+        };
+        if is_waited_for {
+            pooled.held.remove(at);
+        } else if let Job::Execute(job) = &mut pooled.held[at].0 {
+            job.cancel = Cancel::Wanted;
+        }
+        is_waited_for
     }
 
     /// A Sync was answered, with the state of the transaction: `I` is none.
@@ -330,6 +349,17 @@ mod tests {
             sent.push(step.into_parts().0.len());
         }
         assert_eq!(sent, [1, 0]);
+        // Taken back while another one is awaited, it has failed.
+        let cancel = |session: &mut Session, id| {
+            let mut step = Step::default();
+            session.cancel(id, &mut step).expect("a cancel");
+            step.into_parts().1.len()
+        };
+        let mut step = Step::default();
+        session
+            .submit(3, Request::Ping(limits), &mut step)
+            .expect("an open session");
+        assert_eq!(cancel(&mut session, 3), 1);
         // `BEGIN`, the settings, and the probe fails as it should.
         let mut answer = Vec::new();
         for (tag, body) in [
@@ -341,6 +371,8 @@ mod tests {
             said(&mut answer, tag, body);
         }
         assert_eq!(after(&mut session, answer).0, "");
+        // Nobody waits for the end that it waits for: it is the host's to say when that is too long.
+        assert_eq!(cancel(&mut session, 2), 0);
         let mut end = Vec::new();
         said(&mut end, b'C', b"ROLLBACK\0");
         said(&mut end, b'Z', b"I");
