@@ -372,7 +372,12 @@ async fn a_seller_apis_fault_costs_the_buyer_nothing() {
     drop(api);
     let refusal = sale.buy(json!({})).await;
     let refusal = refusal.expect_error(502, "SELLER_API_ERROR");
-    assert_eq!(refusal.at("/error/details/reason"), "refused");
+    // Or it was asked over a connection of before, which broke just then.
+    let reason = refusal.text("/error/details/reason");
+    assert!(
+        ["refused", "unreachable"].contains(&reason.as_str()),
+        "{reason}"
+    );
     assert_eq!(refusal.at("/error/details/charged"), false);
     assert_eq!(sale.buyer.credits().await, (10 - PRICE, 0));
 }
