@@ -136,7 +136,8 @@ async fn what_a_call_returns_holds_no_worker() {
         let speech = match is_query {
             true => ask("holds_a_speech").await,
             false => {
-                let fault = call().await.expect_err("too much for a worker");
+                let answer = call().await.map(|output| output.bytes);
+                let fault = answer.expect_err("too much for a worker");
                 assert_eq!(
                     (fault.blame, fault.code.as_str()),
                     (Blame::Connector, "call_bytes_exceeded")
