@@ -27,6 +27,7 @@ pub mod s3;
 pub mod seller_api;
 pub mod spoilt;
 mod sweep;
+pub mod talk;
 pub mod talking_server;
 pub mod tls;
 pub mod trino;
