@@ -14,6 +14,7 @@ pub struct Watched {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
+    /// See [`resident_bytes`].
     pub resident_bytes: u64,
     pub descriptors: usize,
     pub sessions: u64,
@@ -74,9 +75,27 @@ impl Watched {
     }
 }
 
+/// What the process has in memory, the file of its store aside: that is mapped, and what was read of it stays as long as nobody else needs the
+/// room.
 fn resident_bytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.unwrap_or_default() << 10
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+    let (mut is_store, mut kib) = (false, 0);
+    for line in maps.lines() {
+        match line.strip_prefix("Rss:") {
+            Some(size) if !is_store => {
+                kib += size.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+            }
+            Some(_) => {}
+            // Only a mapping's own line begins with an address.
+            None if line
+                .as_bytes()
+                .first()
+                .is_some_and(|byte| !byte.is_ascii_uppercase()) =>
+            {
+                is_store = line.ends_with(".db");
+            }
+            None => {}
+        }
+    }
+    kib << 10
 }
