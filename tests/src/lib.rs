@@ -29,6 +29,7 @@ pub mod seller_api;
 pub mod spoilt;
 mod sweep;
 mod tables;
+pub mod talk;
 pub mod talking_server;
 pub mod tls;
 pub mod trino;
