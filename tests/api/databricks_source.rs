@@ -147,9 +147,19 @@ async fn databricks_refuses_what_writes() {
         .await;
     let path = seller.path(&format!("/assets/{asset}/execute"));
     let answer = seller.client.post(&path, json!({"params": {}})).await;
-    assert_eq!(answer.at("/error/details/fault_code"), "read_only", "{}", answer.body);
+    assert_eq!(
+        answer.at("/error/details/fault_code"),
+        "read_only",
+        "{}",
+        answer.body
+    );
     let asked = server.requests();
-    assert!(!asked.iter().any(|line| line.contains("DELETE") || line.contains("reflect")), "{asked:?}");
+    assert!(
+        !asked
+            .iter()
+            .any(|line| line.contains("DELETE") || line.contains("reflect")),
+        "{asked:?}"
+    );
 }
 
 /// What nobody waits for any more is stopped at Databricks.

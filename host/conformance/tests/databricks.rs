@@ -31,8 +31,7 @@ async fn loaded(profile: Profile) -> Subject {
 
 /// Who asks, and of which catalog: by a token, or as a service principal where there is TLS.
 fn settings(server: &Databricks, more: Json) -> Json {
-    let mut settings =
-        json!({"warehouse_id": databricks::WAREHOUSE, "database": "memory.shop"});
+    let mut settings = json!({"warehouse_id": databricks::WAREHOUSE, "database": "memory.shop"});
     match server.ca_pem.is_some() {
         true => {
             settings["username"] = databricks::CLIENT_ID.into();
@@ -159,12 +158,48 @@ async fn refusals_are_told_as_what_they_are() {
     server.admin(STOCK);
     let none = json!({});
     for (server, more, text, kind, code) in [
-        (&server, none.clone(), "DELETE FROM shop.stock", Permission, "read_only"),
-        (&server, none.clone(), "SELECT 1; DELETE FROM shop.stock", Permission, "read_only"),
-        (&server, none.clone(), "SELECT reflect('a', 'b')", Permission, "read_only"),
-        (&server, none.clone(), "SELECT absent FROM shop.stock", SourceError, "unknown_column"),
-        (&server, none.clone(), "SELECT * FROM shop.absent", NotFound, "unknown_table"),
-        (&server, none.clone(), "SELECT * FROM pond.shop.stock", NotFound, "unknown_catalog"),
+        (
+            &server,
+            none.clone(),
+            "DELETE FROM shop.stock",
+            Permission,
+            "read_only",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT 1; DELETE FROM shop.stock",
+            Permission,
+            "read_only",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT reflect('a', 'b')",
+            Permission,
+            "read_only",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT absent FROM shop.stock",
+            SourceError,
+            "unknown_column",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT * FROM shop.absent",
+            NotFound,
+            "unknown_table",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT * FROM pond.shop.stock",
+            NotFound,
+            "unknown_catalog",
+        ),
         (
             &server,
             json!({"database": "pond"}),
@@ -172,8 +207,20 @@ async fn refusals_are_told_as_what_they_are() {
             Configuration,
             "unknown_catalog",
         ),
-        (&server, none.clone(), "SELECT absent(id) FROM shop.stock", NotFound, "unknown_function"),
-        (&server, none.clone(), "SELECT FROM WHERE", SourceError, "syntax_error"),
+        (
+            &server,
+            none.clone(),
+            "SELECT absent(id) FROM shop.stock",
+            NotFound,
+            "unknown_function",
+        ),
+        (
+            &server,
+            none.clone(),
+            "SELECT FROM WHERE",
+            SourceError,
+            "syntax_error",
+        ),
         (
             &server,
             json!({"statement_timeout_ms": 50}),
@@ -181,9 +228,27 @@ async fn refusals_are_told_as_what_they_are() {
             Timeout,
             "statement_timeout",
         ),
-        (&server, json!({"warehouse_id": "ffff"}), "SELECT 1", Configuration, "unknown_warehouse"),
-        (&server, json!({"api_key": "dapi00"}), "SELECT 1", Authentication, "credentials_refused"),
-        (&sealed, json!({"password": "wrong"}), "SELECT 1", Authentication, "credentials_refused"),
+        (
+            &server,
+            json!({"warehouse_id": "ffff"}),
+            "SELECT 1",
+            Configuration,
+            "unknown_warehouse",
+        ),
+        (
+            &server,
+            json!({"api_key": "dapi00"}),
+            "SELECT 1",
+            Authentication,
+            "credentials_refused",
+        ),
+        (
+            &sealed,
+            json!({"password": "wrong"}),
+            "SELECT 1",
+            Authentication,
+            "credentials_refused",
+        ),
     ] {
         let subject = subject(server, more).await;
         let fault = ask(&subject, query(text)).await.unwrap_err();
@@ -201,7 +266,11 @@ async fn refusals_are_told_as_what_they_are() {
         let subject = subject(&server, more).await;
         let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await;
         let fault = ping.unwrap_err();
-        assert_eq!((fault.kind, fault.code.as_str()), (Configuration, code), "{fault:?}");
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (Configuration, code),
+            "{fault:?}"
+        );
         subject.close().await;
     }
     assert_eq!(server.running(), 0);
@@ -270,7 +339,10 @@ async fn it_asks_no_more_than_it_must() {
             limits: Limits::new(10_000, 1 << 20),
         })
     };
-    let (run, describe) = (format!("POST {text}"), format!("POST DESCRIBE QUERY {text}"));
+    let (run, describe) = (
+        format!("POST {text}"),
+        format!("POST DESCRIBE QUERY {text}"),
+    );
     let wanted = [&run, "GET statement", "GET chunk 1", "GET chunk 2"];
     let source = subject.source(subject.place.as_ref().unwrap());
     // What takes a worker too long, as on a busy machine, the host begins anew elsewhere.
@@ -362,7 +434,8 @@ async fn what_takes_too_long_is_stopped() {
 #[tokio::test]
 async fn a_thousand_tables_take_a_moment() {
     let server = Databricks::start().await;
-    let columns = "a bigint NOT NULL, b string text, c decimal(10, 2), d timestamp_ntz, e \"array<string>\"";
+    let columns =
+        "a bigint NOT NULL, b string text, c decimal(10, 2), d timestamp_ntz, e \"array<string>\"";
     let tables: String = (0..1_000)
         .map(|number| format!("CREATE TABLE shop.t{number} ({columns});"))
         .collect();

@@ -529,6 +529,13 @@ impl Session {
                 },
                 Some(chunk),
             ) => ping.take(chunk)?,
+            (
+                Work::Ping {
+                    ping,
+                    is_probed: true,
+                },
+                _,
+            ) => ping.described(),
             _ => {}
         }
         let here = chunk.map_or(0, |chunk| chunk.chunk_index);

@@ -82,21 +82,18 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
 fn is_clear(query: &Statement<'_>) -> Result<(), Error> {
     let mut before: Option<Token<'_>> = None;
     for token in query.tokens() {
-        let is_ascii = token.text.is_ascii();
+        let is_comment = ["--", "/*"].iter().any(|mark| token.text.starts_with(mark));
         match token.kind {
             // Behind a backslash the next line belongs to the comment.
-            Kind::Blank if token.text.starts_with("--") => {
-                if token.text.ends_with('\\') {
-                    return Err(unclear("a comment that ends with a backslash"));
-                }
+            Kind::Blank if token.text.starts_with("--") && token.text.ends_with('\\') => {
+                return Err(unclear("a comment that ends with a backslash"));
             }
             // Of a hint the words are read, and the quotes.
-            Kind::Blank if token.text.starts_with("/*") => {
-                if token.text.contains("/*+") && !is_plain_hint(token.text) {
-                    return Err(unclear("a hint (/*+) of more than names and numbers"));
-                }
+            Kind::Blank if token.text.contains("/*+") && !is_plain_hint(token.text) => {
+                return Err(unclear("a hint (/*+) of more than names and numbers"));
             }
-            Kind::Blank | Kind::Sign if !is_ascii => {
+            Kind::Blank if is_comment => {}
+            Kind::Blank | Kind::Sign if !token.text.is_ascii() => {
                 return Err(unclear("a character beyond ASCII outside of quotes"));
             }
             Kind::Sign if token.text == "$" => {
@@ -275,11 +272,11 @@ mod tests {
         for text in [
             "SELECT 1 -- a \\\n, 2",
             "SELECT 1 -- \\",
-            "SELECT /*+ X(' */ 1, ') */ 2",
+            "SELECT /*+ X(' */ 1, ') */ 2 -- '",
             "SELECT /* a /*+ b */ 1 */",
             "SELECT /*+ A /* b */ */ 1",
-            "SELECT 1e-5r'\\'",
-            "SELECT xr'\\'",
+            "SELECT 1e-5r'\\', '",
+            "SELECT xr'a'",
             "SELECT $$ ' $$",
             "SELECT 1\u{a0}",
             "SELECT é",
