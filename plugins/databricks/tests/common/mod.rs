@@ -1,5 +1,5 @@
 //! A session, and a workspace that answers each of its requests as a test says.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 use std::ops::{Deref, DerefMut};
 
