@@ -277,7 +277,7 @@ mod tests {
             "SELECT /*+ A /* b */ */ 1",
             "SELECT 1e-5r'\\', '",
             "SELECT xr'a'",
-            "SELECT $$ ' $$",
+            "SELECT $$ '' $$",
             "SELECT 1\u{a0}",
             "SELECT é",
         ] {
