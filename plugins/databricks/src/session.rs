@@ -10,8 +10,8 @@ use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
-    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step, WireFault,
+    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query,
+    Request, Step, WireFault,
 };
 
 use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
@@ -36,6 +36,9 @@ const HELLO_MS: u32 = 10_000;
 const DESCRIBED_ROWS_MAX: u32 = crate::answers::COLUMNS_MAX as u32;
 /// Chunks of a result. They are a few of some megabytes each: who leads on for longer is not believed.
 const CHUNKS_MAX: u32 = 10_000;
+/// The time of statements that run for long is counted in such parts of the connection's limit, all of them at once: a pause for each would
+/// outlast its statement, and a session has few.
+const TICKS: u32 = 8;
 /// A statement that could not be stopped is tried to be stopped once more, after this long.
 const STOP_TRIES: u32 = 2;
 const STOP_PAUSE_MS: u32 = 100;
@@ -51,6 +54,8 @@ pub struct Session {
     token: Option<Token>,
     known: Known,
     shapes: Shapes<(Type, Way)>,
+    /// The pause at whose end another part of the connection's limit is over.
+    ticker: Option<u32>,
     jobs: Vec<Job>,
 }
 
@@ -67,8 +72,8 @@ struct Job {
     limits: Limits,
     /// The time of day at which it began, in seconds.
     now: u64,
-    /// The pause at whose end its time is over.
-    deadline: Option<u32>,
+    /// How many parts of the connection's limit are left, once it has run for long.
+    ticks: Option<u32>,
     /// The statement, from when its id is known, as long as it runs.
     running: Option<String>,
     /// How long it was waited for.
@@ -136,6 +141,7 @@ impl Machine for Session {
             token: None,
             known: Known::default(),
             shapes: Shapes::default(),
+            ticker: None,
             jobs: Vec::new(),
         })
     }
@@ -165,18 +171,13 @@ impl Machine for Session {
                     stage: Stage::Begin,
                     limits,
                     now: step.now(),
-                    deadline: None,
+                    ticks: None,
                     running: None,
                     waited_ms: 0,
                     tries: 0,
                     is_cancelled: false,
                     over: None,
                 };
-                if self.settings.statement_timeout_ms < limits.timeout_ms {
-                    let number = self.number();
-                    step.wake(number, self.settings.statement_timeout_ms);
-                    job.deadline = Some(number);
-                }
                 let goes = self.begin(&mut job, step);
                 self.keep(job, goes, step);
             }
@@ -201,15 +202,8 @@ impl Machine for Session {
             step.ready();
             return Ok(());
         }
-        if let Some(at) = self
-            .jobs
-            .iter()
-            .position(|job| job.deadline == Some(number))
-        {
-            let mut job = self.jobs.swap_remove(at);
-            job.deadline = None;
-            let goes = self.gives_up(&mut job, out_of_time(), step);
-            self.keep(job, goes, step);
+        if self.ticker == Some(number) {
+            self.ticked(step);
             return Ok(());
         }
         // What nobody waits for any more is not known.
@@ -276,6 +270,10 @@ impl Session {
 
     /// Keeps a job that goes on, or says what it has come to.
     fn keep(&mut self, job: Job, goes: Goes, step: &mut Step) {
+        if !matches!(goes, Ok(true)) && self.jobs.is_empty() {
+            // Where nothing is in flight a pause may be forgotten.
+            self.ticker = None;
+        }
         match goes {
             Ok(true) => self.jobs.push(job),
             Err(error) => {
@@ -290,6 +288,45 @@ impl Session {
                 }
                 step.done(job.id);
             }
+        }
+    }
+
+    /// Begins to count the time of a job that has run for long, where the connection gives it less than the host does.
+    fn count(&mut self, job: &mut Job, step: &mut Step) {
+        let limit = self.settings.statement_timeout_ms;
+        let is_long = job.waited_ms >= limit / TICKS && limit < job.limits.timeout_ms;
+        if job.ticks.is_some() || !is_long {
+            return;
+        }
+        job.ticks = Some(match self.ticker {
+            None => {
+                self.tick(step);
+                TICKS - 1
+            }
+            // A part of it is over.
+            Some(_) => TICKS,
+        });
+    }
+
+    fn tick(&mut self, step: &mut Step) {
+        let number = self.number();
+        self.ticker = Some(number);
+        step.wake(number, (self.settings.statement_timeout_ms / TICKS).max(1));
+    }
+
+    /// Another part of the connection's limit is over.
+    fn ticked(&mut self, step: &mut Step) {
+        self.ticker = None;
+        for mut job in std::mem::take(&mut self.jobs) {
+            job.ticks = job.ticks.map(|left| left.saturating_sub(1));
+            let goes = match job.ticks {
+                Some(0) => self.gives_up(&mut job, out_of_time(), step),
+                _ => Ok(true),
+            };
+            self.keep(job, goes, step);
+        }
+        if self.jobs.iter().any(|job| job.ticks.is_some()) {
+            self.tick(step);
         }
     }
 
@@ -424,10 +461,11 @@ impl Session {
             if let 401 | 404 | 410 = response.status {
                 job.running = None;
             }
-            if response.status == 401 {
+            let error = refused(response, is_first);
+            if error.class == ErrorClass::Authentication {
                 self.token = None;
             }
-            return Err(refused(response, is_first));
+            return Err(error);
         }
         match &job.stage {
             Stage::Chunk(id, asked) => {
@@ -454,6 +492,7 @@ impl Session {
         }
         match state {
             State::Running => {
+                self.count(job, step);
                 let ms = pauses::running(job.waited_ms);
                 job.waited_ms = job.waited_ms.saturating_add(ms);
                 (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));

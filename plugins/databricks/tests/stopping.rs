@@ -6,7 +6,7 @@ use common::{
     ID, STATEMENTS, Talk, class_and_code, column, described, is, numbers, query, raw, reply, rows,
 };
 use serde_json::json;
-use souk_sdk::{ErrorClass, Limits, WireFault};
+use souk_sdk::{ErrorClass, Input, Limits, Machine, WireFault};
 use souk_tests::wire::LIMITS;
 
 fn is_stop(talk: &Talk) -> bool {
@@ -127,20 +127,44 @@ fn stopping_is_tried_twice() {
     }
 }
 
-/// The connection's own limit stops a statement where the host would wait for longer, its description as well.
+/// Runs a session whose statement never ends, until it is stopped. When that is, in milliseconds.
+fn stopped_at(talk: &mut Talk) -> u32 {
+    let (mut clock, mut due) = (0, Vec::new());
+    loop {
+        due.extend(
+            talk.pauses
+                .drain(..)
+                .map(|pause| (clock + pause.ms, pause.id)),
+        );
+        assert!(due.len() <= 2, "{due:?}");
+        if is_stop(talk) {
+            return clock;
+        }
+        if !talk.asked.is_empty() {
+            talk.hears(0, is("RUNNING")).unwrap();
+            continue;
+        }
+        due.sort_unstable();
+        let (at, id) = due.remove(0);
+        clock = at;
+        assert!(clock < 20_000, "it goes on");
+        let woken = Input::Woken(id);
+        talk.step(|session, step| session.receive(woken, step))
+            .unwrap();
+    }
+}
+
+/// The connection's own limit stops a statement where the host would wait for longer, a description as well.
 #[test]
 fn the_connections_time_is_held() {
-    let limit = json!({"statement_timeout_ms": 5_000});
-    for is_known in [false, true] {
-        let mut talk = Talk::open(limit.clone()).unwrap();
+    for (limit, is_known) in [(4_000, true), (4_000, false), (50, true), (1, true)] {
+        let mut talk = Talk::open(json!({"statement_timeout_ms": limit})).unwrap();
         let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-        assert_eq!(talk.pauses[0].ms, 5_000);
         if is_known {
             talk.hears(0, described(&[("n", "bigint")])).unwrap();
         }
-        talk.hears(0, is("RUNNING")).unwrap();
-        talk.wakes();
-        assert!(is_stop(&talk));
+        let at = stopped_at(&mut talk);
+        assert!(at >= limit && at <= limit * 5 / 4 + 30, "{limit}: {at}");
         talk.hears(0, reply(json!({}))).unwrap();
         let error = talk.ended(id).unwrap().error();
         assert_eq!(
@@ -148,23 +172,46 @@ fn the_connections_time_is_held() {
             (ErrorClass::Timeout, "statement_timeout")
         );
     }
-    // One that is about to begin is stopped when it has.
-    let mut talk = Talk::open(limit.clone()).unwrap();
-    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-    talk.wakes();
-    assert!(talk.ended(id).is_none());
-    talk.hears(0, is("RUNNING")).unwrap();
-    assert!(is_stop(&talk));
+    // One that came later has its own time.
+    let mut talk = Talk::open(json!({"statement_timeout_ms": 80_000})).unwrap();
+    let long = Limits {
+        timeout_ms: 100_000,
+        ..LIMITS
+    };
+    let first = talk.submit(query("SELECT 1", vec![], long));
+    while talk.pauses.len() < 2 {
+        match talk.asked.is_empty() {
+            true => drop(talk.wakes()),
+            false => talk.hears(0, is("RUNNING")).unwrap(),
+        }
+    }
+    assert!(talk.pauses.iter().any(|pause| pause.ms == 10_000));
+    talk.cancel(first);
     talk.hears(0, reply(json!({}))).unwrap();
-    assert_eq!(talk.ended(id).unwrap().error().code, "statement_timeout");
-    // The host's own time is the host's matter.
-    let mut talk = Talk::open(limit).unwrap();
+    assert!(talk.ended(first).is_some());
+    let second = talk.submit(query("SELECT 1", vec![], long));
+    for pause in std::mem::take(&mut talk.pauses) {
+        let woken = Input::Woken(pause.id);
+        talk.step(|session, step| session.receive(woken, step))
+            .unwrap();
+    }
+    assert!(talk.ended(second).is_none() && talk.asked.len() == 1);
+}
+
+/// Where the host gives no more time than the connection, the host's end is the end.
+#[test]
+fn the_hosts_time_is_the_hosts() {
+    let mut talk = Talk::open(json!({"statement_timeout_ms": 5_000})).unwrap();
     let short = Limits {
         timeout_ms: 5_000,
         ..LIMITS
     };
     talk.submit(query("SELECT 1", vec![], short));
-    assert!(talk.pauses.is_empty());
+    for _ in 0..60 {
+        talk.hears(0, is("RUNNING")).unwrap();
+        assert_eq!(talk.pauses.len(), 1);
+        talk.wakes();
+    }
 }
 
 /// A statement of which nothing is understood is stopped, too.
