@@ -35,7 +35,7 @@ pub const WAREHOUSE: &str = "a1b2c3d4e5f60718";
 /// Who is let in: by this token, or by a token that is granted to the service principal.
 pub const TOKEN: &str = "dapi00112233445566778899aabbccddeeff";
 pub const CLIENT_ID: &str = "3f1c9d2e-7a46-4f0b-9a51-0d5b6c7e8f90";
-pub const CLIENT_SECRET: &str = "dose-pässw'ord";
+pub const CLIENT_SECRET: &str = "doseffeeddccbbaa99887766554433221100";
 pub const VERSION: &str = "2026.40-souk";
 /// Rows of a chunk.
 const CHUNK_ROWS: usize = 4_000;
@@ -256,6 +256,11 @@ async fn serve(
             return server.grant(header(&headers, "authorization"), &body);
         }
         // Where its own client looks for that.
+        (&Method::GET, [".well-known", "databricks-config"]) => {
+            let origin = format!("{}://{}", server.scheme, header(&headers, "host"));
+            let body = json!({"oidc_endpoint": format!("{origin}/oidc"), "workspace_id": "1"});
+            return axum::Json(body).into_response();
+        }
         (&Method::GET, ["oidc", ".well-known", "oauth-authorization-server"]) => {
             let origin = format!("{}://{}", server.scheme, header(&headers, "host"));
             let body = json!({"authorization_endpoint": format!("{origin}/oidc/v1/authorize"), "token_endpoint": format!("{origin}/oidc/v1/token")});
