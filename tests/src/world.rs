@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::bigquery::BigQuery;
 use crate::clickhouse::ClickHouse;
 use crate::client::Client;
+use crate::databricks::{self, Databricks};
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
-use crate::databricks::{self, Databricks};
 use crate::trino::{self, Trino};
 
 /// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.

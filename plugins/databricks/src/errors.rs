@@ -310,7 +310,7 @@ mod tests {
     fn each_is_blamed_on_who_can_help() {
         for (message, is_bound, class, code) in [
             (
-                "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'INSER'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\n",
+                "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'DELETE'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\n",
                 true,
                 Source,
                 "syntax_error",
