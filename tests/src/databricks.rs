@@ -6,6 +6,7 @@
 //! Databricks' JDBC driver), what its parser takes in Spark. What a statement means is SQLite's: no evidence.
 
 mod literals;
+mod refusals;
 mod statements;
 mod tables;
 mod values;
@@ -27,6 +28,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::tls::{TestCa, TlsListener};
+use refusals::{Failure, Refusal};
 use values::Table;
 
 /// The one catalog that has tables.
@@ -78,66 +80,6 @@ struct Statement {
 impl Statement {
     fn is_over(&self) -> bool {
         self.is_cancelled || self.ends.is_some_and(|ends| ends <= Instant::now())
-    }
-}
-
-/// How a statement fails: `[CONDITION] text SQLSTATE: 42000`.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    pub condition: &'static str,
-    pub state: &'static str,
-    pub text: String,
-}
-
-impl Failure {
-    pub fn new(condition: &'static str, state: &'static str, text: impl Into<String>) -> Failure {
-        let text = text.into();
-        Failure {
-            condition,
-            state,
-            text,
-        }
-    }
-
-    pub fn syntax(near: &str) -> Failure {
-        let text = format!("Syntax error at or near '{near}'.");
-        Failure::new("PARSE_SYNTAX_ERROR", "42601", text)
-    }
-
-    fn message(&self) -> String {
-        match self.condition {
-            "" => self.text.clone(),
-            condition => format!("[{condition}] {} SQLSTATE: {}", self.text, self.state),
-        }
-    }
-}
-
-/// What the API does not take.
-struct Refusal {
-    status: u16,
-    code: Value,
-    text: String,
-}
-
-impl Refusal {
-    fn new(status: u16, code: impl Into<Value>, text: &str) -> Refusal {
-        Refusal {
-            status,
-            code: code.into(),
-            text: text.to_owned(),
-        }
-    }
-
-    fn wrong(text: &str) -> Refusal {
-        Refusal::new(400, "INVALID_PARAMETER_VALUE", text)
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).expect("a status");
-        let body = json!({"error_code": self.code, "message": self.text});
-        (status, axum::Json(body)).into_response()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the API answers, as far as it is read.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::Deserialize;
@@ -47,8 +48,8 @@ pub struct Manifest<'a> {
     /// Rows were left out.
     #[serde(default)]
     pub truncated: bool,
-    #[serde(default)]
-    pub total_row_count: u64,
+    /// Of all chunks.
+    pub total_row_count: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +69,8 @@ pub struct Chunk<'a> {
     /// Where rows lie elsewhere, which nobody asked for.
     #[serde(borrow)]
     external_links: Option<&'a RawValue>,
+    #[serde(skip)]
+    taken: Cell<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +112,11 @@ impl Statement<'_> {
 }
 
 impl<'a> Chunk<'a> {
+    /// How many rows were handed on.
+    pub fn taken(&self) -> u64 {
+        self.taken.get()
+    }
+
     /// Hands on the cells of one row after the other, until one is refused: all of them at once take many times the memory of their text.
     pub fn rows(
         &self,
@@ -123,6 +131,7 @@ impl<'a> Chunk<'a> {
         let mut refused = None;
         let visitor = Rows(|row: &[&'a RawValue]| {
             let outcome = each(row);
+            self.taken.set(self.taken.get() + 1);
             outcome.is_ok() || refused.insert(outcome).is_ok()
         });
         let outcome = serde_json::Deserializer::from_str(rows.get()).deserialize_seq(visitor);

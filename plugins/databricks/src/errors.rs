@@ -158,20 +158,20 @@ fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
     let told: Told = serde_json::from_slice(&response.body).unwrap_or_default();
     let code = code(&told);
-    let of_warehouse = told.message.to_lowercase().contains("warehouse")
-        || told.message.to_lowercase().contains("endpoint");
+    let message = told.message.to_lowercase();
+    let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
     let error = match (response.status, code.as_str()) {
         (401, _) => credentials_refused(),
-        (403, _) if told.message.contains("token") => credentials_refused(),
+        (403, _) if message.contains("token") => credentials_refused(),
         (403, _) => Error::permission(
             "warehouse_refused",
             "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse",
         ),
-        (400 | 404, _) if is_first && of_warehouse => unknown_warehouse(),
-        (404, "") if is_first => Error::configuration(
+        (404, "" | "ENDPOINT_NOT_FOUND") if is_first => Error::configuration(
             "no_databricks",
             "no workspace of Databricks' answers at the connection's address: base_url must name it, without a path",
         ),
+        (400 | 404, _) if is_first && of_warehouse => unknown_warehouse(),
         (404, _) if is_first => unknown_warehouse(),
         (404 | 410, _) => Error::unavailable(
             "statement_lost",
@@ -270,12 +270,20 @@ pub fn out_of_time() -> Error {
     )
 }
 
-/// Rows were left out of a result of so many rows.
-pub fn truncated(rows: u64, limits: &Limits) -> Error {
-    match rows > u64::from(limits.rows_max) {
+/// Rows were left out of a result of so many rows, if that is known.
+pub fn truncated(rows: Option<u64>, limits: &Limits) -> Error {
+    match rows.is_some_and(|rows| rows > u64::from(limits.rows_max)) {
         true => Error::too_many_rows(limits.rows_max),
         false => too_large(),
     }
+}
+
+/// Not all rows came.
+pub fn rows_missing() -> Error {
+    Error::source_failed(
+        "rows_missing",
+        "Databricks has sent fewer or more rows than it says the result has",
+    )
 }
 
 fn too_large() -> Error {
@@ -488,6 +496,13 @@ mod tests {
                 "bad_request",
             ),
             (404, "<html>", true, Configuration, "no_databricks"),
+            (
+                404,
+                r#"{"error_code":"ENDPOINT_NOT_FOUND","message":"No API found"}"#,
+                true,
+                Configuration,
+                "no_databricks",
+            ),
             (
                 404,
                 r#"{"error_code":"NOT_FOUND","message":"x"}"#,

@@ -1,6 +1,6 @@
 //! Databricks as a connector: a state machine over the SQL Statement Execution API of a workspace (`/api/2.0/sql/statements`).
 //!
-//! Start reading at `session` (which statements a request becomes, and how each is followed to its end); `api` makes requests and `answers`
+//! Start reading at `session` (how each statement is followed to its end) and `jobs` (which statements a request becomes); `api` makes requests and `answers`
 //! reads responses, `statements` makes the host's text Databricks', `parameters` writes bound values, `described` says of which columns a
 //! result is before it is asked for, `reading` turns chunks into batches, `types` reads the names of types, `values` the cells, `catalog`
 //! asks for the schema, `ping` tests a connection, `token` keeps a service principal's token, `pauses` says when something is asked
@@ -17,6 +17,7 @@ mod api;
 mod catalog;
 mod described;
 mod errors;
+mod jobs;
 mod parameters;
 mod pauses;
 mod ping;

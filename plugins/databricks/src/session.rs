@@ -8,32 +8,25 @@ use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
-    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query,
-    Request, Step, WireFault,
+    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
+    WireFault,
 };
 
 use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
 use crate::api::{self, Asked};
-use crate::catalog::{self, Listing};
-use crate::described::{Description, Known, describe};
+use crate::described::Known;
 use crate::errors::{
-    cancelled, condition, is_of_changed_columns, out_of_time, refused, stopped, told,
+    cancelled, condition, is_of_changed_columns, out_of_time, refused, rows_missing, stopped, told,
 };
-use crate::parameters::Bound;
+use crate::jobs::{Job, Stage, Work};
 use crate::pauses;
-use crate::ping::{self, Ping};
-use crate::reading::Reading;
 use crate::settings::{self, Settings};
-use crate::statements::{Prepared, prepare};
 use crate::token::{self, Token};
 use crate::types::{Type, Way};
 
 /// How long Databricks may take to let a session in.
 const HELLO_MS: u32 = 10_000;
-/// A description has a row for each column.
-const DESCRIBED_ROWS_MAX: u32 = crate::answers::COLUMNS_MAX as u32;
 /// Chunks of a result. They are a few of some megabytes each: who leads on for longer is not believed.
 const CHUNKS_MAX: u32 = 10_000;
 /// The time of statements that run for long is counted in such parts of the connection's limit, all of them at once: a pause for each would
@@ -57,58 +50,6 @@ pub struct Session {
     /// The pause at whose end another part of the connection's limit is over.
     ticker: Option<u32>,
     jobs: Vec<Job>,
-}
-
-/// A request of the host's that is under way.
-struct Job {
-    id: u32,
-    /// The HTTP request or the pause that it waits for.
-    waits_for: u32,
-    is_paused: bool,
-    /// What was asked last, to be asked again.
-    asked: HttpRequest,
-    work: Work,
-    stage: Stage,
-    limits: Limits,
-    /// The time of day at which it began, in seconds.
-    now: u64,
-    /// How many parts of the connection's limit are left, once it has run for long.
-    ticks: Option<u32>,
-    /// The statement, from when its id is known, as long as it runs.
-    running: Option<String>,
-    /// How long it was waited for.
-    waited_ms: u32,
-    /// Of what was asked last.
-    tries: u32,
-    is_cancelled: bool,
-    /// Why nobody waits for the statement that is about to begin.
-    over: Option<Error>,
-}
-
-enum Work {
-    Query(Box<Reader>),
-    Catalog(Listing),
-    Ping { ping: Ping, is_probed: bool },
-}
-
-/// A query on its way.
-struct Reader {
-    statement: Prepared,
-    is_bound: bool,
-    /// Until it is described, what is known of that.
-    description: Description,
-    described: Option<Rc<Description>>,
-    reading: Reading,
-}
-
-enum Stage {
-    Token,
-    Begin,
-    Follow,
-    /// The statement's id and how many chunks were asked for.
-    Chunk(String, u32),
-    /// Being stopped because of this.
-    Stop(Error),
 }
 
 /// What a job has heard.
@@ -160,7 +101,7 @@ impl Machine for Session {
     }
 
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
-        match self.begun(request, step.now()) {
+        match Work::of(request, &self.known, step.now()) {
             Ok((work, limits)) => {
                 let mut job = Job {
                     id,
@@ -174,6 +115,8 @@ impl Machine for Session {
                     ticks: None,
                     running: None,
                     waited_ms: 0,
+                    rows: None,
+                    taken: 0,
                     tries: 0,
                     is_cancelled: false,
                     over: None,
@@ -237,37 +180,6 @@ impl Machine for Session {
 }
 
 impl Session {
-    /// What a request becomes.
-    fn begun(&self, request: Request, now: u64) -> Result<(Work, Limits), Error> {
-        match request {
-            Request::Query(Query {
-                text,
-                parameters,
-                limits,
-            }) => {
-                let statement = prepare(&text, &parameters)?;
-                let reader = Reader {
-                    described: self.known.find(&statement, now),
-                    statement,
-                    is_bound: has_callers_values(&text, parameters.len()),
-                    description: Description::default(),
-                    reading: Reading::default(),
-                };
-                Ok((Work::Query(Box::new(reader)), limits))
-            }
-            Request::Schema(filter) => {
-                let limits = filter.limits;
-                Ok((Work::Catalog(Listing::new(filter)), limits))
-            }
-            Request::Ping(limits) => {
-                let (ping, is_probed) = (Ping::default(), false);
-                Ok((Work::Ping { ping, is_probed }, limits))
-            }
-            Request::Call(_) => Err(Error::unsupported("functions")),
-            Request::Errand(_) => Err(Error::unsupported("errands")),
-        }
-    }
-
     /// Keeps a job that goes on, or says what it has come to.
     fn keep(&mut self, job: Job, goes: Goes, step: &mut Step) {
         if !matches!(goes, Ok(true)) && self.jobs.is_empty() {
@@ -368,7 +280,7 @@ impl Session {
             let request = token::request(principal, job.limits.timeout_ms);
             return self.ask(job, Stage::Token, request, step);
         }
-        let (text, values, rows_max) = self.statement(job);
+        let (text, values, rows_max) = job.work.statement(&self.settings, &job.limits);
         let asked = Asked {
             text: &text,
             values: &values,
@@ -377,35 +289,6 @@ impl Session {
         let request = api::begin(&self.settings, &asked, &job.limits);
         job.waited_ms = 0;
         self.ask(job, Stage::Begin, request, step)
-    }
-
-    /// The statement that a job asks next, its values, and how many rows are wanted of it.
-    fn statement(&self, job: &Job) -> (String, Vec<Bound>, u32) {
-        match &job.work {
-            Work::Query(reader) => {
-                let values = reader.statement.values.clone();
-                let text = &reader.statement.text;
-                match &reader.described {
-                    None => (describe(&reader.statement), values, DESCRIBED_ROWS_MAX),
-                    Some(described) if described.is_plain() => {
-                        (text.clone(), values, job.limits.rows_max)
-                    }
-                    Some(described) => (described.exact(text), values, job.limits.rows_max),
-                }
-            }
-            Work::Catalog(listing) => {
-                let filter = listing.filter();
-                let (text, values) = catalog::statement(&self.settings.catalog, filter);
-                (text, values, job.limits.rows_max)
-            }
-            Work::Ping {
-                is_probed: false, ..
-            } => {
-                let (text, values) = ping::look(&self.settings);
-                (text, values, 1)
-            }
-            Work::Ping { .. } => (ping::PROBE.to_owned(), Vec::new(), DESCRIBED_ROWS_MAX),
-        }
     }
 
     /// What a job does with an answer.
@@ -468,10 +351,10 @@ impl Session {
             return Err(error);
         }
         match &job.stage {
-            Stage::Chunk(id, asked) => {
-                let (id, asked) = (id.clone(), *asked);
+            Stage::Chunk(id, number) => {
+                let (id, number) = (id.clone(), *number);
                 let chunk: Chunk<'_> = read(&response)?;
-                self.chunk(job, &id, asked, Some(&chunk), step)
+                self.chunk(job, &id, number, Some(&chunk), step)
             }
             _ => self.status(job, &response, step),
         }
@@ -504,6 +387,7 @@ impl Session {
             State::Closed => Err(malformed().detail("a statement that was closed")),
             State::Succeeded => {
                 let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
+                (job.rows, job.taken) = (manifest.total_row_count, 0);
                 if let Work::Query(reader) = &mut job.work {
                     match &reader.described {
                         None if manifest.truncated => return Err(crate::types::too_long()),
@@ -544,12 +428,12 @@ impl Session {
         Err(told(status, &self.settings.catalog, is_bound))
     }
 
-    /// Takes rows, and asks for more where there are more. `asked`: how many chunks were asked for after the first one.
+    /// Takes the rows of the chunk of this number, and asks for more where there are more.
     fn chunk(
         &mut self,
         job: &mut Job,
         id: &str,
-        asked: u32,
+        number: u32,
         chunk: Option<&Chunk<'_>>,
         step: &mut Step,
     ) -> Goes {
@@ -577,15 +461,19 @@ impl Session {
             ) => ping.described(),
             _ => {}
         }
-        let here = chunk.map_or(0, |chunk| chunk.chunk_index);
+        job.taken += chunk.map_or(0, Chunk::taken);
+        // Another chunk than was asked for, or one that leads back or on and on, is not believed.
+        let is_it = |chunk: &Chunk<'_>| chunk.chunk_index == number;
+        if !chunk.is_none_or(is_it) {
+            return Err(malformed());
+        }
         match chunk.and_then(|chunk| chunk.next_chunk_index) {
+            None if job.rows.is_some_and(|rows| rows != job.taken) => Err(rows_missing()),
             None => self.finished(job, step),
-            // Who leads back, or on and on, is not believed.
-            Some(next) if next <= here || asked == CHUNKS_MAX => Err(malformed()),
+            Some(next) if next <= number || next > CHUNKS_MAX => Err(malformed()),
             Some(next) => {
                 let request = api::chunk(id, next, &job.limits);
-                let stage = Stage::Chunk(id.to_owned(), asked + 1);
-                self.ask(job, stage, request, step)
+                self.ask(job, Stage::Chunk(id.to_owned(), next), request, step)
             }
         }
     }

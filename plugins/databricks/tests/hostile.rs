@@ -146,6 +146,37 @@ fn chunks_that_lead_nowhere_are_refused() {
     assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
 }
 
+/// Fewer or more rows than there are said to be are no result, nor is another chunk than was asked for.
+#[test]
+fn rows_are_counted() {
+    let columns = [column("n", "BIGINT")];
+    let said = |total: u64, list: &Json, next: Option<u32>| {
+        let manifest = manifest(&columns, json!({"total_row_count": total}));
+        reply(
+            json!({"statement_id": ID, "status": {"state": "SUCCEEDED"}, "manifest": manifest, "result": chunk(0, next, list)}),
+        )
+    };
+    let two = json!([["1"], ["2"]]);
+    assert_eq!(code_of(&["bigint"], said(3, &two, None)), "rows_missing");
+    assert_eq!(code_of(&["bigint"], said(1, &two, None)), "rows_missing");
+    let mut talk = Talk::usual();
+    assert_eq!(
+        talk.rows_of(&["bigint"], [said(2, &two, None)]).ok().rows,
+        2
+    );
+    for (total, last, code) in [
+        (4, chunk(1, None, &two), None),
+        (5, chunk(1, None, &two), Some("rows_missing")),
+        (4, chunk(0, None, &two), Some("malformed_answer")),
+        (4, chunk(2, None, &two), Some("malformed_answer")),
+    ] {
+        let mut talk = Talk::usual();
+        let answer = talk.rows_of(&["bigint"], [said(total, &two, Some(1)), reply(last)]);
+        let end = answer.end.unwrap().err().map(|error| error.code);
+        assert_eq!(end.as_deref(), code);
+    }
+}
+
 /// Descriptions without an end.
 #[test]
 fn descriptions_have_bounds() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use souk_sdk::time::{Date, parse_iso8601, parse_rfc3339};
 
-use super::Failure;
+use super::refusals::Failure;
 use super::values::{Cell, Kind, Table};
 use crate::scanner::Scanner;
 

@@ -3,10 +3,11 @@
 use regex::Regex;
 use serde_json::Value;
 
+use super::CATALOG;
 use super::literals::{self, Typed};
+use super::refusals::Failure;
 use super::tables::Tables;
 use super::values::{Cell, Kind, Table};
-use super::{CATALOG, Failure};
 use crate::tables::{first_word, semicolon};
 
 /// What a query begins with.

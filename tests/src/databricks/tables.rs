@@ -5,8 +5,9 @@ use rusqlite::types::{Value as Sqlite, ValueRef};
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
 use super::literals::Typed;
+use super::refusals::Failure;
 use super::values::{Cell, Kind, Table};
-use super::{CATALOG, Failure, VERSION};
+use super::{CATALOG, VERSION};
 use crate::tables::{Found, Wrong, first_word, sequence};
 
 pub struct Tables {
