@@ -103,7 +103,6 @@ fn blame(told: &Told, state: &str, catalog: &str, is_bound: bool) -> Error {
             "type_mismatch",
             "the statement compares or computes with types that do not fit: CAST one of them",
         ),
-        "NUM_TABLE_VALUE_ALIASES_MISMATCH" | "ASSIGNMENT_ARITY_MISMATCH" => columns_changed(),
         _ => by_state(state, &code(told), is_bound),
     }
 }
@@ -291,6 +290,12 @@ fn too_large() -> Error {
         "result_too_large",
         "the result is larger than the 25 MiB that Databricks sends in its answers",
     )
+}
+
+/// Whether a statement has another number of columns than names were given to.
+pub fn counts_columns(status: &Status) -> bool {
+    let message = status.error.as_ref().map(|error| error.message.as_str());
+    condition(message.unwrap_or_default()) == "ASSIGNMENT_ARITY_MISMATCH"
 }
 
 pub fn columns_changed() -> Error {

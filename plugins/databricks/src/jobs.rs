@@ -73,6 +73,14 @@ pub enum Stage {
     Stop(Error),
 }
 
+impl Reader {
+    /// Whether it is asked for in other words than its own.
+    pub fn is_in_other_words(&self) -> bool {
+        let described = self.described.as_ref();
+        described.is_some_and(|described| !described.is_plain())
+    }
+}
+
 impl Work {
     /// What a request becomes.
     pub fn of(request: Request, known: &Known, now: u64) -> Result<(Work, Limits), Error> {

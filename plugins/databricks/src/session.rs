@@ -17,7 +17,8 @@ use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
 use crate::api::{self, Asked};
 use crate::described::Known;
 use crate::errors::{
-    cancelled, condition, is_of_changed_columns, out_of_time, refused, rows_missing, stopped, told,
+    cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, out_of_time,
+    refused, rows_missing, stopped, told,
 };
 use crate::jobs::{Job, Stage, Work};
 use crate::pauses;
@@ -423,6 +424,12 @@ impl Session {
             let message = status.error.as_ref().map(|error| error.message.as_str());
             ping.refused(condition(message.unwrap_or_default()));
             return self.finished(job, step);
+        }
+        // Its columns were named by us.
+        if matches!(&job.work, Work::Query(reader) if reader.is_in_other_words())
+            && counts_columns(status)
+        {
+            return Err(columns_changed());
         }
         let is_bound = matches!(&job.work, Work::Query(reader) if reader.is_bound);
         Err(told(status, &self.settings.catalog, is_bound))

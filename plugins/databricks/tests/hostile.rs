@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{ID, Talk, chunk, column, described, is, manifest, numbers, query, raw, reply, rows};
+use common::{
+    ID, Talk, chunk, column, described, fails, is, manifest, numbers, query, raw, reply, rows,
+};
 use serde_json::{Value as Json, json};
 use souk_sdk::Limits;
 use souk_tests::wire::LIMITS;
@@ -105,6 +107,17 @@ fn columns_that_change_are_told() {
         // It is described anew.
         talk.submit(query("SELECT 1", vec![], LIMITS));
         assert!(common::text(&talk.asked[0]).starts_with("DESCRIBE"));
+    }
+}
+
+/// A table that has a column more or less by now; a statement of the seller's that counts wrong is the seller's.
+#[test]
+fn columns_that_are_counted_anew_are_told() {
+    let text = "[ASSIGNMENT_ARITY_MISMATCH] The number of columns or variables assigned or aliased: 2 does not match the number of source expressions: 1. SQLSTATE: 42802";
+    for (kind, code) in [("timestamp", "columns_changed"), ("int", "sql_error")] {
+        let mut talk = Talk::usual();
+        let error = talk.rows_of(&[kind], [fails(text)]).error();
+        assert_eq!(error.code, code, "{kind}");
     }
 }
 

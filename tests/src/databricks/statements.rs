@@ -98,9 +98,9 @@ fn around(
     let names: Vec<&str> = found[3].split(", ").collect();
     if names.len() != inner.columns.len() {
         return Err(Failure::new(
-            "NUM_TABLE_VALUE_ALIASES_MISMATCH",
-            "42826",
-            "Number of given aliases does not match number of output columns.",
+            "ASSIGNMENT_ARITY_MISMATCH",
+            "42802",
+            "The number of columns or variables assigned or aliased does not match the number of source expressions.",
         ));
     }
     let call = Regex::new(
