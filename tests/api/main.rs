@@ -14,6 +14,7 @@ mod connections;
 mod connectors;
 mod conversations;
 mod data_route;
+mod databricks_source;
 mod declared;
 mod endpoints;
 mod ends_of_time;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::bigquery::BigQuery;
 use crate::clickhouse::ClickHouse;
 use crate::client::Client;
+use crate::databricks::{self, Databricks};
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
@@ -163,6 +164,24 @@ impl Company {
         }
         fields["credentials"] = credentials.to_string().into();
         self.connection("trino", fields).await
+    }
+
+    /// A connection to a Databricks, in this schema of its catalog; as a service principal where there is TLS.
+    pub async fn databricks(&self, server: &Databricks, schema: &str) -> String {
+        let database = format!("{}.{schema}", databricks::CATALOG);
+        let mut fields = json!({"credential_type": "API_KEY", "base_url": server.base_url(), "database": database});
+        let mut credentials = json!({"warehouse_id": databricks::WAREHOUSE});
+        match &server.ca_pem {
+            Some(pem) => {
+                fields["ca_pem"] = pem.as_str().into();
+                fields["credential_type"] = "PASSWORD".into();
+                credentials["username"] = databricks::CLIENT_ID.into();
+                credentials["password"] = databricks::CLIENT_SECRET.into();
+            }
+            None => credentials["api_key"] = databricks::TOKEN.into(),
+        }
+        fields["credentials"] = credentials.to_string().into();
+        self.connection("databricks", fields).await
     }
 
     /// A connection to a BigQuery, in which statements begin in this dataset.

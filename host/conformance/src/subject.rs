@@ -176,8 +176,8 @@ impl Subject {
         schema.get("properties").and_then(Json::as_object).cloned()
     }
 
-    /// What the connector is told, as a host tells it: the settings that were given and where the source is, both as far as its schema
-    /// names them.
+    /// What is told of the connection: the settings that were given and where the source is, both as far as the connector's schema names
+    /// them.
     pub fn settings(&self, place: &Place) -> Map<String, Json> {
         let connection = match place {
             Place::Tcp {
@@ -221,7 +221,22 @@ impl Subject {
             .named()
             .is_none_or(|named| named.contains_key("api_key"));
         let attach = key.filter(|_| !is_named);
-        let attach = attach.map(|key| ("X-API-Key".to_owned(), key.to_owned()));
+        let mut attach: Vec<(String, String)> = attach
+            .map(|key| ("X-API-Key".to_owned(), key.to_owned()))
+            .into_iter()
+            .collect();
+        let mut told = settings.clone();
+        // As a host does, which sends some members itself.
+        for (member, property) in self.named().unwrap_or_default() {
+            let text = |name: &str| property.get(name).and_then(Json::as_str);
+            if let Some(header) = text("x-souk-header")
+                && let Some(Json::String(value)) = told.get(&member).cloned()
+            {
+                told.remove(&member);
+                let prefix = text("x-souk-header-prefix").unwrap_or_default();
+                attach.push((header.to_owned(), format!("{prefix}{value}")));
+            }
+        }
         let grant = match place.clone() {
             Place::Tcp {
                 host,
@@ -236,7 +251,7 @@ impl Subject {
             },
             Place::Http { base_url, ca_pem } => Grant::Http {
                 base_url,
-                attach: attach.into_iter().collect(),
+                attach,
                 ca_pem,
             },
             Place::File(path) => Grant::Directory(directory(&path)),
@@ -246,7 +261,7 @@ impl Subject {
             connection: format!("kit-{number}"),
             revision: 1,
             engine: self.engine.slug.clone(),
-            settings_json: Json::Object(settings.clone()).to_string(),
+            settings_json: Json::Object(told).to_string(),
             grant,
             limits,
         })

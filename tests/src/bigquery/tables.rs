@@ -3,11 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::{Value as Sqlite, ValueRef};
-use rusqlite::{Connection, Error, Statement};
 use serde_json::{Value, json};
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
 use super::{BYTES_READ, PROJECT, literals};
+use crate::tables::{Found, Wrong, first_word, semicolon, sequence};
 
 /// A result: fields of a schema, and cells.
 #[derive(Debug, Default)]
@@ -36,27 +36,24 @@ impl Refusal {
 }
 
 pub struct Tables {
-    connection: Connection,
+    tables: crate::tables::Tables,
 }
 
 impl Tables {
     pub fn new() -> Tables {
-        let connection = Connection::open_in_memory().expect("SQLite");
-        let own = "CREATE TABLE slow (id INT64); INSERT INTO slow VALUES (1); CREATE TABLE endless (id INT64);";
-        connection.execute_batch(own).expect("two tables");
-        Tables { connection }
+        let tables = crate::tables::Tables::new("INT64");
+        Tables { tables }
     }
 
     pub fn admin(&self, sql: &str) {
-        self.connection.execute_batch(sql).expect(sql);
+        self.tables.admin(sql);
         for dataset in self.datasets() {
             self.describe(&dataset);
         }
     }
 
     pub fn datasets(&self) -> Vec<String> {
-        let sql = "SELECT name FROM pragma_database_list WHERE name NOT IN ('main', 'temp') ORDER BY name";
-        self.texts(sql)
+        self.tables.schemas()
     }
 
     /// Runs what a request asks (`query`, `queryParameters`, `defaultDataset`, `maximumBytesBilled`).
@@ -78,35 +75,12 @@ impl Tables {
             return Err(Refusal::new(400, "bytesBilledLimitExceeded", &text));
         }
         if statement_type(text) == "SCRIPT" {
-            let ran = self.connection.execute_batch(text);
-            return ran
-                .map(|()| Table::default())
-                .map_err(|error| refusal(&error));
+            let ran = self.tables.run(text);
+            return ran.map(|()| Table::default()).map_err(refusal);
         }
-        let mut statement = self.statement(asked, text)?;
-        for (place, parameter) in parameters.iter().enumerate() {
-            let value = bound(parameter);
-            statement
-                .raw_bind_parameter(place + 1, value)
-                .map_err(|error| refusal(&error))?;
-        }
-        let types: Vec<Option<String>> = statement
-            .columns()
-            .iter()
-            .map(|column| column.decl_type().map(str::to_owned))
-            .collect();
-        let names: Vec<String> = statement
-            .column_names()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let mut found = Vec::new();
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(|error| refusal(&error))? {
-            let cells = (0..names.len()).map(|at| row.get::<_, Sqlite>(at).expect("a value"));
-            found.push(cells.collect::<Vec<Sqlite>>());
-        }
-        Ok(table(&names, &types, &found))
+        let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
+        let values: Vec<Sqlite> = parameters.iter().map(bound).collect();
+        self.tables.ask(&text, &values).map(table).map_err(refusal)
     }
 
     /// Whether it could be run.
@@ -115,17 +89,11 @@ impl Tables {
         let parameters = asked["queryParameters"]
             .as_array()
             .map_or(&[][..], Vec::as_slice);
-        match literals::row(text, parameters).is_some() || statement_type(text) == "SCRIPT" {
-            true => Ok(()),
-            false => self.statement(asked, text).map(drop),
+        if literals::row(text, parameters).is_some() || statement_type(text) == "SCRIPT" {
+            return Ok(());
         }
-    }
-
-    fn statement(&self, asked: &Value, text: &str) -> Result<Statement<'_>, Refusal> {
         let text = self.translated(text, asked["defaultDataset"]["datasetId"].as_str());
-        self.connection
-            .prepare(&text)
-            .map_err(|error| refusal(&error))
+        self.tables.values_of(&text).map(drop).map_err(refusal)
     }
 
     /// What stands in the place of the views of `INFORMATION_SCHEMA`.
@@ -140,9 +108,7 @@ impl Tables {
                  CASE WHEN c.\"notnull\" OR c.type = 'STRINGS TEXT' THEN 'NO' ELSE 'YES' END AS is_nullable
                  FROM \"{dataset}\".sqlite_master AS t, pragma_table_info(t.name, '{dataset}') AS c WHERE t.type IN ('table', 'view');"
         );
-        self.connection
-            .execute_batch(&described)
-            .expect("a catalog");
+        self.tables.admin(&described);
     }
 
     /// As SQLite has it.
@@ -156,7 +122,7 @@ impl Tables {
         }
         // A name without a dataset is of the default one.
         if let Some(dataset) = default {
-            for table in self.texts(&format!("SELECT name FROM \"{dataset}\".sqlite_master")) {
+            for table in self.tables.tables(dataset) {
                 text = text.replace(&format!("FROM {table}"), &format!("FROM {dataset}.{table}"));
             }
         }
@@ -168,20 +134,10 @@ impl Tables {
         match text.split_once("UNNEST(GENERATE_ARRAY(1, ") {
             Some((before, after)) => {
                 let (last, after) = after.split_once("))").expect("its end");
-                format!(
-                    "{before}(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s){after}"
-                )
+                format!("{before}{}{after}", sequence("1", last, "n"))
             }
             None => text,
         }
-    }
-
-    fn texts(&self, sql: &str) -> Vec<String> {
-        let Ok(mut statement) = self.connection.prepare(sql) else {
-            return Vec::new();
-        };
-        let rows = statement.query_map([], |row| row.get(0)).expect(sql);
-        rows.map(|row| row.expect("a text")).collect()
     }
 }
 
@@ -198,26 +154,11 @@ fn text(asked: &Value) -> Result<&str, Refusal> {
 
 /// What BigQuery calls a statement by what it does.
 pub fn statement_type(text: &str) -> &'static str {
-    let mut quote = None;
-    let mut last_end = None;
-    for (at, char) in text.char_indices() {
-        match quote {
-            Some(mark) if mark == char => quote = None,
-            Some(_) => {}
-            None if matches!(char, '\'' | '"' | '`') => quote = Some(char),
-            None if char == ';' => last_end = last_end.or(Some(at)),
-            None => {}
-        }
-    }
-    if last_end.is_some_and(|at| !text[at + 1..].trim().is_empty()) {
+    let end = semicolon(text, &['\'', '"', '`']);
+    if end.is_some_and(|at| !text[at + 1..].trim().is_empty()) {
         return "SCRIPT";
     }
-    let first = text.trim_start_matches(|char: char| char.is_whitespace() || char == '(');
-    let word: String = first
-        .chars()
-        .take_while(char::is_ascii_alphabetic)
-        .collect();
-    match word.to_ascii_uppercase().as_str() {
+    match first_word(text).as_str() {
         "SELECT" | "WITH" => "SELECT",
         "INSERT" => "INSERT",
         "UPDATE" => "UPDATE",
@@ -226,24 +167,18 @@ pub fn statement_type(text: &str) -> &'static str {
     }
 }
 
-fn refusal(error: &Error) -> Refusal {
-    let said = error.to_string();
-    let named = said.rsplit(": ").next().unwrap_or_default();
-    if said.starts_with("no such table") {
-        let text = match named.split_once('.') {
-            Some((dataset, _)) if dataset == "nowhere" => {
-                format!("Not found: Dataset {PROJECT}:{dataset} was not found in location EU")
-            }
-            _ => format!("Not found: Table {PROJECT}:{named} was not found in location EU"),
-        };
-        return Refusal::new(404, "notFound", &text);
-    }
-    let text = match () {
-        _ if said.starts_with("no such column") => format!("Unrecognized name: {named} at [1:8]"),
-        _ if said.starts_with("no such function") => {
-            format!("Function not found: {named} at [1:8]")
-        }
-        _ => format!("Syntax error: {said} at [1:1]"),
+fn refusal(wrong: Wrong) -> Refusal {
+    let not_found = |what: String| {
+        let text = format!("Not found: {what} was not found in location EU");
+        Refusal::new(404, "notFound", &text)
+    };
+    let text = match wrong {
+        Wrong::Schema(dataset) => return not_found(format!("Dataset {PROJECT}:{dataset}")),
+        Wrong::Table(table) => return not_found(format!("Table {PROJECT}:{table}")),
+        Wrong::Column(column) => format!("Unrecognized name: {column} at [1:8]"),
+        Wrong::Function(function) => format!("Function not found: {function} at [1:8]"),
+        Wrong::Values(wanted) => format!("Query takes {wanted} positional parameters"),
+        Wrong::Syntax(said) => format!("Syntax error: {said} at [1:1]"),
     };
     Refusal::new(400, "invalidQuery", &text)
 }
@@ -274,19 +209,21 @@ pub fn datetime(text: &str) -> String {
     whole.strip_suffix(".000000").unwrap_or(&whole).to_owned()
 }
 
-fn table(names: &[String], types: &[Option<String>], rows: &[Vec<Sqlite>]) -> Table {
-    let kinds: Vec<String> = (0..names.len())
-        .map(|at| match &types[at] {
+fn table(found: Found) -> Table {
+    let declared = found.declared.iter().enumerate();
+    let kinds: Vec<String> = declared
+        .map(|(at, declared)| match declared {
             Some(declared) => declared.split(' ').next().unwrap_or_default().to_owned(),
             // What is computed is what it looks like.
             None => {
-                let mut values = rows.iter().map(|row| &row[at]);
+                let mut values = found.rows.iter().map(|row| &row[at]);
                 let first = values.find(|value| **value != Sqlite::Null);
                 first.map_or("INT64", kind_of).to_owned()
             }
         })
         .collect();
-    let fields = names
+    let fields = found
+        .names
         .iter()
         .zip(&kinds)
         .map(|(name, kind)| match kind.as_str() {
@@ -302,7 +239,7 @@ fn table(names: &[String], types: &[Option<String>], rows: &[Vec<Sqlite>]) -> Ta
     };
     Table {
         fields: fields.collect(),
-        rows: rows.iter().map(cells).collect(),
+        rows: found.rows.iter().map(cells).collect(),
     }
 }
 

@@ -7,6 +7,7 @@ use souk_sdk::time::{Date, parse_iso8601};
 
 use super::tables::Table;
 use super::types::Kind;
+use crate::scanner::Scanner;
 
 /// A value with its type, as an answer has both.
 #[derive(Clone, Debug)]
@@ -33,154 +34,129 @@ const SPELLED: [&str; 11] = [
 /// The statement of an `EXECUTE IMMEDIATE`, and its values; `None` where it is none, or none that can be read.
 pub fn execute_immediate(text: &str) -> Option<(String, Vec<Typed>)> {
     let mut reader = Reader::of(text, &[]);
-    if !reader.takes_word("EXECUTE") || !reader.takes_word("IMMEDIATE") || !reader.takes("'") {
+    if !reader.text.takes_word("EXECUTE")
+        || !reader.text.takes_word("IMMEDIATE")
+        || !reader.text.takes("'")
+    {
         return None;
     }
-    let statement = reader.text()?;
+    let statement = reader.text.quoted()?;
     let mut values = Vec::new();
-    if reader.takes_word("USING") {
+    if reader.text.takes_word("USING") {
         loop {
             values.push(reader.value()?);
-            if !reader.takes(",") {
+            if !reader.text.takes(",") {
                 break;
             }
         }
     }
-    reader.rest.trim().is_empty().then_some((statement, values))
+    reader.text.is_over().then_some((statement, values))
 }
 
 /// The one row; `None` where the statement asks for more than literals.
 pub fn row(text: &str, values: &[Typed]) -> Option<Table> {
     let mut reader = Reader::of(text, values);
-    if !reader.takes_word("SELECT") {
+    if !reader.text.takes_word("SELECT") {
         return None;
     }
     let (mut columns, mut cells) = (Vec::new(), Vec::new());
     loop {
         let typed = reader.value()?;
-        let name = match reader.takes_word("AS") {
-            true => reader.word().trim_matches('"').to_owned(),
+        let name = match reader.text.takes_word("AS") {
+            true => reader.text.word().trim_matches('"').to_owned(),
             false => format!("_col{}", columns.len()),
         };
         columns.push((name, typed.kind));
         cells.push(typed.value);
-        if !reader.takes(",") {
+        if !reader.text.takes(",") {
             break;
         }
     }
-    reader.rest.trim().is_empty().then_some(Table {
+    reader.text.is_over().then_some(Table {
         columns,
         rows: vec![cells],
     })
 }
 
 struct Reader<'a> {
-    rest: &'a str,
+    text: Scanner<'a>,
     values: std::slice::Iter<'a, Typed>,
 }
 
 impl<'a> Reader<'a> {
     fn of(text: &'a str, values: &'a [Typed]) -> Reader<'a> {
         Reader {
-            rest: text,
+            text: Scanner::of(text),
             values: values.iter(),
         }
     }
 
-    fn takes(&mut self, text: &str) -> bool {
-        match self.rest.trim_start().strip_prefix(text) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// In any case, and no part of a longer word.
-    fn takes_word(&mut self, word: &str) -> bool {
-        let begin = self.rest;
-        let found = self.word().eq_ignore_ascii_case(word);
-        if !found {
-            self.rest = begin;
-        }
-        found
-    }
-
-    fn word(&mut self) -> &'a str {
-        let rest = self.rest.trim_start();
-        let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '"');
-        let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
-        self.rest = &rest[end..];
-        &rest[..end]
-    }
-
     fn list(&mut self, end: &str) -> Option<Vec<Typed>> {
         let mut found = vec![self.value()?];
-        while self.takes(",") {
+        while self.text.takes(",") {
             found.push(self.value()?);
         }
-        self.takes(end).then_some(found)
+        self.text.takes(end).then_some(found)
     }
 
     fn value(&mut self) -> Option<Typed> {
-        if self.takes("?") {
+        if self.text.takes("?") {
             return self.values.next().cloned();
         }
-        if self.takes("'") {
-            let text = self.text()?;
+        if self.text.takes("'") {
+            let text = self.text.quoted()?;
             let kind = Kind::sized("varchar", &[text.chars().count() as u64]);
             return Some(typed(kind, text.into()));
         }
-        if self.takes("X'") {
-            let bytes = hex::decode(self.text()?).ok()?;
+        if self.text.takes("X'") {
+            let bytes = hex::decode(self.text.quoted()?).ok()?;
             return Some(typed(
                 Kind::simple("varbinary"),
                 STANDARD.encode(bytes).into(),
             ));
         }
-        let begin = self.rest;
-        let word = self.word().to_ascii_uppercase();
+        let begin = self.text.rest;
+        let word = self.text.word().to_ascii_uppercase();
         match word.as_str() {
             "" => return self.number(),
             "TRUE" | "FALSE" => {
                 return Some(typed(Kind::simple("boolean"), (word == "TRUE").into()));
             }
             "NULL" => return Some(typed(Kind::simple("unknown"), Value::Null)),
-            "CAST" if self.takes("(") => return self.cast(),
-            "ARRAY" if self.takes("[") => return self.list("]").and_then(array),
-            "ROW" if self.takes("(") => {
+            "CAST" if self.text.takes("(") => return self.cast(),
+            "ARRAY" if self.text.takes("[") => return self.list("]").and_then(array),
+            "ROW" if self.text.takes("(") => {
                 let parts = self.list(")")?;
                 let fields = parts.iter().map(|part| (None, part.kind.clone()));
                 let kind = Kind::Row(fields.collect());
                 let cells = parts.into_iter().map(|part| part.value).collect();
                 return Some(typed(kind, cells));
             }
-            "MAP" if self.takes("(") => return self.list(")").and_then(map),
-            "INTERVAL" if self.takes("'") => return self.interval(),
-            name if SPELLED.contains(&name) && self.takes("'") => {
-                let text = self.text()?;
+            "MAP" if self.text.takes("(") => return self.list(")").and_then(map),
+            "INTERVAL" if self.text.takes("'") => return self.interval(),
+            name if SPELLED.contains(&name) && self.text.takes("'") => {
+                let text = self.text.quoted()?;
                 return literal(&name.to_ascii_lowercase(), &text);
             }
             _ => {}
         }
-        self.rest = begin;
+        self.text.rest = begin;
         self.number()
     }
 
     fn cast(&mut self) -> Option<Typed> {
         let value = self.value()?;
-        if !self.takes_word("AS") {
+        if !self.text.takes_word("AS") {
             return None;
         }
-        let kind = Kind::read(&mut self.rest)?;
-        self.takes(")").then_some(())?;
+        let kind = Kind::read(&mut self.text.rest)?;
+        self.text.takes(")").then_some(())?;
         cast(value, kind)
     }
 
     fn interval(&mut self) -> Option<Typed> {
-        let count: i64 = self.text()?.parse().ok()?;
-        let (behind, text) = match self.word().to_ascii_uppercase().as_str() {
+        let count: i64 = self.text.quoted()?.parse().ok()?;
+        let (behind, text) = match self.text.word().to_ascii_uppercase().as_str() {
             "DAY" => ("day to second", format!("{count} 00:00:00.000")),
             "YEAR" => ("year to month", format!("{count}-0")),
             _ => return None,
@@ -190,11 +166,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self) -> Option<Typed> {
-        let rest = self.rest.trim_start();
-        let is_part = |char: char| char.is_ascii_digit() || matches!(char, '-' | '.' | 'e' | 'E');
-        let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
-        let (digits, rest) = rest.split_at(end);
-        self.rest = rest;
+        let digits = self.text.digits();
         if digits.contains(['e', 'E']) {
             return literal("double", digits);
         }
@@ -204,23 +176,6 @@ impl<'a> Reader<'a> {
         match digits.parse::<i64>().ok()? {
             number if i32::try_from(number).is_ok() => literal("integer", digits),
             _ => literal("bigint", digits),
-        }
-    }
-
-    /// The rest of a text, whose first quote was taken.
-    fn text(&mut self) -> Option<String> {
-        let mut text = String::new();
-        loop {
-            let (part, rest) = self.rest.split_once('\'')?;
-            text.push_str(part);
-            self.rest = rest;
-            match rest.strip_prefix('\'') {
-                Some(more) => {
-                    text.push('\'');
-                    self.rest = more;
-                }
-                None => return Some(text),
-            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::tables::Table;
 use super::{CATALOG, Failure, Query, Server, Transaction, literals, locked, name};
+use crate::tables::{first_word, semicolon};
 
 /// What came of it.
 #[derive(Clone)]
@@ -79,19 +80,15 @@ impl Server {
         drop(transactions);
         let immediate = literals::execute_immediate(&query.text);
         let (text, values) = immediate.unwrap_or_else(|| (query.text.clone(), Vec::new()));
-        if has_semicolon(&text) {
+        if semicolon(&text, &['\'', '"']).is_some() {
             return Err(Failure::user(
                 "SYNTAX_ERROR",
                 "line 1:9: mismatched input ';'. Expecting: <EOF>",
             ));
         }
         let tables = locked(&self.tables);
-        let first = text.trim_start_matches(|char: char| char.is_whitespace() || char == '(');
-        let first: String = first
-            .chars()
-            .take_while(char::is_ascii_alphabetic)
-            .collect();
-        match first.to_ascii_uppercase().as_str() {
+        let first = first_word(&text);
+        match first.as_str() {
             "SELECT" | "WITH" => {
                 let named_catalog = text.contains("FROM ") && query.catalog != CATALOG;
                 if named_catalog
@@ -117,17 +114,4 @@ impl Server {
             )),
         }
     }
-}
-
-/// Outside of what is quoted.
-fn has_semicolon(text: &str) -> bool {
-    let mut quote = None;
-    text.chars().any(|char| {
-        match quote {
-            Some(mark) if mark == char => quote = None,
-            None if matches!(char, '\'' | '"') => quote = Some(char),
-            _ => {}
-        }
-        quote.is_none() && char == ';'
-    })
 }

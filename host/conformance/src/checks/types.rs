@@ -2,6 +2,7 @@
 //! asked without a table depends on the dialect; of others the profile's statements say it.
 
 mod bigquery;
+mod databricks;
 mod trino;
 
 use std::time::Instant;
@@ -375,6 +376,13 @@ pub fn columns(suite: &mut Suite<'_>, truth: &Truth) {
 pub async fn run(suite: &mut Suite<'_>, place: &Place) {
     let known = match suite.dialect {
         Some(Dialect::Postgres) => (POSTGRES, POSTGRES_NULLS, POSTGRES_ECHOES, POSTGRES_MANY),
+        // Its text is quoted as MySQL's, its expressions are its own.
+        Some(Dialect::MySql) if suite.subject.engine.slug == "databricks" => (
+            databricks::LITERALS,
+            databricks::NULLS,
+            databricks::ECHOES,
+            databricks::MANY,
+        ),
         Some(Dialect::MySql) => (MYSQL, MYSQL_NULLS, MYSQL_ECHOES, MYSQL_MANY),
         Some(Dialect::Sqlite) => (SQLITE, SQLITE_NULLS, SQLITE_ECHOES, SQLITE_MANY),
         Some(Dialect::ClickHouse) => (

@@ -1,0 +1,527 @@
+//! Whose fault a refusal is, by the condition that Databricks' text begins with (`[TABLE_OR_VIEW_NOT_FOUND] …`), else by its SQLSTATE.
+//! The text itself goes into `detail` only.
+
+use souk_sdk::{Error, HttpResponse, Limits};
+
+use crate::answers::{Status, Told, malformed};
+
+/// Of a text that Databricks' parser does not take.
+pub const SYNTAX: &str = "PARSE_SYNTAX_ERROR";
+/// Of a result that is not sent in answers.
+const TOO_LARGE: &str = "Inline byte limit exceeded";
+/// Of another column than was described.
+const CHANGED: &str = "columns_changed";
+
+/// The main condition of a text: `UNRESOLVED_COLUMN` of `[UNRESOLVED_COLUMN.WITH_SUGGESTION] …`.
+pub fn condition(message: &str) -> &str {
+    let inside = message.trim_start().strip_prefix('[');
+    let condition = inside.and_then(|inside| inside.split(']').next());
+    let main = condition.and_then(|condition| condition.split('.').next());
+    let is_word = |word: &&str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
+    main.filter(is_word).unwrap_or_default()
+}
+
+fn sql_state<'a>(status: &'a Status, message: &'a str) -> &'a str {
+    let said = message.split("SQLSTATE: ").nth(1);
+    let said = said.and_then(|rest| rest.get(..5));
+    status.sql_state.as_deref().or(said).unwrap_or_default()
+}
+
+/// How a statement failed. `catalog`: the connection's. `is_bound`: values of the caller's were part of it.
+pub fn told(status: &Status, catalog: &str, is_bound: bool) -> Error {
+    let nothing = Told::default();
+    let told = status.error.as_ref().unwrap_or(&nothing);
+    let state = sql_state(status, &told.message);
+    let error = blame(told, state, catalog, is_bound);
+    let condition = condition(&told.message);
+    let error = match [condition, state, &code(told)]
+        .into_iter()
+        .find(|code| !code.is_empty())
+    {
+        Some(code) => error.source_code(code),
+        None => error,
+    };
+    match told.message.trim() {
+        "" => error,
+        text => error.detail(text),
+    }
+}
+
+fn code(told: &Told) -> String {
+    match &told.error_code {
+        Some(serde_json::Value::String(code)) => code.clone(),
+        Some(serde_json::Value::Number(code)) => code.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn blame(told: &Told, state: &str, catalog: &str, is_bound: bool) -> Error {
+    let message = &told.message;
+    if message.contains(TOO_LARGE) {
+        return too_large();
+    }
+    match condition(message) {
+        SYNTAX => Error::source_failed("syntax_error", "Databricks cannot read the statement"),
+        "INSUFFICIENT_PERMISSIONS" | "PERMISSION_DENIED" => permission_denied(),
+        "NO_SUCH_CATALOG_EXCEPTION" | "CATALOG_NOT_FOUND" => {
+            let named = message.to_lowercase();
+            let quotes = ['\'', '`', '"'];
+            let is_ours = quotes
+                .iter()
+                .any(|quote| named.contains(&format!("{quote}{}{quote}", catalog.to_lowercase())));
+            match is_ours {
+                true => Error::configuration(
+                    "unknown_catalog",
+                    "the workspace has no catalog of the name that the connection's database begins with",
+                ),
+                false => Error::not_found(
+                    "unknown_catalog",
+                    "the statement names a catalog that does not exist",
+                ),
+            }
+        }
+        "SCHEMA_NOT_FOUND" => Error::not_found(
+            "unknown_schema",
+            "the statement names a schema that does not exist",
+        ),
+        "TABLE_OR_VIEW_NOT_FOUND" => Error::not_found(
+            "unknown_table",
+            "the statement names a table that does not exist, or that the connection may not see",
+        ),
+        "UNRESOLVED_ROUTINE" => Error::not_found(
+            "unknown_function",
+            "the statement names a function that does not exist",
+        ),
+        "UNRESOLVED_COLUMN" | "FIELD_NOT_FOUND" => Error::source_failed(
+            "unknown_column",
+            "the statement names a column that does not exist",
+        ),
+        "DATATYPE_MISMATCH" | "UNEXPECTED_INPUT_TYPE" => Error::source_failed(
+            "type_mismatch",
+            "the statement compares or computes with types that do not fit: CAST one of them",
+        ),
+        _ => by_state(state, &code(told), is_bound),
+    }
+}
+
+fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
+    match (state.get(..2).unwrap_or_default(), state) {
+        ("22", _) => match is_bound {
+            true => Error::invalid_request("invalid_value", "Databricks refused a value"),
+            false => Error::source_failed(
+                "invalid_value",
+                "the statement computes a value that Databricks refuses",
+            ),
+        },
+        (_, "42501") => permission_denied(),
+        (_, "57014") => stopped(),
+        (_, "57KD0" | "57000") => Error::timeout(
+            "statement_timeout",
+            "the statement runs longer than the warehouse allows",
+        ),
+        ("08" | "58", _) => Error::unavailable(
+            "unavailable",
+            "Databricks could not reach what it reads from",
+        ),
+        ("53" | "54", _) => Error::limit_exceeded(
+            "resources_exceeded",
+            "the statement needs more than Databricks gives to one statement",
+        ),
+        ("42", _) => Error::source_failed("sql_error", "Databricks could not run the statement"),
+        _ => match code {
+            "CANCELLED" | "ABORTED" => stopped(),
+            "DEADLINE_EXCEEDED" => Error::timeout(
+                "statement_timeout",
+                "the statement runs longer than the warehouse allows",
+            ),
+            "RESOURCE_EXHAUSTED" => Error::limit_exceeded(
+                "resources_exceeded",
+                "the statement needs more than Databricks gives to one statement",
+            ),
+            "TEMPORARILY_UNAVAILABLE"
+            | "SERVICE_UNDER_MAINTENANCE"
+            | "WORKSPACE_TEMPORARILY_UNAVAILABLE" => unavailable(),
+            "UNAUTHENTICATED" => credentials_refused(),
+            "INTERNAL_ERROR" | "IO_ERROR" => {
+                Error::source_failed("internal_error", "Databricks failed")
+            }
+            _ => Error::source_failed("sql_error", "Databricks could not run the statement"),
+        },
+    }
+}
+
+/// A response that is no answer. `is_first`: no statement was begun before.
+pub fn refused(response: HttpResponse, is_first: bool) -> Error {
+    let told: Told = serde_json::from_slice(&response.body).unwrap_or_default();
+    let code = code(&told);
+    let message = told.message.to_lowercase();
+    let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
+    let error = match (response.status, code.as_str()) {
+        (401, _) => credentials_refused(),
+        (403, _) if message.contains("token") => credentials_refused(),
+        (403, _) => Error::permission(
+            "warehouse_refused",
+            "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse",
+        ),
+        (404, "" | "ENDPOINT_NOT_FOUND") if is_first => Error::configuration(
+            "no_databricks",
+            "no workspace of Databricks' answers at the connection's address: base_url must name it, without a path",
+        ),
+        (400 | 404, _) if is_first && of_warehouse => unknown_warehouse(),
+        (404, _) if is_first => unknown_warehouse(),
+        (404 | 410, _) => Error::unavailable(
+            "statement_lost",
+            "Databricks does not know the statement any more",
+        ),
+        (400 | 422, _) => {
+            Error::source_failed("bad_request", "Databricks does not take the statement")
+        }
+        (503, _) => {
+            let error = unavailable();
+            match response.retry_after_ms() {
+                Some(ms) => error.retry_after_ms(ms),
+                None => error,
+            }
+        }
+        (status, _) => {
+            return match response.classified() {
+                Err(error) => error,
+                Ok(_) => malformed().source_code(status.to_string()),
+            };
+        }
+    };
+    with_body(error, &response)
+}
+
+/// The workspace grants a service principal no token.
+pub fn principal_refused(response: HttpResponse) -> Error {
+    match response.status {
+        400 | 401 | 403 => with_body(
+            Error::authentication(
+                "credentials_refused",
+                "Databricks refused the id or the secret of the service principal",
+            ),
+            &response,
+        ),
+        404 | 405 => with_body(
+            Error::configuration(
+                "no_databricks",
+                "no workspace of Databricks' answers at the connection's address: base_url must name it, without a path",
+            ),
+            &response,
+        ),
+        status => match response.classified() {
+            Err(error) => error,
+            Ok(_) => malformed().source_code(status.to_string()),
+        },
+    }
+}
+
+fn with_body(error: Error, response: &HttpResponse) -> Error {
+    let error = error.source_code(response.status.to_string());
+    match String::from_utf8_lossy(&response.body).trim() {
+        "" => error,
+        text => error.detail(text),
+    }
+}
+
+fn credentials_refused() -> Error {
+    Error::authentication(
+        "credentials_refused",
+        "Databricks refused the token: it may have been revoked, or its time is over",
+    )
+}
+
+fn permission_denied() -> Error {
+    Error::permission(
+        "permission_denied",
+        "the connection's user may not read what the statement names",
+    )
+}
+
+fn unknown_warehouse() -> Error {
+    Error::configuration(
+        "unknown_warehouse",
+        "Databricks does not take the connection's warehouse_id: is there such a SQL warehouse?",
+    )
+}
+
+fn unavailable() -> Error {
+    Error::unavailable("unavailable", "Databricks is not available at the moment")
+}
+
+pub fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
+}
+
+/// By somebody else.
+pub fn stopped() -> Error {
+    Error::timeout("cancelled", "the statement was stopped at Databricks")
+}
+
+pub fn out_of_time() -> Error {
+    Error::timeout(
+        "statement_timeout",
+        "the statement runs longer than the connection allows",
+    )
+}
+
+/// Rows were left out of a result of so many rows, if that is known.
+pub fn truncated(rows: Option<u64>, limits: &Limits) -> Error {
+    match rows.is_some_and(|rows| rows > u64::from(limits.rows_max)) {
+        true => Error::too_many_rows(limits.rows_max),
+        false => too_large(),
+    }
+}
+
+/// Not all rows came.
+pub fn rows_missing() -> Error {
+    Error::source_failed(
+        "rows_missing",
+        "Databricks has sent fewer or more rows than it says the result has",
+    )
+}
+
+fn too_large() -> Error {
+    Error::limit_exceeded(
+        "result_too_large",
+        "the result is larger than the 25 MiB that Databricks sends in its answers",
+    )
+}
+
+/// Whether a statement has another number of columns than names were given to.
+pub fn counts_columns(status: &Status) -> bool {
+    let message = status.error.as_ref().map(|error| error.message.as_str());
+    condition(message.unwrap_or_default()) == "ASSIGNMENT_ARITY_MISMATCH"
+}
+
+pub fn columns_changed() -> Error {
+    Error::unavailable(
+        CHANGED,
+        "the columns of what the statement reads have changed a moment ago: ask again",
+    )
+}
+
+pub fn is_of_changed_columns(error: &Error) -> bool {
+    error.code == CHANGED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use souk_sdk::ErrorClass::{self, *};
+
+    fn status(code: &str, message: &str) -> Status {
+        let status = serde_json::json!({"state": "FAILED", "error": {"error_code": code, "message": message}});
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn each_is_blamed_on_who_can_help() {
+        for (message, is_bound, class, code) in [
+            (
+                "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'DELETE'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\n",
+                true,
+                Source,
+                "syntax_error",
+            ),
+            (
+                "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a` cannot be found. SQLSTATE: 42P01; line 1 pos 14",
+                false,
+                NotFound,
+                "unknown_table",
+            ),
+            (
+                "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `a` cannot be resolved. SQLSTATE: 42703",
+                false,
+                Source,
+                "unknown_column",
+            ),
+            (
+                "[UNRESOLVED_ROUTINE] Cannot resolve routine `f`. SQLSTATE: 42883",
+                false,
+                NotFound,
+                "unknown_function",
+            ),
+            (
+                "[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018",
+                true,
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018",
+                false,
+                ErrorClass::Source,
+                "invalid_value",
+            ),
+            (
+                "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012",
+                true,
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "[INSUFFICIENT_PERMISSIONS] Insufficient privileges: User does not have SELECT SQLSTATE: 42501",
+                false,
+                Permission,
+                "permission_denied",
+            ),
+            (
+                "[SOMETHING_NEW] x SQLSTATE: 42501",
+                false,
+                Permission,
+                "permission_denied",
+            ),
+            (
+                "[NO_SUCH_CATALOG_EXCEPTION] Catalog 'Lake' was not found. SQLSTATE: 42704",
+                false,
+                Configuration,
+                "unknown_catalog",
+            ),
+            (
+                "[NO_SUCH_CATALOG_EXCEPTION] Catalog 'pond' was not found. SQLSTATE: 42704",
+                false,
+                NotFound,
+                "unknown_catalog",
+            ),
+            (
+                "[AMBIGUOUS_REFERENCE] Reference `id` is ambiguous. SQLSTATE: 42704",
+                false,
+                Source,
+                "sql_error",
+            ),
+            (
+                "[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] SQLSTATE: 42K09",
+                false,
+                Source,
+                "type_mismatch",
+            ),
+            (
+                "Inline byte limit exceeded. Statements executed with disposition=INLINE can have a result size of at most 26214400 bytes.",
+                false,
+                LimitExceeded,
+                "result_too_large",
+            ),
+            ("something", false, Source, "sql_error"),
+            ("", false, Source, "sql_error"),
+            ("[", true, Source, "sql_error"),
+            ("SQLSTATE: é", true, Source, "sql_error"),
+        ] {
+            let error = told(&status("BAD_REQUEST", message), "lake", is_bound);
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (class, code),
+                "{message}"
+            );
+        }
+        for (word, class) in [
+            ("CANCELLED", Timeout),
+            ("DEADLINE_EXCEEDED", Timeout),
+            ("TEMPORARILY_UNAVAILABLE", Unavailable),
+            ("UNAUTHENTICATED", Authentication),
+            ("RESOURCE_EXHAUSTED", LimitExceeded),
+            ("INTERNAL_ERROR", Source),
+            ("OF_TOMORROW", Source),
+        ] {
+            assert_eq!(
+                told(&status(word, "x"), "lake", false).class,
+                class,
+                "{word}"
+            );
+        }
+    }
+
+    /// Of a text of Databricks' nothing is shown to a caller.
+    #[test]
+    fn texts_are_for_the_owner() {
+        let text = "[CAST_INVALID_INPUT] The value 'secret' SQLSTATE: 22018";
+        let error = told(&status("BAD_REQUEST", text), "lake", true);
+        assert!(!error.message.contains("secret"));
+        assert_eq!(error.detail.as_deref(), Some(text));
+        assert_eq!(error.source_code.as_deref(), Some("CAST_INVALID_INPUT"));
+    }
+
+    #[test]
+    fn responses_are_told_apart() {
+        let refused_as = |status, body: &str, is_first| {
+            let response = HttpResponse {
+                id: 1,
+                status,
+                headers: Vec::new(),
+                body: body.into(),
+            };
+            let error = refused(response, is_first);
+            (error.class, error.code)
+        };
+        for (status, body, is_first, class, code) in [
+            (
+                401,
+                r#"{"error_code":401,"message":"Credential was not sent"}"#,
+                true,
+                Authentication,
+                "credentials_refused",
+            ),
+            (
+                403,
+                r#"{"error_code":403,"message":"Invalid access token."}"#,
+                true,
+                Authentication,
+                "credentials_refused",
+            ),
+            (
+                403,
+                r#"{"error_code":"PERMISSION_DENIED","message":"no"}"#,
+                true,
+                Permission,
+                "warehouse_refused",
+            ),
+            (
+                404,
+                r#"{"error_code":"NOT_FOUND","message":"x"}"#,
+                true,
+                Configuration,
+                "unknown_warehouse",
+            ),
+            (
+                400,
+                r#"{"error_code":"INVALID_PARAMETER_VALUE","message":"a1 is not a valid endpoint id."}"#,
+                true,
+                Configuration,
+                "unknown_warehouse",
+            ),
+            (
+                400,
+                r#"{"error_code":"INVALID_PARAMETER_VALUE","message":"x"}"#,
+                true,
+                Source,
+                "bad_request",
+            ),
+            (404, "<html>", true, Configuration, "no_databricks"),
+            (
+                404,
+                r#"{"error_code":"ENDPOINT_NOT_FOUND","message":"No API found"}"#,
+                true,
+                Configuration,
+                "no_databricks",
+            ),
+            (
+                404,
+                r#"{"error_code":"NOT_FOUND","message":"x"}"#,
+                false,
+                Unavailable,
+                "statement_lost",
+            ),
+            (503, "", true, Unavailable, "unavailable"),
+        ] {
+            assert_eq!(
+                refused_as(status, body, is_first),
+                (class, code.into()),
+                "{status} {body}"
+            );
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A request of the host's on its way through statements: what it is about, how far it is, and which statement comes next.
+
+use std::rc::Rc;
+
+use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::statements::has_callers_values;
+use souk_sdk::{Error, Limits, Query, Request};
+
+use crate::answers::COLUMNS_MAX;
+use crate::catalog::{self, Listing};
+use crate::described::{Description, Known, describe};
+use crate::parameters::Bound;
+use crate::ping::{self, Ping};
+use crate::reading::Reading;
+use crate::settings::Settings;
+use crate::statements::{Prepared, prepare};
+
+/// A description has a row for each column.
+const DESCRIBED_ROWS_MAX: u32 = COLUMNS_MAX as u32;
+
+/// A request of the host's that is under way.
+pub struct Job {
+    pub id: u32,
+    /// The HTTP request or the pause that it waits for.
+    pub waits_for: u32,
+    pub is_paused: bool,
+    /// What was asked last, to be asked again.
+    pub asked: HttpRequest,
+    pub work: Work,
+    pub stage: Stage,
+    pub limits: Limits,
+    /// The time of day at which it began, in seconds.
+    pub now: u64,
+    /// How many parts of the connection's limit are left, once it has run for long.
+    pub ticks: Option<u32>,
+    /// The statement, from when its id is known, as long as it runs.
+    pub running: Option<String>,
+    /// How long it was waited for.
+    pub waited_ms: u32,
+    /// Of its rows, how many it has and how many came.
+    pub rows: Option<u64>,
+    pub taken: u64,
+    /// Of what was asked last.
+    pub tries: u32,
+    pub is_cancelled: bool,
+    /// Why nobody waits for the statement that is about to begin.
+    pub over: Option<Error>,
+}
+
+pub enum Work {
+    Query(Box<Reader>),
+    Catalog(Listing),
+    Ping { ping: Ping, is_probed: bool },
+}
+
+/// A query on its way.
+pub struct Reader {
+    pub statement: Prepared,
+    pub is_bound: bool,
+    /// Until it is described, what is known of that.
+    pub description: Description,
+    pub described: Option<Rc<Description>>,
+    pub reading: Reading,
+}
+
+pub enum Stage {
+    Token,
+    Begin,
+    Follow,
+    /// More rows of this statement, by the number of their chunk.
+    Chunk(String, u32),
+    /// Being stopped because of this.
+    Stop(Error),
+}
+
+impl Reader {
+    /// Whether it is asked for in other words than its own.
+    pub fn is_in_other_words(&self) -> bool {
+        let described = self.described.as_ref();
+        described.is_some_and(|described| !described.is_plain())
+    }
+}
+
+impl Work {
+    /// What a request becomes.
+    pub fn of(request: Request, known: &Known, now: u64) -> Result<(Work, Limits), Error> {
+        match request {
+            Request::Query(Query {
+                text,
+                parameters,
+                limits,
+            }) => {
+                let statement = prepare(&text, &parameters)?;
+                let reader = Reader {
+                    described: known.find(&statement, now),
+                    statement,
+                    is_bound: has_callers_values(&text, parameters.len()),
+                    description: Description::default(),
+                    reading: Reading::default(),
+                };
+                Ok((Work::Query(Box::new(reader)), limits))
+            }
+            Request::Schema(filter) => {
+                let limits = filter.limits;
+                Ok((Work::Catalog(Listing::new(filter)), limits))
+            }
+            Request::Ping(limits) => {
+                let (ping, is_probed) = (Ping::default(), false);
+                Ok((Work::Ping { ping, is_probed }, limits))
+            }
+            Request::Call(_) => Err(Error::unsupported("functions")),
+            Request::Errand(_) => Err(Error::unsupported("errands")),
+        }
+    }
+
+    /// The statement that is asked next, its values, and how many rows are wanted of it.
+    pub fn statement(&self, settings: &Settings, limits: &Limits) -> (String, Vec<Bound>, u32) {
+        match self {
+            Work::Query(reader) => {
+                let values = reader.statement.values.clone();
+                let text = &reader.statement.text;
+                match &reader.described {
+                    None => (describe(&reader.statement), values, DESCRIBED_ROWS_MAX),
+                    Some(described) if described.is_plain() => {
+                        (text.clone(), values, limits.rows_max)
+                    }
+                    Some(described) => (described.exact(text), values, limits.rows_max),
+                }
+            }
+            Work::Catalog(listing) => {
+                let (text, values) = catalog::statement(&settings.catalog, listing.filter());
+                (text, values, limits.rows_max)
+            }
+            Work::Ping {
+                is_probed: false, ..
+            } => {
+                let (text, values) = ping::look(settings);
+                (text, values, 1)
+            }
+            Work::Ping { .. } => (ping::PROBE.to_owned(), Vec::new(), DESCRIBED_ROWS_MAX),
+        }
+    }
+}

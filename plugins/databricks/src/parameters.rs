@@ -1,0 +1,248 @@
+//! Bound values as the API takes them: each with a name of its own, a type and a text. In the statement stands a marker.
+
+use serde::Serialize;
+use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
+use souk_sdk::{ColumnType, Value};
+
+/// Years of which a text is read without doubt.
+const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
+/// Digits of a `DECIMAL`.
+const DIGITS_MAX: usize = 38;
+
+/// A value with its marker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// What stands in the statement.
+    #[serde(skip)]
+    pub marker: String,
+    pub name: String,
+    /// A NULL has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// The value at this place, the first one being 0. The error is what it should have been.
+pub fn bound(place: usize, value: &Value) -> Result<Bound, &'static str> {
+    let some = |kind: &str, text: String| Ok(named(place, kind, Some(text)));
+    match value {
+        Value::Null(declared) => Ok(null(place, *declared)),
+        Value::Boolean(value) => some("BOOLEAN", value.to_string()),
+        Value::Int64(value) => some("BIGINT", value.to_string()),
+        Value::Float64(value) => some("DOUBLE", double(*value)),
+        Value::Decimal(text) => {
+            let (kind, text) = decimal(text)?;
+            some(&kind, text)
+        }
+        Value::Text(text) | Value::Json(text) => some("STRING", text.clone()),
+        // No text is every series of bytes.
+        Value::Bytes(bytes) => Ok(within(
+            "unhex(",
+            named(place, "STRING", Some(hex(bytes))),
+            ")",
+        )),
+        Value::Date(days) => {
+            let date = Date::from_days(i64::from(*days));
+            match YEARS.contains(&date.year) {
+                true => some("DATE", date.to_string()),
+                false => Err("a date of the years 1 to 9999"),
+            }
+        }
+        // There is no type of it.
+        Value::Time(micros) if *micros < DAY_US => some("STRING", TimeOfDay(*micros).to_string()),
+        Value::Time(_) => Err("a time before 24:00:00"),
+        Value::Timestamp(micros) => some("TIMESTAMP", rfc3339(in_years(*micros)?)),
+        Value::LocalTimestamp(micros) => {
+            let text = named(place, "STRING", Some(iso8601(in_years(*micros)?)));
+            Ok(within("CAST(", text, " AS TIMESTAMP_NTZ)"))
+        }
+    }
+}
+
+/// A number of rows. Databricks counts them in `INT`.
+pub fn of_page(place: usize, value: &Value) -> Result<Bound, &'static str> {
+    match value {
+        Value::Int64(rows) if i32::try_from(*rows).is_ok() => {
+            Ok(named(place, "INT", Some(rows.to_string())))
+        }
+        Value::Int64(_) => Err("a page among the first two thousand million rows"),
+        other => bound(place, other),
+    }
+}
+
+fn named(place: usize, kind: &str, value: Option<String>) -> Bound {
+    let name = format!("souk_{}", place + 1);
+    Bound {
+        marker: format!(":{name}"),
+        name,
+        value,
+        kind: kind.to_owned(),
+    }
+}
+
+fn within(before: &str, mut bound: Bound, after: &str) -> Bound {
+    bound.marker = format!("{before}{}{after}", bound.marker);
+    bound
+}
+
+/// Of no type a NULL is a text, which becomes what it stands beside.
+fn null(place: usize, declared: Option<ColumnType>) -> Bound {
+    let of = |kind: &str| named(place, kind, None);
+    match declared {
+        Some(ColumnType::Boolean) => of("BOOLEAN"),
+        Some(ColumnType::Int64) => of("BIGINT"),
+        Some(ColumnType::Float64) => of("DOUBLE"),
+        // What it stands beside keeps its digits: with more of them here it would be cut to the 38 that there are.
+        Some(ColumnType::Decimal) => of("DECIMAL(1,0)"),
+        Some(ColumnType::Date) => of("DATE"),
+        Some(ColumnType::Timestamp) => of("TIMESTAMP"),
+        Some(ColumnType::Bytes) => within("unhex(", of("STRING"), ")"),
+        Some(ColumnType::LocalTimestamp) => within("CAST(", of("STRING"), " AS TIMESTAMP_NTZ)"),
+        None | Some(ColumnType::Text | ColumnType::Json | ColumnType::Time) => of("STRING"),
+    }
+}
+
+/// The shortest digits that say the number, as Java reads them.
+fn double(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        value => format!("{value:e}"),
+    }
+}
+
+/// The type that has exactly its digits, and the digits.
+fn decimal(text: &str) -> Result<(String, String), &'static str> {
+    let wanted = "a number of at most 38 digits";
+    let (sign, digits) = match text.as_bytes() {
+        [b'-', ..] => ("-", &text[1..]),
+        [b'+', ..] => ("", &text[1..]),
+        _ => ("", text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return Err(wanted);
+    }
+    let count = whole.trim_start_matches('0').len() + fraction.len();
+    if count > DIGITS_MAX {
+        return Err(wanted);
+    }
+    let kind = format!("DECIMAL({},{})", count.max(1), fraction.len());
+    match fraction {
+        "" => Ok((kind, format!("{sign}{whole}"))),
+        fraction => Ok((kind, format!("{sign}{whole}.{fraction}"))),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A String takes everything.
+        let _ = write!(text, "{byte:02X}");
+    }
+    text
+}
+
+fn in_years(micros: i64) -> Result<i64, &'static str> {
+    let date = Date::from_days(micros.div_euclid(DAY_US));
+    match YEARS.contains(&date.year) {
+        true => Ok(micros),
+        false => Err("a timestamp of the years 1 to 9999"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_every_digit() {
+        for (value, kind, text) in [
+            (Value::Int64(i64::MIN), "BIGINT", "-9223372036854775808"),
+            (Value::Float64(0.1), "DOUBLE", "1e-1"),
+            (Value::Float64(-1.5e300), "DOUBLE", "-1.5e300"),
+            (Value::Float64(f64::NEG_INFINITY), "DOUBLE", "-Infinity"),
+            (Value::Float64(f64::NAN), "DOUBLE", "NaN"),
+            (
+                Value::Decimal("-12345678901234567890.00100".into()),
+                "DECIMAL(25,5)",
+                "-12345678901234567890.00100",
+            ),
+            (Value::Decimal("+7".into()), "DECIMAL(1,0)", "7"),
+            (Value::Decimal("0.00".into()), "DECIMAL(2,2)", "0.00"),
+            (Value::Decimal("0".into()), "DECIMAL(1,0)", "0"),
+            (
+                Value::Text("it's \\ 日本\n".into()),
+                "STRING",
+                "it's \\ 日本\n",
+            ),
+            (Value::Bytes(vec![0xff, 0, 10]), "STRING", "FF000A"),
+            (Value::Boolean(true), "BOOLEAN", "true"),
+            (
+                Value::Json("{\"a\":\"'\"}".into()),
+                "STRING",
+                "{\"a\":\"'\"}",
+            ),
+            (Value::Date(19_782), "DATE", "2024-02-29"),
+            (Value::Time(1), "STRING", "00:00:00.000001"),
+            (
+                Value::Timestamp(-1),
+                "TIMESTAMP",
+                "1969-12-31T23:59:59.999999Z",
+            ),
+            (
+                Value::LocalTimestamp(0),
+                "STRING",
+                "1970-01-01T00:00:00.000000",
+            ),
+        ] {
+            let bound = bound(2, &value).unwrap();
+            assert_eq!(
+                (&*bound.name, &*bound.kind, bound.value.as_deref()),
+                ("souk_3", kind, Some(text)),
+                "{value:?}"
+            );
+        }
+        let marker = |value: Value| bound(0, &value).unwrap().marker;
+        assert_eq!(marker(Value::Int64(1)), ":souk_1");
+        assert_eq!(marker(Value::Bytes(vec![])), "unhex(:souk_1)");
+        assert_eq!(
+            marker(Value::LocalTimestamp(0)),
+            "CAST(:souk_1 AS TIMESTAMP_NTZ)"
+        );
+    }
+
+    #[test]
+    fn a_null_has_the_type_that_was_declared() {
+        let json = |declared| {
+            let bound = bound(0, &Value::Null(declared)).unwrap();
+            serde_json::to_string(&bound).unwrap()
+        };
+        assert_eq!(json(None), r#"{"name":"souk_1","type":"STRING"}"#);
+        assert_eq!(
+            json(Some(ColumnType::Timestamp)),
+            r#"{"name":"souk_1","type":"TIMESTAMP"}"#
+        );
+    }
+
+    /// What Databricks' types do not have is the caller's mistake.
+    #[test]
+    fn what_does_not_fit_is_the_callers() {
+        for value in [
+            Value::Decimal("9".repeat(39)),
+            Value::Decimal("1e5".into()),
+            Value::Decimal("NaN".into()),
+            Value::Decimal(String::new()),
+            Value::Date(i32::MAX),
+            Value::Time(DAY_US),
+            Value::Timestamp(i64::MIN),
+            Value::LocalTimestamp(i64::MAX),
+        ] {
+            assert!(bound(0, &value).is_err(), "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! A session: any number of requests under way, each of which becomes one statement after another.
+//!
+//! A query is described first (`DESCRIBE QUERY`), unless this session knows it, and then run. Each statement is begun (`Begin`), which says
+//! its id at once, asked after until it has ended (`Follow`), and read to its last chunk (`Chunk`). One that runs and that nobody waits for
+//! any more is stopped by its id (`Stop`). A service principal's token is fetched before (`Token`), where there is none that is good.
+
+use std::rc::Rc;
+
+use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::{
+    Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
+    WireFault,
+};
+
+use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
+use crate::api::{self, Asked};
+use crate::described::Known;
+use crate::errors::{
+    cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, out_of_time,
+    refused, rows_missing, stopped, told,
+};
+use crate::jobs::{Job, Stage, Work};
+use crate::pauses;
+use crate::settings::{self, Settings};
+use crate::token::{self, Token};
+use crate::types::{Type, Way};
+
+/// How long Databricks may take to let a session in.
+const HELLO_MS: u32 = 10_000;
+/// Chunks of a result. They are a few of some megabytes each: who leads on for longer is not believed.
+const CHUNKS_MAX: u32 = 10_000;
+/// The time of statements that run for long is counted in such parts of the connection's limit, all of them at once: a pause for each would
+/// outlast its statement, and a session has few.
+const TICKS: u32 = 8;
+/// A statement that could not be stopped is tried to be stopped once more, after this long.
+const STOP_TRIES: u32 = 2;
+const STOP_PAUSE_MS: u32 = 100;
+/// Numbers that no shape of a result has.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
+
+pub struct Session {
+    settings: Settings,
+    last: u32,
+    /// What the session itself waits for while it opens.
+    hello: Option<u32>,
+    token: Option<Token>,
+    known: Known,
+    shapes: Shapes<(Type, Way)>,
+    /// The pause at whose end another part of the connection's limit is over.
+    ticker: Option<u32>,
+    jobs: Vec<Job>,
+}
+
+/// What a job has heard.
+enum Heard {
+    Answer(Result<HttpResponse, HttpFailure>),
+    PauseIsOver,
+}
+
+/// Whether a job goes on.
+type Goes = Result<bool, Error>;
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("databricks", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine(
+                "databricks",
+                "Databricks",
+                "mysql",
+                &["API_KEY", "PASSWORD"],
+            )
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            settings: Settings::parse(&settings)?,
+            last: 0,
+            hello: None,
+            token: None,
+            known: Known::default(),
+            shapes: Shapes::default(),
+            ticker: None,
+            jobs: Vec::new(),
+        })
+    }
+
+    /// The API keeps no session: each request says who asks. A service principal is let in once.
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        let number = self.number();
+        match &self.settings.principal {
+            None => step.ready(),
+            Some(principal) => {
+                self.hello = Some(number);
+                step.request(token::request(principal, HELLO_MS).numbered(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        match Work::of(request, &self.known, step.now()) {
+            Ok((work, limits)) => {
+                let mut job = Job {
+                    id,
+                    waits_for: 0,
+                    is_paused: false,
+                    asked: HttpRequest::get("/"),
+                    work,
+                    stage: Stage::Begin,
+                    limits,
+                    now: step.now(),
+                    ticks: None,
+                    running: None,
+                    waited_ms: 0,
+                    rows: None,
+                    taken: 0,
+                    tries: 0,
+                    is_cancelled: false,
+                    over: None,
+                };
+                let goes = self.begin(&mut job, step);
+                self.keep(job, goes, step);
+            }
+            Err(error) => step.failed(id, error),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let (number, heard) = match input {
+            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
+            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
+            Input::Woken(number) => (number, Heard::PauseIsOver),
+            // There is no wire of its own, and nothing else was asked for.
+            _ => return Ok(()),
+        };
+        if self.hello == Some(number)
+            && let Heard::Answer(outcome) = heard
+        {
+            self.hello = None;
+            self.token = Some(Token::granted(outcome.map_err(broken)?, step.now())?);
+            step.ready();
+            return Ok(());
+        }
+        if self.ticker == Some(number) {
+            self.ticked(step);
+            return Ok(());
+        }
+        // What nobody waits for any more is not known.
+        let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        let goes = match heard {
+            Heard::PauseIsOver => {
+                self.send(&mut job, step);
+                Ok(true)
+            }
+            Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
+        };
+        self.keep(job, goes, step);
+        Ok(())
+    }
+
+    /// A statement is stopped by its id; where Databricks has not said that yet, it is about to. The request ends when that is answered.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let is_it = |job: &Job| job.id == id && !job.is_cancelled;
+        let Some(at) = self.jobs.iter().position(is_it) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        job.is_cancelled = true;
+        let goes = self.gives_up(&mut job, cancelled(), step);
+        self.keep(job, goes, step);
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Keeps a job that goes on, or says what it has come to.
+    fn keep(&mut self, job: Job, goes: Goes, step: &mut Step) {
+        if !matches!(goes, Ok(true)) && self.jobs.is_empty() {
+            // Where nothing is in flight a pause may be forgotten.
+            self.ticker = None;
+        }
+        match goes {
+            Ok(true) => self.jobs.push(job),
+            Err(error) => {
+                if let (true, Work::Query(reader)) = (is_of_changed_columns(&error), &job.work) {
+                    self.known.forget(&reader.statement);
+                }
+                step.failed(job.id, error);
+            }
+            Ok(false) => {
+                if let Work::Ping { ping, .. } = &job.work {
+                    ping.pong(job.id, PING_SHAPE, step);
+                }
+                step.done(job.id);
+            }
+        }
+    }
+
+    /// Begins to count the time of a job that has run for long, where the connection gives it less than the host does.
+    fn count(&mut self, job: &mut Job, step: &mut Step) {
+        let limit = self.settings.statement_timeout_ms;
+        let is_long = job.waited_ms >= limit / TICKS && limit < job.limits.timeout_ms;
+        if job.ticks.is_some() || !is_long {
+            return;
+        }
+        job.ticks = Some(match self.ticker {
+            None => {
+                self.tick(step);
+                TICKS - 1
+            }
+            // A part of it is over.
+            Some(_) => TICKS,
+        });
+    }
+
+    fn tick(&mut self, step: &mut Step) {
+        let number = self.number();
+        self.ticker = Some(number);
+        step.wake(number, (self.settings.statement_timeout_ms / TICKS).max(1));
+    }
+
+    /// Another part of the connection's limit is over.
+    fn ticked(&mut self, step: &mut Step) {
+        self.ticker = None;
+        for mut job in std::mem::take(&mut self.jobs) {
+            job.ticks = job.ticks.map(|left| left.saturating_sub(1));
+            let goes = match job.ticks {
+                Some(0) => self.gives_up(&mut job, out_of_time(), step),
+                _ => Ok(true),
+            };
+            self.keep(job, goes, step);
+        }
+        if self.jobs.iter().any(|job| job.ticks.is_some()) {
+            self.tick(step);
+        }
+    }
+
+    /// A number for an HTTP request or a pause.
+    fn number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+
+    /// Sends what a job asks.
+    fn send(&mut self, job: &mut Job, step: &mut Step) {
+        (job.waits_for, job.is_paused) = (self.number(), false);
+        let authorization = match (&job.stage, &self.token) {
+            (Stage::Token, _) | (_, None) => None,
+            (_, Some(token)) => Some(token.authorization()),
+        };
+        step.request(api::sent(&job.asked, job.waits_for, authorization));
+    }
+
+    fn ask(&mut self, job: &mut Job, stage: Stage, request: HttpRequest, step: &mut Step) -> Goes {
+        (job.stage, job.asked, job.tries) = (stage, request, 0);
+        self.send(job, step);
+        Ok(true)
+    }
+
+    /// Asks after a pause.
+    fn ask_later(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> Goes {
+        (job.waits_for, job.is_paused) = (self.number(), true);
+        step.wake(job.waits_for, ms);
+        Ok(true)
+    }
+
+    /// Begins the next statement of a job, or has it let in first.
+    fn begin(&mut self, job: &mut Job, step: &mut Step) -> Goes {
+        let is_good = |token: &Token| token.is_good(job.now);
+        if let Some(principal) = &self.settings.principal
+            && !self.token.as_ref().is_some_and(is_good)
+        {
+            let request = token::request(principal, job.limits.timeout_ms);
+            return self.ask(job, Stage::Token, request, step);
+        }
+        let (text, values, rows_max) = job.work.statement(&self.settings, &job.limits);
+        let asked = Asked {
+            text: &text,
+            values: &values,
+            rows_max,
+        };
+        let request = api::begin(&self.settings, &asked, &job.limits);
+        job.waited_ms = 0;
+        self.ask(job, Stage::Begin, request, step)
+    }
+
+    /// What a job does with an answer.
+    fn heard(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Goes {
+        if let Stage::Stop(error) = &mut job.stage {
+            let error = std::mem::replace(error, cancelled());
+            return self.stopping(job, error, &outcome, step);
+        }
+        let begins = matches!(job.stage, Stage::Begin);
+        if let Some(ms) = pauses::busy(&outcome, job.tries, begins)
+            && job.over.is_none()
+        {
+            job.tries += 1;
+            return self.ask_later(job, ms, step);
+        }
+        match self.answered(job, outcome, step) {
+            Ok(goes) => Ok(goes),
+            Err(error) => {
+                let error = job.over.take().unwrap_or(error);
+                self.stop(job, error, step)
+            }
+        }
+    }
+
+    /// An answer to what was asked.
+    fn answered(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Goes {
+        let response = outcome.map_err(|failure| {
+            // Who cannot be reached cannot be told to stop it either.
+            if !matches!(
+                failure.fault,
+                WireFault::BadResponse | WireFault::Timeout | WireFault::Reset
+            ) {
+                job.running = None;
+            }
+            broken(failure)
+        })?;
+        if let Stage::Token = job.stage {
+            self.token = Some(Token::granted(response, job.now)?);
+            return self.begin(job, step);
+        }
+        if response.status != 200 {
+            let is_first = matches!(job.stage, Stage::Begin);
+            if let 401 | 404 | 410 = response.status {
+                job.running = None;
+            }
+            let error = refused(response, is_first);
+            if error.class == ErrorClass::Authentication {
+                self.token = None;
+            }
+            return Err(error);
+        }
+        match &job.stage {
+            Stage::Chunk(id, number) => {
+                let (id, number) = (id.clone(), *number);
+                let chunk: Chunk<'_> = read(&response)?;
+                self.chunk(job, &id, number, Some(&chunk), step)
+            }
+            _ => self.status(job, &response, step),
+        }
+    }
+
+    /// How it is with a statement.
+    fn status(&mut self, job: &mut Job, response: &HttpResponse, step: &mut Step) -> Goes {
+        let statement: Statement<'_> = read(response)?;
+        let id = statement.id()?.to_owned();
+        // Known before anything is refused: it is what a statement is stopped by.
+        job.running = Some(id.clone());
+        let state = statement.status.state()?;
+        if state != State::Running {
+            job.running = None;
+        }
+        if let Some(error) = job.over.take() {
+            return Err(error);
+        }
+        match state {
+            State::Running => {
+                self.count(job, step);
+                let ms = pauses::running(job.waited_ms);
+                job.waited_ms = job.waited_ms.saturating_add(ms);
+                (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));
+                job.tries = 0;
+                self.ask_later(job, ms, step)
+            }
+            State::Failed => self.failed(job, &statement.status, step),
+            State::Canceled => Err(stopped()),
+            State::Closed => Err(malformed().detail("a statement that was closed")),
+            State::Succeeded => {
+                let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
+                (job.rows, job.taken) = (manifest.total_row_count, 0);
+                if let Work::Query(reader) = &mut job.work {
+                    match &reader.described {
+                        None if manifest.truncated => return Err(crate::types::too_long()),
+                        None => {}
+                        Some(described) => {
+                            let exact =
+                                Some(&**described).filter(|described| !described.is_plain());
+                            let shapes = &mut self.shapes;
+                            reader.reading.columns(
+                                job.id,
+                                manifest,
+                                exact,
+                                &job.limits,
+                                shapes,
+                                step,
+                            )?;
+                        }
+                    }
+                } else if manifest.truncated {
+                    return Err(Error::too_many_rows(job.limits.rows_max));
+                }
+                self.chunk(job, &id, 0, statement.result.as_ref(), step)
+            }
+        }
+    }
+
+    fn failed(&mut self, job: &mut Job, status: &Status, step: &mut Step) -> Goes {
+        if let Work::Ping {
+            ping,
+            is_probed: true,
+        } = &mut job.work
+        {
+            let message = status.error.as_ref().map(|error| error.message.as_str());
+            ping.refused(condition(message.unwrap_or_default()));
+            return self.finished(job, step);
+        }
+        // Its columns were named by us.
+        if matches!(&job.work, Work::Query(reader) if reader.is_in_other_words())
+            && counts_columns(status)
+        {
+            return Err(columns_changed());
+        }
+        let is_bound = matches!(&job.work, Work::Query(reader) if reader.is_bound);
+        Err(told(status, &self.settings.catalog, is_bound))
+    }
+
+    /// Takes the rows of the chunk of this number, and asks for more where there are more.
+    fn chunk(
+        &mut self,
+        job: &mut Job,
+        id: &str,
+        number: u32,
+        chunk: Option<&Chunk<'_>>,
+        step: &mut Step,
+    ) -> Goes {
+        match (&mut job.work, chunk) {
+            (Work::Query(reader), Some(chunk)) => match &reader.described {
+                None => reader.description.take(chunk)?,
+                Some(_) => reader.reading.rows(job.id, chunk, &job.limits, step)?,
+            },
+            (Work::Catalog(listing), chunk) => {
+                listing.rows(job.id, CATALOG_SHAPE, chunk, step)?;
+            }
+            (
+                Work::Ping {
+                    ping,
+                    is_probed: false,
+                },
+                Some(chunk),
+            ) => ping.take(chunk)?,
+            (
+                Work::Ping {
+                    ping,
+                    is_probed: true,
+                },
+                _,
+            ) => ping.described(),
+            _ => {}
+        }
+        job.taken += chunk.map_or(0, Chunk::taken);
+        // Another chunk than was asked for, or one that leads back or on and on, is not believed.
+        let is_it = |chunk: &Chunk<'_>| chunk.chunk_index == number;
+        if !chunk.is_none_or(is_it) {
+            return Err(malformed());
+        }
+        match chunk.and_then(|chunk| chunk.next_chunk_index) {
+            None if job.rows.is_some_and(|rows| rows != job.taken) => Err(rows_missing()),
+            None => self.finished(job, step),
+            Some(next) if next <= number || next > CHUNKS_MAX => Err(malformed()),
+            Some(next) => {
+                let request = api::chunk(id, next, &job.limits);
+                self.ask(job, Stage::Chunk(id.to_owned(), next), request, step)
+            }
+        }
+    }
+
+    /// A statement has ended well: the next one of its request, or the end.
+    fn finished(&mut self, job: &mut Job, step: &mut Step) -> Goes {
+        match &mut job.work {
+            Work::Query(reader) if reader.described.is_none() => {
+                let description = Rc::new(std::mem::take(&mut reader.description));
+                if description.columns.is_empty() {
+                    return Err(malformed());
+                }
+                self.known.add(&reader.statement, job.now, &description);
+                reader.described = Some(description);
+                self.begin(job, step)
+            }
+            Work::Ping { ping, is_probed } if !*is_probed => {
+                ping.fits(&self.settings)?;
+                *is_probed = true;
+                self.begin(job, step)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Nobody waits for a job any more.
+    fn gives_up(&mut self, job: &mut Job, error: Error, step: &mut Step) -> Goes {
+        match job.stage {
+            Stage::Stop(_) => Ok(true),
+            // Its id comes with the answer.
+            Stage::Begin if !job.is_paused => {
+                job.over = Some(error);
+                Ok(true)
+            }
+            _ => self.stop(job, error, step),
+        }
+    }
+
+    /// Stops the statement that runs; without one there is nothing left to do.
+    fn stop(&mut self, job: &mut Job, error: Error, step: &mut Step) -> Goes {
+        match &job.running {
+            Some(id) => {
+                let request = api::stop(id);
+                self.ask(job, Stage::Stop(error), request, step)
+            }
+            None => Err(error),
+        }
+    }
+
+    /// The answer to what stops a statement. One that is not known has ended.
+    fn stopping(
+        &mut self,
+        job: &mut Job,
+        error: Error,
+        outcome: &Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Goes {
+        let is_told = outcome.as_ref().is_ok_and(|response| response.status < 429);
+        job.tries += 1;
+        match is_told || job.tries == STOP_TRIES {
+            true => Err(error),
+            false => {
+                job.stage = Stage::Stop(error);
+                self.ask_later(job, STOP_PAUSE_MS, step)
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a statement does: what describes a query, a query around another one, queries, writes.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::CATALOG;
+use super::literals::{self, Typed};
+use super::refusals::Failure;
+use super::tables::Tables;
+use super::values::{Cell, Kind, Table};
+use crate::tables::{first_word, semicolon};
+
+/// What a query begins with.
+const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "FROM"];
+
+/// Carries out what is asked.
+pub fn outcome(tables: &Tables, text: &str, asked: &Value) -> Result<Table, Failure> {
+    let parameters = literals::parameters(asked)?;
+    let text = text.trim();
+    if let Some(at) = semicolon(text, &['\'', '"', '`'])
+        && !text[at + 1..].trim().is_empty()
+    {
+        return Err(Failure::syntax(first_word(&text[at + 1..]).as_str()));
+    }
+    let text = text.trim_end_matches(';');
+    let catalog = asked["catalog"].as_str().unwrap_or(CATALOG);
+    if let Some(query) = text.strip_prefix("DESCRIBE QUERY ") {
+        is_query(query)?;
+        return Ok(described(&run(tables, query, catalog, &parameters)?));
+    }
+    run(tables, text, catalog, &parameters)
+}
+
+/// Whether the parser takes it where a query must stand.
+fn is_query(text: &str) -> Result<(), Failure> {
+    let first = first_word(text);
+    let writes = Regex::new(r"(?i)\)\s*(INSERT|UPDATE|DELETE|MERGE|FROM\s+\w+\s+INSERT)\b");
+    let multi = Regex::new(r"(?i)^\s*FROM\s+\w+\s+INSERT\b").expect("an expression");
+    if let Some(found) = writes.expect("an expression").captures(text) {
+        return Err(Failure::syntax(&found[1]));
+    }
+    match QUERIES.contains(&first.as_str()) && !multi.is_match(text) {
+        true => Ok(()),
+        false => Err(Failure::syntax(&first)),
+    }
+}
+
+/// Names and types of columns.
+fn described(table: &Table) -> Table {
+    let string = || Kind::of("string");
+    let columns = ["col_name", "data_type", "comment"].map(|name| (name.to_owned(), string()));
+    let rows = table.columns.iter();
+    let rows = rows.map(|(name, kind)| {
+        vec![
+            Cell::Text(name.clone()),
+            Cell::Text(kind.0.clone()),
+            Cell::Null,
+        ]
+    });
+    Table {
+        columns: columns.into(),
+        rows: rows.collect(),
+    }
+}
+
+fn run(
+    tables: &Tables,
+    text: &str,
+    catalog: &str,
+    parameters: &[(String, Typed)],
+) -> Result<Table, Failure> {
+    if let Some(table) = around(tables, text, catalog, parameters)? {
+        return Ok(table);
+    }
+    if let Some(table) = literals::row(text, parameters)? {
+        return Ok(table);
+    }
+    match first_word(text).as_str() {
+        "INSERT" | "UPDATE" | "DELETE" | "CREATE" | "DROP" => tables.write(text),
+        first if QUERIES.contains(&first) => tables.query(text, catalog, parameters),
+        first => Err(Failure::syntax(first)),
+    }
+}
+
+/// A query of columns of another one that is its only source: `SELECT s.c0, unix_micros(s.c1)\nFROM (\n…\n) AS s (c0, c1)`.
+fn around(
+    tables: &Tables,
+    text: &str,
+    catalog: &str,
+    parameters: &[(String, Typed)],
+) -> Result<Option<Table>, Failure> {
+    let shape = Regex::new(r"(?s)^SELECT (.*?)\nFROM \(\n(.*)\n\) AS s \(((?:c\d+(?:, )?)+)\)$");
+    let shape = shape.expect("an expression");
+    let Some(found) = shape.captures(text) else {
+        return Ok(None);
+    };
+    let inner = run(tables, &found[2], catalog, parameters)?;
+    let names: Vec<&str> = found[3].split(", ").collect();
+    if names.len() != inner.columns.len() {
+        return Err(Failure::new(
+            "ASSIGNMENT_ARITY_MISMATCH",
+            "42802",
+            "The number of columns or variables assigned or aliased does not match the number of source expressions.",
+        ));
+    }
+    let call = Regex::new(
+        r"^(?:s\.(c\d+)|unix_micros\(s\.(c\d+)\)|CAST\(s\.(c\d+) AS STRING\)|base64\(s\.(c\d+)\)|to_json\(s\.(c\d+), (map\(.*?'false'\))\))(?:, |$)",
+    )
+    .expect("an expression");
+    let (mut rest, mut table) = (&found[1], Table::default());
+    table.rows = vec![Vec::new(); inner.rows.len()];
+    while !rest.is_empty() {
+        let Some(called) = call.captures(rest) else {
+            return Err(Failure::syntax(rest));
+        };
+        rest = &rest[called[0].len()..];
+        let way = (1..=5).find(|at| called.get(*at).is_some()).expect("one");
+        let from = names.iter().position(|name| *name == &called[way]);
+        let from = from.ok_or_else(|| Failure::syntax(&called[way]))?;
+        let (name, kind) = &inner.columns[from];
+        let wanted = match way {
+            1 => "",
+            2 => "timestamp",
+            3 => "timestamp_ntz",
+            4 => "binary",
+            _ => "array map struct variant",
+        };
+        if way > 1 && !wanted.split(' ').any(|head| head == kind.head()) {
+            let text = format!(
+                "Cannot resolve \"{}\" due to data type mismatch",
+                &called[0]
+            );
+            return Err(Failure::new("DATATYPE_MISMATCH", "42K09", text));
+        }
+        let kind = match way {
+            1 => kind.clone(),
+            2 => Kind::of("bigint"),
+            _ => Kind::of("string"),
+        };
+        table.columns.push((name.clone(), kind));
+        for (row, cells) in inner.rows.iter().zip(&mut table.rows) {
+            cells.push(match (way, &row[from]) {
+                (2, Cell::Moment(micros)) => Cell::Text(micros.to_string()),
+                (3, cell) => cell.sql(),
+                (_, cell) => cell.clone(),
+            });
+        }
+    }
+    Ok(Some(table))
+}

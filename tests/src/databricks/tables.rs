@@ -1,0 +1,243 @@
+//! Statements on tables: SQLite runs them, and its columns have Databricks' types. All schemas are of one catalog.
+
+use regex::{Captures, Regex};
+use rusqlite::types::{Value as Sqlite, ValueRef};
+use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
+
+use super::literals::Typed;
+use super::refusals::Failure;
+use super::values::{Cell, Kind, Table};
+use super::{CATALOG, VERSION};
+use crate::tables::{Found, Wrong, first_word, sequence};
+
+pub struct Tables {
+    tables: crate::tables::Tables,
+}
+
+impl Tables {
+    pub fn new() -> Tables {
+        let tables = crate::tables::Tables::new("bigint");
+        tables.describe();
+        Tables { tables }
+    }
+
+    pub fn admin(&self, sql: &str) {
+        self.tables.admin(sql);
+        self.tables.describe();
+    }
+
+    /// Runs a query.
+    pub fn query(
+        &self,
+        text: &str,
+        catalog: &str,
+        parameters: &[(String, Typed)],
+    ) -> Result<Table, Failure> {
+        names_the_catalog(text, catalog)?;
+        counts_in_int(text, parameters)?;
+        let values = in_order(text, parameters)?;
+        let bound: Vec<Sqlite> = values.into_iter().map(bound).collect();
+        let text = match first_word(text).as_str() {
+            "TABLE" => text.replacen("TABLE ", "SELECT * FROM ", 1),
+            _ => text.to_owned(),
+        };
+        let found = self.tables.ask(&translated(&text), &bound);
+        found.map(table).map_err(failure)
+    }
+
+    /// Runs a statement that writes.
+    pub fn write(&self, text: &str) -> Result<Table, Failure> {
+        self.tables.run(&translated(text)).map_err(failure)?;
+        Ok(Table {
+            columns: vec![("num_affected_rows".to_owned(), Kind::of("bigint"))],
+            rows: vec![vec![Cell::Text("1".to_owned())]],
+        })
+    }
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect(pattern)
+}
+
+/// Of other catalogs there is nothing.
+fn names_the_catalog(text: &str, catalog: &str) -> Result<(), Failure> {
+    let unknown = |name: &str| {
+        let text = format!("Catalog '{name}' was not found.");
+        Err(Failure::new("NO_SUCH_CATALOG_EXCEPTION", "42704", text))
+    };
+    let named = regex(r"(?i)\b(?:FROM|JOIN)\s+`?(\w+)`?\.`?\w+`?\.`?\w+`?");
+    let mut others = named.captures_iter(text).map(|names| names[1].to_owned());
+    if let Some(other) = others.find(|name| name != CATALOG) {
+        return unknown(&other);
+    }
+    let names_tables = regex(r"(?i)\bFROM\s+[`\w]").is_match(text) && !named.is_match(text);
+    match names_tables && catalog != CATALOG {
+        true => unknown(catalog),
+        false => Ok(()),
+    }
+}
+
+/// Rows are counted in INT.
+fn counts_in_int(text: &str, parameters: &[(String, Typed)]) -> Result<(), Failure> {
+    for counted in regex(r"\b(?:LIMIT|OFFSET) :(\w+)").captures_iter(text) {
+        let known = parameters.iter().find(|(name, _)| *name == counted[1]);
+        if known.is_some_and(|(_, typed)| typed.kind.0 != "int") {
+            let text = format!("The limit like expression \"{}\" is invalid.", &counted[1]);
+            let condition = "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE";
+            return Err(Failure::new(condition, "42K0E", text));
+        }
+    }
+    Ok(())
+}
+
+/// The values of a statement's markers, each the first time that it is there.
+fn in_order(text: &str, parameters: &[(String, Typed)]) -> Result<Vec<Typed>, Failure> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut values = Vec::new();
+    let marker = regex(r"(CAST\()?:(\w+)(?: AS (TIMESTAMP_NTZ)\))?");
+    for found in marker.captures_iter(&unquoted(text)) {
+        let name = found[2].to_owned();
+        if seen.contains(&name) {
+            continue;
+        }
+        let Some((_, typed)) = parameters.iter().find(|(known, _)| *known == name) else {
+            let text = format!("Found the unbound parameter: {name}.");
+            return Err(Failure::new("UNBOUND_SQL_PARAMETER", "42P02", text));
+        };
+        let mut typed = typed.clone();
+        if found.get(3).is_some() {
+            typed.kind = Kind::of("timestamp_ntz");
+        }
+        seen.push(name);
+        values.push(typed);
+    }
+    Ok(values)
+}
+
+/// Without what stands in texts and comments.
+fn unquoted(text: &str) -> String {
+    let quoted = regex(r"(?s)'(?:[^'\\]|\\.)*'|`[^`]*`|--[^\n]*|/\*.*?\*/");
+    quoted.replace_all(text, "''").into_owned()
+}
+
+/// As SQLite has it.
+fn translated(text: &str) -> String {
+    let text = regex(&format!(r"`?\b{CATALOG}\b`?\.")).replace_all(text, "");
+    let text = regex(r"information_schema\.(\w+)").replace_all(&text, "\"information_schema.$1\"");
+    let text = text.replace("full_data_type", "data_type");
+    let version = "coalesce(current_version().dbsql_version, current_version().dbr_version)";
+    let text = text.replace(version, &format!("'{VERSION}'"));
+    let text = regex(r"CAST\((:\w+) AS TIMESTAMP_NTZ\)").replace_all(&text, "$1");
+    let text = regex(r"(:\w+)::\w+").replace_all(&text, "$1");
+    let range = regex(r"\brange\((\d+), (\d+)\)");
+    let text = range.replace_all(&text, |parts: &Captures<'_>| {
+        let until: i64 = parts[2].parse().expect("a number");
+        sequence(&parts[1], &(until - 1).to_string(), "id")
+    });
+    text.into_owned()
+}
+
+fn failure(wrong: Wrong) -> Failure {
+    match wrong {
+        Wrong::Schema(table) | Wrong::Table(table) => Failure::new(
+            "TABLE_OR_VIEW_NOT_FOUND",
+            "42P01",
+            format!("The table or view `{table}` cannot be found."),
+        ),
+        Wrong::Column(column) => Failure::new(
+            "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+            "42703",
+            format!("A column with name `{column}` cannot be resolved."),
+        ),
+        Wrong::Function(function) => Failure::new(
+            "UNRESOLVED_ROUTINE",
+            "42883",
+            format!("Cannot resolve routine `{function}`."),
+        ),
+        Wrong::Values(_) => Failure::new("UNBOUND_SQL_PARAMETER", "42P02", "unbound"),
+        Wrong::Syntax(said) => Failure::syntax(&said),
+    }
+}
+
+/// A value as the tables hold those of its type.
+fn bound(typed: Typed) -> Sqlite {
+    match (typed.cell, typed.kind.head()) {
+        (Cell::Null, _) => Sqlite::Null,
+        (Cell::Bytes(bytes), _) => Sqlite::Blob(bytes),
+        (Cell::Moment(micros), _) => Sqlite::Integer(micros),
+        (Cell::Clock(micros), _) => Sqlite::Text(clock(micros)),
+        (Cell::Text(text) | Cell::Json(text), head) => match head {
+            "boolean" => Sqlite::Integer(i64::from(text == "true")),
+            "tinyint" | "smallint" | "int" | "bigint" => {
+                Sqlite::Integer(text.parse().expect("a whole number"))
+            }
+            "decimal" | "float" | "double" => Sqlite::Real(text.parse().expect("a number")),
+            "timestamp_ntz" => Sqlite::Text(clock(parse_iso8601(&text).expect("a time"))),
+            "timestamp" => Sqlite::Integer(parse_rfc3339(&text).expect("a moment")),
+            _ => Sqlite::Text(text),
+        },
+    }
+}
+
+fn clock(micros: i64) -> String {
+    iso8601(micros).replacen('T', " ", 1)
+}
+
+fn table(found: Found) -> Table {
+    let declared = found.declared.iter().enumerate();
+    let kinds: Vec<Kind> = declared
+        .map(|(at, declared)| match declared {
+            Some(declared) => Kind::of(declared),
+            // What is computed is what it looks like.
+            None => {
+                let mut values = found.rows.iter().map(|row| &row[at]);
+                let first = values.find(|value| **value != Sqlite::Null);
+                Kind::of(match first {
+                    Some(Sqlite::Real(_)) => "double",
+                    Some(Sqlite::Text(_)) => "string",
+                    Some(Sqlite::Blob(_)) => "binary",
+                    Some(Sqlite::Integer(_)) => "bigint",
+                    Some(Sqlite::Null) | None => "void",
+                })
+            }
+        })
+        .collect();
+    let cells = |row: &Vec<Sqlite>| {
+        let cells = row.iter().zip(&kinds);
+        cells.map(|(value, kind)| cell(kind, value)).collect()
+    };
+    let rows = found.rows.iter().map(cells).collect();
+    Table {
+        columns: found.names.into_iter().zip(kinds).collect(),
+        rows,
+    }
+}
+
+fn cell(kind: &Kind, value: &Sqlite) -> Cell {
+    match (kind.head(), ValueRef::from(value)) {
+        (_, ValueRef::Null) => Cell::Null,
+        ("boolean", ValueRef::Integer(number)) => Cell::Text((number != 0).to_string()),
+        ("decimal", ValueRef::Integer(number)) => decimal(number as f64, kind),
+        ("decimal", ValueRef::Real(number)) => decimal(number, kind),
+        ("timestamp", ValueRef::Integer(micros)) => Cell::Moment(micros),
+        ("timestamp_ntz", ValueRef::Text(text)) => {
+            let text = String::from_utf8_lossy(text);
+            Cell::Clock(parse_iso8601(&text).expect("a time"))
+        }
+        ("float" | "double", ValueRef::Integer(number)) => Cell::Text(format!("{number}.0")),
+        ("float" | "double", ValueRef::Real(number)) => Cell::Text(format!("{number:?}")),
+        ("array" | "map" | "struct" | "variant", ValueRef::Text(text)) => {
+            Cell::Json(String::from_utf8_lossy(text).into_owned())
+        }
+        (_, ValueRef::Integer(number)) => Cell::Text(number.to_string()),
+        (_, ValueRef::Real(number)) => Cell::Text(number.to_string()),
+        (_, ValueRef::Text(text)) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        (_, ValueRef::Blob(bytes)) => Cell::Bytes(bytes.to_vec()),
+    }
+}
+
+/// With all digits of its scale.
+fn decimal(number: f64, kind: &Kind) -> Cell {
+    let scale = kind.digits().map_or(0, |(_, scale)| scale as usize);
+    Cell::Text(format!("{number:.scale$}"))
+}
