@@ -172,6 +172,11 @@ impl Snowflake {
         running
     }
 
+    /// Statements that were taken.
+    pub fn statements(&self) -> usize {
+        locked(&self.state.statements).len()
+    }
+
     /// Turns the next requests away with this status; where they were `taken`, what they ask for is done all the same.
     pub fn turn_away(&self, times: usize, status: u16, taken: bool) {
         locked(&self.state.turned_away).extend(vec![(status, taken); times]);

@@ -146,6 +146,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0041_recent_executions.sql"),
     ),
     (42, "trino", include_str!("../migrations/0042_trino.sql")),
+    (
+        44,
+        "snowflake",
+        include_str!("../migrations/0044_snowflake.sql"),
+    ),
 ];
 
 const CREATE_TABLE: &str = "

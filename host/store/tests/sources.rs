@@ -491,7 +491,7 @@ async fn engine_ids_are_stable() {
         .map(|engine| engine.slug)
         .collect();
     assert_eq!(
-        slugs[..8],
+        slugs[..9],
         [
             "postgres",
             "mysql",
@@ -500,7 +500,8 @@ async fn engine_ids_are_stable() {
             "clickhouse",
             "bigquery",
             "seller-api",
-            "trino"
+            "trino",
+            "snowflake"
         ]
     );
 }

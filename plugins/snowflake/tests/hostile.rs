@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{HANDLE, LIMITS, Talk, column, number, packed, page, part, query, raw, reply, result, waits};
+use common::{HANDLE, Talk, column, number, packed, page, part, query, raw, reply, result, waits};
 use serde_json::{Value as Json, json};
 use souk_sdk::{ErrorClass, Limits, WireFault};
+use souk_tests::wire::LIMITS;
 
 #[test]
 fn what_is_no_answer_is_the_sources_failure() {

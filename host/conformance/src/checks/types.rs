@@ -2,6 +2,7 @@
 //! asked without a table depends on the dialect; of others the profile's statements say it.
 
 mod bigquery;
+mod snowflake;
 mod trino;
 
 use std::time::Instant;
@@ -393,6 +394,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
         Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {
             (trino::LITERALS, trino::NULLS, trino::ECHOES, trino::MANY)
         }
+        Some(Dialect::Generic) if suite.subject.engine.slug == "snowflake" => (
+            snowflake::LITERALS,
+            snowflake::NULLS,
+            snowflake::ECHOES,
+            snowflake::MANY,
+        ),
         _ => {
             return suite.note("types", || {
                 Verdict::skipped("the kit knows no expressions of this dialect: write statements with their rows into the profile ([[query]]), NULLs and the largest numbers among them")
