@@ -1,15 +1,26 @@
 //! Whose fault a refusal is, by its code. Snowflake's own text goes into `detail` only.
 
+use std::fmt::Display;
+
 use souk_sdk::{Error, HttpResponse};
 
-use crate::answers::{Body, Failure, malformed};
+use serde::Deserialize;
+
 use crate::settings::Settings;
+
+/// What Snowflake says of a statement that was refused, or has failed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Failure {
+    code: String,
+    sql_state: String,
+    message: String,
+}
 
 /// The error of a response that is no success. `is_bound`: values of the caller's were part of the statement.
 pub fn refused(response: HttpResponse, settings: &Settings, is_bound: bool) -> Error {
-    let failure: Failure = match Body::of(&response).read() {
-        Ok(failure) => failure,
-        Err(_) => return foreign(response),
+    let Ok(failure) = serde_json::from_slice::<Failure>(&response.body) else {
+        return foreign(response);
     };
     if failure.code.is_empty() && failure.message.is_empty() {
         return foreign(response);
@@ -156,4 +167,15 @@ pub fn endless(answers: u32) -> Error {
         "endless",
         format!("Snowflake says of a statement that it goes on, {answers} times"),
     )
+}
+
+pub fn malformed() -> Error {
+    Error::source_failed(
+        "malformed_answer",
+        "what answers at the connection's address does not speak as Snowflake's SQL API does",
+    )
+}
+
+pub fn unreadable(error: impl Display) -> Error {
+    malformed().detail(error.to_string())
 }

@@ -2,7 +2,8 @@
 
 use souk_sdk::{Error, Step};
 
-use crate::answers::{Body, malformed};
+use crate::answers::Body;
+use crate::errors::malformed;
 use crate::settings::Settings;
 
 /// Of a name that is not there, or that the role may not use, a session has none.

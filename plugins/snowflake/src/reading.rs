@@ -6,7 +6,9 @@ use std::rc::Rc;
 use souk_sdk::results::{Shape, Shapes, Told};
 use souk_sdk::{Error, Limits, Step};
 
-use crate::answers::{Body, Described, MetaData, malformed};
+use crate::answers::{Described, MetaData};
+use crate::errors::malformed;
+use crate::rows::Row;
 use crate::types::{self, Type};
 use crate::values::push;
 
@@ -57,18 +59,18 @@ impl Reading {
         Ok(())
     }
 
-    /// Tells the rows of a part.
-    pub fn part(
+    /// Tells rows of a part as they are handed on; whether these were the last of it is handed back.
+    pub fn rows(
         &mut self,
         id: u32,
-        body: &Body<'_>,
         limits: &Limits,
         step: &mut Step,
-    ) -> Result<(), Error> {
+        hand_on: impl FnOnce(&mut dyn FnMut(&Row) -> Result<(), Error>) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
         let shape = self.shape.clone().ok_or_else(malformed)?;
         let mut batches = self.told.page(&shape, limits);
         let mut came = 0;
-        body.rows(|row| {
+        let is_over = hand_on(&mut |row| {
             if row.len() != shape.types.len() {
                 return Err(malformed());
             }
@@ -80,8 +82,8 @@ impl Reading {
         let rest = batches.rest();
         rest.into_iter().for_each(|batch| step.batch(id, batch));
         self.came += came;
-        self.next += 1;
-        Ok(())
+        self.next += usize::from(is_over);
+        Ok(is_over)
     }
 
     /// The part to ask for next; `None`: all have come, and all of their rows.

@@ -19,6 +19,13 @@ pub struct Row {
 }
 
 impl Row {
+    /// Takes the cells of a row that stands alone in place of those of the last one.
+    pub fn read(&mut self, text: &[u8]) -> serde_json::Result<()> {
+        let mut from = serde_json::Deserializer::from_slice(text);
+        Cells(self).deserialize(&mut from)?;
+        from.end()
+    }
+
     pub fn len(&self) -> usize {
         self.cells.len()
     }

@@ -10,15 +10,16 @@ use souk_sdk::{
     Step,
 };
 
-use crate::answers::{Body, Head, broken, malformed};
+use crate::answers::{Body, Head, broken};
 use crate::api::Api;
 use crate::catalog;
-use crate::errors::{cancelled, endless, refused};
+use crate::errors::{cancelled, endless, malformed, refused};
 use crate::ping::{LOOK, Ping};
 use crate::reading::Reading;
 use crate::settings::{self, Settings};
 use crate::statements::prepare;
 use crate::types::Type;
+use crate::unpacking::{self, Unpacking};
 
 /// How often a statement is asked after: with the pauses between, for more than a day.
 const WAITS_MAX: u32 = 100_000;
@@ -30,6 +31,8 @@ const TRIES_MAX: u32 = 7;
 const BUSY_PAUSE_MS: u32 = 100;
 /// Whoever wants more time than this is asked again by whoever asked us.
 const RETRY_AFTER_MAX_MS: u64 = 5_000;
+/// Between two pieces of a part that is unpacked: the host has to get a word in, for a call may not take long.
+const PIECE_PAUSE_MS: u32 = 1;
 /// A name of a statement is a UUID.
 const HANDLE_BYTES_MAX: usize = 64;
 /// A number that no shape of a result has.
@@ -70,6 +73,8 @@ enum Stage {
     Ask,
     Wait,
     Read,
+    /// A part has come, and is unpacked piece by piece.
+    Unpack(Unpacking),
     /// Being stopped because of this.
     Stop(Error),
 }
@@ -86,6 +91,8 @@ enum Next {
     Ask(Stage, HttpRequest),
     /// It is asked this after so long.
     Pause(Stage, HttpRequest, u32),
+    /// There is more in what has come.
+    GoOn(Unpacking),
     Done,
 }
 
@@ -157,10 +164,7 @@ impl Machine for Session {
         };
         let mut job = self.jobs.swap_remove(at);
         let is_open = match heard {
-            Heard::PauseIsOver => {
-                self.send(&mut job, step);
-                true
-            }
+            Heard::PauseIsOver => self.woken(&mut job, step),
             Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
         };
         if is_open {
@@ -181,7 +185,7 @@ impl Machine for Session {
             Stage::Ask if !job.is_paused => true,
             Stage::Stop(_) => true,
             Stage::Wait => self.stop(&mut job, cancelled(), step),
-            Stage::Ask | Stage::Read => {
+            Stage::Ask | Stage::Read | Stage::Unpack(_) => {
                 step.failed(id, cancelled());
                 false
             }
@@ -242,6 +246,21 @@ impl Session {
         step.wake(job.waits_for, ms);
     }
 
+    /// What a job does after a pause. Whether it goes on.
+    fn woken(&mut self, job: &mut Job, step: &mut Step) -> bool {
+        match std::mem::replace(&mut job.stage, Stage::Read) {
+            Stage::Unpack(unpacking) => {
+                let next = self.unpacked(job, unpacking, step);
+                self.goes_on(job, next, step)
+            }
+            stage => {
+                job.stage = stage;
+                self.send(job, step);
+                true
+            }
+        }
+    }
+
     /// What a job does with an answer. Whether it goes on.
     fn heard(
         &mut self,
@@ -263,7 +282,12 @@ impl Session {
             self.pause(job, ms, step);
             return true;
         }
-        match self.answered(job, outcome, step) {
+        let next = self.answered(job, outcome, step);
+        self.goes_on(job, next, step)
+    }
+
+    fn goes_on(&mut self, job: &mut Job, next: Result<Next, Error>, step: &mut Step) -> bool {
+        match next {
             Ok(Next::Ask(stage, request)) => {
                 (job.stage, job.asked, job.tries) = (stage, request, 0);
                 self.send(job, step);
@@ -272,6 +296,11 @@ impl Session {
             Ok(Next::Pause(stage, request, ms)) => {
                 (job.stage, job.asked, job.tries) = (stage, request, 0);
                 self.pause(job, ms, step);
+                true
+            }
+            Ok(Next::GoOn(unpacking)) => {
+                job.stage = Stage::Unpack(unpacking);
+                self.pause(job, PIECE_PAUSE_MS, step);
                 true
             }
             Ok(Next::Done) => {
@@ -300,10 +329,13 @@ impl Session {
         step: &mut Step,
     ) -> Result<Next, Error> {
         let response = outcome.map_err(broken)?;
-        let body = Body::of(&response);
         match (response.status, &job.stage) {
-            (200, Stage::Read) => self.part(job, &body, step),
+            (200, Stage::Read) if unpacking::is_packed(&response.body) => {
+                self.unpacked(job, Unpacking::of(response.body), step)
+            }
+            (200, Stage::Read) => self.part(job, &Body::of(&response)?, step),
             (200, _) => {
+                let body = Body::of(&response)?;
                 let head: Head = body.read()?;
                 let is_over = head.result_set_meta_data.is_some();
                 job.handle = Some(handle(&head)?);
@@ -315,7 +347,7 @@ impl Session {
                 self.began(job, &body, head, step)
             }
             (202, Stage::Ask | Stage::Wait) => {
-                let handle = handle(&body.read()?)?;
+                let handle = handle(&Body::of(&response)?.read()?)?;
                 let request = self.api.answer(&handle, None, &job.limits);
                 job.handle = Some(handle);
                 if job.is_cancelled {
@@ -358,16 +390,41 @@ impl Session {
 
     /// A part of the rows is here.
     fn part(&mut self, job: &mut Job, body: &Body<'_>, step: &mut Step) -> Result<Next, Error> {
-        let next = match &mut job.work {
+        match &mut job.work {
             Work::Query { reading, .. } => {
-                reading.part(job.id, body, &job.limits, step)?;
-                reading.next()?
+                reading.rows(job.id, &job.limits, step, |each| {
+                    body.rows(each).map(|()| true)
+                })?;
             }
             Work::Ping(ping) => {
                 ping.part(body, &self.api.settings)?;
                 ping.pong(job.id, PING_SHAPE, step);
-                None
             }
+        }
+        self.next_part(job)
+    }
+
+    /// A piece of a part that came compressed is here.
+    fn unpacked(
+        &mut self,
+        job: &mut Job,
+        mut unpacking: Unpacking,
+        step: &mut Step,
+    ) -> Result<Next, Error> {
+        let Work::Query { reading, .. } = &mut job.work else {
+            return Err(malformed());
+        };
+        let is_over = reading.rows(job.id, &job.limits, step, |each| unpacking.piece(each))?;
+        match is_over {
+            true => self.next_part(job),
+            false => Ok(Next::GoOn(unpacking)),
+        }
+    }
+
+    fn next_part(&self, job: &Job) -> Result<Next, Error> {
+        let next = match &job.work {
+            Work::Query { reading, .. } => reading.next()?,
+            Work::Ping(_) => None,
         };
         let Some(next) = next else {
             return Ok(Next::Done);

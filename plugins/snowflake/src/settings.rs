@@ -16,7 +16,7 @@ pub const SCHEMA: &str = r#"{
     "username": {"type": "string", "minLength": 1, "maxLength": 256, "title": "User", "description": "With a private key only: a token says who asks"},
     "private_key": {"type": "string", "minLength": 1, "maxLength": 8192, "writeOnly": true, "title": "Private key", "description": "PEM (PKCS #8), RSA, without a passphrase"},
     "api_key": {"type": "string", "minLength": 1, "maxLength": 8192, "writeOnly": true, "title": "Token", "description": "A programmatic access token, or one of OAuth", "x-souk-header": "authorization", "x-souk-header-prefix": "Bearer "},
-    "token_type": {"type": "string", "enum": ["PROGRAMMATIC_ACCESS_TOKEN", "OAUTH"], "default": "PROGRAMMATIC_ACCESS_TOKEN", "title": "What the token is"},
+    "authenticator": {"type": "string", "enum": ["PROGRAMMATIC_ACCESS_TOKEN", "OAUTH"], "default": "PROGRAMMATIC_ACCESS_TOKEN", "title": "What the token is"},
     "database": {"type": "string", "minLength": 1, "maxLength": 512, "title": "Database", "description": "DATABASE, or DATABASE.SCHEMA, in the case in which Snowflake shows them: where tables are that a statement names without"},
     "warehouse": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Warehouse", "description": "What statements run on; the user's own if it is left out"},
     "role": {"type": "string", "minLength": 1, "maxLength": 256, "title": "Role", "description": "One that may only read; the user's own if it is left out"},
@@ -30,7 +30,7 @@ struct Given {
     account: Option<String>,
     username: Option<String>,
     private_key: Option<String>,
-    token_type: Option<TokenType>,
+    authenticator: Option<TokenType>,
     database: String,
     warehouse: Option<String>,
     role: Option<String>,
@@ -76,7 +76,7 @@ impl Settings {
     pub fn parse(settings: &souk_sdk::Settings) -> Result<Settings, Error> {
         let given: Given = settings.parse()?;
         let login = match (given.private_key, given.account, given.username) {
-            (None, ..) => Login::Token(given.token_type.unwrap_or_default()),
+            (None, ..) => Login::Token(given.authenticator.unwrap_or_default()),
             (Some(pem), Some(account), Some(username)) => Login::Key {
                 account,
                 username,
@@ -135,7 +135,7 @@ mod tests {
             (settings.database.as_str(), settings.schema.as_deref()),
             ("SHOP", Some("PUBLIC"))
         );
-        let settings = parse(json!({"database": "SHOP", "token_type": "OAUTH"})).unwrap();
+        let settings = parse(json!({"database": "SHOP", "authenticator": "OAUTH"})).unwrap();
         assert_eq!(settings.login, Login::Token(TokenType::OAuth));
         let key = json!({"database": "d", "private_key": "k", "account": "a", "username": "u", "statement_timeout_ms": 0});
         let settings = parse(key).unwrap();
@@ -149,7 +149,7 @@ mod tests {
             json!({}),
             json!({"database": ""}),
             json!({"database": "a."}),
-            json!({"database": "a", "token_type": "KEYPAIR_JWT"}),
+            json!({"database": "a", "authenticator": "KEYPAIR_JWT"}),
             json!({"database": "a", "private_key": "k", "account": "a"}),
         ] {
             let error = parse(settings.clone()).unwrap_err();

@@ -5,8 +5,8 @@ use souk_sdk::json::is_decimal;
 use souk_sdk::time::{DAY_US, Date, parse_iso8601, parse_rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
-use crate::answers::malformed;
 use crate::documents::{document, document_or_text};
+use crate::errors::malformed;
 use crate::types::Type;
 
 const SECOND_US: i64 = 1_000_000;

@@ -79,7 +79,7 @@ fn it_is_said_who_asks() {
     assert_eq!(shown(NOW + 2_999), first);
     assert_ne!(shown(NOW + 3_000), first);
 
-    let mut talk = Talk::open(json!({"token_type": "OAUTH"})).unwrap();
+    let mut talk = Talk::open(json!({"authenticator": "OAUTH"})).unwrap();
     talk.submit(query("SELECT 1", vec![], LIMITS));
     let kind = header(&talk.asked[0], "x-snowflake-authorization-token-type");
     assert_eq!(kind, Some("OAUTH"));
