@@ -142,6 +142,38 @@ fn parts_follow_each_other() {
     assert_eq!(class_and_code(&error), (ErrorClass::Source, "rows_missing"));
 }
 
+/// A part that becomes a large one is read piece by piece, with the host in between; who gives up does so between two pieces, too.
+#[test]
+fn a_large_part_is_read_in_pieces() {
+    let rows: Vec<_> = (0..60_000).map(|n| json!([format!("{n:0>100}")])).collect();
+    let columns = [column("T", "text", json!({}))];
+    let first = result(&columns, json!([["first"]]), &[1, rows.len()]);
+    for gives_up in [false, true] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        talk.hears(0, reply(200, first.clone())).unwrap();
+        talk.hears(0, part(rows.clone().into())).unwrap();
+        let mut pauses = 0;
+        while !talk.pauses.is_empty() {
+            pauses += 1;
+            if gives_up && pauses == 2 {
+                talk.cancel(id);
+                assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+            }
+            assert_eq!(talk.wakes(), 1);
+        }
+        assert!(talk.asked.is_empty());
+        match gives_up {
+            true => assert_eq!(pauses, 2),
+            false => {
+                assert!(pauses > 2, "{pauses}");
+                let answer = talk.ended(id).unwrap().ok();
+                assert_eq!(answer.rows as usize, 1 + rows.len());
+            }
+        }
+    }
+}
+
 #[test]
 fn limits_are_held() {
     let limits = Limits {
