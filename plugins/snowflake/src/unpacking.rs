@@ -13,8 +13,8 @@ use crate::rows::Row;
 const WHOLE_BYTES_MAX: u64 = 16 << 20;
 /// What a part may become: three times the largest that Snowflake's documentation has.
 const PART_BYTES_MAX: usize = 256 << 20;
-/// What is unpacked in one call.
-const PIECE_BYTES: u64 = 2 << 20;
+/// What is unpacked in one call: as columns it is less than what a call may return that others wait for.
+const PIECE_BYTES: u64 = 1 << 20;
 /// A row's text; it stands in memory three times while it is read.
 const ROW_BYTES_MAX: usize = 8 << 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
