@@ -146,6 +146,7 @@ fn a_bomb_does_not_burst() {
         .unwrap();
     let rows = vec![json!(["x".repeat(100_000)]); 1_000];
     talk.hears(0, part(rows.into())).unwrap();
+    assert_eq!(talk.wakes(), 1);
     assert_eq!(talk.ended(id).unwrap().error().code, "bytes_limit");
-    assert!(talk.asked.is_empty());
+    assert!(talk.asked.is_empty() && talk.pauses.is_empty());
 }
