@@ -168,6 +168,10 @@ mod tests {
             "VALUES (1)",
             "SELECT 1; DROP TABLE t",
             "SELECT 1 ->> DROP TABLE t",
+            // Words that no lock knows.
+            "SELECT 1 ->> COPY INTO @stage FROM t",
+            "SELECT 1 ->> USE ROLE admin",
+            "(SELECT 1)\n->>SHOW TABLES",
             "SELECT 1 ->>/**/DROP TABLE t",
             "SELECT 1 -- x\n->> TRUNCATE TABLE t",
             "WITH p AS PROCEDURE () RETURNS STRING LANGUAGE SQL AS $$ BEGIN DROP TABLE t; END $$ CALL p()",
