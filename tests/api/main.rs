@@ -43,6 +43,7 @@ mod scans;
 mod seller_functions;
 mod seller_tls;
 mod shares;
+mod snowflake_source;
 mod speed;
 mod sql;
 mod sqlite_source;

@@ -12,6 +12,7 @@ use crate::databricks::{self, Databricks};
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
+use crate::snowflake::{self, Snowflake};
 use crate::trino::{self, Trino};
 
 /// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.
@@ -182,6 +183,27 @@ impl Company {
         }
         fields["credentials"] = credentials.to_string().into();
         self.connection("databricks", fields).await
+    }
+
+    /// A connection to a Snowflake, in this schema of its database; by the key where there is TLS, else by a token.
+    pub async fn snowflake(&self, server: &Snowflake, schema: &str) -> String {
+        let mut fields = json!({"base_url": server.base_url(), "database": format!("{}.{schema}", snowflake::DATABASE)});
+        let mut credentials = json!({"warehouse": snowflake::WAREHOUSE, "role": snowflake::READER});
+        match &server.ca_pem {
+            Some(pem) => {
+                fields["ca_pem"] = pem.as_str().into();
+                fields["credential_type"] = "SERVICE_ACCOUNT".into();
+                credentials["account"] = snowflake::ACCOUNT.into();
+                credentials["username"] = snowflake::USER.into();
+                credentials["private_key"] = snowflake::PRIVATE_KEY.into();
+            }
+            None => {
+                fields["credential_type"] = "API_KEY".into();
+                credentials["api_key"] = snowflake::ACCESS_TOKEN.into();
+            }
+        }
+        fields["credentials"] = credentials.to_string().into();
+        self.connection("snowflake", fields).await
     }
 
     /// A connection to a BigQuery, in which statements begin in this dataset.

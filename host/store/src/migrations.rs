@@ -147,6 +147,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
     (42, "trino", include_str!("../migrations/0042_trino.sql")),
     (
+        44,
+        "snowflake",
+        include_str!("../migrations/0044_snowflake.sql"),
+    ),
+    (
         45,
         "databricks",
         include_str!("../migrations/0045_databricks.sql"),

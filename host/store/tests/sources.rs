@@ -491,7 +491,7 @@ async fn engine_ids_are_stable() {
         .map(|engine| engine.slug)
         .collect();
     assert_eq!(
-        slugs[..9],
+        slugs[..10],
         [
             "postgres",
             "mysql",
@@ -501,6 +501,7 @@ async fn engine_ids_are_stable() {
             "bigquery",
             "seller-api",
             "trino",
+            "snowflake",
             "databricks"
         ]
     );

@@ -17,7 +17,6 @@ mod parameters;
 mod reading;
 mod session;
 mod settings;
-mod signing;
 mod token;
 mod types;
 mod values;

@@ -1,12 +1,9 @@
 //! Who asks: a JWT that the service account signs itself, which BigQuery takes as a bearer. There is no server of tokens to be asked, which
 //! would be another origin.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use souk_sdk::Error;
-
-use crate::signing::Key;
+use souk_signing::{Kept, Key};
 
 /// Whom the token is for.
 const AUDIENCE: &str = "https://bigquery.googleapis.com/";
@@ -20,53 +17,58 @@ pub struct Signer {
     email: String,
     key_id: Option<String>,
     key: Key,
-    made: Option<(u64, String)>,
+    made: Kept,
 }
 
 impl Signer {
     pub fn new(email: String, key_id: Option<String>, pem: &str) -> Result<Signer, Error> {
+        let key = Key::parse(pem).map_err(|why| {
+            Error::authentication(
+                "bad_private_key",
+                "the private key cannot be used: give the service account's key file as Google wrote it",
+            )
+            .detail(why)
+        })?;
         Ok(Signer {
             email,
             key_id,
-            key: Key::parse(pem)?,
-            made: None,
+            key,
+            made: Kept::new(RENEWED_AFTER_S),
         })
     }
 
-    /// Makes a new token where there is none that is good at `now`. The host's clock may fall: one of the future would not be taken.
+    /// Makes a new token where there is none that is good at `now`.
     pub fn renew(&mut self, now: u64) -> Result<(), Error> {
-        let is_good = |made: u64| (made..made.saturating_add(RENEWED_AFTER_S)).contains(&now);
-        if !self.made.as_ref().is_some_and(|(made, _)| is_good(*made)) {
-            self.made = Some((now, self.token(now)?));
-        }
-        Ok(())
+        let Signer {
+            email,
+            key_id,
+            key,
+            made,
+        } = self;
+        made.renew(now, || token(email, key_id.as_deref(), key, now))
     }
 
     /// The token in use.
     pub fn current(&self) -> &str {
-        self.made.as_ref().map_or("", |(_, token)| token)
+        self.made.current()
     }
+}
 
-    /// Blanks and order are those of google-auth, so that one can be held against the other.
-    fn token(&self, now: u64) -> Result<String, Error> {
-        let quoted = |text: &str| Value::from(text).to_string();
-        let kid = match &self.key_id {
-            Some(id) => format!(", \"kid\": {}", quoted(id)),
-            None => String::new(),
-        };
-        let header = format!("{{\"typ\": \"JWT\", \"alg\": \"RS256\"{kid}}}");
-        let (email, until) = (quoted(&self.email), now + LIFETIME_S);
-        let claims = format!(
-            "{{\"iss\": {email}, \"sub\": {email}, \"iat\": {now}, \"exp\": {until}, \"aud\": \"{AUDIENCE}\"}}"
-        );
-        let signed = format!(
-            "{}.{}",
-            URL_SAFE_NO_PAD.encode(header),
-            URL_SAFE_NO_PAD.encode(claims)
-        );
-        let signature = self.key.sign(signed.as_bytes())?;
-        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
-    }
+/// Blanks and order are those of google-auth, so that one can be held against the other.
+fn token(email: &str, key_id: Option<&str>, key: &Key, now: u64) -> Result<String, Error> {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let kid = match key_id {
+        Some(id) => format!(", \"kid\": {}", quoted(id)),
+        None => String::new(),
+    };
+    let header = format!("{{\"typ\": \"JWT\", \"alg\": \"RS256\"{kid}}}");
+    let (email, until) = (quoted(email), now + LIFETIME_S);
+    let claims = format!(
+        "{{\"iss\": {email}, \"sub\": {email}, \"iat\": {now}, \"exp\": {until}, \"aud\": \"{AUDIENCE}\"}}"
+    );
+    key.token(&header, &claims).map_err(|why| {
+        Error::internal("signing_failed", "the connector could not sign its token").detail(why)
+    })
 }
 
 #[cfg(test)]

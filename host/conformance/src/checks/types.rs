@@ -3,6 +3,7 @@
 
 mod bigquery;
 mod databricks;
+mod snowflake;
 mod trino;
 
 use std::time::Instant;
@@ -401,6 +402,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
         Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {
             (trino::LITERALS, trino::NULLS, trino::ECHOES, trino::MANY)
         }
+        Some(Dialect::Generic) if suite.subject.engine.slug == "snowflake" => (
+            snowflake::LITERALS,
+            snowflake::NULLS,
+            snowflake::ECHOES,
+            snowflake::MANY,
+        ),
         _ => {
             return suite.note("types", || {
                 Verdict::skipped("the kit knows no expressions of this dialect: write statements with their rows into the profile ([[query]]), NULLs and the largest numbers among them")

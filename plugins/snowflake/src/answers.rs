@@ -1,0 +1,191 @@
+//! What Snowflake answers, as far as it is read. Later parts of a result come compressed: `unpacking` reads those.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
+
+use crate::errors::unreadable;
+use crate::rows::{Answer, Row, Rows};
+use crate::unpacking;
+
+/// Of a result; Snowflake itself has no more.
+const COLUMNS_MAX: usize = 16_384;
+/// The names and types of all of them.
+const DESCRIBED_BYTES_MAX: usize = 4 << 20;
+
+/// Of a statement that goes on, or has ended well.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    pub statement_handle: Option<String>,
+    /// Once it has ended.
+    pub result_set_meta_data: Option<MetaData>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetaData {
+    pub num_rows: u64,
+    pub row_type: RowType,
+    /// How many there are is all that is needed.
+    #[serde(default)]
+    pub partition_info: Vec<IgnoredAny>,
+}
+
+/// The columns of a result, of which there is at least one.
+pub struct RowType(pub Vec<Described>);
+
+/// A column as it is described.
+#[derive(Debug, Deserialize)]
+pub struct Described {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub precision: Option<u32>,
+    pub scale: Option<u32>,
+    pub length: Option<u64>,
+    pub nullable: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for RowType {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<RowType, D::Error> {
+        from.deserialize_seq(Columns)
+    }
+}
+
+/// Reads them one after the other, as long as there are not too many.
+struct Columns;
+
+impl<'de> Visitor<'de> for Columns {
+    type Value = RowType;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("columns")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut columns: A) -> Result<RowType, A::Error> {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        while let Some(column) = columns.next_element::<Described>()? {
+            bytes += column.name.len() + column.kind.len();
+            if all.len() == COLUMNS_MAX || bytes > DESCRIBED_BYTES_MAX {
+                return Err(A::Error::custom("a result has too many columns"));
+            }
+            all.push(column);
+        }
+        match all.is_empty() {
+            true => Err(A::Error::custom("a result has no columns")),
+            false => Ok(RowType(all)),
+        }
+    }
+}
+
+/// The body of an answer. One that comes compressed is no longer unpacked than one may be that does not.
+pub struct Body<'a>(Cow<'a, [u8]>);
+
+impl<'a> Body<'a> {
+    pub fn of(response: &'a HttpResponse) -> Result<Body<'a>, Error> {
+        match unpacking::is_packed(&response.body) {
+            true => unpacking::whole(&response.body).map(|text| Body(Cow::Owned(text))),
+            false => Ok(Body(Cow::Borrowed(&response.body))),
+        }
+    }
+
+    /// What stands in it beside its rows.
+    pub fn read<'b, T: Deserialize<'b>>(&'b self) -> Result<T, Error> {
+        serde_json::from_slice(&self.0).map_err(unreadable)
+    }
+
+    /// Hands on one row after the other, until one is refused.
+    pub fn rows(&self, each: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
+        let mut rows = Rows::new(each);
+        let mut from = serde_json::Deserializer::from_slice(&self.0);
+        let answer = Answer(&mut rows).deserialize(&mut from);
+        let outcome = answer.and_then(|()| from.end());
+        match rows.refused {
+            Some(refused) => Err(refused),
+            None => outcome.map_err(unreadable),
+        }
+    }
+}
+
+/// No answer came.
+pub fn broken(failure: HttpFailure) -> Error {
+    failure.within("16 MiB or what the request's limits leave room for")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(body: &[u8]) -> Result<Vec<Vec<Option<String>>>, Error> {
+        let mut all = Vec::new();
+        Body(body.into()).rows(|row| {
+            let cells = (0..row.len()).map(|place| row.cell(place).map(str::to_owned));
+            all.push(cells.collect());
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn rows_are_read() {
+        let text = r#"{"a":{"data":[["x"]]},"data":[["1",null,"ä\"\n"],[true,-7,18446744073709551615]],"b":[1.5]}"#;
+        let owned = |text: &str| Some(text.to_owned());
+        let wanted = [
+            vec![owned("1"), None, owned("ä\"\n")],
+            vec![owned("true"), owned("-7"), owned("18446744073709551615")],
+        ];
+        assert_eq!(rows(text.as_bytes()).unwrap(), wanted);
+        assert_eq!(rows(b"[[\"1\"],[]]").unwrap(), [vec![owned("1")], vec![]]);
+        assert_eq!(rows(b"{\"data\":[]}").unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for body in [
+            &b""[..],
+            b"{}",
+            b"null",
+            b"{\"data\":[[\"1\"]",
+            b"{\"data\":[[\"1\"]]} x",
+            b"{\"data\":[[\"1\"]],\"data\":[[\"2\"]]}",
+            b"{\"data\":[[1.5]]}",
+            b"{\"data\":[[[]]]}",
+            b"{\"data\":[\"1\"]}",
+            b"{\"data\":{}}",
+            b"{\"data\":[[\"\xff\"]]}",
+        ] {
+            let error = rows(body).unwrap_err();
+            assert_eq!(error.code, "malformed_answer", "{body:?}");
+        }
+        let wide = format!("[[{}null]]", "null,".repeat(COLUMNS_MAX));
+        assert!(rows(wide.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_description_has_bounds() {
+        let head = |columns: &str| {
+            let body = format!("{{\"resultSetMetaData\":{{\"numRows\":1,\"rowType\":{columns}}}}}");
+            Body(body.as_bytes().into()).read::<Head>()
+        };
+        let column = r#"{"name":"a","type":"text","of":"tomorrow"}"#;
+        let read = head(&format!("[{column}]")).unwrap().result_set_meta_data;
+        assert_eq!(read.unwrap().row_type.0.len(), 1);
+        let many = vec![column; COLUMNS_MAX + 1].join(",");
+        let long = "a".repeat(DESCRIBED_BYTES_MAX);
+        for broken in [
+            "[]",
+            "{}",
+            "null",
+            "[{\"name\":\"a\"}]",
+            "[{\"name\":\"a\",\"type\":\"fixed\",\"precision\":-1}]",
+            &format!("[{many}]"),
+            &format!("[{{\"name\":\"{long}\",\"type\":\"text\"}}]"),
+        ] {
+            assert!(head(broken).is_err());
+        }
+    }
+}

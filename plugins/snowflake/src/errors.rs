@@ -1,0 +1,181 @@
+//! Whose fault a refusal is, by its code. Snowflake's own text goes into `detail` only.
+
+use std::fmt::Display;
+
+use souk_sdk::{Error, HttpResponse};
+
+use serde::Deserialize;
+
+use crate::settings::Settings;
+
+/// What Snowflake says of a statement that was refused, or has failed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Failure {
+    code: String,
+    sql_state: String,
+    message: String,
+}
+
+/// The error of a response that is no success. `is_bound`: values of the caller's were part of the statement.
+pub fn refused(response: HttpResponse, settings: &Settings, is_bound: bool) -> Error {
+    let Ok(failure) = serde_json::from_slice::<Failure>(&response.body) else {
+        return foreign(response);
+    };
+    if failure.code.is_empty() && failure.message.is_empty() {
+        return foreign(response);
+    }
+    let error = blame(response.status, &failure, settings, is_bound);
+    let error = match response.retry_after_ms() {
+        Some(ms) => error.retry_after_ms(ms),
+        None => error,
+    };
+    let code = match failure.code.as_str() {
+        "" => response.status.to_string(),
+        code => code.to_owned(),
+    };
+    error.detail(failure.message).source_code(code)
+}
+
+fn blame(status: u16, failure: &Failure, settings: &Settings, is_bound: bool) -> Error {
+    let says = |text: &str| failure.message.contains(text);
+    // The code of a program's own text (000904), and of who is let in (390144).
+    let code: u32 = failure.code.parse().unwrap_or_default();
+    match (status, code) {
+        (_, 390_422 | 390_432) => Error::configuration(
+            "address_refused",
+            "Snowflake's network policy does not let the platform's address in: allow it",
+        ),
+        (_, 390_189) => Error::configuration(
+            "unknown_role",
+            "Snowflake has no role of the connection's name, or the user does not have it",
+        ),
+        (_, 390_201) => Error::configuration(
+            "unknown_warehouse",
+            "Snowflake has no warehouse of the connection's name, or the role may not use it",
+        ),
+        (_, 390_144 | 394_300..=394_399) => Error::authentication(
+            "key_refused",
+            "Snowflake does not know the user's key: account and username must be those that its public key was given to",
+        ),
+        (401, _) | (_, 390_100..=390_399 | 394_400..=394_499) => Error::authentication(
+            "credentials_refused",
+            "Snowflake refused the token: it is wrong, or its time is over",
+        ),
+        (_, 606) => Error::configuration(
+            "missing_warehouse",
+            "the connection has no warehouse that the role may use: name one, or give the user one of its own",
+        ),
+        (_, 90_105) => unknown_database(),
+        (_, 90_106) => Error::configuration(
+            "missing_schema",
+            "the statement names a table without a schema: write schema.table, or DATABASE.SCHEMA as the connection's database",
+        ),
+        (_, 2_003 | 2_043) if names(failure, "Database", &settings.database) => unknown_database(),
+        (_, 2_003 | 2_043) if says("Schema '") => {
+            let schema = settings.schema.as_deref().unwrap_or_default();
+            let whole = format!("{}.{schema}", settings.database);
+            match names(failure, "Schema", &whole) {
+                true => Error::configuration(
+                    "unknown_schema",
+                    "the database has no schema of the name that the connection's database ends with, or the role may not use it",
+                ),
+                false => Error::not_found(
+                    "unknown_schema",
+                    "the statement names a schema that does not exist, or that the role may not use",
+                ),
+            }
+        }
+        (_, 2_003 | 2_043) => Error::not_found(
+            "unknown_table",
+            "the statement names a table that does not exist, or that the role may not read",
+        ),
+        (_, 2_140 | 2_141) => Error::not_found(
+            "unknown_function",
+            "the statement names a function that does not exist, or not for such arguments",
+        ),
+        (_, 904) => Error::source_failed(
+            "unknown_column",
+            "the statement names a column that does not exist",
+        ),
+        (_, 1_003) => Error::source_failed("syntax_error", "Snowflake cannot read the statement"),
+        (_, 8) => Error::permission(
+            "read_only",
+            "connections are read-only: the statement must be one query",
+        ),
+        (_, 3_001) => Error::permission(
+            "permission_denied",
+            "the role may not do what the statement asks for",
+        ),
+        (_, 604) => Error::timeout("cancelled", "the statement was stopped at Snowflake"),
+        (408, _) | (_, 630) => Error::timeout(
+            "statement_timeout",
+            "the statement runs longer than the connection or Snowflake allows",
+        ),
+        (_, 90_073) => Error::unavailable(
+            "quota_exhausted",
+            "the warehouse has used up what its resource monitor allows it",
+        ),
+        (429, _) => Error::rate_limited(
+            "too_many_requests",
+            "Snowflake has had too many requests of this account",
+        ),
+        (502..=504, _) => Error::unavailable("unavailable", "Snowflake is not available now"),
+        // A value that cannot become what it is compared with, or is too large for it.
+        _ if failure.sql_state.starts_with("22") => match is_bound {
+            true => Error::invalid_request("invalid_value", "Snowflake refused a value"),
+            false => Error::source_failed(
+                "invalid_value",
+                "the statement computes a value that Snowflake refuses",
+            ),
+        },
+        (403, _) => Error::permission("forbidden", "Snowflake does not let this user in"),
+        (500.., _) => Error::source_failed("internal_error", "Snowflake failed"),
+        _ => Error::source_failed("sql_error", "Snowflake could not run the statement"),
+    }
+}
+
+/// `Database 'SHOP' does not exist or not authorized.`
+fn names(failure: &Failure, what: &str, name: &str) -> bool {
+    let quoted = |name: &str| format!("{what} '{name}'");
+    failure.message.contains(&quoted(name))
+        || failure.message.contains(&quoted(&format!("\"{name}\"")))
+}
+
+fn unknown_database() -> Error {
+    Error::configuration(
+        "unknown_database",
+        "Snowflake has no database of the connection's name, or the role may not use it",
+    )
+}
+
+/// A response that is none of Snowflake's: a proxy's, mostly. Nobody who calls has sent anything wrong.
+fn foreign(response: HttpResponse) -> Error {
+    let status = response.status;
+    match response.classified() {
+        Err(error) if !matches!(status, 400 | 422) => error,
+        _ => malformed().source_code(status.to_string()),
+    }
+}
+
+pub fn cancelled() -> Error {
+    Error::timeout("cancelled", "the statement was cancelled")
+}
+
+pub fn endless(answers: u32) -> Error {
+    Error::source_failed(
+        "endless",
+        format!("Snowflake says of a statement that it goes on, {answers} times"),
+    )
+}
+
+pub fn malformed() -> Error {
+    Error::source_failed(
+        "malformed_answer",
+        "what answers at the connection's address does not speak as Snowflake's SQL API does",
+    )
+}
+
+pub fn unreadable(error: impl Display) -> Error {
+    malformed().detail(error.to_string())
+}

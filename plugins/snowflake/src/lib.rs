@@ -1,0 +1,34 @@
+//! Snowflake as a connector: a state machine over its SQL API (`/api/v2/statements`).
+//!
+//! Start reading at `session` (what a statement goes through); `api` makes requests and `answers` reads responses (`rows` their rows,
+//! `unpacking` what is compressed), `token` says who asks,
+//! `statements` is the lock on statements, `parameters` writes bound values, `reading` turns partitions into batches, whose `types` and
+//! `values` have a file each (`documents` mends what Snowflake writes beside JSON), `catalog` asks for the schema, `ping` tests a connection,
+//! `errors` says whose fault a refusal's code is.
+//!
+//! **Read-only.** Snowflake has no mode that only reads: the role that souk is given must not write. The second lock is `statements`: one
+//! query, and nothing in it by which a query writes, runs a procedure, or stops what others run.
+//!
+//! **Asked at once, answered later.** A statement is sent to run by itself (`async=true`): the first answer has its name, by which it is asked
+//! after and stopped.
+
+mod answers;
+mod api;
+mod catalog;
+mod documents;
+mod errors;
+mod parameters;
+mod ping;
+mod reading;
+mod rows;
+mod session;
+mod settings;
+mod statements;
+mod token;
+mod types;
+mod unpacking;
+mod values;
+
+pub use session::Session;
+
+souk_sdk::export_machine!(Session);

@@ -1,0 +1,187 @@
+//! Bound values as Snowflake takes them: texts beside the statement, never in it. Dates travel as milliseconds, times as nanoseconds.
+
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+use souk_sdk::json::is_decimal;
+use souk_sdk::time::{DAY_US, Date};
+use souk_sdk::{ColumnType, Error, Value};
+
+/// Digits of a `NUMBER`.
+const DIGITS_MAX: usize = 38;
+/// Years that Snowflake's types have.
+const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
+const DAY_MS: i64 = 86_400_000;
+
+/// The values in their order, which are numbered from 1.
+pub fn bindings(values: &[Value]) -> Result<Json, Error> {
+    let values = values.iter().enumerate().map(|(place, value)| {
+        let (kind, text) = binding(value).map_err(|wanted| {
+            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
+        })?;
+        Ok((
+            (place + 1).to_string(),
+            json!({"type": kind, "value": text}),
+        ))
+    });
+    Ok(Json::Object(values.collect::<Result<_, Error>>()?))
+}
+
+/// The type and the text; the error is what it should have been.
+fn binding(value: &Value) -> Result<(&'static str, Option<String>), &'static str> {
+    let (kind, text) = match value {
+        Value::Null(declared) => return Ok((null(*declared), None)),
+        Value::Boolean(value) => ("BOOLEAN", value.to_string()),
+        Value::Int64(value) => ("FIXED", value.to_string()),
+        Value::Float64(value) => ("REAL", real(*value)),
+        Value::Decimal(text) => ("FIXED", fixed(text)?),
+        // There is no type of a binding for JSON: PARSE_JSON reads it.
+        Value::Text(text) | Value::Json(text) => ("TEXT", text.clone()),
+        Value::Bytes(bytes) => ("BINARY", hex(bytes)),
+        Value::Date(days) => {
+            let days = i64::from(*days);
+            within(days, "a date of the years 1 to 9999")?;
+            ("DATE", (days * DAY_MS).to_string())
+        }
+        Value::Time(micros) if (0..DAY_US).contains(micros) => ("TIME", nanos(*micros)),
+        Value::Time(_) => return Err("a time before 24:00:00"),
+        Value::Timestamp(micros) => ("TIMESTAMP_LTZ", clock(*micros)?),
+        Value::LocalTimestamp(micros) => ("TIMESTAMP_NTZ", clock(*micros)?),
+    };
+    Ok((kind, Some(text)))
+}
+
+fn null(declared: Option<ColumnType>) -> &'static str {
+    match declared {
+        None | Some(ColumnType::Text | ColumnType::Json) => "TEXT",
+        Some(ColumnType::Boolean) => "BOOLEAN",
+        Some(ColumnType::Int64 | ColumnType::Decimal) => "FIXED",
+        Some(ColumnType::Float64) => "REAL",
+        Some(ColumnType::Bytes) => "BINARY",
+        Some(ColumnType::Date) => "DATE",
+        Some(ColumnType::Time) => "TIME",
+        Some(ColumnType::Timestamp) => "TIMESTAMP_LTZ",
+        Some(ColumnType::LocalTimestamp) => "TIMESTAMP_NTZ",
+    }
+}
+
+/// The shortest digits that say the number.
+fn real(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "inf".to_owned(),
+        f64::NEG_INFINITY => "-inf".to_owned(),
+        value => format!("{value:e}"),
+    }
+}
+
+fn fixed(text: &str) -> Result<String, &'static str> {
+    let wanted = "a number of at most 38 digits";
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if !is_decimal(text) {
+        return Err(wanted);
+    }
+    let digits = text.trim_start_matches(['-', '0']);
+    match digits.bytes().filter(u8::is_ascii_digit).count() {
+        ..=DIGITS_MAX => Ok(text.to_owned()),
+        _ => Err(wanted),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A String takes everything.
+        let _ = write!(text, "{byte:02X}");
+    }
+    text
+}
+
+fn clock(micros: i64) -> Result<String, &'static str> {
+    within(
+        micros.div_euclid(DAY_US),
+        "a timestamp of the years 1 to 9999",
+    )?;
+    Ok(nanos(micros))
+}
+
+fn nanos(micros: i64) -> String {
+    (i128::from(micros) * 1_000).to_string()
+}
+
+fn within(days: i64, wanted: &'static str) -> Result<(), &'static str> {
+    match YEARS.contains(&Date::from_days(days).year) {
+        true => Ok(()),
+        false => Err(wanted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_every_digit() {
+        for (value, kind, text) in [
+            (Value::Int64(i64::MIN), "FIXED", "-9223372036854775808"),
+            (Value::Float64(0.1), "REAL", "1e-1"),
+            (Value::Float64(f64::NEG_INFINITY), "REAL", "-inf"),
+            (Value::Float64(f64::NAN), "REAL", "NaN"),
+            (
+                Value::Decimal("-12345678901234567890.00100".into()),
+                "FIXED",
+                "-12345678901234567890.00100",
+            ),
+            (Value::Decimal("+7".into()), "FIXED", "7"),
+            (
+                Value::Text("it's ? \\ 日本\n".into()),
+                "TEXT",
+                "it's ? \\ 日本\n",
+            ),
+            (Value::Bytes(vec![0xff, 0, 10]), "BINARY", "FF000A"),
+            (Value::Boolean(true), "BOOLEAN", "true"),
+            (Value::Json("{\"a\":1}".into()), "TEXT", "{\"a\":1}"),
+            // 2021-03-19T18:20:19Z is that of Snowflake's documentation.
+            (
+                Value::Timestamp(1_616_173_619_000_000),
+                "TIMESTAMP_LTZ",
+                "1616173619000000000",
+            ),
+            (Value::Date(18_262), "DATE", "1577836800000"),
+            (Value::Time(1), "TIME", "1000"),
+            (Value::LocalTimestamp(-1), "TIMESTAMP_NTZ", "-1000"),
+            (
+                // Of the year 9999: more nanoseconds than 64 bits hold.
+                Value::Timestamp(253_402_300_799_999_999),
+                "TIMESTAMP_LTZ",
+                "253402300799999999000",
+            ),
+        ] {
+            let wanted = (kind, Some(text.to_owned()));
+            assert_eq!(binding(&value), Ok(wanted), "{value:?}");
+        }
+        let nulls = [Value::Null(None), Value::Null(Some(ColumnType::Timestamp))];
+        assert_eq!(
+            bindings(&nulls).unwrap(),
+            json!({"1": {"type": "TEXT", "value": null}, "2": {"type": "TIMESTAMP_LTZ", "value": null}})
+        );
+    }
+
+    /// What Snowflake's types do not have is the caller's mistake, and named by its place.
+    #[test]
+    fn what_does_not_fit_is_the_callers() {
+        for value in [
+            Value::Decimal("9".repeat(39)),
+            Value::Decimal("1e5".into()),
+            Value::Decimal("NaN".into()),
+            Value::Decimal(String::new()),
+            Value::Date(i32::MAX),
+            Value::Time(DAY_US),
+            Value::Timestamp(i64::MIN),
+        ] {
+            let error = bindings(&[Value::Int64(1), value]).unwrap_err();
+            assert_eq!(error.parameter, Some(1));
+        }
+        assert!(fixed(&format!("-0.{}", "9".repeat(38))).is_ok());
+    }
+}

@@ -1,0 +1,481 @@
+//! A session: any number of statements under way, each of which is asked once (`Ask`), asked after until it has ended (`Wait`), and read part
+//! by part (`Read`). One that nobody waits for any more is stopped (`Stop`). What was asked and not answered because Snowflake was busy is
+//! asked again after a pause.
+
+use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::has_callers_values;
+use souk_sdk::{
+    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
+    Step,
+};
+
+use crate::answers::{Body, Head, broken};
+use crate::api::Api;
+use crate::catalog;
+use crate::errors::{cancelled, endless, malformed, refused};
+use crate::ping::{LOOK, Ping};
+use crate::reading::Reading;
+use crate::settings::{self, Settings};
+use crate::statements::prepare;
+use crate::types::Type;
+use crate::unpacking::{self, Unpacking};
+
+/// How often a statement is asked after: with the pauses between, for more than a day.
+const WAITS_MAX: u32 = 100_000;
+/// The pause before it is asked after again: twice as long each time, up to a second.
+const PAUSE_MS: u32 = 25;
+const PAUSE_MAX_MS: u32 = 1_000;
+/// Who is busy (429, 502, 503, 504) is asked again after a pause, doubled each time: six seconds in all.
+const TRIES_MAX: u32 = 7;
+const BUSY_PAUSE_MS: u32 = 100;
+/// Whoever wants more time than this is asked again by whoever asked us.
+const RETRY_AFTER_MAX_MS: u64 = 5_000;
+/// Between two pieces of a part that is unpacked: the host has to get a word in, for a call may not take long.
+const PIECE_PAUSE_MS: u32 = 1;
+/// A name of a statement is a UUID.
+const HANDLE_BYTES_MAX: usize = 64;
+/// A number that no shape of a result has.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+
+pub struct Session {
+    api: Api,
+    last: u32,
+    shapes: Shapes<Type>,
+    jobs: Vec<Job>,
+}
+
+/// A request of the host's that is under way.
+struct Job {
+    id: u32,
+    /// The HTTP request or the pause that it waits for.
+    waits_for: u32,
+    is_paused: bool,
+    /// What was asked last, to be asked again.
+    asked: HttpRequest,
+    work: Work,
+    stage: Stage,
+    limits: Limits,
+    /// The statement's name, once it is known.
+    handle: Option<String>,
+    waits: u32,
+    /// Of what was asked last.
+    tries: u32,
+    is_cancelled: bool,
+}
+
+enum Work {
+    Query { is_bound: bool, reading: Reading },
+    Ping(Ping),
+}
+
+enum Stage {
+    Ask,
+    Wait,
+    Read,
+    /// A part has come, and is unpacked piece by piece.
+    Unpack(Unpacking),
+    /// Being stopped because of this.
+    Stop(Error),
+}
+
+/// What a job has heard.
+enum Heard {
+    Answer(Result<HttpResponse, HttpFailure>),
+    PauseIsOver,
+}
+
+/// What becomes of a job with an answer.
+enum Next {
+    /// It is asked this.
+    Ask(Stage, HttpRequest),
+    /// It is asked this after so long.
+    Pause(Stage, HttpRequest, u32),
+    /// There is more in what has come.
+    GoOn(Unpacking),
+    Done,
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("snowflake", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine(
+                "snowflake",
+                "Snowflake",
+                "generic",
+                &["SERVICE_ACCOUNT", "API_KEY"],
+            )
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            api: Api::new(Settings::parse(&settings)?)?,
+            last: 0,
+            shapes: Shapes::default(),
+            jobs: Vec::new(),
+        })
+    }
+
+    /// Each request says who asks: there is no session to be let into.
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        self.api.renew(step.now())?;
+        step.ready();
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        self.api.renew(step.now())?;
+        match self.begun(request) {
+            Ok((work, limits, asked)) => {
+                let mut job = Job {
+                    id,
+                    waits_for: 0,
+                    is_paused: false,
+                    asked,
+                    work,
+                    stage: Stage::Ask,
+                    limits,
+                    handle: None,
+                    waits: 0,
+                    tries: 0,
+                    is_cancelled: false,
+                };
+                self.send(&mut job, step);
+                self.jobs.push(job);
+            }
+            Err(error) => step.failed(id, error),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let (number, heard) = match input {
+            Input::Response(response) => (response.id, Heard::Answer(Ok(response))),
+            Input::RequestFailed(failure) => (failure.id, Heard::Answer(Err(failure))),
+            Input::Woken(number) => (number, Heard::PauseIsOver),
+            // There is no wire of its own, and nothing else was asked for.
+            _ => return Ok(()),
+        };
+        // What nobody waits for any more is not known.
+        let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        let is_open = match heard {
+            Heard::PauseIsOver => self.woken(&mut job, step),
+            Heard::Answer(outcome) => self.heard(&mut job, outcome, step),
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+
+    /// A statement is stopped by its name; where Snowflake has not said that yet, it is about to. One that is being read has ended.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let is_it = |job: &Job| job.id == id && !job.is_cancelled;
+        let Some(at) = self.jobs.iter().position(is_it) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        job.is_cancelled = true;
+        let is_open = match job.stage {
+            Stage::Ask if !job.is_paused => true,
+            Stage::Stop(_) => true,
+            Stage::Wait => self.stop(&mut job, cancelled(), step),
+            Stage::Ask | Stage::Read | Stage::Unpack(_) => {
+                step.failed(id, cancelled());
+                false
+            }
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// What a request becomes, and what is asked for it.
+    fn begun(&self, request: Request) -> Result<(Work, Limits, HttpRequest), Error> {
+        let (text, values, limits, work) = match request {
+            Request::Query(Query {
+                text,
+                parameters,
+                limits,
+            }) => {
+                let is_bound = has_callers_values(&text, parameters.len());
+                let text = prepare(&text, parameters.len())?.to_owned();
+                (text, parameters, limits, Work::query(is_bound))
+            }
+            Request::Schema(filter) => {
+                let database = &self.api.settings.database;
+                let (text, values) = catalog::statement(database, &filter);
+                (text, values, filter.limits, Work::query(false))
+            }
+            Request::Ping(limits) => {
+                let work = Work::Ping(Ping::default());
+                // Its one row is no matter of the host's limits.
+                let rows_max = limits.rows_max.max(1);
+                let limits = Limits { rows_max, ..limits };
+                (LOOK.to_owned(), Vec::new(), limits, work)
+            }
+            Request::Call(_) => return Err(Error::unsupported("functions")),
+            Request::Errand(_) => return Err(Error::unsupported("errands")),
+        };
+        let asked = self.api.statement(&text, &values, &limits)?;
+        Ok((work, limits, asked))
+    }
+
+    /// A number for an HTTP request or a pause.
+    fn number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+
+    /// Sends what a job asks.
+    fn send(&mut self, job: &mut Job, step: &mut Step) {
+        (job.waits_for, job.is_paused) = (self.number(), false);
+        step.request(self.api.numbered(&job.asked, job.waits_for));
+    }
+
+    fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) {
+        (job.waits_for, job.is_paused) = (self.number(), true);
+        step.wake(job.waits_for, ms);
+    }
+
+    /// What a job does after a pause. Whether it goes on.
+    fn woken(&mut self, job: &mut Job, step: &mut Step) -> bool {
+        match std::mem::replace(&mut job.stage, Stage::Read) {
+            Stage::Unpack(unpacking) => {
+                let next = self.unpacked(job, unpacking, step);
+                self.goes_on(job, next, step)
+            }
+            stage => {
+                job.stage = stage;
+                self.send(job, step);
+                true
+            }
+        }
+    }
+
+    /// What a job does with an answer. Whether it goes on.
+    fn heard(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> bool {
+        if let Stage::Stop(error) = &mut job.stage {
+            let error = std::mem::replace(error, cancelled());
+            step.failed(job.id, error);
+            return false;
+        }
+        if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
+            // What was asked may have been taken all the same.
+            if let (Stage::Ask, 0) = (&job.stage, job.tries) {
+                job.asked = self.api.again(job.asked.clone());
+            }
+            job.tries += 1;
+            self.pause(job, ms, step);
+            return true;
+        }
+        let next = self.answered(job, outcome, step);
+        self.goes_on(job, next, step)
+    }
+
+    fn goes_on(&mut self, job: &mut Job, next: Result<Next, Error>, step: &mut Step) -> bool {
+        match next {
+            Ok(Next::Ask(stage, request)) => {
+                (job.stage, job.asked, job.tries) = (stage, request, 0);
+                self.send(job, step);
+                true
+            }
+            Ok(Next::Pause(stage, request, ms)) => {
+                (job.stage, job.asked, job.tries) = (stage, request, 0);
+                self.pause(job, ms, step);
+                true
+            }
+            Ok(Next::GoOn(unpacking)) => {
+                job.stage = Stage::Unpack(unpacking);
+                self.pause(job, PIECE_PAUSE_MS, step);
+                true
+            }
+            Ok(Next::Done) => {
+                step.done(job.id);
+                false
+            }
+            Err(_) if job.is_cancelled && job.handle.is_none() => {
+                step.failed(job.id, cancelled());
+                false
+            }
+            Err(error) => match (&job.stage, &job.handle) {
+                // It goes on there, for all that is known.
+                (Stage::Ask | Stage::Wait, Some(_)) => self.stop(job, error, step),
+                _ => {
+                    step.failed(job.id, error);
+                    false
+                }
+            },
+        }
+    }
+
+    fn answered(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> Result<Next, Error> {
+        let response = outcome.map_err(broken)?;
+        match (response.status, &job.stage) {
+            (200, Stage::Read) if unpacking::is_packed(&response.body) => {
+                self.unpacked(job, Unpacking::of(response.body), step)
+            }
+            (200, Stage::Read) => self.part(job, &Body::of(&response)?, step),
+            (200, _) => {
+                let body = Body::of(&response)?;
+                let head: Head = body.read()?;
+                let is_over = head.result_set_meta_data.is_some();
+                job.handle = Some(handle(&head)?);
+                if job.is_cancelled && is_over {
+                    // There is nothing left to stop.
+                    job.handle = None;
+                    return Err(cancelled());
+                }
+                self.began(job, &body, head, step)
+            }
+            (202, Stage::Ask | Stage::Wait) => {
+                let handle = handle(&Body::of(&response)?.read()?)?;
+                let request = self.api.answer(&handle, None, &job.limits);
+                job.handle = Some(handle);
+                if job.is_cancelled {
+                    return Err(cancelled());
+                }
+                if job.waits == WAITS_MAX {
+                    return Err(endless(WAITS_MAX));
+                }
+                let ms = PAUSE_MS << job.waits.min(10);
+                job.waits += 1;
+                Ok(Next::Pause(Stage::Wait, request, ms.min(PAUSE_MAX_MS)))
+            }
+            (202, _) => Err(malformed()),
+            (status, _) => {
+                let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
+                // What Snowflake says of the statement itself ends it.
+                if let 400..500 = status {
+                    job.handle = None;
+                }
+                Err(refused(response, &self.api.settings, is_bound))
+            }
+        }
+    }
+
+    /// A statement has ended well: what it answers is described, and the first part of that is here.
+    fn began(
+        &mut self,
+        job: &mut Job,
+        body: &Body<'_>,
+        head: Head,
+        step: &mut Step,
+    ) -> Result<Next, Error> {
+        let described = head.result_set_meta_data.ok_or_else(malformed)?;
+        job.stage = Stage::Read;
+        if let Work::Query { reading, .. } = &mut job.work {
+            reading.begin(job.id, &described, &job.limits, &mut self.shapes, step)?;
+        }
+        self.part(job, body, step)
+    }
+
+    /// A part of the rows is here.
+    fn part(&mut self, job: &mut Job, body: &Body<'_>, step: &mut Step) -> Result<Next, Error> {
+        match &mut job.work {
+            Work::Query { reading, .. } => {
+                reading.rows(job.id, &job.limits, step, |each| {
+                    body.rows(each).map(|()| true)
+                })?;
+            }
+            Work::Ping(ping) => {
+                ping.part(body, &self.api.settings)?;
+                ping.pong(job.id, PING_SHAPE, step);
+            }
+        }
+        self.next_part(job)
+    }
+
+    /// A piece of a part that came compressed is here.
+    fn unpacked(
+        &mut self,
+        job: &mut Job,
+        mut unpacking: Unpacking,
+        step: &mut Step,
+    ) -> Result<Next, Error> {
+        let Work::Query { reading, .. } = &mut job.work else {
+            return Err(malformed());
+        };
+        let is_over = reading.rows(job.id, &job.limits, step, |each| unpacking.piece(each))?;
+        match is_over {
+            true => self.next_part(job),
+            false => Ok(Next::GoOn(unpacking)),
+        }
+    }
+
+    fn next_part(&self, job: &Job) -> Result<Next, Error> {
+        let next = match &job.work {
+            Work::Query { reading, .. } => reading.next()?,
+            Work::Ping(_) => None,
+        };
+        let Some(next) = next else {
+            return Ok(Next::Done);
+        };
+        let handle = job.handle.as_deref().ok_or_else(malformed)?;
+        let request = self.api.answer(handle, Some(next), &job.limits);
+        Ok(Next::Ask(Stage::Read, request))
+    }
+
+    /// Stops a statement by its name.
+    fn stop(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
+        let Some(handle) = &job.handle else {
+            step.failed(job.id, error);
+            return false;
+        };
+        job.asked = self.api.stop(handle);
+        job.stage = Stage::Stop(error);
+        self.send(job, step);
+        true
+    }
+}
+
+impl Work {
+    fn query(is_bound: bool) -> Work {
+        Work::Query {
+            is_bound,
+            reading: Reading::default(),
+        }
+    }
+}
+
+/// The name that an answer has for its statement.
+fn handle(head: &Head) -> Result<String, Error> {
+    let handle = head.statement_handle.as_deref().unwrap_or_default();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    match handle.len() {
+        1..=HANDLE_BYTES_MAX if handle.bytes().all(is_plain) => Ok(handle.to_owned()),
+        _ => Err(malformed()),
+    }
+}
+
+/// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough.
+fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
+    let response = outcome.as_ref().ok()?;
+    if !matches!(response.status, 429 | 502..=504) || tries == TRIES_MAX - 1 {
+        return None;
+    }
+    let usual = BUSY_PAUSE_MS << tries.min(TRIES_MAX);
+    match response.retry_after_ms() {
+        Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
+        Some(ms) => Some(u32::try_from(ms).unwrap_or(usual).max(1)),
+        None => Some(usual),
+    }
+}
