@@ -304,7 +304,7 @@ impl<'a> Session<'a> {
             (false, false) => "clear",
         };
         let intent = if login.reads_only { " to read" } else { "" };
-        let line = format!("{how} {:08x} {} of {}{intent}", login.version, login.user, login.database);
+        let line = format!("{how} {:08x} {} of {} at {}{intent}", login.version, login.user, login.database, login.server);
         locked(&self.server.seen).logins.push(line);
         let mut out = Vec::new();
         let is_known = [USER, WRITER].contains(&login.user.as_str()) && login.password == PASSWORD;
@@ -387,7 +387,8 @@ impl<'a> Session<'a> {
     async fn run(&mut self, statements: Vec<Statement>, mut answer: Answer) -> io::Result<()> {
         let mut has_failed = false;
         for statement in statements {
-            if let Some((columns, takes)) = waits(&statement.text) {
+            if let Some(takes) = waits(&statement.text) {
+                let columns = [("id".to_owned(), Kind::simple("int"))];
                 // What is there is told at once, without the end of the message.
                 locked(&self.server.seen).statements.push(statement.text.clone());
                 describe(&mut answer.out, &columns);
@@ -684,12 +685,11 @@ fn split(text: &str) -> Vec<Statement> {
     parts.map(statement).collect()
 }
 
-/// The columns of a statement that takes its time, and how much: `None` is for ever.
-fn waits(text: &str) -> Option<(Vec<(String, Kind)>, Option<Duration>)> {
-    let columns = vec![("id".to_owned(), Kind::simple("int"))];
+/// How much time a statement takes that takes some: `None` is for ever.
+fn waits(text: &str) -> Option<Option<Duration>> {
     match text {
-        _ if text.contains("FROM slow") => Some((columns, Some(SLOW))),
-        _ if text.contains("FROM endless") || text.contains("FROM torn") => Some((columns, None)),
+        _ if text.contains("FROM slow") => Some(Some(SLOW)),
+        _ if text.contains("FROM endless") || text.contains("FROM torn") => Some(None),
         _ => None,
     }
 }

@@ -3,7 +3,6 @@
 
 use souk_sdk::Error;
 
-pub const BATCH: u8 = 0x01;
 pub const RPC: u8 = 0x03;
 pub const REPLY: u8 = 0x04;
 pub const ATTENTION: u8 = 0x06;
@@ -81,11 +80,6 @@ impl Packets {
         }
         Ok(Some((piece, is_over && self.header[1] & END != 0)))
     }
-
-    /// Nothing of a packet has arrived.
-    pub fn is_empty(&self) -> bool {
-        self.known == 0
-    }
 }
 
 /// The server's bytes are not what the protocol allows. Ends the session.
@@ -113,14 +107,14 @@ mod tests {
                 }
             }
         }
-        assert!(packets.is_empty() && body.0.is_empty());
+        assert!(packets.known == 0 && body.0.is_empty());
         messages
     }
 
     /// A message comes back whole, however it is cut into packets and reads; a full packet is followed by none that is empty.
     #[test]
     fn messages_come_back() {
-        for length in [0, 1, 504, 505, 1_008, 5_000] {
+        for length in [0_usize, 1, 504, 505, 1_008, 5_000] {
             let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let mut out = Vec::new();
             message(&mut out, REPLY, 512, &body);

@@ -152,8 +152,10 @@ fn is_plain_letter(char: char) -> bool {
     let is_known = matches!(char,
         '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{5ff}' | '\u{600}'..='\u{6ff}' | '\u{900}'..='\u{e7f}' | '\u{1e00}'..='\u{1fff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}');
-    let becomes_ascii =
-        char.to_lowercase().any(|char| char.is_ascii()) || char.to_uppercase().any(|char| char.is_ascii());
+    let is_ascii = |cases: &mut dyn Iterator<Item = char>| {
+        matches!((cases.next(), cases.next()), (Some(char), None) if char.is_ascii())
+    };
+    let becomes_ascii = is_ascii(&mut char.to_lowercase()) || is_ascii(&mut char.to_uppercase());
     is_known && char.is_alphanumeric() && !becomes_ascii
 }
 

@@ -276,7 +276,7 @@ mod tests {
     fn numbers_have_the_signs_of_their_types() {
         assert_eq!(integer(&[0xff]).unwrap(), 255);
         assert_eq!(integer(&[0xff, 0xff]).unwrap(), -1);
-        assert_eq!(integer(&i32::MIN.to_le_bytes()).unwrap(), i32::MIN.into());
+        assert_eq!(integer(&i32::MIN.to_le_bytes()).unwrap(), i64::from(i32::MIN));
         assert_eq!(integer(&i64::MIN.to_le_bytes()).unwrap(), i64::MIN);
         assert!(integer(&[0; 3]).is_err() && integer(&[]).is_err());
         assert_eq!(float(&0.1_f32.to_le_bytes()).unwrap(), 0.1);
@@ -337,7 +337,7 @@ mod tests {
             &[][..],
             &[0x38],
             &[0x38, 9, 0],
-            &[0x38, 0, 1],
+            &[0x38, 0, 1, 2, 3],
             &[0x62, 0],
             &[0x6c, 1, 10, 1, 5, 0, 0, 0],
             &[0x29, 1, 8, 1, 0, 0],

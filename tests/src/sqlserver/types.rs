@@ -276,9 +276,9 @@ fn units(text: &str) -> Vec<u8> {
 
 /// In chunks of which the last one is short, of a length that is said before or, every other time, not.
 fn chunked(bytes: &[u8], out: &mut Vec<u8>) {
-    let said = match bytes.len() % 2 {
-        0 if bytes.len() % 4 == 0 => bytes.len() as u64,
-        _ => u64::MAX - 1,
+    let said = match bytes.len().is_multiple_of(4) {
+        true => bytes.len() as u64,
+        false => u64::MAX - 1,
     };
     out.extend_from_slice(&said.to_le_bytes());
     for chunk in bytes.chunks(7_000) {

@@ -2,6 +2,7 @@
 //! asked without a table depends on the dialect; of others the profile's statements say it.
 
 mod bigquery;
+mod sqlserver;
 mod trino;
 
 use std::time::Instant;
@@ -388,6 +389,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
             bigquery::NULLS,
             bigquery::ECHOES,
             bigquery::MANY,
+        ),
+        Some(Dialect::MsSql) => (
+            sqlserver::LITERALS,
+            sqlserver::NULLS,
+            sqlserver::ECHOES,
+            sqlserver::MANY,
         ),
         // Its text is generic SQL, its expressions are its own.
         Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {
