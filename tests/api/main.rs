@@ -45,6 +45,7 @@ mod shares;
 mod speed;
 mod sql;
 mod sqlite_source;
+mod sqlserver_source;
 mod top_ups;
 mod trino_source;
 mod users;

@@ -16,13 +16,13 @@ import uuid
 def judge(port, ca_file, user, writer, password, database):
     # FreeTDS takes an authority, and whether TLS is wanted, from its file alone.
     config = tempfile.NamedTemporaryFile("w", suffix=".conf", delete=False)
-    config.write(f"[judged]\nhost = localhost\nport = {port}\ntds version = 7.4\nencryption = require\nca file = {ca_file}\ncheck certificate hostname = yes\n")
+    config.write(f"[global]\ntds version = 7.4\nencryption = require\nca file = {ca_file}\ncheck certificate hostname = yes\n")
     config.close()
     os.environ["FREETDSCONF"] = config.name
     import pymssql
 
     def connected(user, password=password, database=database, **more):
-        return pymssql.connect(server="judged", user=user, password=password, database=database, login_timeout=5, **more)
+        return pymssql.connect(server="127.0.0.1", port=port, user=user, password=password, database=database, login_timeout=5, **more)
 
     def asked(connection, statement, values=None):
         cursor = connection.cursor()
