@@ -133,7 +133,10 @@ async fn a_login_of_sqlserver_that_may_write_is_told() {
     assert_eq!(test.at("/data/read_only_verified"), false, "{}", test.body);
     let writes = server.seen().writes;
     assert!(!writes.is_empty());
-    assert!(writes.iter().all(|(_, fate)| *fate == Fate::Undone), "{writes:?}");
+    assert!(
+        writes.iter().all(|(_, fate)| *fate == Fate::Undone),
+        "{writes:?}"
+    );
 }
 
 /// What nobody waits for any more is stopped at SQL Server.
@@ -150,7 +153,10 @@ async fn sqlserver_stops_what_is_abandoned() {
     let statement = "SELECT id FROM endless".to_owned();
     wait(&server, |seen| seen.statements.contains(&statement)).await;
     call.abort();
-    wait(&server, |seen| seen.attentions > 0 && seen.running + seen.transactions == 0).await;
+    wait(&server, |seen| {
+        seen.attentions > 0 && seen.running + seen.transactions == 0
+    })
+    .await;
 }
 
 async fn wait(server: &SqlServer, is: impl Fn(&sqlserver::Seen) -> bool) {

@@ -176,7 +176,10 @@ impl Drop for SqlServer {
     }
 }
 
-fn config(leaf: &Leaf, versions: &[&'static tokio_rustls::rustls::SupportedProtocolVersion]) -> ServerConfig {
+fn config(
+    leaf: &Leaf,
+    versions: &[&'static tokio_rustls::rustls::SupportedProtocolVersion],
+) -> ServerConfig {
     let certificate = CertificateDer::from_pem_slice(leaf.certificate_pem.as_bytes());
     let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes());
     ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

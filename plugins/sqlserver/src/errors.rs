@@ -53,12 +53,11 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "server_unavailable",
             "SQL Server takes only administrators at the moment, or is shutting down",
         ),
-        921 | 922 | 923 | 924 | 927 | 942 | 945 | 952 | 976 | 982 | 983 | 40613 | 40197 | 40143 | 4221 => {
-            Error::unavailable(
-                "database_unavailable",
-                "the database is not available at the moment",
-            )
-        }
+        921 | 922 | 923 | 924 | 927 | 942 | 945 | 952 | 976 | 982 | 983 | 40613 | 40197 | 40143
+        | 4221 => Error::unavailable(
+            "database_unavailable",
+            "the database is not available at the moment",
+        ),
         601 | 3960 | 3961 | 1205 | 1211 => Error::unavailable(
             "conflict",
             "the statement met changes of others and was given up: ask again",
@@ -107,13 +106,12 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "the statement names a column that does not exist, none, or one twice",
         ),
         102 | 103 | 105 | 111 | 113 | 137 | 141 | 145 | 156 | 170 | 174 | 189 | 319 | 321 | 325
-        | 1033 | 4145 | 8120 | 10742 => Error::source_failed(
-            "syntax_error",
-            "SQL Server cannot read the statement",
-        ),
+        | 1033 | 4145 | 8120 | 10742 => {
+            Error::source_failed("syntax_error", "SQL Server cannot read the statement")
+        }
         // A value that cannot become what it is compared with, or is too large for it.
-        8134 | 245 | 220 | 8115 | 8114 | 241 | 242 | 244 | 248 | 295 | 296 | 517 | 535 | 1007 | 3606
-        | 3607 | 6522 | 8152 | 8169 | 9420 | 10744 | 13609 | 2628 => match is_bound {
+        8134 | 245 | 220 | 8115 | 8114 | 241 | 242 | 244 | 248 | 295 | 296 | 517 | 535 | 1007
+        | 3606 | 3607 | 6522 | 8152 | 8169 | 9420 | 10744 | 13609 | 2628 => match is_bound {
             true => Error::invalid_request("invalid_value", "SQL Server refused a value"),
             false => Error::source_failed(
                 "invalid_value",
@@ -129,10 +127,9 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "the statement needs more than SQL Server gives to one statement",
         ),
         // The end of a session by another one, or by an administrator.
-        596 | 6104 | 6107 | 4014 => Error::unavailable(
-            "connection_lost",
-            "SQL Server has ended the session",
-        ),
+        596 | 6104 | 6107 | 4014 => {
+            Error::unavailable("connection_lost", "SQL Server has ended the session")
+        }
         8525 | 8501 | 8522 | 7391 => Error::source_failed(
             "distributed",
             "the statement reads from a linked server, which a transaction here cannot",
@@ -208,7 +205,11 @@ mod tests {
             (50000, Source, "sql_error"),
         ] {
             let error = of(number, true);
-            assert_eq!((error.class, error.code.as_str()), (class, code), "{number}");
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (class, code),
+                "{number}"
+            );
             assert_eq!(error.source_code, Some(number.to_string()));
             assert_eq!(error.detail.as_deref(), Some("said (line 3)"));
         }

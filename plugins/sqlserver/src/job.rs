@@ -244,19 +244,27 @@ impl Job {
         }
     }
 
+    /// Whether the server has not said that what has begun is undone. After an error it is (`XACT_ABORT`), said or not.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// The message is over. An error ends the session.
     pub fn conclude(mut self, step: &mut Step) -> Result<End, Error> {
         if !self.has_ended {
             return Err(malformed().detail("an answer stopped before its end"));
         }
-        if self.is_open {
-            return Err(malformed().detail("a statement left its transaction open"));
-        }
         if let Some(error) = self.error.take() {
             return Ok(End::Refused(error, self.is_bound));
         }
+        if self.is_open {
+            return Err(malformed().detail("a statement left its transaction open"));
+        }
         if self.is_broken {
-            let failed = Error::source_failed("sql_error", "SQL Server gave the statement up, and does not say why");
+            let failed = Error::source_failed(
+                "sql_error",
+                "SQL Server gave the statement up, and does not say why",
+            );
             return Ok(End::Failed(failed));
         }
         if !self.has_begun {
@@ -297,7 +305,8 @@ impl Shapes {
             _ => columns,
         };
         let mut known = self.known.iter();
-        let same = known.find(|shape| shape.readings == readings && shape.columns.columns() == columns);
+        let same =
+            known.find(|shape| shape.readings == readings && shape.columns.columns() == columns);
         if let Some(same) = same {
             return Ok(same.clone());
         }

@@ -135,11 +135,13 @@ impl Answer {
             _ if !self.has_ended => Err(malformed()),
             None => Err(malformed().detail("the login was not answered")),
             Some(ack) if VERSIONS.contains(&ack.tds_version.to_le_bytes()[0]) => Ok(()),
-            Some(ack) => Err(Error::unsupported("this version of SQL Server").detail(format!(
-                "{} speaks TDS {:08x}",
-                ack.prog_name,
-                ack.tds_version.swap_bytes()
-            ))),
+            Some(ack) => Err(
+                Error::unsupported("this version of SQL Server").detail(format!(
+                    "{} speaks TDS {:08x}",
+                    ack.prog_name,
+                    ack.tds_version.swap_bytes()
+                )),
+            ),
         }
     }
 }

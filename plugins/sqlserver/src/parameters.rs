@@ -58,7 +58,8 @@ pub fn text(name: &str, text: &str) -> RpcParam {
 type Typed = (TypeInfo, String, Option<Vec<u8>>);
 
 fn one(value: &Value) -> Result<Typed, Error> {
-    let typed = |info: TypeInfo, declared: &str, bytes: Vec<u8>| (info, declared.to_owned(), Some(bytes));
+    let typed =
+        |info: TypeInfo, declared: &str, bytes: Vec<u8>| (info, declared.to_owned(), Some(bytes));
     let as_text = |text: &str| {
         let (info, declared, bytes) = words(text);
         typed(info, declared, bytes)
@@ -73,7 +74,11 @@ fn one(value: &Value) -> Result<Typed, Error> {
         Value::Float64(value) if value.is_finite() => {
             typed(TypeInfo::float(), "float(53)", value.to_le_bytes().into())
         }
-        Value::Float64(_) => return Err(invalid("must be a number: SQL Server has none that is not finite")),
+        Value::Float64(_) => {
+            return Err(invalid(
+                "must be a number: SQL Server has none that is not finite",
+            ));
+        }
         Value::Decimal(digits) => decimal(digits)?,
         Value::Text(value) | Value::Json(value) => as_text(value),
         Value::Bytes(value) => {
@@ -195,15 +200,47 @@ mod tests {
     fn each_value_has_its_type() {
         for (value, declared, bytes) in [
             (Value::Boolean(true), "@P1 bit", &[0x68, 1, 1, 1][..]),
-            (Value::Int64(-1), "@P1 bigint", &[0x26, 8, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
-            (Value::Float64(0.5), "@P1 float(53)", &[0x6d, 8, 8, 0, 0, 0, 0, 0, 0, 0xe0, 0x3f]),
-            (Value::Decimal("-12.50".into()), "@P1 decimal(4, 2)", &[0x6c, 17, 4, 2, 5, 0, 0xe2, 4, 0, 0]),
-            (Value::Decimal("0.001".into()), "@P1 decimal(3, 3)", &[0x6c, 17, 3, 3, 5, 1, 1, 0, 0, 0]),
-            (Value::Bytes(vec![7]), "@P1 varbinary(8000)", &[0xa5, 0x40, 0x1f, 1, 0, 7]),
-            (Value::Date(FIRST_DAY as i32), "@P1 date", &[0x28, 3, 0, 0, 0]),
+            (
+                Value::Int64(-1),
+                "@P1 bigint",
+                &[0x26, 8, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+            ),
+            (
+                Value::Float64(0.5),
+                "@P1 float(53)",
+                &[0x6d, 8, 8, 0, 0, 0, 0, 0, 0, 0xe0, 0x3f],
+            ),
+            (
+                Value::Decimal("-12.50".into()),
+                "@P1 decimal(4, 2)",
+                &[0x6c, 17, 4, 2, 5, 0, 0xe2, 4, 0, 0],
+            ),
+            (
+                Value::Decimal("0.001".into()),
+                "@P1 decimal(3, 3)",
+                &[0x6c, 17, 3, 3, 5, 1, 1, 0, 0, 0],
+            ),
+            (
+                Value::Bytes(vec![7]),
+                "@P1 varbinary(8000)",
+                &[0xa5, 0x40, 0x1f, 1, 0, 7],
+            ),
+            (
+                Value::Date(FIRST_DAY as i32),
+                "@P1 date",
+                &[0x28, 3, 0, 0, 0],
+            ),
             (Value::Time(1), "@P1 time(6)", &[0x29, 6, 5, 1, 0, 0, 0, 0]),
-            (Value::Null(Some(ColumnType::Int64)), "@P1 bigint", &[0x26, 8, 0]),
-            (Value::Null(Some(ColumnType::Bytes)), "@P1 varbinary(8000)", &[0xa5, 0x40, 0x1f, 0xff, 0xff]),
+            (
+                Value::Null(Some(ColumnType::Int64)),
+                "@P1 bigint",
+                &[0x26, 8, 0],
+            ),
+            (
+                Value::Null(Some(ColumnType::Bytes)),
+                "@P1 varbinary(8000)",
+                &[0xa5, 0x40, 0x1f, 0xff, 0xff],
+            ),
         ] {
             let (declaration, sent) = sent(value);
             assert_eq!((declaration.as_str(), sent.as_slice()), (declared, bytes));
@@ -244,7 +281,11 @@ mod tests {
             Value::Timestamp(i64::MAX),
         ] {
             let error = bind(&[Value::Int64(1), wrong.clone()]).err().unwrap();
-            assert_eq!(error.class, souk_sdk::ErrorClass::InvalidRequest, "{wrong:?}");
+            assert_eq!(
+                error.class,
+                souk_sdk::ErrorClass::InvalidRequest,
+                "{wrong:?}"
+            );
             assert_eq!(error.parameter, Some(1), "{wrong:?}");
         }
         assert!(bind(&vec![Value::Int64(1); VALUES_MAX + 1]).is_err());

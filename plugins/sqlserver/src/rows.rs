@@ -181,7 +181,11 @@ mod tests {
     use super::*;
     use crate::types::Kind;
 
-    fn found(lengths: &[Length], body: &[u8], is_compact: bool) -> Result<(Found, Vec<Place>), Error> {
+    fn found(
+        lengths: &[Length],
+        body: &[u8],
+        is_compact: bool,
+    ) -> Result<(Found, Vec<Place>), Error> {
         let readings: Vec<Reading> = lengths
             .iter()
             .map(|length| Reading {
@@ -219,7 +223,11 @@ mod tests {
             (Length::Long, vec![1, 0, 0, 0, 7], Place::At(4, 1)),
             (Length::Pointer, vec![0], Place::Null),
             (Length::Pointer, pointer, Place::At(15, 1)),
-            (Length::Chunks, CHUNKS_NULL.to_le_bytes().into(), Place::Null),
+            (
+                Length::Chunks,
+                CHUNKS_NULL.to_le_bytes().into(),
+                Place::Null,
+            ),
             (Length::Chunks, chunked(0, &[b""]), Place::At(8, 0)),
             (Length::Chunks, chunked(3, &[b"abc", b""]), Place::At(12, 3)),
             (
@@ -235,7 +243,10 @@ mod tests {
                 let Found::More(least) = part else {
                     panic!("{length:?} at {cut}: {part:?}");
                 };
-                assert!((cut + 1..=body.len()).contains(&least), "{length:?} at {cut}");
+                assert!(
+                    (cut + 1..=body.len()).contains(&least),
+                    "{length:?} at {cut}"
+                );
             }
         }
     }
@@ -256,7 +267,10 @@ mod tests {
         assert_eq!(whole, Found::Row(6));
         assert_eq!(places[1], Place::At(3, 1));
         assert_eq!(places[8], Place::At(5, 1));
-        assert_eq!(places.iter().filter(|place| **place == Place::Null).count(), 7);
+        assert_eq!(
+            places.iter().filter(|place| **place == Place::Null).count(),
+            7
+        );
     }
 
     /// What lies is refused, and what is too long is known before it is there.

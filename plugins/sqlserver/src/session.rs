@@ -4,7 +4,7 @@
 //! acknowledgement, and nothing is sent before it does; the answer may have ended just before, in which case the acknowledgement is a message
 //! of its own. The next request asks the server to begin the session anew.
 
-use souk_sdk::{Descriptor, Error, Input, Limits, Machine, Need, Query, Request, Step};
+use souk_sdk::{Descriptor, Error, ErrorClass, Input, Limits, Machine, Need, Query, Request, Step};
 
 use crate::catalog;
 use crate::errors::{cancelled, too_long};
@@ -45,8 +45,12 @@ pub struct Session {
 
 enum Phase {
     /// What is said before a login is awaited; TLS may stand already.
-    Prelogin { is_sealed: bool },
-    Handshake { is_first: bool },
+    Prelogin {
+        is_sealed: bool,
+    },
+    Handshake {
+        is_first: bool,
+    },
     Login(login::Answer),
     Open,
 }
@@ -230,7 +234,10 @@ impl Session {
                 *status |= RESET;
             }
         }
-        if let Some((pause, ms)) = self.patience.begin(step.now(), statement_ms, limits.timeout_ms) {
+        if let Some((pause, ms)) = self
+            .patience
+            .begin(step.now(), statement_ms, limits.timeout_ms)
+        {
             step.wake(pause, ms);
         }
         let is_bound = reader == Reader::Host && statements::has_callers(&text, parameters.len());
@@ -300,7 +307,9 @@ impl Session {
     /// A part of a message, of which what is whole is read.
     fn piece(&mut self, piece: &[u8], step: &mut Step) -> Result<(), Error> {
         match self.phase {
-            Phase::Prelogin { .. } if self.buffer.len() + piece.len() > login::PRELOGIN_BYTES_MAX => {
+            Phase::Prelogin { .. }
+                if self.buffer.len() + piece.len() > login::PRELOGIN_BYTES_MAX =>
+            {
                 return Err(malformed());
             }
             // Nobody has been asked anything.
@@ -344,9 +353,14 @@ impl Session {
     }
 
     fn token(&mut self, bytes: &[u8], step: &mut Step) -> Result<Read, Error> {
-        let (token, length) = match tokens::next(bytes)? {
-            Next::Token(token, length) => (token, length),
-            Next::More(needed) => return Ok(Read::More(needed)),
+        let (token, length) = match tokens::next(bytes) {
+            Ok(Next::Token(token, length)) => (token, length),
+            Ok(Next::More(needed)) => return Ok(Read::More(needed)),
+            // Nothing behind a type that is not known can be read, and nothing need be.
+            Err(error) if error.class == ErrorClass::Unsupported && self.job.is_some() => {
+                return Ok(Read::Refused(error));
+            }
+            Err(error) => return Err(error),
         };
         match (&mut self.phase, &mut self.job) {
             (Phase::Login(answer), _) => answer.take(token)?,
@@ -385,7 +399,9 @@ impl Session {
                 }
                 Ok(())
             }
-            _ if !self.buffer.is_empty() => Err(malformed().detail("a message stopped in its middle")),
+            _ if !self.buffer.is_empty() => {
+                Err(malformed().detail("a message stopped in its middle"))
+            }
             Phase::Login(answer) => {
                 answer.conclude()?;
                 if let Some(bytes) = answer.packet_bytes {
@@ -406,6 +422,7 @@ impl Session {
         };
         self.patience.end();
         let (id, reader, limits) = (job.id, job.reader, job.limits);
+        self.is_stale |= job.is_open();
         match (reader, job.conclude(step)?) {
             (Reader::Own, End::Done(chunks)) => {
                 let ping = Ping::read(&chunks)?;

@@ -11,11 +11,76 @@ const QUERIES: [&str; 2] = ["SELECT", "WITH"];
 
 /// What no query needs: words that write, that begin another statement, that run a text elsewhere, and locks that others wait for.
 const REFUSED: [&str; 70] = [
-    "ADD", "ALTER", "BACKUP", "BEGIN", "BREAK", "BULK", "CALL", "CHECKPOINT", "CLOSE", "COMMIT", "CONTINUE", "COPY", "CREATE", "DBCC",
-    "DEALLOCATE", "DECLARE", "DELETE", "DENY", "DISABLE", "DROP", "DUMP", "ENABLE", "EXEC", "EXECUTE", "GO", "GOTO", "GRANT", "IF", "INSERT",
-    "INTO", "KILL", "LINENO", "LOAD", "MERGE", "MOVE", "OPEN", "OPENDATASOURCE", "OPENQUERY", "OPENROWSET", "PRINT", "RAISERROR", "READTEXT",
-    "RECEIVE", "RECONFIGURE", "RENAME", "RESTORE", "RETURN", "REVERT", "REVOKE", "ROLLBACK", "SAVE", "SEND", "SET", "SETUSER", "SHUTDOWN", "TABLOCKX", "THROW", "TRANSACTION",
-    "TRIGGER", "TRUNCATE", "TRY", "UPDATE", "UPDATETEXT", "UPDLOCK", "USE", "WAITFOR", "WHILE", "WRITETEXT", "XLOCK", "CURSOR",
+    "ADD",
+    "ALTER",
+    "BACKUP",
+    "BEGIN",
+    "BREAK",
+    "BULK",
+    "CALL",
+    "CHECKPOINT",
+    "CLOSE",
+    "COMMIT",
+    "CONTINUE",
+    "COPY",
+    "CREATE",
+    "DBCC",
+    "DEALLOCATE",
+    "DECLARE",
+    "DELETE",
+    "DENY",
+    "DISABLE",
+    "DROP",
+    "DUMP",
+    "ENABLE",
+    "EXEC",
+    "EXECUTE",
+    "GO",
+    "GOTO",
+    "GRANT",
+    "IF",
+    "INSERT",
+    "INTO",
+    "KILL",
+    "LINENO",
+    "LOAD",
+    "MERGE",
+    "MOVE",
+    "OPEN",
+    "OPENDATASOURCE",
+    "OPENQUERY",
+    "OPENROWSET",
+    "PRINT",
+    "RAISERROR",
+    "READTEXT",
+    "RECEIVE",
+    "RECONFIGURE",
+    "RENAME",
+    "RESTORE",
+    "RETURN",
+    "REVERT",
+    "REVOKE",
+    "ROLLBACK",
+    "SAVE",
+    "SEND",
+    "SET",
+    "SETUSER",
+    "SHUTDOWN",
+    "TABLOCKX",
+    "THROW",
+    "TRANSACTION",
+    "TRIGGER",
+    "TRUNCATE",
+    "TRY",
+    "UPDATE",
+    "UPDATETEXT",
+    "UPDLOCK",
+    "USE",
+    "WAITFOR",
+    "WHILE",
+    "WRITETEXT",
+    "XLOCK",
+    "CURSOR",
 ];
 /// `NEXT VALUE FOR` takes a number from a sequence, which no transaction gives back. `FETCH NEXT 10 ROWS` is of a page.
 const NEXT: &str = "NEXT";
@@ -152,9 +217,7 @@ fn is_plain_letter(char: char) -> bool {
     let is_known = matches!(char,
         '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{5ff}' | '\u{600}'..='\u{6ff}' | '\u{900}'..='\u{e7f}' | '\u{1e00}'..='\u{1fff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}');
-    let is_ascii = |cases: &mut dyn Iterator<Item = char>| {
-        matches!((cases.next(), cases.next()), (Some(char), None) if char.is_ascii())
-    };
+    let is_ascii = |cases: &mut dyn Iterator<Item = char>| matches!((cases.next(), cases.next()), (Some(char), None) if char.is_ascii());
     let becomes_ascii = is_ascii(&mut char.to_lowercase()) || is_ascii(&mut char.to_uppercase());
     is_known && char.is_alphanumeric() && !becomes_ascii
 }
@@ -206,14 +269,18 @@ fn not_one_query() -> Error {
 fn refused(word: &str) -> Error {
     Error::permission(
         "read_only",
-        format!("connections are read-only: no query has {word}; if it is a name, quote it ([{word}])"),
+        format!(
+            "connections are read-only: no query has {word}; if it is a name, quote it ([{word}])"
+        ),
     )
 }
 
 fn unclear(what: &str) -> Error {
     Error::permission(
         "read_only",
-        format!("connections are read-only, and it is not clear where this statement's words are: it has {what} outside of quotes; leave it out, or quote the name"),
+        format!(
+            "connections are read-only, and it is not clear where this statement's words are: it has {what} outside of quotes; leave it out, or quote the name"
+        ),
     )
 }
 
@@ -246,7 +313,11 @@ mod tests {
             "SELECT 1 --\r\n",
             "SELECT /* a */ 1 / 2 * 3",
         ] {
-            assert_eq!(one_query(text).err().map(|error| error.message), None, "{text}");
+            assert_eq!(
+                one_query(text).err().map(|error| error.message),
+                None,
+                "{text}"
+            );
         }
     }
 
@@ -336,7 +407,14 @@ mod tests {
             let error = one_query(text).unwrap_err();
             assert_eq!(error.code, "read_only", "{text:?}");
         }
-        for text in ["SELECT 'a", "SELECT [a", "SELECT \"a", "SELECT 1 /* a", "SELECT 'a''", "/*/ SELECT 1"] {
+        for text in [
+            "SELECT 'a",
+            "SELECT [a",
+            "SELECT \"a",
+            "SELECT 1 /* a",
+            "SELECT 'a''",
+            "/*/ SELECT 1",
+        ] {
             assert_eq!(one_query(text).unwrap_err().code, "syntax_error", "{text}");
         }
     }
@@ -345,7 +423,16 @@ mod tests {
     #[test]
     fn each_word_is_refused_behind_anything() {
         for word in REFUSED {
-            for before in ["SELECT 1 ", "SELECT $1", "SELECT 2e1", "SELECT 'a'", "SELECT [a]", "SELECT 1.", "SELECT(1)", "SELECT 0x0"] {
+            for before in [
+                "SELECT 1 ",
+                "SELECT $1",
+                "SELECT 2e1",
+                "SELECT 'a'",
+                "SELECT [a]",
+                "SELECT 1.",
+                "SELECT(1)",
+                "SELECT 0x0",
+            ] {
                 let text = format!("{before}{} x", word.to_ascii_lowercase());
                 let error = one_query(&text).unwrap_err();
                 assert_eq!(error.code, "read_only", "{text}");

@@ -2,7 +2,9 @@
 
 use souk_sdk::Error;
 use tds_protocol::ProtocolError;
-use tds_protocol::token::{ColMetaData, EnvChange, EnvChangeType, EnvChangeValue, LoginAck, ServerError};
+use tds_protocol::token::{
+    ColMetaData, EnvChange, EnvChangeType, EnvChangeValue, LoginAck, ServerError,
+};
 
 use crate::packets::malformed;
 
@@ -247,7 +249,9 @@ mod tests {
             assert_eq!(whole(&bytes).1, length, "{bytes:x?}");
             for cut in 1..length {
                 match next(&bytes[..cut]).unwrap() {
-                    Next::More(least) => assert!(least > cut && least <= length, "{bytes:x?} {cut} {least}"),
+                    Next::More(least) => {
+                        assert!(least > cut && least <= length, "{bytes:x?} {cut} {least}")
+                    }
                     Next::Token(token, _) => panic!("{token:?} of {cut} bytes"),
                 }
             }
@@ -257,7 +261,9 @@ mod tests {
     #[test]
     fn errors_and_ends_are_read() {
         let (token, _) = whole(&error(208, "ä"));
-        assert!(matches!(&token, Token::Error(error) if error.number == 208 && error.message == "ä"));
+        assert!(
+            matches!(&token, Token::Error(error) if error.number == 208 && error.message == "ä")
+        );
         let of = |kind: u8, status: u16| {
             let mut token = vec![kind];
             token.extend_from_slice(&status.to_le_bytes());
@@ -269,12 +275,17 @@ mod tests {
         };
         assert!(of(DONE, 0).is_last && of(DONE_OF_PROCEDURE, done::ERROR).is_last);
         assert!(!of(DONE, done::MORE).is_last && !of(DONE_IN_PROCEDURE, 0).is_last);
-        assert_eq!(of(DONE, done::ATTENTION).status & done::ATTENTION, done::ATTENTION);
+        assert_eq!(
+            of(DONE, done::ATTENTION).status & done::ATTENTION,
+            done::ATTENTION
+        );
     }
 
     #[test]
     fn changes_are_read() {
-        let packet = [0xe3, 13, 0, 4, 4, b'8', 0, b'0', 0, b'0', 0, b'0', 0, 1, b'4', 0];
+        let packet = [
+            0xe3, 13, 0, 4, 4, b'8', 0, b'0', 0, b'0', 0, b'0', 0, 1, b'4', 0,
+        ];
         assert!(matches!(whole(&packet).0, Token::PacketBytes(8_000)));
         let begun = [0xe3, 11, 0, 8, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0];
         assert!(matches!(whole(&begun).0, Token::Transaction(true)));
@@ -295,7 +306,15 @@ mod tests {
         let long = [0xe4, 0xff, 0xff, 0xff, 0xff];
         let feature = [0xae, 1, 0xff, 0xff, 0xff, 0x7f];
         let error_beyond = [0xaa, 8, 0, 1, 0, 0, 0, 1, 16, 0xff, 0xff, 0, 0, 0, 0];
-        for bytes in [&too_many[..], &strange, &long, &feature, &error_beyond, &[0xac], &[0]] {
+        for bytes in [
+            &too_many[..],
+            &strange,
+            &long,
+            &feature,
+            &error_beyond,
+            &[0xac],
+            &[0],
+        ] {
             assert!(next(bytes).is_err(), "{bytes:x?}");
         }
         // Of any two bytes and what may follow them.
@@ -306,7 +325,10 @@ mod tests {
                     bytes[0] = first;
                     bytes[1] = second;
                     if let Ok(Next::More(least)) = next(&bytes) {
-                        assert!(least <= LONG_TOKEN_BYTES_MAX as usize + 16, "{first} {second} {filler}");
+                        assert!(
+                            least <= LONG_TOKEN_BYTES_MAX as usize + 16,
+                            "{first} {second} {filler}"
+                        );
                     }
                 }
             }

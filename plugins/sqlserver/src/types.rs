@@ -220,9 +220,12 @@ fn native(id: TypeId, info: &TypeInfo) -> String {
         TypeId::MoneyN => by_bytes(["smallmoney", "smallmoney", "smallmoney", "money"]),
         TypeId::DateTime4 => "smalldatetime".into(),
         TypeId::DateTime => "datetime".into(),
-        TypeId::DateTimeN => {
-            by_bytes(["smalldatetime", "smalldatetime", "smalldatetime", "datetime"])
-        }
+        TypeId::DateTimeN => by_bytes([
+            "smalldatetime",
+            "smalldatetime",
+            "smalldatetime",
+            "datetime",
+        ]),
         TypeId::Guid => "uniqueidentifier".into(),
         TypeId::Decimal | TypeId::DecimalN => {
             format!("decimal({},{digits})", info.precision.unwrap_or_default())

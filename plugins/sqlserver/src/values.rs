@@ -133,7 +133,11 @@ fn decimal(bytes: &[u8]) -> Result<(bool, u128), Error> {
 /// `-12.340`: all digits of the scale, and no sign of zero.
 fn digits(is_negative: bool, magnitude: u128, scale: u8) -> String {
     let scale = usize::from(scale);
-    let sign = if is_negative && magnitude > 0 { "-" } else { "" };
+    let sign = if is_negative && magnitude > 0 {
+        "-"
+    } else {
+        ""
+    };
     let all = format!("{magnitude:0>width$}", width = scale + 1);
     let (whole, fraction) = all.split_at(all.len() - scale);
     match scale {
@@ -276,7 +280,10 @@ mod tests {
     fn numbers_have_the_signs_of_their_types() {
         assert_eq!(integer(&[0xff]).unwrap(), 255);
         assert_eq!(integer(&[0xff, 0xff]).unwrap(), -1);
-        assert_eq!(integer(&i32::MIN.to_le_bytes()).unwrap(), i64::from(i32::MIN));
+        assert_eq!(
+            integer(&i32::MIN.to_le_bytes()).unwrap(),
+            i64::from(i32::MIN)
+        );
         assert_eq!(integer(&i64::MIN.to_le_bytes()).unwrap(), i64::MIN);
         assert!(integer(&[0; 3]).is_err() && integer(&[]).is_err());
         assert_eq!(float(&0.1_f32.to_le_bytes()).unwrap(), 0.1);
@@ -309,10 +316,7 @@ mod tests {
         let utf8 = Kind::Chars(encoding_rs::UTF_8);
         assert_eq!(text(utf8, "日本".as_bytes()).unwrap(), "日本");
         assert_eq!(text(utf8, b"a\xff").unwrap(), "a\u{fffd}");
-        let units: Vec<u8> = "ä😀"
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
+        let units: Vec<u8> = "ä😀".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(text(Kind::Wide, &units).unwrap(), "ä😀");
         assert_eq!(text(Kind::Wide, &units[..4]).unwrap(), "ä\u{fffd}");
         assert!(text(Kind::Wide, &units[..3]).is_err());

@@ -16,10 +16,25 @@ fn heard(said: &[u8]) -> (Driven, bool) {
 fn any_byte_may_be_another() {
     let variant: &[u8] = &[0x62, 0x49, 0x1f, 0, 0];
     let decimal: &[u8] = &[0x6c, 17, 10, 2];
-    let types: [&[u8]; 9] = [INT, TEXT, decimal, variant, &[0x2b, 7], &[0x24, 16], &[0x6e, 8], &[0x6f, 8], &[0x23, 9, 0, 0, 0, 9, 4, 0xd0, 0, 0x34, 1, 1, 0, b't', 0]];
+    let types: [&[u8]; 9] = [
+        INT,
+        TEXT,
+        decimal,
+        variant,
+        &[0x2b, 7],
+        &[0x24, 16],
+        &[0x6e, 8],
+        &[0x6f, 8],
+        &[0x23, 9, 0, 0, 0, 9, 4, 0xd0, 0, 0x34, 1, 1, 0, b't', 0],
+    ];
     let row = [
         &[0xd1, 4, 7, 0, 0, 0][..],
-        &[&[4, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0][..], &units("äb"), &[0; 4]].concat(),
+        &[
+            &[4, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0][..],
+            &units("äb"),
+            &[0; 4],
+        ]
+        .concat(),
         &[5, 1, 5, 0, 0, 0],
         &[6, 0, 0, 0, 0x38, 0, 1, 0, 0, 0],
         &[10, 1, 0, 0, 0, 0, 1, 0, 0, 60, 0],
@@ -51,7 +66,14 @@ fn any_byte_may_be_another() {
 #[test]
 fn said_lengths_take_no_memory() {
     for said in [
-        [begun(), columns(&[TEXT]), vec![0xd1], 0x7fff_ffff_u64.to_le_bytes().to_vec(), 0x7fff_ffff_u32.to_le_bytes().to_vec()].concat(),
+        [
+            begun(),
+            columns(&[TEXT]),
+            vec![0xd1],
+            0x7fff_ffff_u64.to_le_bytes().to_vec(),
+            0x7fff_ffff_u32.to_le_bytes().to_vec(),
+        ]
+        .concat(),
         [begun(), vec![0x81, 0xff, 0x0f]].concat(),
         [begun(), vec![0xee, 0xff, 0xff, 0, 0]].concat(),
         [begun(), vec![0xaa, 0xff, 0xff]].concat(),
@@ -69,9 +91,17 @@ fn said_lengths_take_no_memory() {
 fn endless_descriptions_are_refused() {
     let mut wire = Driven::open("");
     wire.ask("SELECT a FROM t");
-    wire.receive(&packet(&[&begun()[..], &[0x81, 0xff, 0x0f]].concat(), false)).unwrap();
+    wire.receive(&packet(
+        &[&begun()[..], &[0x81, 0xff, 0x0f]].concat(),
+        false,
+    ))
+    .unwrap();
     // Texts of the table's name in 255 parts, each as long as one can be.
-    let column = [&[0, 0, 0, 0, 1, 0, 0x63, 9, 0, 0, 0, 9, 4, 0xd0, 0, 0x34, 255][..], &[0xff; 2]].concat();
+    let column = [
+        &[0, 0, 0, 0, 1, 0, 0x63, 9, 0, 0, 0, 9, 4, 0xd0, 0, 0x34, 255][..],
+        &[0xff; 2],
+    ]
+    .concat();
     let mut refused = wire.receive(&packet(&column, false)).err();
     let piece = packet(&[0xff; 30_000], false);
     for _ in 0..1_000 {
@@ -99,9 +129,13 @@ fn noise_is_refused() {
         let (mut wire, _) = heard(&message(&noise));
         assert!(!matches!(wire.ends.pop(), Some((_, Ok(())))), "{round}");
         // With a kind of token that is known.
-        let kinds = [0x81, 0xd1, 0xd2, 0xaa, 0xe3, 0xad, 0xae, 0xfd, 0xfe, 0xff, 0x79];
+        let kinds = [
+            0x81, 0xd1, 0xd2, 0xaa, 0xe3, 0xad, 0xae, 0xfd, 0xfe, 0xff, 0x79,
+        ];
         let kind = kinds[usize::from(next()) % kinds.len()];
-        heard(&message(&[&begun(), &columns(&[INT, TEXT])[..], &[kind], &noise].concat()));
+        heard(&message(
+            &[&begun(), &columns(&[INT, TEXT])[..], &[kind], &noise].concat(),
+        ));
         let mut wire = Driven::new("");
         wire.start().unwrap();
         let _ = wire.receive(&message(&noise));

@@ -38,7 +38,10 @@ fn a_cancelled_statement_ends_when_that_is_acknowledged() {
         wire.ask("SELECT a FROM t");
         let (kind, status, _) = wire.sent[0];
         assert_eq!((kind, status & RESET), (RPC, RESET));
-        wire.receive(&message(&[token(0xe3, &[18, 0, 0]), answer(&numbers(&[7]))].concat())).unwrap();
+        wire.receive(&message(
+            &[token(0xe3, &[18, 0, 0]), answer(&numbers(&[7]))].concat(),
+        ))
+        .unwrap();
         wire.end().unwrap();
         assert_eq!(wire.cells(0), ["7"]);
         wire.sent.clear();
@@ -66,21 +69,48 @@ fn a_cancel_may_cross_the_answer() {
 #[test]
 fn what_is_too_large_is_stopped() {
     let long = |bytes: u32| {
-        let head = [&[0xd1][..], &(u64::MAX - 1).to_le_bytes(), &bytes.to_le_bytes()].concat();
+        let head = [
+            &[0xd1][..],
+            &(u64::MAX - 1).to_le_bytes(),
+            &bytes.to_le_bytes(),
+        ]
+        .concat();
         [begun(), columns(&[TEXT]), head].concat()
     };
     let two = [begun(), columns(&[INT]), int(1), int(2)].concat();
     for (said, limits, code) in [
-        (two.clone(), Limits { rows_max: 1, ..LIMITS }, "rows_limit"),
-        (two, Limits { bytes_max: 15, ..LIMITS }, "bytes_limit"),
+        (
+            two.clone(),
+            Limits {
+                rows_max: 1,
+                ..LIMITS
+            },
+            "rows_limit",
+        ),
+        (
+            two,
+            Limits {
+                bytes_max: 15,
+                ..LIMITS
+            },
+            "bytes_limit",
+        ),
         (long(20 << 20), LIMITS, "bytes_limit"),
-        (long(13 << 20), Limits { bytes_max: 64 << 20, ..LIMITS }, "row_bytes"),
+        (
+            long(13 << 20),
+            Limits {
+                bytes_max: 64 << 20,
+                ..LIMITS
+            },
+            "row_bytes",
+        ),
     ] {
         let mut wire = Driven::open("");
         wire.ask_within("SELECT a FROM t", Vec::new(), limits);
         wire.receive(&packet(&said, false)).unwrap();
         assert_eq!(wire.sent_kinds(), [RPC, ATTENTION], "{code}");
-        wire.receive(&packet(&done(0xfd, ACKNOWLEDGED), true)).unwrap();
+        wire.receive(&packet(&done(0xfd, ACKNOWLEDGED), true))
+            .unwrap();
         assert_eq!(wire.end().unwrap_err().code, code);
     }
 }

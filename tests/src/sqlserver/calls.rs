@@ -94,12 +94,15 @@ fn value(reader: &mut Reader<'_>) -> Option<Bound> {
             };
             let value = match (id, bytes) {
                 (_, []) => Value::Null,
-                (0x6d, bytes) if bytes.len() == 8 => Value::Real(f64::from_le_bytes(bytes.try_into().ok()?)),
+                (0x6d, bytes) if bytes.len() == 8 => {
+                    Value::Real(f64::from_le_bytes(bytes.try_into().ok()?))
+                }
                 (0x6d, bytes) => Value::Real(f32::from_le_bytes(bytes.try_into().ok()?).into()),
                 (0x6f, bytes) if bytes.len() == 8 => {
                     let days = i32::from_le_bytes(*bytes.first_chunk::<4>()?);
                     let ticks = u32::from_le_bytes(bytes[4..].try_into().ok()?);
-                    let micros = (i64::from(days) - 25_567) * 86_400_000_000 + i64::from(ticks) * 10_000 / 3;
+                    let micros =
+                        (i64::from(days) - 25_567) * 86_400_000_000 + i64::from(ticks) * 10_000 / 3;
                     Value::Text(format!("{}0", iso8601(micros)))
                 }
                 (0x26 | 0x68, [byte]) => Value::Integer(i64::from(*byte)),
@@ -122,7 +125,11 @@ fn value(reader: &mut Reader<'_>) -> Option<Bound> {
                 [sign, magnitude @ ..] => {
                     let mut wide = [0; 16];
                     wide[..magnitude.len()].copy_from_slice(magnitude);
-                    let digits = format!("{:0>width$}", u128::from_le_bytes(wide), width = scale as usize + 1);
+                    let digits = format!(
+                        "{:0>width$}",
+                        u128::from_le_bytes(wide),
+                        width = scale as usize + 1
+                    );
                     let (whole, fraction) = digits.split_at(digits.len() - scale as usize);
                     let sign = if *sign == 0 { "-" } else { "" };
                     let point = if scale > 0 { "." } else { "" };
@@ -153,7 +160,13 @@ fn value(reader: &mut Reader<'_>) -> Option<Bound> {
                 wide[..bytes.len()].copy_from_slice(bytes);
                 i64::from_le_bytes(wide) * 1_000_000 / 10_i64.pow(digits)
             };
-            let of_clock = if digits <= 2 { 3 } else if digits <= 4 { 4 } else { 5 };
+            let of_clock = if digits <= 2 {
+                3
+            } else if digits <= 4 {
+                4
+            } else {
+                5
+            };
             let value = match (bytes, id) {
                 ([], _) => Value::Null,
                 (bytes, 0x29) => Value::Text(format!("{}0", TimeOfDay(time(bytes)))),
@@ -207,7 +220,9 @@ fn value(reader: &mut Reader<'_>) -> Option<Bound> {
             let value = match bytes {
                 None => Value::Null,
                 Some(bytes) if is_wide => Value::Text(units(&bytes)),
-                Some(bytes) if is_text => Value::Text(bytes.iter().map(|byte| char::from(*byte)).collect()),
+                Some(bytes) if is_text => {
+                    Value::Text(bytes.iter().map(|byte| char::from(*byte)).collect())
+                }
                 Some(bytes) => Value::Blob(bytes),
             };
             bound(kind, value)

@@ -18,7 +18,10 @@ pub fn row(text: &str, values: &Values) -> Option<Table> {
     for item in items(list)? {
         let lower = item.to_ascii_lowercase();
         let (expression, name) = match lower.rfind(" as ") {
-            Some(at) if !item[at..].contains(')') => (&item[..at], item[at + 4..].trim_matches(['[', ']', '"']).to_owned()),
+            Some(at) if !item[at..].contains(')') => (
+                &item[..at],
+                item[at + 4..].trim_matches(['[', ']', '"']).to_owned(),
+            ),
             _ => (item, String::new()),
         };
         let (kind, value) = expressed(expression.trim(), values)?;
@@ -66,21 +69,33 @@ fn expressed(text: &str, values: &Values) -> Option<(Kind, Value)> {
     if lower.starts_with("replicate(") {
         let (what, count) = text[10..text.len() - 1].rsplit_once(',')?;
         let (_, value) = expressed(what.trim(), values)?;
-        let Value::Text(text) = value else { return None };
-        let kind = Kind { is_max: true, ..Kind::simple("nvarchar") };
+        let Value::Text(text) = value else {
+            return None;
+        };
+        let kind = Kind {
+            is_max: true,
+            ..Kind::simple("nvarchar")
+        };
         return Some((kind, Value::Text(text.repeat(count.trim().parse().ok()?))));
     }
     if let Some(bound) = values.get(text) {
         return Some((bound.kind.clone(), bound.value.clone()));
     }
     let quoted = text.strip_prefix(['N', 'n']).unwrap_or(text);
-    if let Some(inner) = quoted.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+    if let Some(inner) = quoted
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+    {
         if inner.replace("''", "").contains('\'') {
             return None;
         }
         let inner = inner.replace("''", "'");
         let length = inner.encode_utf16().count().max(1) as u32;
-        let name = if quoted.len() < text.len() { "nvarchar" } else { "varchar" };
+        let name = if quoted.len() < text.len() {
+            "nvarchar"
+        } else {
+            "varchar"
+        };
         return Some((of(name, &[length]), Value::Text(inner)));
     }
     if lower == "null" {
@@ -91,28 +106,44 @@ fn expressed(text: &str, values: &Values) -> Option<(Kind, Value)> {
     }
     if let Some(digits) = lower.strip_prefix("0x") {
         let bytes = hex::decode(digits).ok()?;
-        return Some((of("varbinary", &[bytes.len().max(1) as u32]), Value::Blob(bytes)));
+        return Some((
+            of("varbinary", &[bytes.len().max(1) as u32]),
+            Value::Blob(bytes),
+        ));
     }
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if digits.is_empty() || !digits.starts_with(|first: char| first.is_ascii_digit() || first == '$') {
+    if digits.is_empty()
+        || !digits.starts_with(|first: char| first.is_ascii_digit() || first == '$')
+    {
         return None;
     }
     if let Some(money) = digits.strip_prefix('$') {
         let sign = if text.starts_with('-') { "-" } else { "" };
-        return money.parse::<f64>().is_ok().then(|| (of("money", &[]), Value::Text(format!("{sign}{money}"))));
+        return money
+            .parse::<f64>()
+            .is_ok()
+            .then(|| (of("money", &[]), Value::Text(format!("{sign}{money}"))));
     }
     if let Ok(number) = text.parse::<i64>() {
         return Some(match i32::try_from(number) {
             Ok(_) => (of("int", &[]), Value::Integer(number)),
             // A number that is no int is a decimal.
-            Err(_) => (of("numeric", &[digits.len() as u32, 0]), Value::Text(text.to_owned())),
+            Err(_) => (
+                of("numeric", &[digits.len() as u32, 0]),
+                Value::Text(text.to_owned()),
+            ),
         });
     }
     if lower.contains('e') {
-        return text.parse().ok().map(|number| (of("float", &[]), Value::Real(number)));
+        return text
+            .parse()
+            .ok()
+            .map(|number| (of("float", &[]), Value::Real(number)));
     }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = [whole, fraction].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = [whole, fraction]
+        .iter()
+        .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
     is_number.then(|| {
         let numbers = [(whole.len() + fraction.len()) as u32, fraction.len() as u32];
         (of("numeric", &numbers), Value::Text(text.to_owned()))

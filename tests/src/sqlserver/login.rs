@@ -51,14 +51,22 @@ impl Login {
     pub fn read(body: &[u8]) -> Option<Login> {
         let number = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let field = |at: usize| -> Option<Vec<u8>> {
-            let short = |at: usize| Some(usize::from(u16::from_le_bytes([*body.get(at)?, *body.get(at + 1)?])));
+            let short = |at: usize| {
+                Some(usize::from(u16::from_le_bytes([
+                    *body.get(at)?,
+                    *body.get(at + 1)?,
+                ])))
+            };
             let (from, units) = (short(at)?, short(at + 2)?);
             Some(body.get(from..from + 2 * units)?.to_vec())
         };
         let text = |at: usize| Some(units(&field(at)?));
         // Each byte has its halves changed after it was made another one.
         let plain = |bytes: Vec<u8>| -> Vec<u8> {
-            bytes.into_iter().map(|byte| (byte ^ 0xa5).rotate_left(4)).collect()
+            bytes
+                .into_iter()
+                .map(|byte| (byte ^ 0xa5).rotate_left(4))
+                .collect()
         };
         Some(Login {
             version: number(4)?,

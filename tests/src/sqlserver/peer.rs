@@ -123,7 +123,11 @@ impl Peer {
         let mut pieces = body.chunks(room).peekable();
         let mut piece = pieces.next().unwrap_or_default();
         for number in 1_usize.. {
-            let status = if is_last && pieces.peek().is_none() { END } else { 0 };
+            let status = if is_last && pieces.peek().is_none() {
+                END
+            } else {
+                0
+            };
             let length = ((piece.len() + HEADER_BYTES) as u16).to_be_bytes();
             out.extend_from_slice(&[kind, status, length[0], length[1], 0, 51, number as u8, 0]);
             out.extend_from_slice(piece);
@@ -152,7 +156,11 @@ impl Peer {
     }
 
     /// Shakes hands, in packets or bare.
-    pub async fn shake_hands(&mut self, config: Arc<ServerConfig>, in_packets: bool) -> io::Result<()> {
+    pub async fn shake_hands(
+        &mut self,
+        config: Arc<ServerConfig>,
+        in_packets: bool,
+    ) -> io::Result<()> {
         let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         while tls.is_handshaking() {
             let mut records = vec![0; 16 << 10];

@@ -66,7 +66,9 @@ impl<'a> Session<'a> {
             match message.kind {
                 peer::ATTENTION => {
                     locked(&self.server.seen).attentions += 1;
-                    self.peer.say(peer::REPLY, &done(0xfd, ATTENTION, 0)).await?;
+                    self.peer
+                        .say(peer::REPLY, &done(0xfd, ATTENTION, 0))
+                        .await?;
                 }
                 peer::BATCH | peer::RPC | peer::MANAGER => self.request(&message).await?,
                 _ => return Ok(()),
@@ -99,7 +101,9 @@ impl<'a> Session<'a> {
             (true, false) => 1,
             _ => 2,
         };
-        self.peer.say(peer::REPLY, &login::answer(encryption)).await?;
+        self.peer
+            .say(peer::REPLY, &login::answer(encryption))
+            .await?;
         if !is_strict && self.server.has_tls && asked != Some(Encryption::NotSupported) {
             let config = Arc::clone(&self.server.in_packets);
             self.peer.shake_hands(config, true).await?;
@@ -121,17 +125,28 @@ impl<'a> Session<'a> {
             (false, false) => "clear",
         };
         let intent = if login.reads_only { " to read" } else { "" };
-        let line = format!("{how} {:08x} {} of {} at {}{intent}", login.version, login.user, login.database, login.server);
+        let line = format!(
+            "{how} {:08x} {} of {} at {}{intent}",
+            login.version, login.user, login.database, login.server
+        );
         locked(&self.server.seen).logins.push(line);
         let mut out = Vec::new();
         let is_known = [USER, WRITER].contains(&login.user.as_str()) && login.password == PASSWORD;
         let refused = match () {
             // It encrypts what it is told, or is told nothing.
-            () if !self.peer.is_sealed() => Some(Failure::new(18456, "Login failed: encryption is required.")),
-            () if !is_known => Some(Failure::new(18456, format!("Login failed for user '{}'.", login.user))),
+            () if !self.peer.is_sealed() => {
+                Some(Failure::new(18456, "Login failed: encryption is required."))
+            }
+            () if !is_known => Some(Failure::new(
+                18456,
+                format!("Login failed for user '{}'.", login.user),
+            )),
             () if login.database != DATABASE && !login.database.is_empty() => Some(Failure::new(
                 4060,
-                format!("Cannot open database \"{}\" requested by the login. The login failed.", login.database),
+                format!(
+                    "Cannot open database \"{}\" requested by the login. The login failed.",
+                    login.database
+                ),
             )),
             () => None,
         };
@@ -143,9 +158,17 @@ impl<'a> Session<'a> {
         }
         self.may_write = login.user == WRITER;
         changed(&mut out, 1, &named(DATABASE), &named("master"));
-        information(&mut out, 5701, &format!("Changed database context to '{DATABASE}'."));
+        information(
+            &mut out,
+            5701,
+            &format!("Changed database context to '{DATABASE}'."),
+        );
         changed(&mut out, 7, &[5, 0x09, 0x04, 0xd0, 0x00, 0x34], &[0]);
-        let version: [u8; 4] = if is_strict { [0x08, 0, 0, 0] } else { [0x74, 0, 0, 4] };
+        let version: [u8; 4] = if is_strict {
+            [0x08, 0, 0, 0]
+        } else {
+            [0x74, 0, 0, 4]
+        };
         let mut ack = vec![1];
         ack.extend(version);
         ack.extend(named("Microsoft SQL Server"));
@@ -170,7 +193,10 @@ impl<'a> Session<'a> {
             self.xact_abort = false;
             changed(&mut answer.out, 18, &[0], &[0]);
         }
-        let descriptor = request.body.get(10..18).and_then(|bytes| bytes.try_into().ok());
+        let descriptor = request
+            .body
+            .get(10..18)
+            .and_then(|bytes| bytes.try_into().ok());
         let descriptor = u64::from_le_bytes(descriptor.unwrap_or_default());
         if self.depth > 0 && descriptor != self.transaction {
             let text = "New request is not allowed to start because it should come with valid transaction descriptor.";
@@ -178,14 +204,18 @@ impl<'a> Session<'a> {
         }
         let statements = match request.kind {
             peer::MANAGER => {
-                let kind = behind_headers(&request.body).and_then(|body| body.first()).copied();
+                let kind = behind_headers(&request.body)
+                    .and_then(|body| body.first())
+                    .copied();
                 Ok(split(match kind {
                     Some(5) => "BEGIN TRANSACTION",
                     Some(7) => "COMMIT",
                     _ => "ROLLBACK",
                 }))
             }
-            peer::BATCH => Ok(split(&login::units(behind_headers(&request.body).unwrap_or_default()))),
+            peer::BATCH => Ok(split(&login::units(
+                behind_headers(&request.body).unwrap_or_default(),
+            ))),
             _ => called(&request.body),
         };
         match statements {
@@ -207,7 +237,9 @@ impl<'a> Session<'a> {
             if let Some(takes) = waits(&statement.text) {
                 let columns = [("id".to_owned(), Kind::simple("int"))];
                 // What is there is told at once, without the end of the message.
-                locked(&self.server.seen).statements.push(statement.text.clone());
+                locked(&self.server.seen)
+                    .statements
+                    .push(statement.text.clone());
                 describe(&mut answer.out, &columns);
                 answer.out.extend(row(&columns, &[Value::Integer(1)]));
                 let out = std::mem::take(&mut answer.out);
@@ -215,9 +247,12 @@ impl<'a> Session<'a> {
                 if takes.is_none() && statement.text.contains("torn") {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
-                let told = tokio::time::timeout(takes.unwrap_or(Duration::MAX), self.peer.message()).await;
+                let told =
+                    tokio::time::timeout(takes.unwrap_or(Duration::MAX), self.peer.message()).await;
                 match told {
-                    Ok(Ok(Some(message))) if message.kind == peer::ATTENTION => return self.stopped(answer).await,
+                    Ok(Ok(Some(message))) if message.kind == peer::ATTENTION => {
+                        return self.stopped(answer).await;
+                    }
                     Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
                     Err(_) => answer.ended(1, COUNT),
                 }
@@ -252,9 +287,7 @@ impl<'a> Session<'a> {
         }
         answer.out.extend(done(0xfd, ERROR, 0));
         self.peer.say(peer::REPLY, &answer.out).await?;
-        self.peer
-            .say(peer::REPLY, &done(0xfd, ATTENTION, 0))
-            .await
+        self.peer.say(peer::REPLY, &done(0xfd, ATTENTION, 0)).await
     }
 
     fn statement(&mut self, statement: &Statement, answer: &mut Answer) -> Result<(), Failure> {
@@ -287,7 +320,10 @@ impl<'a> Session<'a> {
         let upper = conditional.unwrap_or(&upper);
         if upper.starts_with("ROLLBACK") || upper.starts_with("COMMIT") {
             if self.depth == 0 {
-                return Err(Failure::new(3903, "The request has no corresponding BEGIN TRANSACTION."));
+                return Err(Failure::new(
+                    3903,
+                    "The request has no corresponding BEGIN TRANSACTION.",
+                ));
             }
             match upper.starts_with("COMMIT") {
                 false => self.undo(&mut answer.out),
@@ -301,7 +337,8 @@ impl<'a> Session<'a> {
             answer.ended(0, 0);
             return Ok(());
         }
-        let is_query = upper.starts_with("SELECT") || upper.starts_with("WITH") || upper.starts_with('(');
+        let is_query =
+            upper.starts_with("SELECT") || upper.starts_with("WITH") || upper.starts_with('(');
         locked(&self.server.seen).statements.push(text.to_owned());
         match is_query && !upper.contains(" INTO ") {
             true => {
@@ -348,11 +385,17 @@ impl<'a> Session<'a> {
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         let upper = text.to_ascii_uppercase();
-        let word = upper.split_whitespace().next().unwrap_or_default().to_owned();
+        let word = upper
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         let refused = match word.as_str() {
             _ if self.server.is_read_only => Some(Failure::new(
                 3906,
-                format!("Failed to update database \"{DATABASE}\" because the database is read-only."),
+                format!(
+                    "Failed to update database \"{DATABASE}\" because the database is read-only."
+                ),
             )),
             "CREATE" if !self.may_write => Some(Failure::new(
                 262,
@@ -360,7 +403,9 @@ impl<'a> Session<'a> {
             )),
             _ if !self.may_write => Some(Failure::new(
                 229,
-                format!("The {word} permission was denied on the object 'stock', database '{DATABASE}', schema 'dbo'."),
+                format!(
+                    "The {word} permission was denied on the object 'stock', database '{DATABASE}', schema 'dbo'."
+                ),
             )),
             _ => None,
         };

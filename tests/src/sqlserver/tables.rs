@@ -28,12 +28,23 @@ impl Tables {
     }
 
     /// Runs a query. `writable`: the table that the server says the login may write to.
-    pub fn query(&self, text: &str, values: &Values, writable: Option<&str>) -> Result<Table, Failure> {
+    pub fn query(
+        &self,
+        text: &str,
+        values: &Values,
+        writable: Option<&str>,
+    ) -> Result<Table, Failure> {
         if text.contains("HAS_PERMS_BY_NAME") {
-            let kind = |length| Kind { numbers: vec![length], ..Kind::simple("nvarchar") };
+            let kind = |length| Kind {
+                numbers: vec![length],
+                ..Kind::simple("nvarchar")
+            };
             let writable = writable.map_or(Value::Null, |name| Value::Text(name.to_owned()));
             return Ok(Table {
-                columns: vec![("version".into(), kind(128)), ("writable".into(), kind(520))],
+                columns: vec![
+                    ("version".into(), kind(128)),
+                    ("writable".into(), kind(520)),
+                ],
                 rows: vec![vec![Value::Text(VERSION.into()), writable]],
             });
         }
@@ -42,22 +53,34 @@ impl Tables {
         for (name, bound) in values {
             if let Some(place) = statement.parameter_index(name).expect("a name") {
                 let value = as_stored(bound);
-                statement.raw_bind_parameter(place, value).map_err(|error| self.failure(&error))?;
+                statement
+                    .raw_bind_parameter(place, value)
+                    .map_err(|error| self.failure(&error))?;
             }
         }
         let columns = statement.columns();
-        let declared: Vec<Option<Kind>> = columns.iter().map(|column| Kind::parse(column.decl_type()?)).collect();
-        let names: Vec<String> = columns.iter().map(|column| column.name().to_owned()).collect();
+        let declared: Vec<Option<Kind>> = columns
+            .iter()
+            .map(|column| Kind::parse(column.decl_type()?))
+            .collect();
+        let names: Vec<String> = columns
+            .iter()
+            .map(|column| column.name().to_owned())
+            .collect();
         let mut found = Vec::new();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| self.failure(&error))? {
             let cells = (0..names.len()).map(|at| row.get::<_, Value>(at).expect("a value"));
             found.push(cells.collect::<Vec<Value>>());
         }
-        let kinds = names.iter().zip(declared).enumerate().map(|(at, (name, declared))| {
-            let kind = declared.or_else(|| cast(text, name));
-            kind.unwrap_or_else(|| guessed(found.iter().map(|row| &row[at])))
-        });
+        let kinds = names
+            .iter()
+            .zip(declared)
+            .enumerate()
+            .map(|(at, (name, declared))| {
+                let kind = declared.or_else(|| cast(text, name));
+                kind.unwrap_or_else(|| guessed(found.iter().map(|row| &row[at])))
+            });
         let kinds: Vec<Kind> = kinds.collect();
         Ok(Table {
             columns: names.into_iter().zip(kinds).collect(),
@@ -74,13 +97,17 @@ impl Tables {
         };
         let written = self.connection.execute_batch(&both);
         if written.is_err() && !stays {
-            let _ = self.connection.execute_batch("ROLLBACK TO tried; RELEASE tried");
+            let _ = self
+                .connection
+                .execute_batch("ROLLBACK TO tried; RELEASE tried");
         }
         written.map_err(|error| self.failure(&error))
     }
 
     fn prepare(&self, text: &str) -> Result<Statement<'_>, Failure> {
-        self.connection.prepare(text).map_err(|error| self.failure(&error))
+        self.connection
+            .prepare(text)
+            .map_err(|error| self.failure(&error))
     }
 
     fn schemas(&self) -> Vec<String> {
@@ -110,11 +137,20 @@ impl Tables {
         let mut object = 1;
         for (number, schema) in self.schemas().into_iter().enumerate() {
             let number = number + 1;
-            sql.push_str(&format!("INSERT INTO \"sys.schemas\" VALUES ({number}, '{schema}');"));
-            let list = format!("SELECT name, type FROM \"{schema}\".sqlite_master WHERE type IN ('table', 'view')");
+            sql.push_str(&format!(
+                "INSERT INTO \"sys.schemas\" VALUES ({number}, '{schema}');"
+            ));
+            let list = format!(
+                "SELECT name, type FROM \"{schema}\".sqlite_master WHERE type IN ('table', 'view')"
+            );
             let mut statement = self.connection.prepare(&list).expect("tables");
-            let tables = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-            let tables: Vec<(String, String)> = tables.expect("tables").map(|row| row.expect("a table")).collect();
+            let tables = statement.query_map([], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            });
+            let tables: Vec<(String, String)> = tables
+                .expect("tables")
+                .map(|row| row.expect("a table"))
+                .collect();
             for (table, kind) in tables {
                 object += 1;
                 let letter = if kind == "view" { 'V' } else { 'U' };
@@ -122,31 +158,43 @@ impl Tables {
                 if letter == 'U' {
                     sql.push_str(&format!("INSERT INTO \"sys.partitions\" SELECT {object}, 1, count(*) FROM \"{schema}\".\"{table}\"; INSERT INTO \"sys.indexes\" VALUES ({object}, 1, 1);"));
                 }
-                let fields = "SELECT cid, name, type, \"notnull\", pk FROM pragma_table_info(?1, ?2)";
+                let fields =
+                    "SELECT cid, name, type, \"notnull\", pk FROM pragma_table_info(?1, ?2)";
                 let mut statement = self.connection.prepare_cached(fields).expect("fields");
                 let mut rows = statement.query([&table, &schema]).expect("fields");
                 while let Some(row) = rows.next().expect("a field") {
-                    let (place, name): (i64, String) = (row.get(0).expect("a place"), row.get(1).expect("a name"));
+                    let (place, name): (i64, String) =
+                        (row.get(0).expect("a place"), row.get(1).expect("a name"));
                     let declared: String = row.get(2).expect("a type");
-                    let kind = Kind::parse(&declared).unwrap_or_else(|| Kind::simple("sql_variant"));
+                    let kind =
+                        Kind::parse(&declared).unwrap_or_else(|| Kind::simple("sql_variant"));
                     let is_null = !row.get::<_, bool>(3).expect("a flag");
-                    let id = types.iter().position(|known| *known == kind.name).unwrap_or_else(|| {
-                        types.push(kind.name.clone());
-                        types.len() - 1
-                    });
+                    let id = types
+                        .iter()
+                        .position(|known| *known == kind.name)
+                        .unwrap_or_else(|| {
+                            types.push(kind.name.clone());
+                            types.len() - 1
+                        });
                     let (bytes, digits, scale) = kind.sizes();
                     let column = place + 1;
                     sql.push_str(&format!("INSERT INTO \"sys.columns\" VALUES ({object}, {column}, '{name}', {id}, {bytes}, {digits}, {scale}, {is_null});"));
                     if row.get::<_, i64>(4).expect("a key") > 0 {
-                        sql.push_str(&format!("INSERT INTO \"sys.index_columns\" VALUES ({object}, 1, {column});"));
+                        sql.push_str(&format!(
+                            "INSERT INTO \"sys.index_columns\" VALUES ({object}, 1, {column});"
+                        ));
                     }
                 }
             }
         }
         for (id, name) in types.iter().enumerate() {
-            sql.push_str(&format!("INSERT INTO \"sys.types\" VALUES ({id}, '{name}');"));
+            sql.push_str(&format!(
+                "INSERT INTO \"sys.types\" VALUES ({id}, '{name}');"
+            ));
         }
-        self.connection.execute_batch(&format!("BEGIN; {sql} COMMIT;")).expect("a catalog");
+        self.connection
+            .execute_batch(&format!("BEGIN; {sql} COMMIT;"))
+            .expect("a catalog");
     }
 
     fn failure(&self, error: &Error) -> Failure {
@@ -162,7 +210,10 @@ impl Tables {
             return Failure::new(207, format!("Invalid column name '{named}'."));
         }
         if let Some(named) = rest("no such function: ") {
-            return Failure::new(195, format!("'{named}' is not a recognized built-in function name."));
+            return Failure::new(
+                195,
+                format!("'{named}' is not a recognized built-in function name."),
+            );
         }
         Failure::new(102, format!("Incorrect syntax near: {said}"))
     }
@@ -171,7 +222,9 @@ impl Tables {
 /// A value as the tables hold those of its type: a clock with seven digits of a second.
 fn as_stored(bound: &Bound) -> Value {
     match &bound.value {
-        Value::Text(text) if bound.kind.name == "decimal" => Value::Real(text.parse().expect("a number")),
+        Value::Text(text) if bound.kind.name == "decimal" => {
+            Value::Real(text.parse().expect("a number"))
+        }
         Value::Text(text) if bound.kind.name == "nvarchar" && is_clock(text) => {
             let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
             Value::Text(format!("{clock}.{fraction:0<7}"))
@@ -181,8 +234,15 @@ fn as_stored(bound: &Bound) -> Value {
 }
 
 fn is_clock(text: &str) -> bool {
-    let shape: String = text.chars().take(19).map(|char| if char.is_ascii_digit() { '0' } else { char }).collect();
-    shape == "0000-00-00T00:00:00" && text[19..].chars().all(|char| char == '.' || char.is_ascii_digit())
+    let shape: String = text
+        .chars()
+        .take(19)
+        .map(|char| if char.is_ascii_digit() { '0' } else { char })
+        .collect();
+    shape == "0000-00-00T00:00:00"
+        && text[19..]
+            .chars()
+            .all(|char| char == '.' || char.is_ascii_digit())
 }
 
 /// As SQLite has it.
@@ -207,7 +267,10 @@ fn translated(text: &str) -> String {
 
 /// The type that a statement casts a column to.
 fn cast(text: &str, name: &str) -> Option<Kind> {
-    let pattern = format!(r"(?i)\bAS\s+(\w+(?:\s*\([^()]*\))?)\)\s+AS\s+[\[\x22]?{}\b", regex::escape(name));
+    let pattern = format!(
+        r"(?i)\bAS\s+(\w+(?:\s*\([^()]*\))?)\)\s+AS\s+[\[\x22]?{}\b",
+        regex::escape(name)
+    );
     let found = Regex::new(&pattern).expect("a pattern").captures(text)?;
     Kind::parse(&found[1])
 }
@@ -216,8 +279,14 @@ fn cast(text: &str, name: &str) -> Option<Kind> {
 fn guessed<'a>(mut values: impl Iterator<Item = &'a Value>) -> Kind {
     match values.find(|value| **value != Value::Null) {
         Some(Value::Real(_)) => Kind::simple("float"),
-        Some(Value::Text(_)) => Kind { is_max: true, ..Kind::simple("nvarchar") },
-        Some(Value::Blob(_)) => Kind { is_max: true, ..Kind::simple("varbinary") },
+        Some(Value::Text(_)) => Kind {
+            is_max: true,
+            ..Kind::simple("nvarchar")
+        },
+        Some(Value::Blob(_)) => Kind {
+            is_max: true,
+            ..Kind::simple("varbinary")
+        },
         Some(Value::Integer(_)) => Kind::simple("bigint"),
         Some(Value::Null) | None => Kind::simple("int"),
     }

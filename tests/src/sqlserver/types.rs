@@ -39,12 +39,42 @@ impl Kind {
             name => name,
         };
         let is_known = [
-            "bit", "tinyint", "smallint", "int", "bigint", "real", "float", "money", "smallmoney", "decimal", "numeric", "date", "time",
-            "datetime", "smalldatetime", "datetime2", "datetimeoffset", "char", "varchar", "nchar", "nvarchar", "text", "ntext", "image",
-            "binary", "varbinary", "uniqueidentifier", "xml", "sql_variant", "utf8", "hierarchyid",
+            "bit",
+            "tinyint",
+            "smallint",
+            "int",
+            "bigint",
+            "real",
+            "float",
+            "money",
+            "smallmoney",
+            "decimal",
+            "numeric",
+            "date",
+            "time",
+            "datetime",
+            "smalldatetime",
+            "datetime2",
+            "datetimeoffset",
+            "char",
+            "varchar",
+            "nchar",
+            "nvarchar",
+            "text",
+            "ntext",
+            "image",
+            "binary",
+            "varbinary",
+            "uniqueidentifier",
+            "xml",
+            "sql_variant",
+            "utf8",
+            "hierarchyid",
         ]
         .contains(&name);
-        let numbers = rest.split(',').filter_map(|number| number.trim().parse().ok());
+        let numbers = rest
+            .split(',')
+            .filter_map(|number| number.trim().parse().ok());
         is_known.then(|| Kind {
             name: name.to_owned(),
             numbers: numbers.collect(),
@@ -151,7 +181,9 @@ impl Kind {
                 "text" | "ntext" | "image" => out.push(0),
                 "xml" | "hierarchyid" => out.extend([0xff; 8]),
                 _ if self.is_max => out.extend([0xff; 8]),
-                "varbinary" | "binary" | "varchar" | "utf8" | "char" | "nvarchar" | "nchar" => out.extend([0xff; 2]),
+                "varbinary" | "binary" | "varchar" | "utf8" | "char" | "nvarchar" | "nchar" => {
+                    out.extend([0xff; 2])
+                }
                 _ => out.push(0),
             };
         }
@@ -182,7 +214,10 @@ impl Kind {
 
     fn bytes(&self, value: &Value) -> Vec<u8> {
         let text = shown(value);
-        let integer = || text.parse::<i64>().unwrap_or_else(|_| panic!("{text} is no {}", self.name));
+        let integer = || {
+            text.parse::<i64>()
+                .unwrap_or_else(|_| panic!("{text} is no {}", self.name))
+        };
         match self.name.as_str() {
             "bit" => vec![u8::from(text != "0")],
             "tinyint" => vec![integer() as u8],
@@ -199,9 +234,17 @@ impl Kind {
             }
             "smallmoney" | "money" => {
                 let (is_negative, magnitude) = scaled(value, 4);
-                let units = if is_negative { -(magnitude as i128) } else { magnitude as i128 } as i64;
+                let units = if is_negative {
+                    -(magnitude as i128)
+                } else {
+                    magnitude as i128
+                } as i64;
                 match self.name.as_str() {
-                    "money" => [((units >> 32) as i32).to_le_bytes(), (units as u32).to_le_bytes()].concat(),
+                    "money" => [
+                        ((units >> 32) as i32).to_le_bytes(),
+                        (units as u32).to_le_bytes(),
+                    ]
+                    .concat(),
                     _ => (units as i32).to_le_bytes().into(),
                 }
             }
@@ -209,24 +252,41 @@ impl Kind {
             "time" => clock(&text, self.scale()),
             "datetime2" => {
                 let (day, time) = text.split_once(['T', ' ']).unwrap_or((&text, "00:00:00"));
-                [&clock(time, self.scale())[..], &date(day).to_le_bytes()[..3]].concat()
+                [
+                    &clock(time, self.scale())[..],
+                    &date(day).to_le_bytes()[..3],
+                ]
+                .concat()
             }
             "datetimeoffset" => offset(&text, self.scale()),
             "datetime" => {
                 let micros = local(&text);
-                let (days, rest) = (micros.div_euclid(86_400_000_000), micros.rem_euclid(86_400_000_000));
+                let (days, rest) = (
+                    micros.div_euclid(86_400_000_000),
+                    micros.rem_euclid(86_400_000_000),
+                );
                 let ticks = (rest * 3 + 5_000) / 10_000;
-                [((days - DAY_1900) as i32).to_le_bytes(), (ticks as u32).to_le_bytes()].concat()
+                [
+                    ((days - DAY_1900) as i32).to_le_bytes(),
+                    (ticks as u32).to_le_bytes(),
+                ]
+                .concat()
             }
             "smalldatetime" => {
                 let minutes = local(&text).div_euclid(60_000_000);
                 let days = (minutes.div_euclid(1_440) - DAY_1900) as u16;
-                [days.to_le_bytes(), (minutes.rem_euclid(1_440) as u16).to_le_bytes()].concat()
+                [
+                    days.to_le_bytes(),
+                    (minutes.rem_euclid(1_440) as u16).to_le_bytes(),
+                ]
+                .concat()
             }
             "uniqueidentifier" => {
                 let hex: String = text.chars().filter(|char| *char != '-').collect();
                 let bytes = hex::decode(hex).expect("a uniqueidentifier");
-                [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15].map(|at: usize| bytes[at]).into()
+                [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15]
+                    .map(|at: usize| bytes[at])
+                    .into()
             }
             "binary" | "varbinary" | "image" | "hierarchyid" => match value {
                 Value::Blob(bytes) => bytes.clone(),
@@ -238,13 +298,27 @@ impl Kind {
                     _ => text,
                 };
                 // What the page has beyond ISO 8859-1 is one sign here.
-                padded.chars().map(|char| if char == '€' { 0x80 } else { char as u32 as u8 }).collect()
+                padded
+                    .chars()
+                    .map(|char| {
+                        if char == '€' {
+                            0x80
+                        } else {
+                            char as u32 as u8
+                        }
+                    })
+                    .collect()
             }
             "utf8" => text.into_bytes(),
-            "nchar" => units(&format!("{text:width$}", width = self.number(0, 1) as usize)),
+            "nchar" => units(&format!(
+                "{text:width$}",
+                width = self.number(0, 1) as usize
+            )),
             "nvarchar" | "ntext" | "xml" => units(&text),
             "sql_variant" => match value {
-                Value::Integer(number) => [&[0x38, 0][..], &(*number as i32).to_le_bytes()].concat(),
+                Value::Integer(number) => {
+                    [&[0x38, 0][..], &(*number as i32).to_le_bytes()].concat()
+                }
                 Value::Real(number) => [&[0x3e, 0][..], &number.to_le_bytes()].concat(),
                 _ => {
                     let bytes = units(&text);
@@ -299,8 +373,14 @@ fn scaled(value: &Value, scale: u32) -> (bool, u128) {
         None => (false, text.as_str()),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let fraction: String = format!("{fraction:0<width$}", width = scale as usize).chars().take(scale as usize).collect();
-    (is_negative, format!("{whole}{fraction}").parse().expect("a number"))
+    let fraction: String = format!("{fraction:0<width$}", width = scale as usize)
+        .chars()
+        .take(scale as usize)
+        .collect();
+    (
+        is_negative,
+        format!("{whole}{fraction}").parse().expect("a number"),
+    )
 }
 
 /// Days since 0001-01-01.
@@ -312,9 +392,15 @@ fn date(text: &str) -> u32 {
 /// A time of day in units of so many digits of a second.
 fn clock(text: &str, digits: u32) -> Vec<u8> {
     let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let parts: Vec<i64> = clock.split(':').map(|part| part.parse().expect("a time")).collect();
+    let parts: Vec<i64> = clock
+        .split(':')
+        .map(|part| part.parse().expect("a time"))
+        .collect();
     let seconds = parts[0] * 3_600 + parts[1] * 60 + parts.get(2).copied().unwrap_or_default();
-    let fraction: String = format!("{fraction:0<7}").chars().take(digits as usize).collect();
+    let fraction: String = format!("{fraction:0<7}")
+        .chars()
+        .take(digits as usize)
+        .collect();
     let units = seconds * 10_i64.pow(digits) + fraction.parse::<i64>().unwrap_or_default();
     let bytes = match digits {
         0..=2 => 3,
@@ -329,9 +415,19 @@ fn offset(text: &str, digits: u32) -> Vec<u8> {
     let (moment, minutes) = match text[10..].rfind(['+', '-']) {
         Some(at) => {
             let (moment, offset) = text.split_at(10 + at);
-            let parts: Vec<i64> = offset[1..].split(':').map(|part| part.parse().expect("an offset")).collect();
+            let parts: Vec<i64> = offset[1..]
+                .split(':')
+                .map(|part| part.parse().expect("an offset"))
+                .collect();
             let minutes = parts[0] * 60 + parts[1];
-            (moment, if offset.starts_with('-') { -minutes } else { minutes })
+            (
+                moment,
+                if offset.starts_with('-') {
+                    -minutes
+                } else {
+                    minutes
+                },
+            )
         }
         None => (text.trim_end_matches('Z'), 0),
     };
@@ -341,7 +437,12 @@ fn offset(text: &str, digits: u32) -> Vec<u8> {
     let utc = souk_sdk::time::iso8601(utc);
     let (day, time) = utc[..19].split_once('T').expect("a moment");
     let time = clock(&format!("{time}.{fraction}"), digits);
-    [&time[..], &date(day).to_le_bytes()[..3], &(minutes as i16).to_le_bytes()].concat()
+    [
+        &time[..],
+        &date(day).to_le_bytes()[..3],
+        &(minutes as i16).to_le_bytes(),
+    ]
+    .concat()
 }
 
 fn local(text: &str) -> i64 {

@@ -67,7 +67,10 @@ pub fn row(columns: &[(String, Kind)], cells: &[Value]) -> Vec<u8> {
     let mut out = vec![if is_compact { 0xd2 } else { 0xd1 }];
     if is_compact {
         for eight in cells.chunks(8) {
-            let bits = eight.iter().enumerate().filter(|(_, cell)| **cell == Value::Null);
+            let bits = eight
+                .iter()
+                .enumerate()
+                .filter(|(_, cell)| **cell == Value::Null);
             out.push(bits.map(|(at, _)| 1 << at).sum());
         }
     }

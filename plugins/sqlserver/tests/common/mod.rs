@@ -3,7 +3,8 @@
 
 use souk_connector_sqlserver::Session;
 use souk_sdk::{
-    Batch, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Query, Request, Settings, Step, TlsRecords, Value,
+    Batch, Column, ColumnData, Command, Error, Event, Input, Limits, Machine, Query, Request,
+    Settings, Step, TlsRecords, Value,
 };
 
 pub const LIMITS: Limits = Limits {
@@ -38,7 +39,9 @@ pub struct Driven {
 pub fn settings(more: &str) -> Settings {
     Settings {
         engine: "sqlserver".into(),
-        json: format!(r#"{{"username": "souk", "password": "pässw'ord", "database": "shop", "host": "db.example.com", "ssl_mode": "verify-full"{more}}}"#),
+        json: format!(
+            r#"{{"username": "souk", "password": "pässw'ord", "database": "shop", "host": "db.example.com", "ssl_mode": "verify-full"{more}}}"#
+        ),
     }
 }
 
@@ -71,14 +74,19 @@ impl Driven {
         driven
     }
 
-    pub fn step(&mut self, act: impl FnOnce(&mut Session, &mut Step) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn step(
+        &mut self,
+        act: impl FnOnce(&mut Session, &mut Step) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut step = Step::at(self.now);
         act(&mut self.session, &mut step)?;
         let (commands, events) = step.into_parts();
         for command in commands {
             match command {
                 Command::Send(bytes) => self.sent.extend(messages(&bytes)),
-                Command::StartTls(handshake) => self.handshakes.push((handshake.records, handshake.protocols)),
+                Command::StartTls(handshake) => self
+                    .handshakes
+                    .push((handshake.records, handshake.protocols)),
                 Command::Wake(pause) => self.pauses.push((pause.id, pause.ms)),
                 other => panic!("{other:?}"),
             }
@@ -86,7 +94,9 @@ impl Driven {
         for event in events {
             match event {
                 Event::Ready => self.is_ready = true,
-                Event::Columns(shape) => self.columns = shape.columns.unwrap_or(std::mem::take(&mut self.columns)),
+                Event::Columns(shape) => {
+                    self.columns = shape.columns.unwrap_or(std::mem::take(&mut self.columns))
+                }
                 Event::Batch(rows) => self.batches.push(rows.batch),
                 Event::Done(id) => self.ends.push((id, Ok(()))),
                 Event::Failed(failure) => self.ends.push((failure.id, Err(failure.error))),
@@ -116,7 +126,8 @@ impl Driven {
         let id = self.next;
         self.columns.clear();
         self.batches.clear();
-        self.step(|session, step| session.submit(id, request, step)).unwrap();
+        self.step(|session, step| session.submit(id, request, step))
+            .unwrap();
         id
     }
 
@@ -153,7 +164,10 @@ impl Driven {
         for batch in &self.batches {
             let chunk = &batch.chunks[column];
             for row in 0..batch.rows as usize {
-                let is_null = chunk.validity.as_ref().is_some_and(|bits| bits[row / 8] >> (row % 8) & 1 == 0);
+                let is_null = chunk
+                    .validity
+                    .as_ref()
+                    .is_some_and(|bits| bits[row / 8] >> (row % 8) & 1 == 0);
                 found.push(match &chunk.data {
                     _ if is_null => "NULL".into(),
                     ColumnData::Bits(bits) => (bits[row / 8] >> (row % 8) & 1).to_string(),
@@ -208,7 +222,9 @@ pub fn message(body: &[u8]) -> Vec<u8> {
 }
 
 pub fn prelogin(encryption: u8) -> Vec<u8> {
-    vec![0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 4, 10, 0, 0, encryption]
+    vec![
+        0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 4, 10, 0, 0, encryption,
+    ]
 }
 
 pub fn token(kind: u8, body: &[u8]) -> Vec<u8> {
@@ -222,11 +238,26 @@ pub fn units(text: &str) -> Vec<u8> {
 
 pub fn ack(version: [u8; 4]) -> Vec<u8> {
     let name = "Microsoft SQL Server";
-    token(0xad, &[&[1][..], &version, &[name.len() as u8], &units(name), &[16, 0, 0x10, 0x0a]].concat())
+    token(
+        0xad,
+        &[
+            &[1][..],
+            &version,
+            &[name.len() as u8],
+            &units(name),
+            &[16, 0, 0x10, 0x0a],
+        ]
+        .concat(),
+    )
 }
 
 pub fn logged_in() -> Vec<u8> {
-    let bytes = token(0xe3, &[4, 4, b'8', 0, b'0', 0, b'0', 0, b'0', 0, 4, b'4', 0, b'0', 0, b'9', 0, b'6', 0]);
+    let bytes = token(
+        0xe3,
+        &[
+            4, 4, b'8', 0, b'0', 0, b'0', 0, b'0', 0, 4, b'4', 0, b'0', 0, b'9', 0, b'6', 0,
+        ],
+    );
     [ack([0x74, 0, 0, 4]), bytes, done(0xfd, 0)].concat()
 }
 
@@ -246,11 +277,19 @@ pub fn done(kind: u8, status: u16) -> Vec<u8> {
 
 /// A transaction has begun, and one has ended.
 pub fn begun() -> Vec<u8> {
-    [token(0xe3, &[8, 8, 1, 0, 0, 0, 0, 0, 0, 0, 0]), done(0xff, MORE)].concat()
+    [
+        token(0xe3, &[8, 8, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
+        done(0xff, MORE),
+    ]
+    .concat()
 }
 
 pub fn undone() -> Vec<u8> {
-    [token(0xe3, &[10, 0, 8, 1, 0, 0, 0, 0, 0, 0, 0]), done(0xff, MORE)].concat()
+    [
+        token(0xe3, &[10, 0, 8, 1, 0, 0, 0, 0, 0, 0, 0]),
+        done(0xff, MORE),
+    ]
+    .concat()
 }
 
 /// Columns of these types, as a description has them: `a`, `b`, …
@@ -275,7 +314,14 @@ pub fn int(value: i32) -> Vec<u8> {
 
 /// What a call is answered with whose result is this.
 pub fn answer(result: &[u8]) -> Vec<u8> {
-    [&begun(), result, &undone(), &[0x79, 0, 0, 0, 0], &done(0xfe, 0)].concat()
+    [
+        &begun(),
+        result,
+        &undone(),
+        &[0x79, 0, 0, 0, 0],
+        &done(0xfe, 0),
+    ]
+    .concat()
 }
 
 /// The result of these numbers.
