@@ -6,6 +6,10 @@
 use crate::{Chunk, Column, ColumnData, ColumnType, Error, VarLen};
 use serde_json::value::RawValue;
 
+/// A batch is cut at this many rows or bytes of values: small enough to stream, large enough that its overhead vanishes.
+pub(crate) const BATCH_ROWS: usize = 8_192;
+pub(crate) const BATCH_BYTES: u64 = 1 << 20;
+
 /// A column's description; `native` is the source's own name of the type, for people.
 pub fn column(name: impl Into<String>, kind: ColumnType, native: impl Into<String>) -> Column {
     Column {

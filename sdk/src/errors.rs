@@ -108,6 +108,20 @@ impl Error {
     }
 }
 
+impl HttpFailure {
+    /// The error of a request whose answer may have so many bytes (`16 MiB`): one that is longer is no HTTP to the host either.
+    pub fn within(self, bytes_max: &str) -> Error {
+        match self.fault {
+            WireFault::BadResponse => Error::source_failed(
+                "bad_response",
+                format!("the answer broke off, is not valid HTTP, or is longer than {bytes_max}"),
+            )
+            .detail(self.message),
+            _ => Error::from(self),
+        }
+    }
+}
+
 /// What the host saw on the wire, as an error of the request that waited for it.
 impl From<HttpFailure> for Error {
     fn from(failure: HttpFailure) -> Error {

@@ -27,14 +27,17 @@ mod errors;
 mod export;
 pub mod http;
 mod io;
+pub mod json;
 mod known;
 mod later;
 mod machine;
 pub mod pager;
 mod pieces;
 pub mod publisher;
+pub mod results;
 mod rows;
 mod settings;
+pub mod statements;
 mod tcp;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;

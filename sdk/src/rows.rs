@@ -1,14 +1,9 @@
 //! What a request answers: columns once, then rows. Batches are cut and limits are held here.
 
-use crate::columns::column;
+use crate::columns::{BATCH_BYTES, BATCH_ROWS, column};
 use crate::io::Shared;
 use crate::{Batch, Cell, Column, ColumnBuilder, ColumnType, Error, Limits};
 use std::rc::Rc;
-
-/// A batch is cut at this many rows: small enough to stream, large enough that its overhead vanishes.
-const BATCH_ROWS: usize = 8_192;
-/// A batch is cut at this many bytes of values, for the same reason.
-const BATCH_BYTES: u64 = 1 << 20;
 
 /// The answer to one request. Pushing past the request's limits fails with `limit-exceeded`; hand that on
 /// with `?`. On a wire that ends the session, unless what is left of the answer is read and `Ok` returned: the

@@ -28,6 +28,7 @@ pub mod seller_api;
 pub mod spoilt;
 pub mod sqlserver;
 mod sweep;
+pub mod talk;
 pub mod talking_server;
 pub mod tls;
 pub mod trino;

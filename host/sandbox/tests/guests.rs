@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -108,20 +109,43 @@ async fn a_bad_connector_is_blamed_and_replaced() {
 async fn a_call_may_compute_for_longer_than_a_worker_is_held() {
     let sandbox = with_guest(guests::MOODY).await;
     let source = source_with("moody", "{}", PoolLimits::default());
-    let call = || {
-        Request::Call(Call {
-            route: Route::Path("/mood".into()),
-            parameters: "{}".into(),
-            asset_id: "ast_1".into(),
-            request_id: "req_1".into(),
-            execution_id: "exe_1".into(),
-            limits: Limits::new(10, 1 << 20),
-        })
-    };
+    let call = || call_with("{}");
     // While there is no session the engine's clock ticks seldom, and the first call might end before it does.
     for _ in 0..3 {
         let output = sandbox.run(&source, call(), within(20)).await;
         assert_eq!(rows(&output.expect("an answer")), r#"[{"mood":"fine"}]"#);
+    }
+}
+
+/// Much at once is not looked at on a worker, however little the guest computed: what may be asked again is asked in a lane, and a call is
+/// told why it failed. The next one begins in a lane.
+#[tokio::test]
+async fn what_a_call_returns_holds_no_worker() {
+    let sandbox = with_guest(guests::MOODY).await;
+    for is_query in [true, false] {
+        // A connection of its own has no history.
+        let settings = format!(r#"{{"token":"{is_query}"}}"#);
+        let mut source = source_with("moody", &settings, PoolLimits::default());
+        Arc::get_mut(&mut source).unwrap().connection = format!("con_{is_query}");
+        let ask = |mood: &str| {
+            let request = query_with("select mood", vec![Value::Text(mood.into())]);
+            sandbox.run(&source, request, within(20))
+        };
+        let call = || sandbox.run(&source, call_with(r#"{"mood":"speech"}"#), within(20));
+        ask("prepares_a_speech").await.unwrap();
+        let speech = match is_query {
+            true => ask("holds_a_speech").await,
+            false => {
+                let answer = call().await.map(|output| output.bytes);
+                let fault = answer.expect_err("too much for a worker");
+                assert_eq!(
+                    (fault.blame, fault.code.as_str()),
+                    (Blame::Connector, "call_bytes_exceeded")
+                );
+                call().await
+            }
+        };
+        assert!(rows(&speech.expect("a speech")).len() > 6 << 20);
     }
 }
 
@@ -649,4 +673,15 @@ async fn a_shut_down_sandbox_cuts_what_takes_longer() {
         assert_eq!(fault.kind, FaultKind::ShuttingDown, "{fault:?}");
     }
     assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+fn call_with(parameters: &str) -> Request {
+    Request::Call(Call {
+        route: Route::Path("/mood".into()),
+        parameters: parameters.into(),
+        asset_id: "ast_1".into(),
+        request_id: "req_1".into(),
+        execution_id: "exe_1".into(),
+        limits: Limits::new(10, 16 << 20),
+    })
 }

@@ -85,6 +85,11 @@ pub fn on_behalf<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     }
 }
 
+/// What is being done, by its operation's name; nothing where nobody acts.
+pub(crate) fn operation() -> Option<&'static str> {
+    ACT.try_with(|act| act.operation).ok()
+}
+
 /// Says in the transaction who is acting, if anybody is.
 pub(crate) async fn begin(write: &mut Write) -> Result<bool, StoreError> {
     let Ok(act) = ACT.try_with(Arc::clone) else {

@@ -23,12 +23,15 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 pub(crate) use transaction::Turn;
 pub use transaction::Write;
 use transaction::{Manager, Session};
+
+/// A transaction that takes longer keeps others waiting: it is named in the log.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Where the store is and how much of it to use.
 #[derive(Debug, Clone)]
@@ -253,12 +256,17 @@ impl Db {
         work: impl AsyncFnOnce(&mut Write) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut write = self.begin(Purpose::Any).await?;
+        let begun = Instant::now();
         let is_act = audit::begin(&mut write).await?;
         let done = work(&mut write).await?;
         if is_act {
             audit::end(&mut write).await?;
         }
         write.commit().await?;
+        if begun.elapsed() > LONG {
+            let (operation, seconds) = (audit::operation(), begun.elapsed().as_secs_f64());
+            tracing::warn!(operation, seconds, "a transaction was long");
+        }
         Ok(done)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse, WireFault};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::errors;
 
@@ -102,13 +102,7 @@ pub fn answer(outcome: Result<HttpResponse, HttpFailure>) -> Result<HttpResponse
     match outcome {
         Ok(response) if response.status == 200 => Ok(response),
         Ok(response) => Err(errors::refused(response)),
-        // One that is longer than asked for is no HTTP to the host either.
-        Err(failure) if failure.fault == WireFault::BadResponse => Err(Error::source_failed(
-            "bad_response",
-            "the answer broke off, is not valid HTTP, or is longer than 64 MiB",
-        )
-        .detail(failure.message)),
-        Err(failure) => Err(failure.into()),
+        Err(failure) => Err(failure.within("64 MiB")),
     }
 }
 

@@ -2,39 +2,18 @@
 
 use std::rc::Rc;
 
-use souk_sdk::{Batch, ColumnBuilder, Error, KnownColumns, Limits, Step};
+use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
+use souk_sdk::{Error, Limits, Step};
 
-use crate::answers::{Results, Row, malformed};
+use crate::answers::{Results, malformed};
 use crate::types::{self, Type};
 use crate::values::push;
-
-/// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
-const BATCH_ROWS: u32 = 8_192;
-const BATCH_BYTES: u64 = 1 << 20;
-/// Shapes that are remembered; past it the oldest number is described anew.
-pub const SHAPES_MAX: usize = 64;
-
-/// Columns as a schema describes them.
-struct Shape {
-    number: u32,
-    schema: String,
-    columns: KnownColumns,
-    types: Vec<Type>,
-}
-
-/// The shapes of a session's results.
-#[derive(Default)]
-pub struct Shapes {
-    known: Vec<Rc<Shape>>,
-    next: usize,
-}
 
 /// A result as far as it was read.
 #[derive(Default)]
 pub struct Reading {
-    shape: Option<Rc<Shape>>,
-    rows: u32,
-    bytes: u64,
+    shape: Option<Rc<Shape<Type>>>,
+    told: Told,
 }
 
 impl Reading {
@@ -44,100 +23,42 @@ impl Reading {
         id: u32,
         page: &Results<'_>,
         limits: &Limits,
-        shapes: &mut Shapes,
+        shapes: &mut Shapes<Type>,
         step: &mut Step,
     ) -> Result<(), Error> {
-        let shape = match self.shape.take() {
-            Some(shape) => shape,
+        let shape = match &self.shape {
+            Some(shape) => shape.clone(),
             None => {
                 if page.total_rows() > u64::from(limits.rows_max) {
                     return Err(Error::too_many_rows(limits.rows_max));
                 }
-                let shape = shapes.of(page.schema.ok_or_else(malformed)?.get())?;
+                let shape = shape_of(shapes, page.schema.ok_or_else(malformed)?.get())?;
                 step.columns(id, shape.number, shape.columns.describe());
-                shape
+                self.shape.insert(shape).clone()
             }
         };
-        let mut rows = &page.rows[..];
-        while !rows.is_empty() {
-            let (batch, left) = self.batch(&shape, rows, limits)?;
-            step.batch(id, batch);
-            rows = left;
-        }
-        self.shape = Some(shape);
-        Ok(())
-    }
-
-    /// The next batch, and the rows behind it.
-    fn batch<'r, 'a>(
-        &mut self,
-        shape: &Shape,
-        mut rows: &'r [Row<'a>],
-        limits: &Limits,
-    ) -> Result<(Batch, &'r [Row<'a>]), Error> {
-        let room = usize::try_from(limits.bytes_max.saturating_add(2 * BATCH_BYTES));
-        let room = room.unwrap_or(usize::MAX);
-        let mut builders = shape.columns.builders();
-        let (mut count, mut bytes) = (0, 0);
-        while let [row, left @ ..] = rows
-            && count < BATCH_ROWS
-            && bytes < BATCH_BYTES
-        {
-            if self.rows == limits.rows_max {
-                return Err(Error::too_many_rows(limits.rows_max));
-            }
-            if row.cells.len() != builders.len() {
+        let room = value_bytes_max(limits);
+        let mut batches = self.told.page(&shape, limits);
+        for row in &page.rows {
+            let cells = &row.cells;
+            if cells.len() != shape.types.len() {
                 return Err(malformed());
             }
-            for ((kind, cell), builder) in shape.types.iter().zip(&row.cells).zip(&mut builders) {
-                push(kind, cell.value, builder, room)?;
-            }
-            rows = left;
-            count += 1;
-            self.rows += 1;
-            bytes = builders.iter().map(|builder| builder.bytes() as u64).sum();
-            if self.bytes + bytes > limits.bytes_max {
-                return Err(Error::too_many_bytes(limits.bytes_max));
-            }
+            let full =
+                batches.row(|place, kind, into| push(kind, cells[place].value, into, room))?;
+            full.into_iter().for_each(|batch| step.batch(id, batch));
         }
-        self.bytes += bytes;
-        shape.columns.remember(&builders);
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        Ok((
-            Batch {
-                rows: count,
-                chunks,
-            },
-            rows,
-        ))
+        let rest = batches.rest();
+        rest.into_iter().for_each(|batch| step.batch(id, batch));
+        Ok(())
     }
 }
 
-impl Shapes {
-    /// The shape of a schema: one that is known, or a new one.
-    fn of(&mut self, schema: &str) -> Result<Rc<Shape>, Error> {
-        if let Some(known) = self.known.iter().find(|shape| shape.schema == schema) {
-            return Ok(known.clone());
-        }
-        let (columns, types) = types::columns(schema)?;
-        let at = match self.known.len() {
-            free @ 0..SHAPES_MAX => free,
-            _ => {
-                let oldest = self.next;
-                self.next = (oldest + 1) % SHAPES_MAX;
-                oldest
-            }
-        };
-        let shape = Rc::new(Shape {
-            number: at as u32,
-            schema: schema.to_owned(),
-            columns: KnownColumns::new(columns),
-            types,
-        });
-        match self.known.get_mut(at) {
-            Some(place) => *place = shape.clone(),
-            None => self.known.push(shape.clone()),
-        }
-        Ok(shape)
+/// The shape of a schema: one that is known, or a new one.
+fn shape_of(shapes: &mut Shapes<Type>, schema: &str) -> Result<Rc<Shape<Type>>, Error> {
+    if let Some(known) = shapes.find(|known| known == schema.as_bytes()) {
+        return Ok(known);
     }
+    let (columns, types) = types::columns(schema)?;
+    Ok(shapes.add(schema.as_bytes(), columns, types))
 }

@@ -5,16 +5,18 @@
 
 use std::collections::VecDeque;
 
+use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
-    Batch, Column, ColumnBuilder, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits,
-    Machine, Need, Query, Request, Rows, Step,
+    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
+    Rows, Step,
 };
 
 use crate::answers::{Datasets, Job as DryJob, JobReference, Results, answer, malformed, read};
 use crate::api::Api;
 use crate::catalog::Catalog;
-use crate::reading::{Reading, SHAPES_MAX, Shapes};
+use crate::reading::Reading;
 use crate::settings::{self, Settings};
+use crate::types::Type;
 
 /// The kind of statement that only reads.
 const SELECT: &str = "SELECT";
@@ -37,7 +39,7 @@ pub struct Session {
     last: u32,
     /// Texts of statements that BigQuery has said to be a `SELECT`.
     proven: VecDeque<String>,
-    shapes: Shapes,
+    shapes: Shapes<Type>,
     jobs: Vec<Job>,
 }
 
@@ -219,7 +221,8 @@ impl Session {
             }
             (Work::Ping, Heard::Answer(outcome)) => {
                 answer(outcome)?;
-                pong(id, step);
+                // It has no version, and refuses no write by itself.
+                step.pong(id, PING_SHAPE, None, None);
                 Ok(None)
             }
             (Work::Hello | Work::Ping | Work::DryRun(_) | Work::Listing(_), _) => Err(malformed()),
@@ -377,19 +380,6 @@ fn is_select(outcome: Result<HttpResponse, HttpFailure>) -> Result<(), Error> {
         .source_code(other)),
         None => Err(malformed()),
     }
-}
-
-fn pong(id: u32, step: &mut Step) {
-    let columns = Rows::ping_columns();
-    // It has no version, and refuses no write by itself.
-    let unknown = |column: &Column| {
-        let mut builder = ColumnBuilder::new(column.kind);
-        builder.null();
-        builder.finish()
-    };
-    let chunks = columns.iter().map(unknown).collect();
-    step.columns(id, PING_SHAPE, Some(columns));
-    step.batch(id, Batch { rows: 1, chunks });
 }
 
 fn cancelled() -> Error {

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use souk_sdk::json::{self, write_f64, write_text};
 use souk_sdk::time::{Date, TimeOfDay, iso8601, parse_iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -30,7 +30,7 @@ pub fn push(
         return Ok(());
     }
     let Type::Scalar(scalar) = kind else {
-        return into.var_with(|out| json(kind, cell, out, room));
+        return into.var_with(|out| document_of(kind, cell, out, room));
     };
     let text = text(cell)?;
     match scalar {
@@ -58,16 +58,10 @@ pub fn plain(cell: &RawValue) -> Result<String, Error> {
 
 /// The text of a scalar. Numbers and truth may stand there as such.
 fn text(cell: &RawValue) -> Result<Cow<'_, str>, Error> {
-    let raw = cell.get();
-    match raw.as_bytes() {
-        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => {
-            Ok(Cow::Borrowed(&raw[1..raw.len() - 1]))
-        }
-        [b'"', ..] => serde_json::from_str(raw)
-            .map(Cow::Owned)
-            .map_err(|_| malformed()),
-        [b'{' | b'[', ..] => Err(malformed()),
-        _ => Ok(Cow::Borrowed(raw)),
+    match (json::text(cell), cell.get()) {
+        (Some(text), _) => Ok(text),
+        (None, raw) if raw.starts_with(['"', '{', '[']) => Err(malformed()),
+        (None, raw) => Ok(Cow::Borrowed(raw)),
     }
 }
 
@@ -90,10 +84,7 @@ fn float64(text: &str) -> Result<f64, Error> {
 
 /// Digits, as they were sent.
 fn numeric(text: &str) -> Result<&str, Error> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    match is_number(whole) && is_number(fraction) {
+    match json::is_decimal(text) {
         true => Ok(text),
         false => Err(malformed()),
     }
@@ -114,12 +105,14 @@ fn clock(text: &str) -> Result<i64, Error> {
 }
 
 fn document(text: &str) -> Result<&str, Error> {
-    serde_json::from_str::<IgnoredAny>(text).map_err(|_| malformed())?;
-    Ok(text)
+    match json::is_document(text) {
+        true => Ok(text),
+        false => Err(malformed()),
+    }
 }
 
 /// A value as a part of a JSON document.
-fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+fn document_of(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
     // Names are longer than the brackets that stand for them.
     if out.len() > room {
         return Err(Error::limit_exceeded(
@@ -137,7 +130,7 @@ fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<
                 if place > 0 {
                     out.push(b',');
                 }
-                json(inner, element.value, out, room)?;
+                document_of(inner, element.value, out, room)?;
             }
             out.push(b']');
         }
@@ -151,9 +144,9 @@ fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<
                 if place > 0 {
                     out.push(b',');
                 }
-                quoted(name, out);
+                write_text(name, out);
                 out.push(b':');
-                json(kind, cell.value, out, room)?;
+                document_of(kind, cell.value, out, room)?;
             }
             out.push(b'}');
         }
@@ -168,28 +161,14 @@ fn part(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         Scalar::Bool => written(out, format_args!("{}", boolean(text)?)),
         Scalar::Int64 => written(out, format_args!("{}", int64(text)?)),
         Scalar::Numeric => out.extend_from_slice(numeric(text)?.as_bytes()),
-        Scalar::Float64 => match float64(text)? {
-            // JSON has no number for it.
-            value if value.is_nan() => quoted("NaN", out),
-            f64::INFINITY => quoted("Infinity", out),
-            f64::NEG_INFINITY => quoted("-Infinity", out),
-            value => {
-                // A Vec takes everything.
-                let _ = serde_json::to_writer(out, &value);
-            }
-        },
+        Scalar::Float64 => write_f64(float64(text)?, out),
         Scalar::Json => out.extend_from_slice(document(text)?.as_bytes()),
-        Scalar::Time => quoted(&TimeOfDay(time(text)?).to_string(), out),
-        Scalar::DateTime => quoted(&iso8601(clock(text)?), out),
-        Scalar::Timestamp => quoted(&rfc3339(int64(text)?), out),
-        Scalar::String | Scalar::Bytes | Scalar::Date => quoted(text, out),
+        Scalar::Time => write_text(&TimeOfDay(time(text)?).to_string(), out),
+        Scalar::DateTime => write_text(&iso8601(clock(text)?), out),
+        Scalar::Timestamp => write_text(&rfc3339(int64(text)?), out),
+        Scalar::String | Scalar::Bytes | Scalar::Date => write_text(text, out),
     }
     Ok(())
-}
-
-fn quoted(text: &str, out: &mut Vec<u8>) {
-    // A Vec takes everything.
-    let _ = serde_json::to_writer(out, text);
 }
 
 fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {

@@ -1,8 +1,10 @@
 //! A session: it says who it is, asks what the server is, and then has any number of requests under way.
 
+use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
+use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
-    Batch, Column, ColumnBuilder, Descriptor, Error, HttpFailure, HttpResponse, Input,
-    KnownColumns, Limits, Machine, Need, Query, Request, Rows, Step, WireFault,
+    Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
+    Query, Request, Step,
 };
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -15,13 +17,8 @@ use crate::types::Type;
 use crate::values::{Reader, malformed, push};
 use crate::{catalog, statements};
 
-/// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
-const BATCH_ROWS: u32 = 8_192;
-const BATCH_BYTES: u64 = 1 << 20;
 /// What a result has at most; a server that says more is not believed.
 const COLUMNS_MAX: usize = 16_384;
-/// Shapes that are remembered; past it the oldest number is described anew.
-const SHAPES_MAX: usize = 64;
 /// How long the server may take to say what it is.
 const HELLO_MS: u32 = 10_000;
 /// How long it may take to stop a statement: less than the host waits for the end of one that was cancelled.
@@ -41,8 +38,7 @@ pub struct Session {
     last_id: u32,
     version: String,
     jobs: Vec<Job>,
-    shapes: Vec<Rc<Shape>>,
-    next_shape: usize,
+    shapes: Shapes<Type>,
 }
 
 /// A request to the server that is under way.
@@ -72,15 +68,6 @@ struct Asked {
     is_cancelled: bool,
 }
 
-/// Columns as an answer's head describes them.
-struct Shape {
-    number: u32,
-    head: Vec<u8>,
-    json_as_text: bool,
-    columns: KnownColumns,
-    types: Vec<Type>,
-}
-
 impl Machine for Session {
     fn describe() -> Descriptor {
         Descriptor::new("clickhouse", env!("CARGO_PKG_VERSION"), Need::Http)
@@ -102,8 +89,7 @@ impl Machine for Session {
             last_id: 0,
             version: String::new(),
             jobs: Vec::new(),
-            shapes: Vec::new(),
-            next_shape: 0,
+            shapes: Shapes::default(),
         })
     }
 
@@ -173,7 +159,12 @@ impl Machine for Session {
             }
             Work::Ping { id } => {
                 match self.probed(outcome) {
-                    Ok(is_read_only) => self.pong(id, is_read_only, step),
+                    Ok(is_read_only) => {
+                        // A number that no shape of a result has.
+                        let shape = SHAPES_MAX as u32;
+                        step.pong(id, shape, Some(&self.version), Some(is_read_only));
+                        step.done(id);
+                    }
                     Err(error) => step.failed(id, error),
                 }
                 Ok(())
@@ -239,7 +230,7 @@ impl Session {
                 id,
                 query_id,
                 limits: query.limits,
-                is_bound: !values.is_empty(),
+                is_bound: has_callers_values(&query.text, values.len()),
                 is_cancelled: false,
             }),
         });
@@ -287,22 +278,6 @@ impl Session {
         }
     }
 
-    fn pong(&self, id: u32, is_read_only: bool, step: &mut Step) {
-        let columns = Rows::ping_columns();
-        let mut builders: Vec<ColumnBuilder> = columns
-            .iter()
-            .map(|column| ColumnBuilder::new(column.kind))
-            .collect();
-        // Of these types they are.
-        let _ = builders[0].var(self.version.as_bytes());
-        let _ = builders[1].boolean(is_read_only);
-        // A number that no shape of a result has.
-        step.columns(id, SHAPES_MAX as u32, Some(columns));
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        step.batch(id, Batch { rows: 1, chunks });
-        step.done(id);
-    }
-
     /// Takes an answer apart: all of it, or nothing of it is told.
     fn answered(
         &mut self,
@@ -315,7 +290,11 @@ impl Session {
         }
         let response = answer(outcome, asked.is_bound)?;
         let shape = self.shape(&response.body)?;
-        let batches = decode(&shape, &response.body[shape.head.len()..], &asked.limits)?;
+        let batches = decode(
+            &shape,
+            &response.body[shape.described().len()..],
+            &asked.limits,
+        )?;
         step.columns(asked.id, shape.number, shape.columns.describe());
         for batch in batches {
             step.batch(asked.id, batch);
@@ -325,15 +304,11 @@ impl Session {
     }
 
     /// The shape that an answer begins with: one that is known, or a new one.
-    fn shape(&mut self, body: &[u8]) -> Result<Rc<Shape>, Error> {
-        let json_as_text = self.api.json_as_text();
-        let known = self
-            .shapes
-            .iter()
-            .find(|shape| body.starts_with(&shape.head) && shape.json_as_text == json_as_text);
-        if let Some(known) = known {
-            return Ok(known.clone());
+    fn shape(&mut self, body: &[u8]) -> Result<Rc<Shape<Type>>, Error> {
+        if let Some(known) = self.shapes.find(|head| body.starts_with(head)) {
+            return Ok(known);
         }
+        let json_as_text = self.api.json_as_text();
         let mut reader = Reader(body);
         let described = head(&mut reader)?;
         let length = body.len() - reader.0.len();
@@ -348,26 +323,7 @@ impl Session {
             });
             types.push(kind);
         }
-        let at = match self.shapes.len() {
-            free @ 0..SHAPES_MAX => free,
-            _ => {
-                let oldest = self.next_shape;
-                self.next_shape = (oldest + 1) % SHAPES_MAX;
-                oldest
-            }
-        };
-        let shape = Rc::new(Shape {
-            number: at as u32,
-            head: body[..length].to_vec(),
-            json_as_text,
-            columns: KnownColumns::new(columns),
-            types,
-        });
-        match self.shapes.get_mut(at) {
-            Some(place) => *place = shape.clone(),
-            None => self.shapes.push(shape.clone()),
-        }
-        Ok(shape)
+        Ok(self.shapes.add(&body[..length], columns, types))
     }
 }
 
@@ -395,7 +351,7 @@ fn answer(
     outcome: Result<HttpResponse, HttpFailure>,
     is_bound: bool,
 ) -> Result<HttpResponse, Error> {
-    let response = outcome.map_err(broken)?;
+    let response = outcome.map_err(|failure| failure.within("64 MiB"))?;
     let has_code = response.header("x-clickhouse-exception-code").is_some();
     if response.status != 200 || has_code {
         return Err(match ServerError::of(&response) {
@@ -416,18 +372,6 @@ fn answer(
     }
 }
 
-/// No answer. One that is longer than asked for is no HTTP to the host either.
-fn broken(failure: HttpFailure) -> Error {
-    match failure.fault {
-        WireFault::BadResponse => Error::source_failed(
-            "bad_response",
-            "the answer broke off, is not valid HTTP, or is longer than 64 MiB",
-        )
-        .detail(failure.message),
-        _ => Error::from(failure),
-    }
-}
-
 /// Names and types of the columns that an answer begins with.
 fn head<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>, Error> {
     let count = reader.length()?;
@@ -443,33 +387,14 @@ fn head<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>, Error> {
 }
 
 /// The rows, in batches.
-fn decode(shape: &Shape, body: &[u8], limits: &Limits) -> Result<Vec<Batch>, Error> {
+fn decode(shape: &Shape<Type>, body: &[u8], limits: &Limits) -> Result<Vec<Batch>, Error> {
     let mut reader = Reader(body);
-    let mut batches = Vec::new();
-    let room =
-        usize::try_from(limits.bytes_max.saturating_add(2 * BATCH_BYTES)).unwrap_or(usize::MAX);
-    let (mut total_rows, mut total_bytes) = (0u32, 0u64);
+    let room = value_bytes_max(limits);
+    let (mut told, mut batches) = (Told::default(), Vec::new());
+    let mut rows = told.page(shape, limits);
     while !reader.0.is_empty() {
-        let mut builders = shape.columns.builders();
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < BATCH_ROWS && bytes < BATCH_BYTES && !reader.0.is_empty() {
-            if total_rows == limits.rows_max {
-                return Err(Error::too_many_rows(limits.rows_max));
-            }
-            for (kind, builder) in shape.types.iter().zip(&mut builders) {
-                push(kind, &mut reader, builder, room)?;
-            }
-            rows += 1;
-            total_rows += 1;
-            bytes = builders.iter().map(|builder| builder.bytes() as u64).sum();
-            if total_bytes + bytes > limits.bytes_max {
-                return Err(Error::too_many_bytes(limits.bytes_max));
-            }
-        }
-        total_bytes += bytes;
-        shape.columns.remember(&builders);
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        batches.push(Batch { rows, chunks });
+        batches.extend(rows.row(|_, kind, into| push(kind, &mut reader, into, room))?);
     }
+    batches.extend(rows.rest());
     Ok(batches)
 }

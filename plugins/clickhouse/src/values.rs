@@ -1,5 +1,6 @@
 //! RowBinary: values as they stand in an answer, into columns and, of nested ones, into json.
 
+use souk_sdk::json::write_text;
 use souk_sdk::time::{Date, TimeOfDay, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 use std::io::Write;
@@ -288,7 +289,7 @@ fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> R
                     out.push(b',');
                 }
                 if let (true, Some(name)) = (is_named, name) {
-                    quoted(name, out);
+                    write_text(name, out);
                     out.push(b':');
                 }
                 json(kind, from, out, room)?;
@@ -307,7 +308,7 @@ fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> R
                     Type::Nullable(_) => {}
                     key => text(key, from, &mut name)?,
                 }
-                quoted(utf8(&name)?, out);
+                write_text(utf8(&name)?, out);
                 out.push(b':');
                 json(value, from, out, room)?;
             }
@@ -337,15 +338,10 @@ fn json(kind: &Type, from: &mut Reader<'_>, out: &mut Vec<u8>, room: usize) -> R
         _ => {
             let mut plain = Vec::new();
             text(kind, from, &mut plain)?;
-            quoted(utf8(&plain)?, out);
+            write_text(utf8(&plain)?, out);
         }
     }
     Ok(())
-}
-
-fn quoted(text: &str, out: &mut Vec<u8>) {
-    // A Vec takes everything.
-    let _ = serde_json::to_writer(out, text);
 }
 
 fn written(out: &mut Vec<u8>, what: std::fmt::Arguments<'_>) {

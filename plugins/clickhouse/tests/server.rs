@@ -4,19 +4,10 @@ mod common;
 
 use common::{SETTINGS, Talk, fails, hello, query, reply, rows};
 use souk_sdk::{ErrorClass, Limits, Machine, Request, SchemaFilter, Value, WireFault};
+use souk_tests::talk::{class_and_code, header};
 use souk_tests::wire::LIMITS;
 
 const ROWS: &[u8] = include_bytes!("recorded/rows.bin");
-
-fn class_and_code(error: &souk_sdk::Error) -> (ErrorClass, &str) {
-    (error.class, error.code.as_str())
-}
-
-fn header<'a>(request: &'a souk_sdk::HttpRequest, name: &str) -> Option<&'a str> {
-    let mut headers = request.headers.iter();
-    let found = headers.find(|header| header.name == name)?;
-    Some(&found.value)
-}
 
 /// Who asks stands in headers, what is asked in the body, what bounds it in the address; nothing that is bound does.
 #[test]
@@ -187,6 +178,31 @@ fn errors_are_blamed_by_their_code() {
         class_and_code(&error),
         (ErrorClass::InvalidRequest, "invalid_value")
     );
+}
+
+/// Who asks for a page is not blamed for a value of the statement's own: what bounds the page is the host's.
+#[test]
+fn values_of_the_page_are_nobodys_fault() {
+    let mut talk = Talk::usual();
+    let page = [Value::Int64(51), Value::Int64(0)];
+    for (text, caller, class) in [
+        (
+            "SELECT toDate(n) FROM t\nLIMIT ? OFFSET ?",
+            None,
+            ErrorClass::Source,
+        ),
+        (
+            "SELECT toDate(n) FROM t WHERE a = ?\nLIMIT ? OFFSET ?",
+            Some(Value::Text("x".into())),
+            ErrorClass::InvalidRequest,
+        ),
+    ] {
+        let values = caller.into_iter().chain(page.clone()).collect();
+        let error = talk
+            .ask(query(text, values, LIMITS), fails(400, 38, "x"))
+            .error();
+        assert_eq!(class_and_code(&error), (class, "invalid_value"), "{text}");
+    }
 }
 
 /// An error behind rows, whichever way a server tells it, is an error: no row of it is told.

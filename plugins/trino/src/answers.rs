@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse, WireFault};
+use souk_sdk::{Error, HttpFailure, HttpResponse};
 
 use crate::types::FIELDS_MAX;
 
@@ -135,16 +135,9 @@ pub fn read(response: &HttpResponse) -> Result<Results<'_>, Error> {
     serde_json::from_slice(&response.body).map_err(|error| malformed().detail(error.to_string()))
 }
 
-/// No answer came. One that is longer than asked for is no HTTP to the host either.
+/// No answer came.
 pub fn broken(failure: HttpFailure) -> Error {
-    match failure.fault {
-        WireFault::BadResponse => Error::source_failed(
-            "bad_response",
-            "the answer broke off, is not valid HTTP, or is longer than 16 MiB or what the request's limits leave room for",
-        )
-        .detail(failure.message),
-        _ => Error::from(failure),
-    }
+    failure.within("16 MiB or what the request's limits leave room for")
 }
 
 pub fn malformed() -> Error {

@@ -1,6 +1,6 @@
 //! A connection's test: which server it is, whether catalog and schema are there, and whether the transaction refuses a write.
 
-use souk_sdk::{Batch, ColumnBuilder, Error, Rows, Step};
+use souk_sdk::{Error, Step};
 
 use crate::answers::{Results, malformed};
 use crate::errors::READ_ONLY;
@@ -79,23 +79,7 @@ impl Ping {
 
     /// The one row, in columns of this number.
     pub fn pong(&self, id: u32, shape: u32, step: &mut Step) {
-        let columns = Rows::ping_columns();
-        let mut builders: Vec<ColumnBuilder> = columns
-            .iter()
-            .map(|column| ColumnBuilder::new(column.kind))
-            .collect();
-        // Of these types they are.
-        match &self.version {
-            Some(version) => drop(builders[0].var(version.as_bytes())),
-            None => builders[0].null(),
-        }
-        match self.refuses_writes {
-            Some(refuses) => drop(builders[1].boolean(refuses)),
-            None => builders[1].null(),
-        }
-        step.columns(id, shape, Some(columns));
-        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
-        step.batch(id, Batch { rows: 1, chunks });
+        step.pong(id, shape, self.version.as_deref(), self.refuses_writes);
     }
 }
 

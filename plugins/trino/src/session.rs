@@ -5,6 +5,8 @@
 //! (`Stop`). What was asked and not answered because a coordinator or its proxy was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -16,9 +18,10 @@ use crate::catalog::{self, Listing};
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
 use crate::pauses;
 use crate::ping::{self, Ping};
-use crate::reading::{Reading, SHAPES_MAX, Shapes};
+use crate::reading::Reading;
 use crate::settings::{self, Settings};
-use crate::statements::{is_bound, prepare};
+use crate::statements::prepare;
+use crate::types::Type;
 
 /// Answers of one statement. Each takes the coordinator as long as it has nothing to say, up to a second: who leads on for longer than a
 /// day is not believed.
@@ -32,7 +35,7 @@ const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
 pub struct Session {
     api: Api,
     last: u32,
-    shapes: Shapes,
+    shapes: Shapes<Type>,
     jobs: Vec<Job>,
 }
 
@@ -216,7 +219,7 @@ impl Session {
             }) => {
                 let work = Work::Query {
                     text: prepare(&text, &parameters)?.into_owned(),
-                    is_bound: is_bound(&text, &parameters),
+                    is_bound: has_callers_values(&text, parameters.len()),
                     reading: Reading::default(),
                 };
                 Ok((work, limits))

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use souk_sdk::statements::{Dialect, DollarQuotes, Letters, PAGE, Quote, Statement};
 use souk_sdk::{Error, Value};
 
 use crate::parameters;
@@ -17,30 +18,39 @@ const WITH: &str = "with";
 /// the functions where there are some.
 const FUNCTION: &str = "function";
 const SESSION: &str = "session";
-/// The last line of a page that the host asks for, and the same in Trino's order.
-const WINDOW: &str = "\nLIMIT ? OFFSET ?";
-const TRINOS_WINDOW: &str = "\nOFFSET ? LIMIT ?";
+/// The last line of a page that the host asks for, in Trino's order.
+const TRINOS_PAGE: &str = "\nOFFSET ? LIMIT ?";
+
+/// How Trino reads a text.
+const DIALECT: Dialect = Dialect {
+    line_comments: &["--"],
+    // A carriage return alone ends a line, too.
+    line_ends: &['\r', '\n'],
+    nested_comments: false,
+    quotes: &[Quote::plain('\''), Quote::plain('"'), Quote::plain('`')],
+    // The text of a function in another language.
+    dollar_quotes: DollarQuotes::Bare,
+    letters: Letters::Ascii,
+    word_signs: "",
+};
 
 /// The text as it is sent.
 pub fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Error> {
-    let (query, places) = one_query(text)?;
-    if places != values.len() {
-        let given = values.len();
-        return Err(Error::invalid_request(
-            "parameter_count",
-            format!("the statement takes {places} parameters, {given} were given"),
-        ));
-    }
+    // A coordinator takes no semicolon.
+    let query = Statement::one_query(text, &DIALECT, &QUERIES)?;
+    keeps_its_session(&query)?;
+    query.takes(values.len())?;
+    let query = query.text;
     if values.is_empty() {
         return Ok(Cow::Borrowed(query));
     }
     let mut literals = parameters::literals(values)?;
     // As the last line it stands in no text and in no comment.
-    let query = match query.strip_suffix(WINDOW) {
+    let query = match query.strip_suffix(PAGE) {
         Some(before) => {
             let last = literals.len() - 1;
             literals.swap(last - 1, last);
-            Cow::Owned(format!("{before}{TRINOS_WINDOW}"))
+            Cow::Owned(format!("{before}{TRINOS_PAGE}"))
         }
         None => Cow::Borrowed(query),
     };
@@ -51,104 +61,23 @@ pub fn prepare<'a>(text: &'a str, values: &[Value]) -> Result<Cow<'a, str>, Erro
     )))
 }
 
-/// Whether some of the values are the caller's: those of the window are the host's own.
-pub fn is_bound(text: &str, values: &[Value]) -> bool {
-    let own = match text.ends_with(WINDOW) {
-        true => 2,
-        false => 0,
-    };
-    values.len() > own
-}
-
-/// The one query of a text, without what ends it, and how many values it takes.
-fn one_query(text: &str) -> Result<(&str, usize), Error> {
-    let (mut at, mut places) = (0, 0);
-    let (mut first_word, mut end) = (None, None);
-    let (mut last, mut has_functions) = ("", false);
-    while at < text.len() {
-        let next = token_end(text, at)?;
-        let token = &text[at..next];
-        let is_blank = is_blank(token);
-        match token {
-            // A coordinator takes no semicolon.
-            ";" if end.is_none() => end = Some(at),
-            _ if end.is_some() && !is_blank => return Err(not_one_query()),
-            "?" => places += 1,
-            _ => {}
-        }
-        if first_word.is_none() && !is_blank && token != "(" {
-            first_word = Some(token);
-        }
-        let is_after_with = last.eq_ignore_ascii_case(WITH);
-        has_functions |= is_after_with && token.eq_ignore_ascii_case(FUNCTION);
-        if (is_after_with || has_functions) && token.eq_ignore_ascii_case(SESSION) {
+/// Refuses a query that brings properties of its session along.
+fn keeps_its_session(query: &Statement<'_>) -> Result<(), Error> {
+    let (mut is_after_with, mut has_functions) = (false, false);
+    for token in query.tokens().filter(|token| !token.is_blank()) {
+        has_functions |= is_after_with && token.is_word(FUNCTION);
+        if (is_after_with || has_functions) && token.is_word(SESSION) {
             return Err(changes_the_session());
         }
-        if !is_blank {
-            last = token;
-        }
-        at = next;
+        is_after_with = token.is_word(WITH);
     }
-    let is_query =
-        first_word.is_some_and(|word| QUERIES.iter().any(|known| word.eq_ignore_ascii_case(known)));
-    match is_query {
-        true => Ok((&text[..end.unwrap_or(text.len())], places)),
-        false => Err(not_one_query()),
-    }
-}
-
-fn not_one_query() -> Error {
-    Error::permission(
-        "read_only",
-        "connections are read-only: the statement must be one query, which begins with SELECT, WITH, VALUES or TABLE",
-    )
+    Ok(())
 }
 
 fn changes_the_session() -> Error {
     Error::permission(
         "read_only",
         "the statement may not set properties of its session (WITH SESSION): if session is a name in it, quote it (\"session\")",
-    )
-}
-
-fn is_blank(token: &str) -> bool {
-    token.starts_with(char::is_whitespace) || token.starts_with("--") || token.starts_with("/*")
-}
-
-/// Where the token ends that begins at `at`: a comment, what is quoted, a word, or a sign.
-fn token_end(text: &str, at: usize) -> Result<usize, Error> {
-    let rest = &text[at..];
-    let bytes = rest.as_bytes();
-    let quoted = |opens: usize, closes: &str| match rest[opens..].find(closes) {
-        Some(end) => Ok(at + opens + end + closes.len()),
-        None => Err(endless()),
-    };
-    match bytes {
-        // A carriage return alone ends a line, too.
-        [b'-', b'-', ..] => Ok(rest.find(['\r', '\n']).map_or(text.len(), |end| at + end)),
-        [b'/', b'*', ..] => quoted(2, "*/"),
-        // The text of a function in another language.
-        [b'$', b'$', ..] => quoted(2, "$$"),
-        // A doubled quote begins the next token, which is quoted as well.
-        [b'\'', ..] => quoted(1, "'"),
-        [b'"', ..] => quoted(1, "\""),
-        [b'`', ..] => quoted(1, "`"),
-        [first, ..] if is_word(*first) => {
-            let end = bytes.iter().position(|byte| !is_word(*byte));
-            Ok(at + end.unwrap_or(bytes.len()))
-        }
-        _ => Ok(at + rest.chars().next().map_or(1, char::len_utf8)),
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn endless() -> Error {
-    Error::source_failed(
-        "syntax_error",
-        "a text, a quoted name or a comment of the statement has no end",
     )
 }
 

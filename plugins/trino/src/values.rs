@@ -7,8 +7,9 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use souk_sdk::json::{self, write_f64, write_text};
 use souk_sdk::time::{DAY_US, Date, TimeOfDay, iso8601, rfc3339};
 use souk_sdk::{ColumnBuilder, Error};
 
@@ -51,7 +52,7 @@ pub fn push(
             Err(_) => into.var(cell.get().as_bytes()),
         },
         Type::Array(_) | Type::Map(_) | Type::Row(_) => {
-            into.var_with(|out| json(kind, cell, out, room))
+            into.var_with(|out| document_of(kind, cell, out, room))
         }
     }
 }
@@ -69,16 +70,7 @@ pub fn integer(cell: &RawValue) -> Result<i64, Error> {
 }
 
 fn text(cell: &RawValue) -> Result<Cow<'_, str>, Error> {
-    let raw = cell.get();
-    match raw.as_bytes() {
-        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => {
-            Ok(Cow::Borrowed(&raw[1..raw.len() - 1]))
-        }
-        [b'"', ..] => serde_json::from_str(raw)
-            .map(Cow::Owned)
-            .map_err(|_| malformed()),
-        _ => Err(malformed()),
-    }
+    json::text(cell).ok_or_else(malformed)
 }
 
 fn boolean(cell: &RawValue) -> Result<bool, Error> {
@@ -105,10 +97,7 @@ fn float(cell: &RawValue) -> Result<f64, Error> {
 
 /// Digits, as they were sent.
 fn decimal(text: &str) -> Result<&str, Error> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    match is_number(whole) && is_number(fraction) {
+    match json::is_decimal(text) {
         true => Ok(text),
         false => Err(malformed()),
     }
@@ -119,8 +108,10 @@ fn bytes(cell: &RawValue) -> Result<Vec<u8>, Error> {
 }
 
 fn document(text: &str) -> Result<&str, Error> {
-    serde_json::from_str::<IgnoredAny>(text).map_err(|_| malformed())?;
-    Ok(text)
+    match json::is_document(text) {
+        true => Ok(text),
+        false => Err(malformed()),
+    }
 }
 
 /// `2024-02-29`; years beyond four digits have a sign.
@@ -250,7 +241,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 }
 
 /// A value as a part of a JSON document, written as a column of it is when it leaves as JSON.
-fn json(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
+fn document_of(kind: &Type, cell: &RawValue, out: &mut Vec<u8>, room: usize) -> Result<(), Error> {
     // Names are longer than the brackets that stand for them.
     if out.len() > room {
         return Err(Error::limit_exceeded(
@@ -332,7 +323,7 @@ fn array<'a>(
         if place > 0 {
             out.push(b',');
         }
-        json(kind, cell, out, room)?;
+        document_of(kind, cell, out, room)?;
     }
     out.push(b']');
     Ok(())
@@ -348,9 +339,9 @@ fn object<'a>(
         if place > 0 {
             out.push(b',');
         }
-        quoted(name, out);
+        write_text(name, out);
         out.push(b':');
-        json(kind, cell, out, room)?;
+        document_of(kind, cell, out, room)?;
     }
     out.push(b'}');
     Ok(())
@@ -361,32 +352,19 @@ fn part(kind: &Type, cell: &RawValue, out: &mut Vec<u8>) -> Result<(), Error> {
         Type::Boolean => written(out, format_args!("{}", boolean(cell)?)),
         Type::Integer => written(out, format_args!("{}", integer(cell)?)),
         Type::Decimal => out.extend_from_slice(decimal(&text(cell)?)?.as_bytes()),
-        Type::Float => match float(cell)? {
-            value if value.is_nan() => quoted("NaN", out),
-            f64::INFINITY => quoted("Infinity", out),
-            f64::NEG_INFINITY => quoted("-Infinity", out),
-            value => {
-                // A Vec takes everything.
-                let _ = serde_json::to_writer(out, &value);
-            }
-        },
+        Type::Float => write_f64(float(cell)?, out),
         Type::Json => out.extend_from_slice(document(&text(cell)?)?.as_bytes()),
-        Type::Date => quoted(&date(&text(cell)?)?.to_string(), out),
-        Type::Time => quoted(&TimeOfDay(time(&text(cell)?)?).to_string(), out),
-        Type::Clock => quoted(&iso8601(clock(&text(cell)?)?), out),
-        Type::Moment => quoted(&rfc3339(moment(&text(cell)?)?), out),
-        Type::Text | Type::Bytes => quoted(&text(cell)?, out),
-        // These are written by `json`; another type's value is whatever JSON it is.
+        Type::Date => write_text(&date(&text(cell)?)?.to_string(), out),
+        Type::Time => write_text(&TimeOfDay(time(&text(cell)?)?).to_string(), out),
+        Type::Clock => write_text(&iso8601(clock(&text(cell)?)?), out),
+        Type::Moment => write_text(&rfc3339(moment(&text(cell)?)?), out),
+        Type::Text | Type::Bytes => write_text(&text(cell)?, out),
+        // These are written by `document_of`; another type's value is whatever JSON it is.
         Type::Other | Type::Array(_) | Type::Map(_) | Type::Row(_) => {
             out.extend_from_slice(cell.get().as_bytes())
         }
     }
     Ok(())
-}
-
-fn quoted(text: &str, out: &mut Vec<u8>) {
-    // A Vec takes everything.
-    let _ = serde_json::to_writer(out, text);
 }
 
 fn written(out: &mut Vec<u8>, what: fmt::Arguments<'_>) {

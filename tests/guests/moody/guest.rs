@@ -8,7 +8,12 @@ use souk_sdk::{
 
 struct Moody {
     token: String,
+    /// A large answer, ready to be given.
+    speech: Option<Chunk>,
 }
+
+/// More than a call may return on a worker.
+const SPEECH_BYTES: usize = 6 << 20;
 
 souk_guests::export!(Moody);
 
@@ -25,6 +30,7 @@ impl Behaviour for Moody {
         let token = token.and_then(|(_, rest)| rest.split('"').next());
         Ok(Moody {
             token: token.unwrap_or("none").to_owned(),
+            speech: None,
         })
     }
 
@@ -55,6 +61,11 @@ impl Behaviour for Moody {
                 println!("found a file: {found}");
                 (1, fine.finish())
             }
+            "prepares_a_speech" => {
+                self.speech = Some(speech()?);
+                (1, fine.finish())
+            }
+            "holds_a_speech" => (1, self.speech()?),
             "prints" => {
                 println!("a line for its author");
                 (1, fine.finish())
@@ -95,8 +106,12 @@ impl Behaviour for Moody {
         Ok(())
     }
 
-    /// Computes for some 30 ms.
-    fn call(&mut self, id: u32, _call: Call, step: &mut Step) -> Result<(), Error> {
+    /// Computes for some 30 ms, or holds a speech.
+    fn call(&mut self, id: u32, call: Call, step: &mut Step) -> Result<(), Error> {
+        if call.parameters.contains("speech") {
+            answer(id, 1, self.speech()?, step);
+            return Ok(());
+        }
         let mut turns = 30_000_000u64;
         while turns > 0 {
             turns = std::hint::black_box(turns - 1);
@@ -106,6 +121,22 @@ impl Behaviour for Moody {
         answer(id, 1, fine.finish(), step);
         Ok(())
     }
+}
+
+impl Moody {
+    /// What was prepared takes no time.
+    fn speech(&mut self) -> Result<Chunk, Error> {
+        match self.speech.take() {
+            Some(prepared) => Ok(prepared),
+            None => speech(),
+        }
+    }
+}
+
+fn speech() -> Result<Chunk, Error> {
+    let mut column = ColumnBuilder::new(ColumnType::Text);
+    column.push(Cell::Text(&"a".repeat(SPEECH_BYTES)))?;
+    Ok(column.finish())
 }
 
 fn answer(id: u32, rows: u32, chunk: Chunk, step: &mut Step) {

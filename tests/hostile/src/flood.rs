@@ -26,6 +26,8 @@ pub struct Flood {
 pub struct Tally {
     /// Answers by status; 0 is a connection that broke, or no answer at all.
     pub statuses: BTreeMap<u16, u64>,
+    /// What the first answer of each status but 200 said, and when.
+    pub said: BTreeMap<u16, String>,
     pub length: Duration,
 }
 
@@ -52,9 +54,21 @@ impl Tally {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    fn add(&mut self, other: &Tally) {
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
+    /// The same with what the first failure of each status said.
+    pub fn in_full(&self) -> String {
+        let said = self
+            .said
+            .iter()
+            .map(|(status, said)| format!("\n    {status} {said}"));
+        self.in_words() + &said.collect::<String>()
+    }
+
+    fn add(&mut self, other: Tally) {
+        for (status, count) in other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        for (status, said) in other.said {
+            self.said.entry(status).or_insert(said);
         }
     }
 }
@@ -83,7 +97,7 @@ impl Flood {
                 let clients: Vec<_> = clients.collect();
                 let mut all = Tally::default();
                 for client in clients {
-                    all.add(&client.await.unwrap_or_default());
+                    all.add(client.await.unwrap_or_default());
                 }
                 all
             });
@@ -133,7 +147,7 @@ async fn one<R: Fn() -> Bytes>(
 
 /// Asks until it is dropped.
 async fn ask(address: &str, request: &impl Fn() -> Bytes, tally: &mut Tally, ok: &AtomicU64) {
-    let mut connection = None;
+    let (mut connection, began) = (None, Instant::now());
     loop {
         let bytes = request();
         let exchange = async {
@@ -141,13 +155,28 @@ async fn ask(address: &str, request: &impl Fn() -> Bytes, tally: &mut Tally, ok:
                 connection = Some(Connection::open(address).await?);
             }
             match &mut connection {
-                Some(connection) => Ok(connection.exchange(&bytes).await?.0),
+                Some(connection) => {
+                    let (status, body) = connection.exchange(&bytes).await?;
+                    let said = (status != 200).then(|| String::from_utf8_lossy(body).into_owned());
+                    Ok((status, said))
+                }
                 None => anyhow::bail!("no connection"),
             }
         };
         let answer = tokio::time::timeout(ANSWER_MAX, exchange).await;
-        let status = answer.unwrap_or(Ok(0)).unwrap_or(0);
+        let (status, said) = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => (0, Some(format!("{error:#}"))),
+            Err(_) => (0, Some(format!("no answer within {ANSWER_MAX:?}"))),
+        };
         *tally.statuses.entry(status).or_default() += 1;
+        if let Some(said) = said {
+            let at = || began.elapsed().as_secs_f64();
+            tally
+                .said
+                .entry(status)
+                .or_insert_with(|| format!("after {:.3} s: {said}", at()));
+        }
         match status {
             200 => drop(ok.fetch_add(1, Relaxed)),
             0 => {

@@ -193,7 +193,7 @@ async fn books(watched: &Watched, traders: Vec<Trader>) -> anyhow::Result<()> {
             wrong.push(format!(
                 "{} was not served: {}",
                 company.handle,
-                tally.in_words()
+                tally.in_full()
             ));
         }
     }

@@ -101,7 +101,7 @@ async fn swaps(
         platform.post(&path, version).await.expect(200);
     }
     let tally = tokio::task::spawn_blocking(move || flood.stop()).await?;
-    println!("{swaps} swaps: {}", tally.in_words());
+    println!("{swaps} swaps: {}", tally.in_full());
     ensure!(
         tally.of(200) > 0 && tally.answers() == tally.of(200) && tally.of(0) == 0,
         "requests failed while versions were swapped"

@@ -135,8 +135,17 @@ impl DirectorySession {
             return Err(End::Ended(shutting_down()));
         };
         self.guest = guest;
+        if inline && self.guest.here().is_some_and(|guest| guest.met_tick()) {
+            // Its first turn was this worker's, which no lane has counted.
+            lease.pool.tenant.computed(TICK.as_micros() as u64);
+        }
         let step = match result {
             Ok(step) => step,
+            Err(CallError::TooSlow(fault)) => {
+                let pool = &lease.pool;
+                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+                return Err(End::Cut(fault));
+            }
             Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
             Err(lost) => return Err(End::Lost(Some(id), call_fault(lost))),
         };

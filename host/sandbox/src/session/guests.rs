@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Bytes that a call may return on a worker. Lifting and checking them takes a millisecond or two; a call whose
-/// input is large runs in a lane from the beginning.
+/// input is large runs in a lane from the beginning, and where one returns more the session is lost and asked again there.
 const INLINE_BYTES: usize = 2 << 20;
 /// Bytes that a call may return in a lane: a few times the largest result.
 const CALL_BYTES: usize = 64 << 20;
@@ -95,7 +95,7 @@ impl<T: GuestState> Kept<T> {
             self.pool
                 .lanes()
                 .call(&self.pool.tenant, inline, async move {
-                    let (guest, step) = guest.call(call).await;
+                    let (guest, step) = guest.call(call, inline).await;
                     let guest = Some(guest);
                     (Kept { pool, guest, place }, step)
                 }),

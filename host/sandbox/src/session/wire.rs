@@ -17,31 +17,24 @@ use tokio::{
 };
 
 use super::{
-    errand::confer,
-    guests::{Called, Kept, broken, is_unavailable},
-    in_flight::{Submitted, Wrong},
+    guests::{Kept, broken},
     lease::{End, Lease},
     open::OpenWire,
-    outgoing::{EXCHANGES_MAX, Exchange, LATER_MAX, Later, Pace, aside, exchange, pause},
+    outgoing::{Exchange, Later, Pace},
 };
 use crate::{
-    engine::TICK,
     fault::{Blame, Fault, FaultKind},
-    lanes::Task,
-    pool::{Job, Sampled, shutting_down, timed_out},
-    threads::thread_time,
-    v1::{Call, CallError, CheckedStep, Command, Heard, Input, Received, WireState, reported},
+    pool::{Job, Sampled, shutting_down},
+    v1::{CallError, CheckedStep, Input, Received, WireState},
     wire::{Dialer, HttpOrigin},
 };
 
-/// How long a request that nobody waits for any more may take to end before its session is dropped.
-const GRACE: Duration = Duration::from_secs(2);
+mod calls;
+mod steps;
 
 /// Bytes read at once and given to the guest in one call. One buffer for each thread: a read and the
 /// call that takes it happen in one go.
 const READ_BYTES: usize = 128 << 10;
-/// Bytes that may wait to be written: past that the guest is sending without being asked.
-const UNSENT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one answer that are given to the guest on this worker. A page of a thousand rows is a tenth of it; what is
 /// larger is taken apart in the lanes.
 const INLINE_STREAM_MAX: usize = 512 << 10;
@@ -50,8 +43,6 @@ const INLINE_RESPONSE_MAX: usize = 256 << 10;
 /// What is read in one go before others on this worker have their turn. Each read counts at least `READ_COST`.
 const GO_BYTES: usize = 256 << 10;
 const READ_COST: usize = 4 << 10;
-/// A first turn that holds this worker for longer is one too many: the connection's calls are made in the lanes from then on.
-const HELD_MAX: Duration = Duration::from_millis(5);
 /// What a source may send while nothing is asked of it: notices, parameters that change.
 const UNASKED_BYTES_MAX: usize = 1 << 20;
 
@@ -105,15 +96,6 @@ enum Wire {
         origin: HttpOrigin,
         exchanges: FuturesUnordered<Exchange>,
     },
-}
-
-/// What ended the wait for a call in a lane.
-enum Waited {
-    Returned(Option<Called<WireState>>),
-    /// Some request is at its deadline, or at the end of its grace.
-    Alarm,
-    /// The host stops.
-    Cut,
 }
 
 /// What happened next.
@@ -178,10 +160,7 @@ impl WireSession {
             let turn = std::future::poll_fn(|cx| self.poll_turn(cx, lease)).await;
             let done = match turn {
                 Turn::Pool if self.is_in_turns(lease) => self.take_jobs_in_turns(lease).await,
-                Turn::Pool => match self.take_jobs(lease) {
-                    Ok(()) if !lease.unsubmitted.is_empty() => self.take_jobs_in_turns(lease).await,
-                    done => done,
-                },
+                Turn::Pool => self.take_jobs(lease),
                 Turn::Step(result) => self.apply(lease, result, None),
                 Turn::Heavy(received) => self.receive_in_turns(lease, received).await,
                 Turn::Broke(error) => Err(End::Broke(reset(error))),
@@ -190,10 +169,10 @@ impl WireSession {
             if let Err(end) = done {
                 return end;
             }
-            if !self.cancels.is_empty()
-                && let Err(end) = self.tell_cancels(lease).await
-            {
-                return end;
+            while !(lease.unsubmitted.is_empty() && self.cancels.is_empty()) {
+                if let Err(end) = self.catch_up(lease).await {
+                    return end;
+                }
             }
             if self.peer_closed {
                 return End::Broke(closed());
@@ -341,6 +320,10 @@ impl WireSession {
                     None => return Poll::Pending,
                 };
                 self.read += READ_COST;
+                if !lease.in_flight.is_empty() {
+                    // Of many small responses a guest may return as much as of a large one.
+                    self.streamed += received.bytes();
+                }
                 if received.bytes() > INLINE_RESPONSE_MAX || self.is_in_turns(lease) {
                     return Poll::Ready(Turn::Heavy(received));
                 }
@@ -386,447 +369,6 @@ impl WireSession {
         };
         Poll::Ready(self.receive(lease, input))
     }
-
-    /// Calls the guest on this worker.
-    #[inline]
-    fn receive(&mut self, lease: &Lease, input: Input<'_>) -> Turn {
-        let Some(guest) = self.guest.here() else {
-            return Turn::Broke(io::ErrorKind::NotConnected.into());
-        };
-        let result = guest.receive(input);
-        self.sample(lease);
-        Turn::Step(result)
-    }
-
-    /// Learns how long calls take.
-    #[inline]
-    fn sample(&mut self, lease: &Lease) {
-        let met_tick = self.guest.here().is_some_and(|guest| guest.met_tick());
-        let pool = &lease.pool;
-        if met_tick {
-            pool.tenant.computed(TICK.as_micros() as u64);
-        }
-        if self.sampled.are_long(met_tick) {
-            pool.make_way();
-        }
-    }
-
-    /// Submits what the pool has given, up to the first that is to be submitted in turns, and looks after those whose caller has gone.
-    fn take_jobs(&mut self, lease: &mut Lease) -> Result<(), End> {
-        let now = Instant::now();
-        let mut jobs = std::mem::take(&mut self.jobs);
-        lease.handle.take(&mut jobs);
-        let mut waiting = jobs.drain(..);
-        while let Some(job) = waiting.next() {
-            if !job.request.is_repeatable() || lease.in_flight.has_unrepeatable() {
-                lease.unsubmitted.push(job);
-                lease.unsubmitted.extend(waiting.by_ref());
-                break;
-            }
-            if let Err(end) = self.submit(lease, job, now) {
-                lease.unsubmitted.extend(waiting);
-                return Err(end);
-            }
-        }
-        drop(waiting);
-        self.jobs = jobs;
-        self.leave_gone(lease, now)
-    }
-
-    #[inline]
-    fn submit(&mut self, lease: &mut Lease, mut job: Job, now: Instant) -> Result<(), End> {
-        let Some(id) = self.begin(lease, &mut job, now) else {
-            return Ok(());
-        };
-        let Some(guest) = self.guest.here() else {
-            lease.unsubmitted.push(job);
-            return Err(End::Ended(shutting_down()));
-        };
-        let result = guest.submit(id, &job.request);
-        self.sample(lease);
-        lease.in_flight.push(Submitted::new(id, job, now));
-        self.apply(lease, result, Some(id))
-    }
-
-    /// The number of a request, if somebody still waits for it.
-    #[inline]
-    fn begin(&mut self, lease: &mut Lease, job: &mut Job, now: Instant) -> Option<u32> {
-        let left = job.deadline.saturating_duration_since(now);
-        if left.is_zero() || job.ticket.is_gone() {
-            lease.refuse(job, now, timed_out());
-            return None;
-        }
-        if lease.in_flight.is_empty() {
-            self.streamed = 0;
-            // They were for requests that have ended.
-            self.pauses.clear();
-            self.has_forgotten = false;
-        }
-        self.next_id = self.next_id.wrapping_add(1);
-        self.asides += 1;
-        self.pace.begin_answer();
-        job.request.limits_mut().timeout_ms =
-            u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
-        self.arm(job.deadline);
-        Some(self.next_id)
-    }
-
-    /// As `take_jobs`, where the guest is called in turns.
-    async fn take_jobs_in_turns(&mut self, lease: &mut Lease) -> Result<(), End> {
-        if lease.unsubmitted.is_empty() {
-            lease.handle.take(&mut lease.unsubmitted);
-        }
-        while !lease.unsubmitted.is_empty() {
-            let now = Instant::now();
-            let mut job = lease.unsubmitted.remove(0);
-            let Some(id) = self.begin(lease, &mut job, now) else {
-                continue;
-            };
-            let call = Call::Submit(id, job.request.clone());
-            lease.in_flight.push(Submitted::new(id, job, now));
-            let result = self.call_in_turns(lease, call).await?;
-            self.apply(lease, result, Some(id))?;
-            if self.read >= GO_BYTES {
-                self.give_way(lease).await?;
-            }
-        }
-        self.leave_gone(lease, Instant::now())
-    }
-
-    async fn receive_in_turns(&mut self, lease: &mut Lease, received: Received) -> Result<(), End> {
-        let result = self.call_in_turns(lease, Call::Receive(received)).await?;
-        self.apply(lease, result, None)
-    }
-
-    /// Tells the guest which requests to give up.
-    async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
-        while let Some(id) = self.cancels.pop() {
-            self.asides += 1;
-            let may_be_cut = self.may_be_cut(lease);
-            let result = match self.guest.here() {
-                Some(guest) if may_be_cut && !lease.pool.pressure.is_laned(|| 0) => {
-                    guest.cancel(id)
-                }
-                _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
-            };
-            self.apply(lease, result, Some(id))?;
-        }
-        Ok(())
-    }
-
-    /// Makes a call in turns, the first of them here where it promises to be short. Deadlines hold meanwhile: whoever has waited long enough is
-    /// answered, and a guest that does not come back soon after is left behind.
-    async fn call_in_turns(
-        &mut self,
-        lease: &mut Lease,
-        call: Call,
-    ) -> Result<Result<CheckedStep, CallError>, End> {
-        let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
-        let is_here = is_short && !self.is_laned(lease);
-        let begun = is_here.then(thread_time);
-        let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
-            return Err(End::Ended(shutting_down()));
-        };
-        if let Some(begun) = begun {
-            self.computed_here(lease, thread_time().saturating_sub(begun));
-        }
-        loop {
-            let waited =
-                std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;
-            match waited {
-                Waited::Returned(Some((guest, result))) => {
-                    self.guest = guest;
-                    return Ok(result);
-                }
-                Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),
-                Waited::Alarm => self.sound_alarm(lease)?,
-            }
-        }
-    }
-
-    /// What a first turn took of this worker: it counts as its company's, and is weighed as ticks are that plain calls meet.
-    fn computed_here(&mut self, lease: &Lease, used: Duration) {
-        let pool = &lease.pool;
-        pool.tenant.computed(used.as_micros() as u64);
-        if used > HELD_MAX {
-            // What the guest has returned is looked at at once, however much it is.
-            pool.pressure.cut_off(pool.shared.micros(Instant::now()));
-        }
-        self.uncounted += used;
-        let is_tick = self.uncounted >= TICK;
-        if is_tick {
-            self.uncounted = Duration::ZERO;
-            // Others have their turn.
-            self.read = GO_BYTES;
-        }
-        if self.sampled.are_long(is_tick) {
-            pool.make_way();
-        }
-    }
-
-    fn poll_lane(
-        &mut self,
-        cx: &mut Context<'_>,
-        lease: &Lease,
-        task: Pin<&mut Task<Called<WireState>>>,
-    ) -> Poll<Waited> {
-        if let Poll::Ready(returned) = task.poll(cx) {
-            return Poll::Ready(Waited::Returned(returned));
-        }
-        lease.handle.register(cx);
-        if lease.handle.is_closing() && lease.pool.is_cut() {
-            return Poll::Ready(Waited::Cut);
-        }
-        self.poll_alarm(cx).map(|()| Waited::Alarm)
-    }
-
-    /// Carries out a step. `culprit`: the request that the call was about.
-    #[inline]
-    fn apply(
-        &mut self,
-        lease: &mut Lease,
-        result: Result<CheckedStep, CallError>,
-        culprit: Option<u32>,
-    ) -> Result<(), End> {
-        let step = match result {
-            Ok(step) => step,
-            Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
-            Err(CallError::TooSlow(fault)) => {
-                let pool = &lease.pool;
-                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
-                return Err(End::Cut(fault));
-            }
-            Err(CallError::Ended(error)) if is_unavailable(&error) || self.peer_closed => {
-                return Err(End::Broke(reported(error)));
-            }
-            Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
-        };
-        for command in step.commands {
-            self.carry_out(command, lease)
-                .map_err(|fault| End::Lost(culprit, fault))?;
-        }
-        if step.events.is_empty() {
-            return Ok(());
-        }
-        if step.is_full {
-            lease.handle.close();
-        }
-        let now = Instant::now();
-        for event in step.events {
-            self.hear(lease, event, now)?;
-        }
-        if lease.in_flight.is_empty() {
-            self.streamed = 0;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn carry_out(&mut self, command: Command, lease: &Lease) -> Result<(), Fault> {
-        match (command, &mut self.wire) {
-            (Command::Send(bytes), Wire::Tcp { unsent, .. }) => {
-                if unsent.is_empty() {
-                    *unsent = bytes;
-                } else {
-                    unsent.extend_from_slice(&bytes);
-                }
-                if unsent.len() > UNSENT_BYTES_MAX {
-                    return Err(broken(format!(
-                        "it sent more than {UNSENT_BYTES_MAX} bytes ahead"
-                    )));
-                }
-            }
-            // A second wire is for telling the source to stop: one for each request, and one more if it is given up.
-            (Command::Aside(_) | Command::Confer(_), Wire::Tcp { .. }) if self.asides == 0 => {
-                return Err(broken(
-                    "it sent more aside, or more errands, than it had requests to stop",
-                ));
-            }
-            (Command::Confer(_), Wire::Tcp { .. }) if self.on_errand => {
-                return Err(broken("it sent an errand while it was on one"));
-            }
-            (Command::Confer(message), Wire::Tcp { dialer, .. }) => {
-                self.asides -= 1;
-                let errand = confer(&lease.pool, dialer, message)?;
-                begin(&mut self.errands, errand)?;
-            }
-            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
-                self.asides -= 1;
-                aside(dialer.clone(), bytes)?;
-            }
-            // Else a session could go on calling the seller for ever, and nobody would see it.
-            (Command::Request(_), Wire::Http { .. }) if lease.in_flight.is_empty() => {
-                return Err(broken("it made an HTTP request that nobody asked for"));
-            }
-            (Command::Request(request), Wire::Http { origin, exchanges }) => {
-                if exchanges.len() >= EXCHANGES_MAX {
-                    return Err(broken(format!(
-                        "it made more than {EXCHANGES_MAX} HTTP requests at once"
-                    )));
-                }
-                exchanges.push(exchange(origin, request, &mut self.pace)?);
-            }
-            (Command::Wake(asked), _) => {
-                let Some(latest) = lease.in_flight.latest() else {
-                    return Err(broken(
-                        "it asked for a pause while nobody asked it for anything",
-                    ));
-                };
-                begin(&mut self.pauses, pause(asked, &mut self.pace, latest))?;
-            }
-            (Command::Close, _) => self.closing = true,
-            (Command::StartTls(_), _) => {
-                return Err(broken("it asked for TLS in the middle of a session"));
-            }
-            _ => return Err(broken("it sent a command of another kind of wire")),
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn hear(&mut self, lease: &mut Lease, event: Heard, now: Instant) -> Result<(), End> {
-        let heard = match event {
-            Heard::Columns(id, columns) => lease.in_flight.columns(id, columns),
-            Heard::Batch(id, batch, bytes, overhead) => {
-                lease.in_flight.batch(id, batch, bytes, overhead)
-            }
-            Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
-            Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
-            Heard::Done(id) => match lease.in_flight.take(id) {
-                Some(entry) => {
-                    self.streamed = 0;
-                    lease.complete(entry, now, Ok(()));
-                    Ok(())
-                }
-                None => Err(Wrong::Broken(
-                    id,
-                    format!("it finished request {id}, which is not in flight"),
-                )),
-            },
-            // On a closed wire this is about the session: it is decided with the others.
-            Heard::Failed(_, error) if self.peer_closed && is_unavailable(&error) => Ok(()),
-            Heard::Failed(id, error) => match lease.in_flight.take(id) {
-                Some(entry) => {
-                    self.streamed = 0;
-                    lease.complete(entry, now, Err(reported(error)));
-                    Ok(())
-                }
-                None => Err(Wrong::Broken(
-                    id,
-                    format!("it failed request {id}, which is not in flight"),
-                )),
-            },
-            Heard::Ready => Err(Wrong::Broken(0, "it was ready twice".into())),
-        };
-        match heard {
-            Ok(()) => Ok(()),
-            Err(Wrong::Broken(id, reason)) => {
-                let culprit = lease.in_flight.contains(id).then_some(id);
-                Err(End::Lost(culprit, broken(reason)))
-            }
-            Err(Wrong::TooLarge(id, fault)) => self.abandon(lease, id, now, Some(fault)),
-        }
-    }
-
-    /// Ends the wait for a request: its caller hears `fault`, the source is told to stop.
-    fn abandon(
-        &mut self,
-        lease: &mut Lease,
-        id: u32,
-        now: Instant,
-        fault: Option<Fault>,
-    ) -> Result<(), End> {
-        let Some(entry) = lease
-            .in_flight
-            .iter_mut()
-            .find(|entry| entry.id == id && entry.quit.is_none())
-        else {
-            return Ok(());
-        };
-        entry.quit = Some(now + GRACE);
-        if let Some(fault) = fault {
-            lease
-                .pool
-                .answer(&entry.job, Err(fault), Some(now - entry.submitted));
-        }
-        if !lease.pool.connector.cancels {
-            return Err(End::Overdue);
-        }
-        self.arm(now + GRACE);
-        self.cancels.push(id);
-        Ok(())
-    }
-
-    /// Abandons requests whose caller has gone.
-    fn leave_gone(&mut self, lease: &mut Lease, now: Instant) -> Result<(), End> {
-        if !std::mem::take(&mut self.nudged) {
-            return Ok(());
-        }
-        let gone: Vec<u32> = lease
-            .in_flight
-            .iter_mut()
-            .filter(|entry| entry.quit.is_none() && entry.job.ticket.is_gone())
-            .map(|entry| entry.id)
-            .collect();
-        for id in gone {
-            self.abandon(lease, id, now, None)?;
-        }
-        Ok(())
-    }
-
-    /// Some request is at its deadline, or at the end of its grace.
-    fn sound_alarm(&mut self, lease: &mut Lease) -> Result<(), End> {
-        let now = Instant::now();
-        if lease
-            .in_flight
-            .iter_mut()
-            .any(|entry| entry.quit.is_some_and(|until| until <= now))
-        {
-            return Err(End::Overdue);
-        }
-        let late: Vec<u32> = lease
-            .in_flight
-            .iter_mut()
-            .filter(|entry| entry.quit.is_none() && entry.job.deadline <= now)
-            .map(|entry| entry.id)
-            .collect();
-        for id in late {
-            self.abandon(lease, id, now, Some(timed_out()))?;
-        }
-        let next = lease
-            .in_flight
-            .iter_mut()
-            .map(|entry| entry.quit.unwrap_or(entry.job.deadline))
-            .min();
-        if let Some(next) = next {
-            self.arm(next);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the alarm sounds at `at` or before. It is not put back when a request ends in
-    /// time: with one timer for all, a request costs none.
-    #[inline]
-    fn arm(&mut self, at: Instant) {
-        if self.alarm_at.is_some_and(|set| set <= at) {
-            return;
-        }
-        self.alarm_at = Some(at);
-        match &mut self.alarm {
-            Some(alarm) => alarm.as_mut().reset(at.into()),
-            none => *none = Some(Box::pin(tokio::time::sleep_until(at.into()))),
-        }
-    }
-}
-
-fn begin(running: &mut FuturesUnordered<Later>, later: Later) -> Result<(), Fault> {
-    if running.len() >= LATER_MAX {
-        return Err(broken(format!(
-            "it had more than {LATER_MAX} pauses or errands at once"
-        )));
-    }
-    running.push(later);
-    Ok(())
 }
 
 #[inline]

@@ -12,10 +12,10 @@ pub(crate) struct Budget {
     pub call: Duration,
     /// The same, added for each MiB that the call is given.
     pub call_per_mib: Duration,
-    /// Bytes that one inline call may return: lifting them holds the worker. Aliased strings would
+    /// Bytes that a call may return on a worker: lifting them holds it. Aliased strings would
     /// otherwise multiply guest memory.
     pub inline_bytes: usize,
-    /// Bytes that one call in turns may return.
+    /// Bytes that a call may return in a lane.
     pub call_bytes: usize,
     pub columns_max: usize,
 }

@@ -11,7 +11,7 @@ mod turns;
 mod types;
 
 use wasmtime::{
-    AsContextMut, Store, Trap,
+    AsContextMut, Store, Trap, UpdateDeadline,
     component::{Component, ComponentExportIndex, Func, Instance, ResourceAny, TypedFunc},
 };
 
@@ -199,7 +199,7 @@ impl Functions {
 pub(crate) enum CallError {
     /// The guest broke: a trap, a loop, no memory, or an answer outside the contract.
     Lost(Fault),
-    /// An inline call took longer or returned more than a worker has time for. The same call may well
+    /// A call took longer on a worker, or returned more there, than that has time for. The same call may well
     /// succeed in a lane.
     TooSlow(Fault),
     /// The guest says that the session cannot go on.
@@ -214,7 +214,7 @@ pub(crate) async fn describe(
 ) -> Result<Descriptor, Fault> {
     let state = WireState::new(budget.memory.clone(), Printer::default());
     let mut store = store(pre.engine(), state, budget);
-    store.data_mut().turns().in_turns(budget.call);
+    store.data_mut().turns().in_turns(budget.call, false);
     let instance = pre
         .instantiate_async(&mut store)
         .await
@@ -225,7 +225,7 @@ pub(crate) async fn describe(
     let describe = instance
         .get_typed_func::<(), (Descriptor,)>(&mut store, &exports.describe)
         .map_err(|error| fault(&mut store, error))?;
-    store.data_mut().turns().in_turns(budget.call);
+    store.data_mut().turns().in_turns(budget.call, false);
     let described = describe.call_async(&mut store, ()).await;
     described
         .map(|(descriptor,)| descriptor)
@@ -244,7 +244,7 @@ pub(crate) async fn probe_directory(
             .detail(format!("{error:#}"))
     })?;
     let mut store = store(pre.engine(), state, budget);
-    store.data_mut().turns().in_turns(budget.call);
+    store.data_mut().turns().in_turns(budget.call, false);
     let instance = pre
         .instantiate_async(&mut store)
         .await
@@ -332,7 +332,7 @@ impl<T: GuestState> Guest<T> {
     ) -> Result<Box<Guest<T>>, CallError> {
         let mut store = store(pre.engine(), state, &budget);
         let lost = |store: &mut Store<T>, error| CallError::Lost(fault(store, error));
-        store.data_mut().turns().in_turns(budget.call);
+        store.data_mut().turns().in_turns(budget.call, false);
         let instance = pre
             .instantiate_async(&mut store)
             .await
@@ -356,20 +356,19 @@ impl<T: GuestState> Guest<T> {
         }))
     }
 
-    /// Makes a call in turns. It has to be let run to its end: a guest whose call was dropped is lost, which
-    /// is why the call has the guest.
+    /// Makes a call in turns, the first of them `on_worker` or in a lane. It has to be let run to its end: a guest whose call was dropped is
+    /// lost, which is why the call has the guest.
     pub async fn call(
         mut self: Box<Self>,
         call: Call,
+        on_worker: bool,
     ) -> (Box<Self>, Result<CheckedStep, CallError>) {
-        let was_inline = !self.store.data_mut().turns().is_in_turns();
-        self.store
-            .data_mut()
-            .turns()
-            .in_turns(self.budget.of(call.bytes()));
-        if was_inline {
-            self.store.set_hostcall_fuel(self.budget.call_bytes);
-        }
+        let (budget, turns) = (&self.budget, self.store.data_mut().turns());
+        turns.in_turns(budget.of(call.bytes()), on_worker);
+        self.store.set_hostcall_fuel(match on_worker {
+            true => budget.inline_bytes,
+            false => budget.call_bytes,
+        });
         self.store.set_epoch_deadline(1);
         let (store, session) = (&mut self.store, self.session);
         let result = match &call {
@@ -404,6 +403,12 @@ impl<T: GuestState> Guest<T> {
         (self, step)
     }
 
+    /// Whether the last call took so long that the engine's clock ticked.
+    #[inline]
+    pub fn met_tick(&mut self) -> bool {
+        self.store.data_mut().turns().met_tick()
+    }
+
     #[inline]
     fn finish(&mut self, result: wasmtime::Result<StepResult>) -> Result<CheckedStep, CallError> {
         let printer = self.store.data().printer();
@@ -415,10 +420,12 @@ impl<T: GuestState> Guest<T> {
             Ok((Ok(step),)) => Ok(self.checker.check(step)),
             Ok((Err(error),)) => Err(CallError::Ended(error)),
             Err(error) => {
-                let in_turns = self.store.data_mut().turns().is_in_turns();
+                let turns = self.store.data_mut().turns();
+                let (in_turns, on_worker) = (turns.is_in_turns(), turns.is_on_worker());
                 let fault = fault(&mut self.store, error);
                 Err(match fault.code.as_str() {
-                    BUDGET_EXCEEDED | LIFT_EXCEEDED if !in_turns => CallError::TooSlow(fault),
+                    BUDGET_EXCEEDED if !in_turns => CallError::TooSlow(fault),
+                    LIFT_EXCEEDED if on_worker => CallError::TooSlow(fault),
                     _ => CallError::Lost(fault),
                 })
             }
@@ -430,6 +437,7 @@ impl WireGuest {
     #[inline]
     fn inline(&mut self) {
         let turns = self.store.data_mut().turns();
+        // Else the fuel is that of a worker already.
         let was_in_turns = turns.is_in_turns();
         turns.inline();
         if was_in_turns {
@@ -470,12 +478,6 @@ impl WireGuest {
         let result = cancel.call(&mut self.store, (self.session, id));
         self.finish(result)
     }
-
-    /// Whether the last inline call took so long that the engine's clock ticked.
-    #[inline]
-    pub fn met_tick(&mut self) -> bool {
-        self.store.data_mut().turns().met_tick()
-    }
 }
 
 fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) -> Store<T> {
@@ -483,7 +485,15 @@ fn store<T: GuestState>(engine: &wasmtime::Engine, state: T, budget: &Budget) ->
     store.limiter(|state| state.limits());
     store.set_hostcall_fuel(budget.call_bytes);
     store.set_max_component_handles(HANDLES_MAX);
-    store.epoch_deadline_callback(|mut store| Ok(store.data_mut().turns().tick()));
+    let in_lane = budget.call_bytes;
+    store.epoch_deadline_callback(move |mut store| {
+        let update = store.data_mut().turns().tick();
+        if matches!(update, UpdateDeadline::YieldCustom(..)) {
+            // From here on the call is in a lane.
+            store.set_hostcall_fuel(in_lane);
+        }
+        Ok(update)
+    });
     store.set_epoch_deadline(1);
     store
 }

@@ -32,7 +32,9 @@ const TURN_MIN: Duration = Duration::from_micros(500);
 #[derive(Default)]
 pub(crate) struct Turns {
     in_turns: bool,
-    /// An inline call has met a tick.
+    /// The call has not left the worker on which it began.
+    on_worker: bool,
+    /// The call has met a tick.
     met: bool,
     /// Processor time of this thread when the turn began, in nanoseconds. Shared with what resumes a turn.
     begun: Arc<AtomicU64>,
@@ -45,18 +47,21 @@ impl Turns {
     #[inline]
     pub fn inline(&mut self) {
         self.in_turns = false;
+        self.on_worker = true;
         self.met = false;
     }
 
-    /// A call in turns begins.
-    pub fn in_turns(&mut self, budget: Duration) {
+    /// A call in turns begins, its first turn on a worker or in a lane.
+    pub fn in_turns(&mut self, budget: Duration, on_worker: bool) {
         self.in_turns = true;
+        self.on_worker = on_worker;
+        self.met = false;
         self.used = Duration::ZERO;
         self.budget = budget;
         self.begun.store(NOT_NOTED, Ordering::Relaxed);
     }
 
-    /// Whether the last inline call has met a tick: how often that happens says how long calls take, and
+    /// Whether the last call has met a tick: how often that happens says how long calls take, and
     /// costs those nothing that are short.
     #[inline]
     pub fn met_tick(&self) -> bool {
@@ -65,6 +70,11 @@ impl Turns {
 
     pub fn is_in_turns(&self) -> bool {
         self.in_turns
+    }
+
+    /// Whether the call runs on a worker, or did until it returned.
+    pub fn is_on_worker(&self) -> bool {
+        self.on_worker
     }
 
     /// What a call in turns may compute; on a worker that is another bound, which a guest is not to know.
@@ -98,6 +108,7 @@ impl Turns {
         }
         // A short call meets a tick now and then too; it is not worth a change of threads.
         if self.begun.load(Ordering::Relaxed) == NOT_NOTED {
+            self.met = true;
             self.begin();
             return UpdateDeadline::Continue(1);
         }
@@ -109,6 +120,7 @@ impl Turns {
             return UpdateDeadline::Continue(1);
         }
         self.used += turn;
+        self.on_worker = false;
         UpdateDeadline::YieldCustom(
             1,
             Box::pin(NextTurn {

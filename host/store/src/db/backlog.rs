@@ -51,7 +51,16 @@ impl Backlog {
     pub(crate) async fn pen(&self) -> Result<Pen, StoreError> {
         tokio::time::timeout(self.patience, self.log.clone().lock_owned())
             .await
-            .map_err(|_| StoreError::Busy)
+            .map_err(|_| {
+                self.busy("a transaction or the charge log's disk kept others from writing")
+            })
+    }
+
+    /// Patience has ended: an operator is to see what it was that took so long.
+    fn busy(&self, reason: &str) -> StoreError {
+        let (frames, seconds) = (self.frames(), self.patience.as_secs_f64());
+        tracing::warn!(frames, seconds, "the store is busy: {reason}");
+        StoreError::Busy
     }
 
     /// The pen, however long it takes: for whoever ends the store.
@@ -76,7 +85,7 @@ impl Backlog {
             Ok(Ok(booked)) => Err(StoreError::unavailable(
                 booked.stalled.as_deref().unwrap_or("stalled"),
             )),
-            Ok(Err(_)) | Err(_) => Err(StoreError::Busy),
+            Ok(Err(_)) | Err(_) => Err(self.busy("charges that are logged were not booked")),
         }
     }
 
@@ -94,13 +103,13 @@ impl Backlog {
         self.booked.borrow().number >= self.logged.load(Ordering::Acquire)
     }
 
-    /// Notes, with the pen in hand, what was logged.
     /// Frames that are logged and not booked.
     pub(crate) fn frames(&self) -> u64 {
         let booked = self.booked.borrow().number;
         self.logged.load(Ordering::Acquire).saturating_sub(booked)
     }
 
+    /// Notes, with the pen in hand, what was logged.
     pub(crate) fn note_logged(&self, number: u64) {
         self.logged.store(number, Ordering::Release);
     }

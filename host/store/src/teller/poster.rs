@@ -27,7 +27,7 @@ use souk_domain::money::CENTS_PER_CREDIT;
 use souk_domain::throttle::Throttle;
 use souk_domain::time::Timestamp;
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// Tries of one batch before its charges fail, and the pause before the second; it doubles each time. About 0.75 s in all, well within a
@@ -248,7 +248,15 @@ impl Poster {
         if let Some(number) = pen.must_wait_for(frame.len()) {
             backlog.wait_for(number).await?;
         }
-        let number = pen.append(&frame).map_err(|error| match error {
+        let begun = Instant::now();
+        let appended = pen.append(&frame);
+        if begun.elapsed() > SLOW_DISK
+            && let Some(unsaid) = said(&SLOW)
+        {
+            let seconds = begun.elapsed().as_secs_f64();
+            tracing::warn!(seconds, unsaid, "the charge log's disk is slow");
+        }
+        let number = appended.map_err(|error| match error {
             AppendError::Refused(error) => StoreError::Unavailable(error.to_string()).into(),
             AppendError::InDoubt(error) => Failure {
                 error: StoreError::Unavailable(error.to_string()),
@@ -461,7 +469,11 @@ fn answer(batch: Vec<Item>, outcomes: Vec<Committed>) {
     }
 }
 
+/// Some hundred times what a sync takes.
+const SLOW_DISK: Duration = Duration::from_millis(250);
+
 /// A disk that is full fails every batch: a line a second says as much as thousands.
+static SLOW: Throttle = Throttle::new(1);
 static NOT_BOOKED: Throttle = Throttle::new(1);
 static TRIED_AGAIN: Throttle = Throttle::new(1);
 

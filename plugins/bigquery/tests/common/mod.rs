@@ -1,15 +1,14 @@
 //! A session, and a BigQuery that answers each of its requests as a test says.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
+
+use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value as Json, json};
 use souk_connector_bigquery::Session;
-use souk_sdk::{
-    Command, Error, ErrorClass, Header, HttpFailure, HttpRequest, HttpResponse, Input, Limits,
-    Machine, Pause, Query, Request, SchemaFilter, Settings, Step, Value, WireFault,
-};
-use souk_tests::wire::{Answer, Answers, LIMITS};
-
-pub type Reply = Result<HttpResponse, WireFault>;
+use souk_sdk::{Error, HttpRequest, Request, SchemaFilter, Settings};
+use souk_tests::talk;
+pub use souk_tests::talk::{Reply, class_and_code, query, raw};
+use souk_tests::wire::{Answer, LIMITS};
 
 /// The time of day at which everything here happens.
 pub const NOW: u64 = 1_790_000_000;
@@ -24,19 +23,6 @@ pub fn settings(more: Json) -> Settings {
         engine: "bigquery".into(),
         json: settings.to_string(),
     }
-}
-
-pub fn raw(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Reply {
-    let header = |(name, value): &(&str, &str)| Header {
-        name: (*name).into(),
-        value: (*value).into(),
-    };
-    Ok(HttpResponse {
-        id: 0,
-        status,
-        headers: headers.iter().map(header).collect(),
-        body: body.into(),
-    })
 }
 
 pub fn reply(body: Json) -> Reply {
@@ -89,14 +75,6 @@ pub fn numbers(count: usize) -> Reply {
     reply(page(json!([field("n", "INTEGER")]), &rows, count, None))
 }
 
-pub fn query(text: &str, parameters: Vec<Value>, limits: Limits) -> Request {
-    Request::Query(Query {
-        text: text.into(),
-        parameters,
-        limits,
-    })
-}
-
 pub fn catalog(include_fields: bool) -> Request {
     Request::Schema(SchemaFilter {
         schemas: vec![],
@@ -106,109 +84,34 @@ pub fn catalog(include_fields: bool) -> Request {
     })
 }
 
-pub fn class_and_code(error: &Error) -> (ErrorClass, &str) {
-    (error.class, error.code.as_str())
+/// A session, and what was asked of BigQuery.
+pub struct Talk(talk::Talk<Session>);
+
+impl Deref for Talk {
+    type Target = talk::Talk<Session>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
-pub struct Talk {
-    pub session: Session,
-    /// Requests that wait for a reply.
-    pub asked: Vec<HttpRequest>,
-    /// Pauses that are not over.
-    pub pauses: Vec<Pause>,
-    answers: Answers,
-    next: u32,
-    pub now: u64,
+impl DerefMut for Talk {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 impl Talk {
     /// A session whose hello is answered so.
     pub fn open(more: Json, hello: Reply) -> Result<Talk, Error> {
-        let mut talk = Talk {
-            session: Session::open(settings(more))?,
-            asked: Vec::new(),
-            pauses: Vec::new(),
-            answers: Answers::default(),
-            next: 0,
-            now: NOW,
-        };
-        talk.step(|session, step| session.start(step))?;
+        let mut talk = Talk(talk::Talk::begin(settings(more), NOW)?);
         talk.hears(0, hello)?;
-        assert!(talk.answers.is_ready);
+        assert!(talk.is_ready());
         Ok(talk)
     }
 
     pub fn usual() -> Talk {
         Talk::open(json!({}), dry("SELECT")).unwrap()
-    }
-
-    pub fn step(
-        &mut self,
-        act: impl FnOnce(&mut Session, &mut Step) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut step = Step::at(self.now);
-        act(&mut self.session, &mut step)?;
-        let (commands, events) = step.into_parts();
-        for command in commands {
-            match command {
-                Command::Request(request) => self.asked.push(request),
-                Command::Wake(pause) => self.pauses.push(pause),
-                other => panic!("{other:?}"),
-            }
-        }
-        events
-            .into_iter()
-            .for_each(|event| self.answers.take(event));
-        Ok(())
-    }
-
-    pub fn submit(&mut self, request: Request) -> u32 {
-        self.next += 1;
-        let id = self.next;
-        self.step(|session, step| session.submit(id, request, step))
-            .unwrap();
-        id
-    }
-
-    pub fn cancel(&mut self, id: u32) {
-        self.step(|session, step| session.cancel(id, step)).unwrap();
-    }
-
-    /// Answers the request at this place of those that wait.
-    pub fn hears(&mut self, place: usize, reply: Reply) -> Result<(), Error> {
-        let id = self.asked.remove(place).id;
-        let input = match reply {
-            Ok(response) => Input::Response(HttpResponse { id, ..response }),
-            Err(fault) => Input::RequestFailed(HttpFailure {
-                id,
-                fault,
-                message: "as the test says".into(),
-            }),
-        };
-        self.step(|session, step| session.receive(input, step))
-    }
-
-    /// The pause is over; how long it was.
-    pub fn wakes(&mut self) -> u32 {
-        let pause = self.pauses.remove(0);
-        self.step(|session, step| session.receive(Input::Woken(pause.id), step))
-            .unwrap();
-        pause.ms
-    }
-
-    pub fn ended(&mut self, id: u32) -> Option<Answer> {
-        self.answers.ended(id)
-    }
-
-    /// Asks one thing, of which the requests are answered so, one after the other.
-    pub fn ask(&mut self, request: Request, replies: impl IntoIterator<Item = Reply>) -> Answer {
-        let id = self.submit(request);
-        for reply in replies {
-            if !self.asked.is_empty() {
-                self.hears(0, reply).unwrap();
-            }
-        }
-        self.ended(id).unwrap()
     }
 
     /// What becomes of a result. Its statement is new to the session the first time only.

@@ -1,0 +1,250 @@
+//! Calls of the guest: plain ones on this worker, and those in turns, which go on in a lane where they take longer.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use super::{GO_BYTES, INLINE_RESPONSE_MAX, INLINE_STREAM_MAX, Turn, WireSession};
+use crate::{
+    engine::TICK,
+    lanes::Task,
+    pool::{Job, shutting_down, timed_out},
+    session::{
+        guests::Called,
+        in_flight::Submitted,
+        lease::{End, Lease},
+    },
+    threads::thread_time,
+    v1::{Call, CallError, CheckedStep, Input, Received, WireState},
+};
+
+/// What ended the wait for a call in a lane.
+enum Waited {
+    Returned(Option<Called<WireState>>),
+    /// Some request is at its deadline, or at the end of its grace.
+    Alarm,
+    /// More was asked of the session.
+    Asked,
+    /// The host stops.
+    Cut,
+}
+
+impl WireSession {
+    /// Calls the guest on this worker.
+    #[inline]
+    pub(super) fn receive(&mut self, lease: &Lease, input: Input<'_>) -> Turn {
+        let Some(guest) = self.guest.here() else {
+            return Turn::Broke(io::ErrorKind::NotConnected.into());
+        };
+        let result = guest.receive(input);
+        self.sample(lease);
+        Turn::Step(result)
+    }
+
+    /// Learns how long calls take.
+    #[inline]
+    fn sample(&mut self, lease: &Lease) {
+        let met_tick = self.guest.here().is_some_and(|guest| guest.met_tick());
+        let pool = &lease.pool;
+        if met_tick {
+            pool.tenant.computed(TICK.as_micros() as u64);
+        }
+        if self.sampled.are_long(met_tick) {
+            pool.make_way();
+        }
+    }
+
+    /// Submits what the pool has given, up to the first that is to be submitted in turns, and looks after those whose caller has gone.
+    pub(super) fn take_jobs(&mut self, lease: &mut Lease) -> Result<(), End> {
+        let now = Instant::now();
+        let mut jobs = std::mem::take(&mut self.jobs);
+        lease.handle.take(&mut jobs);
+        let mut waiting = jobs.drain(..);
+        while let Some(job) = waiting.next() {
+            if !job.request.is_repeatable() || lease.in_flight.has_unrepeatable() {
+                lease.unsubmitted.push(job);
+                lease.unsubmitted.extend(waiting.by_ref());
+                break;
+            }
+            if let Err(end) = self.submit(lease, job, now) {
+                lease.unsubmitted.extend(waiting);
+                return Err(end);
+            }
+        }
+        drop(waiting);
+        self.jobs = jobs;
+        self.leave_gone(lease, now)
+    }
+
+    #[inline]
+    fn submit(&mut self, lease: &mut Lease, mut job: Job, now: Instant) -> Result<(), End> {
+        let Some(id) = self.begin(lease, &mut job, now) else {
+            return Ok(());
+        };
+        let Some(guest) = self.guest.here() else {
+            lease.unsubmitted.push(job);
+            return Err(End::Ended(shutting_down()));
+        };
+        let result = guest.submit(id, &job.request);
+        self.sample(lease);
+        lease.in_flight.push(Submitted::new(id, job, now));
+        self.apply(lease, result, Some(id))
+    }
+
+    /// The number of a request, if somebody still waits for it.
+    #[inline]
+    fn begin(&mut self, lease: &mut Lease, job: &mut Job, now: Instant) -> Option<u32> {
+        let left = job.deadline.saturating_duration_since(now);
+        if left.is_zero() || job.ticket.is_gone() {
+            lease.refuse(job, now, timed_out());
+            return None;
+        }
+        if lease.in_flight.is_empty() {
+            self.streamed = 0;
+            // They were for requests that have ended.
+            self.pauses.clear();
+            self.has_forgotten = false;
+        }
+        self.next_id = self.next_id.wrapping_add(1);
+        self.asides += 1;
+        self.pace.begin_answer();
+        job.request.limits_mut().timeout_ms =
+            u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
+        self.arm(job.deadline);
+        Some(self.next_id)
+    }
+
+    /// What came while the guest was in a lane, or has to be told it in turns.
+    pub(super) async fn catch_up(&mut self, lease: &mut Lease) -> Result<(), End> {
+        if !lease.unsubmitted.is_empty() {
+            self.take_jobs_in_turns(lease).await?;
+        }
+        self.tell_cancels(lease).await
+    }
+
+    /// As `take_jobs`, where the guest is called in turns.
+    pub(super) async fn take_jobs_in_turns(&mut self, lease: &mut Lease) -> Result<(), End> {
+        if lease.unsubmitted.is_empty() {
+            lease.handle.take(&mut lease.unsubmitted);
+        }
+        while !lease.unsubmitted.is_empty() {
+            let now = Instant::now();
+            let mut job = lease.unsubmitted.remove(0);
+            let Some(id) = self.begin(lease, &mut job, now) else {
+                continue;
+            };
+            let call = Call::Submit(id, job.request.clone());
+            lease.in_flight.push(Submitted::new(id, job, now));
+            let result = self.call_in_turns(lease, call).await?;
+            self.apply(lease, result, Some(id))?;
+            if self.read >= GO_BYTES {
+                self.give_way(lease).await?;
+            }
+        }
+        self.leave_gone(lease, Instant::now())
+    }
+
+    pub(super) async fn receive_in_turns(
+        &mut self,
+        lease: &mut Lease,
+        received: Received,
+    ) -> Result<(), End> {
+        let result = self.call_in_turns(lease, Call::Receive(received)).await?;
+        self.apply(lease, result, None)
+    }
+
+    /// Tells the guest which requests to give up.
+    async fn tell_cancels(&mut self, lease: &mut Lease) -> Result<(), End> {
+        while let Some(id) = self.cancels.pop() {
+            self.asides += 1;
+            let may_be_cut = self.may_be_cut(lease);
+            let result = match self.guest.here() {
+                Some(guest) if may_be_cut && !lease.pool.pressure.is_laned(|| 0) => {
+                    guest.cancel(id)
+                }
+                _ => self.call_in_turns(lease, Call::Cancel(id)).await?,
+            };
+            self.apply(lease, result, Some(id))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a call in turns, the first of them here where it promises to be short. Deadlines hold meanwhile: whoever has waited long enough is
+    /// answered, and a guest that does not come back soon after is left behind.
+    async fn call_in_turns(
+        &mut self,
+        lease: &mut Lease,
+        call: Call,
+    ) -> Result<Result<CheckedStep, CallError>, End> {
+        let is_short = self.streamed <= INLINE_STREAM_MAX && call.bytes() <= INLINE_RESPONSE_MAX;
+        let is_here = is_short && !self.is_laned(lease);
+        let begun = is_here.then(thread_time);
+        let Some(mut task) = self.guest.call_in_lane(is_here, call) else {
+            return Err(End::Ended(shutting_down()));
+        };
+        if let Some(begun) = begun {
+            self.computed_here(lease, thread_time().saturating_sub(begun));
+        }
+        loop {
+            let waited =
+                std::future::poll_fn(|cx| self.poll_lane(cx, lease, Pin::new(&mut task))).await;
+            match waited {
+                Waited::Returned(Some((guest, result))) => {
+                    self.guest = guest;
+                    return Ok(result);
+                }
+                Waited::Returned(None) | Waited::Cut => return Err(End::Ended(shutting_down())),
+                Waited::Alarm => self.sound_alarm(lease)?,
+                Waited::Asked => self.keep_asked(lease),
+            }
+        }
+    }
+
+    /// What is asked while the guest is in a lane waits for it, each until its own deadline.
+    fn keep_asked(&mut self, lease: &mut Lease) {
+        let mut jobs = Vec::new();
+        lease.handle.take(&mut jobs);
+        for job in &jobs {
+            self.arm(job.deadline);
+        }
+        lease.unsubmitted.append(&mut jobs);
+    }
+
+    /// What a first turn took of this worker: it counts as its company's, and is weighed as ticks are that plain calls meet.
+    fn computed_here(&mut self, lease: &Lease, used: Duration) {
+        let pool = &lease.pool;
+        pool.tenant.computed(used.as_micros() as u64);
+        self.uncounted += used;
+        let is_tick = self.uncounted >= TICK;
+        if is_tick {
+            self.uncounted = Duration::ZERO;
+            // Others have their turn.
+            self.read = GO_BYTES;
+        }
+        if self.sampled.are_long(is_tick) {
+            pool.make_way();
+        }
+    }
+
+    fn poll_lane(
+        &mut self,
+        cx: &mut Context<'_>,
+        lease: &Lease,
+        task: Pin<&mut Task<Called<WireState>>>,
+    ) -> Poll<Waited> {
+        if let Poll::Ready(returned) = task.poll(cx) {
+            return Poll::Ready(Waited::Returned(returned));
+        }
+        lease.handle.register(cx);
+        if lease.handle.is_closing() && lease.pool.is_cut() {
+            return Poll::Ready(Waited::Cut);
+        }
+        if lease.handle.has_jobs() {
+            return Poll::Ready(Waited::Asked);
+        }
+        self.poll_alarm(cx).map(|()| Waited::Alarm)
+    }
+}

@@ -1,0 +1,283 @@
+//! What a guest wants done and has to say: its commands are carried out, its events heard, and requests end.
+
+use std::time::{Duration, Instant};
+
+use futures_util::stream::FuturesUnordered;
+
+use super::{Wire, WireSession};
+use crate::{
+    fault::Fault,
+    pool::{Job, timed_out},
+    session::{
+        errand::confer,
+        guests::{broken, is_unavailable},
+        in_flight::Wrong,
+        lease::{End, Lease},
+        outgoing::{EXCHANGES_MAX, LATER_MAX, Later, aside, exchange, pause},
+    },
+    v1::{CallError, CheckedStep, Command, Heard, reported},
+};
+
+/// How long a request that nobody waits for any more may take to end before its session is dropped.
+const GRACE: Duration = Duration::from_secs(2);
+/// Bytes that may wait to be written: past that the guest is sending without being asked.
+const UNSENT_BYTES_MAX: usize = 16 << 20;
+
+impl WireSession {
+    /// Carries out a step. `culprit`: the request that the call was about.
+    #[inline]
+    pub(super) fn apply(
+        &mut self,
+        lease: &mut Lease,
+        result: Result<CheckedStep, CallError>,
+        culprit: Option<u32>,
+    ) -> Result<(), End> {
+        let step = match result {
+            Ok(step) => step,
+            Err(CallError::Lost(fault)) => return Err(End::Lost(culprit, fault)),
+            Err(CallError::TooSlow(fault)) => {
+                let pool = &lease.pool;
+                pool.pressure.cut_off(pool.shared.micros(Instant::now()));
+                return Err(End::Cut(fault));
+            }
+            Err(CallError::Ended(error)) if is_unavailable(&error) || self.peer_closed => {
+                return Err(End::Broke(reported(error)));
+            }
+            Err(CallError::Ended(error)) => return Err(End::Ended(reported(error))),
+        };
+        for command in step.commands {
+            self.carry_out(command, lease)
+                .map_err(|fault| End::Lost(culprit, fault))?;
+        }
+        if step.events.is_empty() {
+            return Ok(());
+        }
+        if step.is_full {
+            lease.handle.close();
+        }
+        let now = Instant::now();
+        for event in step.events {
+            self.hear(lease, event, now)?;
+        }
+        if lease.in_flight.is_empty() {
+            self.streamed = 0;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn carry_out(&mut self, command: Command, lease: &Lease) -> Result<(), Fault> {
+        match (command, &mut self.wire) {
+            (Command::Send(bytes), Wire::Tcp { unsent, .. }) => {
+                if unsent.is_empty() {
+                    *unsent = bytes;
+                } else {
+                    unsent.extend_from_slice(&bytes);
+                }
+                if unsent.len() > UNSENT_BYTES_MAX {
+                    return Err(broken(format!(
+                        "it sent more than {UNSENT_BYTES_MAX} bytes ahead"
+                    )));
+                }
+            }
+            // A second wire is for telling the source to stop: one for each request, and one more if it is given up.
+            (Command::Aside(_) | Command::Confer(_), Wire::Tcp { .. }) if self.asides == 0 => {
+                return Err(broken(
+                    "it sent more aside, or more errands, than it had requests to stop",
+                ));
+            }
+            (Command::Confer(_), Wire::Tcp { .. }) if self.on_errand => {
+                return Err(broken("it sent an errand while it was on one"));
+            }
+            (Command::Confer(message), Wire::Tcp { dialer, .. }) => {
+                self.asides -= 1;
+                let errand = confer(&lease.pool, dialer, message)?;
+                begin(&mut self.errands, errand)?;
+            }
+            (Command::Aside(bytes), Wire::Tcp { dialer, .. }) => {
+                self.asides -= 1;
+                aside(dialer.clone(), bytes)?;
+            }
+            // Else a session could go on calling the seller for ever, and nobody would see it.
+            (Command::Request(_), Wire::Http { .. }) if lease.in_flight.is_empty() => {
+                return Err(broken("it made an HTTP request that nobody asked for"));
+            }
+            (Command::Request(request), Wire::Http { origin, exchanges }) => {
+                if exchanges.len() >= EXCHANGES_MAX {
+                    return Err(broken(format!(
+                        "it made more than {EXCHANGES_MAX} HTTP requests at once"
+                    )));
+                }
+                exchanges.push(exchange(origin, request, &mut self.pace)?);
+            }
+            (Command::Wake(asked), _) => {
+                let Some(latest) = lease.in_flight.latest() else {
+                    return Err(broken(
+                        "it asked for a pause while nobody asked it for anything",
+                    ));
+                };
+                begin(&mut self.pauses, pause(asked, &mut self.pace, latest))?;
+            }
+            (Command::Close, _) => self.closing = true,
+            (Command::StartTls(_), _) => {
+                return Err(broken("it asked for TLS in the middle of a session"));
+            }
+            _ => return Err(broken("it sent a command of another kind of wire")),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn hear(&mut self, lease: &mut Lease, event: Heard, now: Instant) -> Result<(), End> {
+        let heard = match event {
+            Heard::Columns(id, columns) => lease.in_flight.columns(id, columns),
+            Heard::Batch(id, batch, bytes, overhead) => {
+                lease.in_flight.batch(id, batch, bytes, overhead)
+            }
+            Heard::TooLarge(id, fault) => Err(Wrong::TooLarge(id, fault)),
+            Heard::Broken(id, reason) => Err(Wrong::Broken(id, reason)),
+            Heard::Done(id) => match lease.in_flight.take(id) {
+                Some(entry) => {
+                    self.streamed = 0;
+                    lease.complete(entry, now, Ok(()));
+                    Ok(())
+                }
+                None => Err(Wrong::Broken(
+                    id,
+                    format!("it finished request {id}, which is not in flight"),
+                )),
+            },
+            // On a closed wire this is about the session: it is decided with the others.
+            Heard::Failed(_, error) if self.peer_closed && is_unavailable(&error) => Ok(()),
+            Heard::Failed(id, error) => match lease.in_flight.take(id) {
+                Some(entry) => {
+                    self.streamed = 0;
+                    lease.complete(entry, now, Err(reported(error)));
+                    Ok(())
+                }
+                None => Err(Wrong::Broken(
+                    id,
+                    format!("it failed request {id}, which is not in flight"),
+                )),
+            },
+            Heard::Ready => Err(Wrong::Broken(0, "it was ready twice".into())),
+        };
+        match heard {
+            Ok(()) => Ok(()),
+            Err(Wrong::Broken(id, reason)) => {
+                let culprit = lease.in_flight.contains(id).then_some(id);
+                Err(End::Lost(culprit, broken(reason)))
+            }
+            Err(Wrong::TooLarge(id, fault)) => self.abandon(lease, id, now, Some(fault)),
+        }
+    }
+
+    /// Ends the wait for a request: its caller hears `fault`, the source is told to stop.
+    fn abandon(
+        &mut self,
+        lease: &mut Lease,
+        id: u32,
+        now: Instant,
+        fault: Option<Fault>,
+    ) -> Result<(), End> {
+        let Some(entry) = lease
+            .in_flight
+            .iter_mut()
+            .find(|entry| entry.id == id && entry.quit.is_none())
+        else {
+            return Ok(());
+        };
+        entry.quit = Some(now + GRACE);
+        if let Some(fault) = fault {
+            lease
+                .pool
+                .answer(&entry.job, Err(fault), Some(now - entry.submitted));
+        }
+        if !lease.pool.connector.cancels {
+            return Err(End::Overdue);
+        }
+        self.arm(now + GRACE);
+        self.cancels.push(id);
+        Ok(())
+    }
+
+    /// Abandons requests whose caller has gone.
+    pub(super) fn leave_gone(&mut self, lease: &mut Lease, now: Instant) -> Result<(), End> {
+        if !std::mem::take(&mut self.nudged) {
+            return Ok(());
+        }
+        let gone: Vec<u32> = lease
+            .in_flight
+            .iter_mut()
+            .filter(|entry| entry.quit.is_none() && entry.job.ticket.is_gone())
+            .map(|entry| entry.id)
+            .collect();
+        for id in gone {
+            self.abandon(lease, id, now, None)?;
+        }
+        Ok(())
+    }
+
+    /// Some request is at its deadline, or at the end of its grace.
+    pub(super) fn sound_alarm(&mut self, lease: &mut Lease) -> Result<(), End> {
+        let now = Instant::now();
+        if lease
+            .in_flight
+            .iter_mut()
+            .any(|entry| entry.quit.is_some_and(|until| until <= now))
+        {
+            return Err(End::Overdue);
+        }
+        let late: Vec<u32> = lease
+            .in_flight
+            .iter_mut()
+            .filter(|entry| entry.quit.is_none() && entry.job.deadline <= now)
+            .map(|entry| entry.id)
+            .collect();
+        for id in late {
+            self.abandon(lease, id, now, Some(timed_out()))?;
+        }
+        let late: Vec<Job> = lease
+            .unsubmitted
+            .extract_if(.., |job| job.deadline <= now)
+            .collect();
+        for job in late {
+            lease.refuse(&job, now, timed_out());
+        }
+        let in_flight = lease
+            .in_flight
+            .iter_mut()
+            .map(|entry| entry.quit.unwrap_or(entry.job.deadline));
+        let next = in_flight
+            .chain(lease.unsubmitted.iter().map(|job| job.deadline))
+            .min();
+        if let Some(next) = next {
+            self.arm(next);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the alarm sounds at `at` or before. It is not put back when a request ends in
+    /// time: with one timer for all, a request costs none.
+    #[inline]
+    pub(super) fn arm(&mut self, at: Instant) {
+        if self.alarm_at.is_some_and(|set| set <= at) {
+            return;
+        }
+        self.alarm_at = Some(at);
+        match &mut self.alarm {
+            Some(alarm) => alarm.as_mut().reset(at.into()),
+            none => *none = Some(Box::pin(tokio::time::sleep_until(at.into()))),
+        }
+    }
+}
+
+fn begin(running: &mut FuturesUnordered<Later>, later: Later) -> Result<(), Fault> {
+    if running.len() >= LATER_MAX {
+        return Err(broken(format!(
+            "it had more than {LATER_MAX} pauses or errands at once"
+        )));
+    }
+    running.push(later);
+    Ok(())
+}
