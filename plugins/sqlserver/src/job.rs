@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, KnownColumns, Limits, Rows, Step};
+use souk_sdk::results::{Shape, Shapes};
+use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, Limits, Rows, Step};
 use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
@@ -21,23 +22,6 @@ const ROW_BYTES_MAX: usize = 12 << 20;
 const ROW_OVERHEAD_BYTES: u64 = 64 << 10;
 /// Severities up to this one are no errors.
 const INFORMATION: u8 = 10;
-/// Shapes that are remembered; past it the oldest number is described anew.
-pub const SHAPES_MAX: usize = 64;
-
-/// Columns as an answer describes them.
-struct Shape {
-    number: u32,
-    columns: KnownColumns,
-    readings: Vec<Reading>,
-}
-
-/// The shapes of a session's results.
-#[derive(Default)]
-pub struct Shapes {
-    known: Vec<Rc<Shape>>,
-    next: usize,
-}
-
 /// Who reads the rows.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reader {
@@ -57,7 +41,7 @@ pub struct Job {
     pub limits: Limits,
     /// Values of the caller's are part of the statement.
     is_bound: bool,
-    shape: Option<Rc<Shape>>,
+    shape: Option<Rc<Shape<Reading>>>,
     is_described: bool,
     places: Vec<Place>,
     builders: Vec<ColumnBuilder>,
@@ -121,19 +105,20 @@ impl Job {
         }
     }
 
-    /// Takes a token, and of a row what follows it. An error ends the session.
+    /// Takes a token, which has these bytes, and of a row what follows it. An error ends the session.
     pub fn take(
         &mut self,
         token: Token,
+        bytes: &[u8],
         rest: &[u8],
-        shapes: &mut Shapes,
+        shapes: &mut Shapes<Reading>,
         step: &mut Step,
     ) -> Result<Heard, Error> {
         match token {
             _ if self.has_ended => return Err(malformed()),
             Token::Row(is_compact) => return self.row(rest, is_compact, step),
             Token::Columns(columns) => {
-                if let Err(refused) = self.columns(&columns, shapes) {
+                if let Err(refused) = self.columns(&columns, bytes, shapes) {
                     return Ok(Heard::Refused(refused));
                 }
             }
@@ -160,7 +145,12 @@ impl Job {
         Ok(())
     }
 
-    fn columns(&mut self, described: &ColMetaData, shapes: &mut Shapes) -> Result<(), Error> {
+    fn columns(
+        &mut self,
+        described: &ColMetaData,
+        bytes: &[u8],
+        shapes: &mut Shapes<Reading>,
+    ) -> Result<(), Error> {
         if described.columns.is_empty() {
             return Ok(());
         }
@@ -170,13 +160,13 @@ impl Job {
                 "the statement has more than one result: write it as one query",
             ));
         }
-        self.shape = Some(shapes.of(described, self.reader)?);
+        self.shape = Some(shape(shapes, described, bytes, self.reader)?);
         Ok(())
     }
 
     fn row(&mut self, rest: &[u8], is_compact: bool, step: &mut Step) -> Result<Heard, Error> {
         let shape = self.shape.clone().ok_or_else(malformed)?;
-        let length = match rows::find(&shape.readings, rest, is_compact, &mut self.places)? {
+        let length = match rows::find(&shape.types, rest, is_compact, &mut self.places)? {
             Found::Row(length) => length,
             // Half of its bytes may be halves of letters.
             Found::More(least)
@@ -198,7 +188,7 @@ impl Job {
         if self.builders.is_empty() {
             self.builders = shape.columns.builders();
         }
-        let columns = shape.readings.iter().zip(&self.places);
+        let columns = shape.types.iter().zip(&self.places);
         for ((reading, place), builder) in columns.zip(&mut self.builders) {
             match *place {
                 Place::Null => builder.null(),
@@ -294,41 +284,27 @@ impl Job {
     }
 }
 
-impl Shapes {
-    /// The shape of a description: one that is known, or a new one.
-    fn of(&mut self, described: &ColMetaData, reader: Reader) -> Result<Rc<Shape>, Error> {
-        let both = described.columns.iter().map(types::column);
-        let (columns, readings): (Vec<Column>, Vec<Reading>) =
-            both.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-        let columns = match reader {
-            Reader::Catalog => catalog(&columns)?,
-            _ => columns,
-        };
-        let mut known = self.known.iter();
-        let same =
-            known.find(|shape| shape.readings == readings && shape.columns.columns() == columns);
-        if let Some(same) = same {
-            return Ok(same.clone());
-        }
-        let at = match self.known.len() {
-            free @ 0..SHAPES_MAX => free,
-            _ => {
-                let oldest = self.next;
-                self.next = (oldest + 1) % SHAPES_MAX;
-                oldest
-            }
-        };
-        let shape = Rc::new(Shape {
-            number: at as u32,
-            columns: KnownColumns::new(columns),
-            readings,
-        });
-        match self.known.get_mut(at) {
-            Some(place) => *place = shape.clone(),
-            None => self.known.push(shape.clone()),
-        }
-        Ok(shape)
+/// The shape of a description, of these bytes: one that is known, or a new one.
+fn shape(
+    shapes: &mut Shapes<Reading>,
+    described: &ColMetaData,
+    bytes: &[u8],
+    reader: Reader,
+) -> Result<Rc<Shape<Reading>>, Error> {
+    // The catalog has names of its own.
+    let mark = u8::from(reader == Reader::Catalog);
+    let is_it = |known: &[u8]| known.split_first() == Some((&mark, bytes));
+    if let Some(known) = shapes.find(is_it) {
+        return Ok(known);
     }
+    let both = described.columns.iter().map(types::column);
+    let both = both.collect::<Result<Vec<_>, Error>>()?;
+    let (columns, readings): (Vec<Column>, Vec<Reading>) = both.into_iter().unzip();
+    let columns = match reader {
+        Reader::Catalog => catalog(&columns)?,
+        _ => columns,
+    };
+    Ok(shapes.add(&[&[mark], bytes].concat(), columns, readings))
 }
 
 /// The contract's columns, if these are of their types.

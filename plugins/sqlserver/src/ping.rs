@@ -3,7 +3,7 @@
 //! T-SQL's transactions all write. So a write is tried that changes nothing, in a transaction that is undone: a row fewer of none, in a table that the login may
 //! write to by the server's own word; where there is none, a new table. A login that is let do either is no login that only reads.
 
-use souk_sdk::{Batch, Cell, Chunk, ColumnBuilder, ColumnData, Error, Rows, Step};
+use souk_sdk::{Chunk, ColumnData, Error, Step};
 use tds_protocol::token::ServerError;
 
 use crate::errors::is_refused_write;
@@ -64,17 +64,7 @@ impl Ping {
 
     /// The one row, in columns of this number.
     pub fn pong(&self, id: u32, shape: u32, refuses: Option<bool>, step: &mut Step) {
-        let columns = Rows::ping_columns();
-        let cells = [Cell::Text(&self.version), Cell::from(refuses)];
-        let filled = columns.iter().zip(cells).map(|(column, cell)| {
-            let mut builder = ColumnBuilder::new(column.kind);
-            // The cells are of the columns' types.
-            let _ = builder.push(cell);
-            builder.finish()
-        });
-        let chunks = filled.collect();
-        step.columns(id, shape, Some(columns));
-        step.batch(id, Batch { rows: 1, chunks });
+        step.pong(id, shape, Some(&self.version), refuses);
         step.done(id);
     }
 }

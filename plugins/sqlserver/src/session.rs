@@ -4,11 +4,12 @@
 //! acknowledgement, and nothing is sent before it does; the answer may have ended just before, in which case the acknowledgement is a message
 //! of its own. The next request asks the server to begin the session anew.
 
+use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{Descriptor, Error, ErrorClass, Input, Limits, Machine, Need, Query, Request, Step};
 
 use crate::catalog;
 use crate::errors::{cancelled, too_long};
-use crate::job::{End, Heard, Job, Reader, SHAPES_MAX, Shapes};
+use crate::job::{End, Heard, Job, Reader};
 use crate::login;
 use crate::packets::{self, Packets, malformed};
 use crate::patience::{Patience, Woken};
@@ -17,6 +18,7 @@ use crate::requests;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
 use crate::tokens::{self, DONE, DONE_BYTES, Next, done};
+use crate::types::Reading;
 
 /// What a server goes on saying after it was asked to stop. A longer answer is cut off with the wire.
 const STOPPED_BYTES_MAX: usize = 32 << 20;
@@ -34,7 +36,7 @@ pub struct Session {
     buffer: Vec<u8>,
     /// No sooner than with so many bytes there is anything to read in it.
     needed: usize,
-    shapes: Shapes,
+    shapes: Shapes<Reading>,
     job: Option<Job>,
     ping: Option<Ping>,
     stopping: Option<Stopping>,
@@ -362,10 +364,11 @@ impl Session {
             }
             Err(error) => return Err(error),
         };
+        let (told, rest) = bytes.split_at(length);
         match (&mut self.phase, &mut self.job) {
             (Phase::Login(answer), _) => answer.take(token)?,
             (Phase::Open, Some(job)) => {
-                match job.take(token, &bytes[length..], &mut self.shapes, step)? {
+                match job.take(token, told, rest, &mut self.shapes, step)? {
                     Heard::Taken(more) => return Ok(Read::Taken(length + more)),
                     Heard::More(more) => return Ok(Read::More(length.saturating_add(more))),
                     Heard::Refused(error) => return Ok(Read::Refused(error)),

@@ -446,6 +446,70 @@ mod tests {
         assert_eq!(sorted.len(), REFUSED.len());
     }
 
+    /// Pieces in any order: what stands in quotes and comments says nothing, and a word that stands outside of them is found.
+    #[test]
+    fn words_are_found_among_anything() {
+        let hidden = [
+            "'DELETE'",
+            "N'it''s; DROP'",
+            "[a]]UPDATE]",
+            "\"x\"\"EXEC\"",
+            "/* INTO; -- */",
+            "-- MERGE\n",
+            "'--'",
+            "'/*'",
+            "[--]",
+            "\"/*\"",
+            "'['",
+            "['']",
+        ];
+        let plain = [
+            " ", "\n", "a", "1", "$1", "1e5", "0x1F", "@P1", "(", ")", ",", "+", "t.x", "1.", "é",
+            "*", "updated", "_into", "#set",
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut below = |bound: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % bound as u64) as usize
+        };
+        for round in 0..20_000 {
+            let count = 1 + below(8);
+            let mut pieces: Vec<&str> = Vec::new();
+            for _ in 0..count {
+                pieces.push(match below(2) {
+                    0 => hidden[below(hidden.len())],
+                    _ => plain[below(plain.len())],
+                });
+            }
+            // Two that meet may be one other: '' in a text, `--`, a longer name. A blank keeps them apart.
+            let text = format!("SELECT {}", pieces.join(" "));
+            assert_eq!(
+                one_query(&text).err().map(|error| error.message),
+                None,
+                "{round}: {text}"
+            );
+            let word = REFUSED[below(REFUSED.len())];
+            // Right behind anything that is no name: it begins there.
+            let at = below(pieces.len());
+            let ends_a_name = |piece: &str| {
+                piece.ends_with(|last: char| last.is_ascii_alphanumeric())
+                    && piece.starts_with(|first: char| {
+                        first.is_ascii_alphabetic() || "@#_".contains(first)
+                    })
+            };
+            let apart = if ends_a_name(pieces[at]) { " " } else { "" };
+            let (before, after) = pieces.split_at(at + 1);
+            let text = format!(
+                "SELECT {}{apart}{word} {}",
+                before.join(" "),
+                after.join(" ")
+            );
+            assert!(one_query(&text).is_err(), "{round}: {text}");
+        }
+    }
+
     #[test]
     fn places_are_counted_where_they_are_places() {
         for (text, wanted) in [

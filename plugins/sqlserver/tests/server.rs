@@ -337,13 +337,21 @@ fn what_cannot_be_read_ends_its_statement_alone() {
         assert_eq!(wire.sent_kinds(), [RPC, ATTENTION]);
         wire.receive(&message(&done(0xfd, ACKNOWLEDGED))).unwrap();
         let error = wire.end().unwrap_err();
-        assert_eq!((error.class, error.code.as_str()), (ErrorClass::Unsupported, "unsupported_type"));
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Unsupported, "unsupported_type")
+        );
     }
     wire.sent.clear();
     wire.ask("SELECT a FROM t");
     wire.receive(&message(&answer(&numbers(&[1])))).unwrap();
     wire.end().unwrap();
-    let said = [begun(), error(8134, 16, "Divide by zero"), done(0xfe, ERROR)].concat();
+    let said = [
+        begun(),
+        error(8134, 16, "Divide by zero"),
+        done(0xfe, ERROR),
+    ]
+    .concat();
     wire.ask("SELECT a FROM t");
     wire.receive(&message(&said)).unwrap();
     assert_eq!(wire.end().unwrap_err().code, "invalid_value");

@@ -50,19 +50,22 @@ fn a_cancelled_statement_ends_when_that_is_acknowledged() {
     }
 }
 
-/// An attention that crosses the end of the answer is acknowledged by a message of its own.
+/// An attention that crosses the end of the answer, whatever that is, is acknowledged by a message of its own.
 #[test]
 fn a_cancel_may_cross_the_answer() {
-    let mut wire = Driven::open("");
-    let id = wire.ask("SELECT a FROM t");
-    wire.cancel(id);
-    wire.receive(&message(&answer(&numbers(&[1])))).unwrap();
-    assert_eq!(wire.ends.len(), 0);
-    wire.receive(&message(&done(0xfd, ACKNOWLEDGED))).unwrap();
-    assert_eq!(wire.end().unwrap_err().code, "cancelled");
-    // What comes too late strikes nothing.
-    wire.cancel(id);
-    assert_eq!(wire.sent_kinds(), [RPC, ATTENTION]);
+    let ended = [begun(), numbers(&[1]), undone(), done(0xfd, ERROR)].concat();
+    for answer in [answer(&numbers(&[1])), ended] {
+        let mut wire = Driven::open("");
+        let id = wire.ask("SELECT a FROM t");
+        wire.cancel(id);
+        wire.receive(&message(&answer)).unwrap();
+        assert_eq!(wire.ends.len(), 0);
+        wire.receive(&message(&done(0xfd, ACKNOWLEDGED))).unwrap();
+        assert_eq!(wire.end().unwrap_err().code, "cancelled");
+        // What comes too late strikes nothing.
+        wire.cancel(id);
+        assert_eq!(wire.sent_kinds(), [RPC, ATTENTION]);
+    }
 }
 
 /// A result that is too large is stopped, too, and so is a row that no session holds.
