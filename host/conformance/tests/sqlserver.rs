@@ -479,6 +479,12 @@ async fn what_is_too_large_is_stopped() {
             (FaultKind::LimitExceeded, "row_bytes")
         );
     }
+    // The longest that there is, of letters that are longer in UTF-8.
+    let longest = "SELECT REPLICATE(CAST(N'日' AS nvarchar(max)), 6200000) AS v";
+    for _ in 0..3 {
+        let whole = ask(longest, 1, 32 << 20).await.unwrap();
+        assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(18_600_000));
+    }
     let seen = server.seen();
     assert_eq!(
         (seen.attentions, seen.logins.len(), seen.transactions),
