@@ -513,7 +513,8 @@ mod tests {
     /// A page's two values are the host's own, and so is no value of a first page.
     #[test]
     fn a_pages_values_are_nobodys() {
-        let page = "SELECT s.[a]\nFROM [t] AS s\nORDER BY s.[a]\nOFFSET @P2 ROWS FETCH NEXT @P1 ROWS ONLY";
+        let page =
+            "SELECT s.[a]\nFROM [t] AS s\nORDER BY s.[a]\nOFFSET @P2 ROWS FETCH NEXT @P1 ROWS ONLY";
         assert!(!has_callers(page, 2) && has_callers(page, 3));
         let first = "SELECT 1\nOFFSET 0 ROWS FETCH NEXT 51 ROWS ONLY";
         assert!(!has_callers(first, 0) && has_callers(first, 1));
