@@ -79,17 +79,11 @@ impl Stopping {
         Ok(())
     }
 
-    /// The message is over. Whether it has acknowledged that nothing more comes.
-    fn is_acknowledged(&mut self) -> Result<bool, Error> {
+    /// The message is over. Whether it has acknowledged that nothing more comes; otherwise it was the answer that was crossed, or its rest.
+    fn is_acknowledged(&mut self) -> bool {
         let tail = std::mem::take(&mut self.tail);
-        match tail.first() {
-            Some(&DONE) if tail.len() == DONE_BYTES => {
-                Ok(tokens::ended(&tail).status & done::ATTENTION != 0)
-            }
-            // The answer that was crossed ended with a procedure's end.
-            Some(_) if tail.len() == DONE_BYTES => Ok(false),
-            _ => Err(malformed()),
-        }
+        let is_end = tail.len() == DONE_BYTES && tail[0] == DONE;
+        is_end && tokens::ended(&tail).status & done::ATTENTION != 0
     }
 }
 
@@ -381,13 +375,10 @@ impl Session {
 
     fn message_ended(&mut self, step: &mut Step) -> Result<(), Error> {
         if let Some(stopping) = &mut self.stopping {
-            return match stopping.is_acknowledged()? {
-                true => {
-                    self.stopped(step);
-                    Ok(())
-                }
-                false => Ok(()),
-            };
+            if stopping.is_acknowledged() {
+                self.stopped(step);
+            }
+            return Ok(());
         }
         match &mut self.phase {
             Phase::Prelogin { is_sealed } => {

@@ -68,6 +68,20 @@ fn a_cancel_may_cross_the_answer() {
     }
 }
 
+/// The end of an answer may be there before its message ends.
+#[test]
+fn a_cancel_may_come_between_an_end_and_its_message() {
+    let mut wire = Driven::open("");
+    let id = wire.ask("SELECT a FROM t");
+    wire.receive(&packet(&answer(&numbers(&[1])), false))
+        .unwrap();
+    wire.cancel(id);
+    wire.receive(&packet(&[], true)).unwrap();
+    assert_eq!(wire.ends.len(), 0);
+    wire.receive(&message(&done(0xfd, ACKNOWLEDGED))).unwrap();
+    assert_eq!(wire.end().unwrap_err().code, "cancelled");
+}
+
 /// A result that is too large is stopped, too, and so is a row that no session holds.
 #[test]
 fn what_is_too_large_is_stopped() {
