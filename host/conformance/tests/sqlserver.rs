@@ -485,10 +485,24 @@ async fn what_is_too_large_is_stopped() {
         let whole = ask(longest, 1, 32 << 20).await.unwrap();
         assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(18_600_000));
     }
+    let bytes = |name: &str, count: u32| {
+        format!("SELECT CAST(REPLICATE(CAST(N'ä' AS nvarchar(max)), {count}) AS {name}) AS v")
+    };
+    for (text, length) in [
+        (bytes("varchar(max)", 3 << 20), 6 << 20),
+        (bytes("utf8(max)", 6_200_000), 12_400_000),
+    ] {
+        let whole = ask(&text, 1, 32 << 20).await.unwrap();
+        assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(length));
+    }
+    let fault = ask(&bytes("varchar(max)", (3 << 20) + 1), 1, 32 << 20)
+        .await
+        .unwrap_err();
+    assert_eq!(fault.code, "row_bytes");
     let seen = server.seen();
     assert_eq!(
         (seen.attentions, seen.logins.len(), seen.transactions),
-        (8, 1, 0)
+        (9, 1, 0)
     );
     subject.close().await;
 }

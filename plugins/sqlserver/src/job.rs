@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use souk_sdk::results::{Shape, Shapes};
-use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, Limits, Rows, Step};
+use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step};
 use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
@@ -11,12 +11,12 @@ use crate::packets::malformed;
 use crate::rows::{self, Found, Place};
 use crate::tokens::{Done, Token, done};
 use crate::types::{self, Reading};
-use crate::values::push;
+use crate::values::{push, push_chunks};
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
 const BATCH_ROWS: usize = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
-/// What a row may have. It, a value of it in one piece and that value's text have room in a session's memory at once.
+/// What a row may have. It and its text, which is half as long again of letters with three bytes in UTF-8, have room in a session's memory at once.
 const ROW_BYTES_MAX: usize = 12 << 20;
 /// Bytes of a row that are no value's.
 const ROW_OVERHEAD_BYTES: u64 = 64 << 10;
@@ -190,15 +190,11 @@ impl Job {
         }
         let columns = shape.types.iter().zip(&self.places);
         for ((reading, place), builder) in columns.zip(&mut self.builders) {
-            match *place {
-                Place::Null => builder.null(),
-                Place::At(from, bytes) => {
-                    let value = rest.get(from..from + bytes).ok_or_else(malformed)?;
-                    push(reading.kind, value, builder)?;
-                }
-                Place::Chunks(from, bytes) => {
-                    push(reading.kind, &rows::joined(rest, from, bytes), builder)?;
-                }
+            match append(reading, *place, rest, builder) {
+                Ok(()) => {}
+                // Behind what does not follow the protocol nothing can be read.
+                Err(error) if error.class == ErrorClass::Source => return Err(error),
+                Err(error) => return Ok(Heard::Refused(error)),
             }
         }
         self.rows += 1;
@@ -281,6 +277,27 @@ impl Job {
                 Ok(End::Done(Vec::new()))
             }
         }
+    }
+}
+
+/// Appends the value at a place of a row.
+#[inline]
+fn append(
+    reading: &Reading,
+    place: Place,
+    row: &[u8],
+    builder: &mut ColumnBuilder,
+) -> Result<(), Error> {
+    match place {
+        Place::Null => {
+            builder.null();
+            Ok(())
+        }
+        Place::At(from, bytes) => {
+            let value = row.get(from..from + bytes).ok_or_else(malformed)?;
+            push(reading.kind, value, builder)
+        }
+        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder),
     }
 }
 

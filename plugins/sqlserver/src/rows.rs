@@ -50,21 +50,19 @@ pub fn find(
     }
 }
 
-/// A value whose chunks lie one behind the other with their lengths between them.
-pub fn joined(row: &[u8], from: usize, bytes: usize) -> Vec<u8> {
-    let mut whole = Vec::with_capacity(bytes);
-    let mut rest = row.get(from..).unwrap_or_default();
-    while let Some((head, tail)) = rest.split_first_chunk::<4>() {
-        let length = u32::from_le_bytes(*head) as usize;
-        match tail.split_at_checked(length) {
-            Some((chunk, after)) if length > 0 => {
-                whole.extend_from_slice(chunk);
-                rest = after;
-            }
-            _ => break,
-        }
+/// The chunks of a value that begin at `from`, which lie one behind the other with their lengths between them.
+pub fn chunks(row: &[u8], from: usize) -> impl Iterator<Item = &[u8]> + Clone {
+    let rest = row.get(from..).unwrap_or_default();
+    std::iter::successors(first_chunk(rest), |(_, rest)| first_chunk(rest)).map(|(chunk, _)| chunk)
+}
+
+/// A chunk and what is behind it; none is the end.
+fn first_chunk(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    match u32::from_le_bytes(*length) as usize {
+        0 => None,
+        length => rest.split_at_checked(length),
     }
-    whole
 }
 
 enum Stop {
@@ -254,8 +252,9 @@ mod tests {
     #[test]
     fn chunks_are_joined() {
         let body = chunked(CHUNKS_UNKNOWN, &[b"ab", b"c", b"", b"next"]);
-        assert_eq!(joined(&body, 8, 3), b"abc");
-        assert_eq!(joined(&body, 1_000, 3), b"");
+        let joined = |from| chunks(&body, from).flatten().copied().collect::<Vec<u8>>();
+        assert_eq!(joined(8), b"abc");
+        assert_eq!(joined(1_000), b"");
     }
 
     /// A row of which NULLs are left out says which.

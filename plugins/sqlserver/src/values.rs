@@ -10,6 +10,10 @@ use crate::packets::malformed;
 use crate::types::{DECIMAL_DIGITS_MAX, Kind, encoding};
 
 const MONEY_DIGITS: u8 = 4;
+/// A text in a code page, which may take three times as many bytes in UTF-8, twice for a moment.
+const PAGE_BYTES_MAX: usize = 3 << 20;
+/// A text that makes a column's room its own.
+const LONG_BYTES: usize = 1 << 20;
 /// What 38 digits can hold.
 const DECIMAL_MAX: u128 = 10_u128.pow(DECIMAL_DIGITS_MAX as u32) - 1;
 
@@ -34,9 +38,56 @@ pub fn push(kind: Kind, bytes: &[u8], builder: &mut ColumnBuilder) -> Result<(),
     }
 }
 
+/// Appends a value that lies in pieces. What is long is not copied together.
+pub fn push_chunks<'a>(
+    kind: Kind,
+    chunks: impl Iterator<Item = &'a [u8]> + Clone,
+    builder: &mut ColumnBuilder,
+) -> Result<(), Error> {
+    match kind {
+        Kind::Bytes => builder.var_with(|out| {
+            chunks.for_each(|chunk| out.extend_from_slice(chunk));
+            Ok(())
+        }),
+        Kind::Wide => {
+            let bytes = chunks.flatten().copied();
+            match bytes.clone().count() % 2 {
+                0 => builder.var_with(|out| {
+                    letters(Pairs(bytes), out);
+                    Ok(())
+                }),
+                _ => Err(malformed()),
+            }
+        }
+        _ => push(
+            kind,
+            &chunks.flatten().copied().collect::<Vec<u8>>(),
+            builder,
+        ),
+    }
+}
+
+/// Two bytes at a time.
+#[derive(Clone)]
+struct Pairs<I>(I);
+
+impl<I: Iterator<Item = u8>> Iterator for Pairs<I> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes([self.0.next()?, self.0.next()?]))
+    }
+}
+
 /// Appends a value's text.
 fn write(kind: Kind, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let text = match kind {
+        Kind::Chars(encoding) if encoding != encoding_rs::UTF_8 && bytes.len() > PAGE_BYTES_MAX => {
+            return Err(Error::limit_exceeded(
+                "row_bytes",
+                "a text in a code page is larger than 3 MiB: CAST it AS nvarchar(max)",
+            ));
+        }
         Kind::Chars(encoding) => {
             chars(encoding, bytes, out);
             return Ok(());
@@ -179,14 +230,25 @@ fn wide(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     if !rest.is_empty() {
         return Err(malformed());
     }
-    out.reserve(units.len());
-    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
-    for char in char::decode_utf16(units) {
-        let char = char.unwrap_or(char::REPLACEMENT_CHARACTER);
+    letters(units.iter().map(|unit| u16::from_le_bytes(*unit)), out);
+    Ok(())
+}
+
+fn letters(units: impl Iterator<Item = u16> + Clone, out: &mut Vec<u8>) {
+    let chars = || {
+        let chars = char::decode_utf16(units.clone());
+        chars.map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
+    };
+    // A long text takes no more room than it needs.
+    let bytes = chars().map(char::len_utf8).sum();
+    match bytes {
+        LONG_BYTES.. => out.reserve_exact(bytes),
+        _ => out.reserve(bytes),
+    }
+    for char in chars() {
         let mut buffer = [0; 4];
         out.extend_from_slice(char.encode_utf8(&mut buffer).as_bytes());
     }
-    Ok(())
 }
 
 /// A value with its own type before it: the type, how many bytes of properties, the properties (MS-TDS 2.2.5.5.4).
