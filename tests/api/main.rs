@@ -47,6 +47,7 @@ mod snowflake_source;
 mod speed;
 mod sql;
 mod sqlite_source;
+mod sqlserver_source;
 mod top_ups;
 mod trino_source;
 mod users;

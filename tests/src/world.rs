@@ -13,6 +13,7 @@ use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
 use crate::snowflake::{self, Snowflake};
+use crate::sqlserver::{self, SqlServer};
 use crate::trino::{self, Trino};
 
 /// A run that was sent holds its credits within milliseconds; a loaded machine gets a thousand times as long.
@@ -150,6 +151,17 @@ impl Company {
         self.connection(
             "clickhouse",
             json!({"credential_type": "PASSWORD", "credentials": credentials, "base_url": server.base_url(), "database": database}),
+        )
+        .await
+    }
+
+    /// A connection to a SQL Server, by this login.
+    pub async fn sqlserver(&self, server: &SqlServer, user: &str) -> String {
+        let credentials = json!({"username": user, "password": sqlserver::PASSWORD}).to_string();
+        self.connection(
+            "sqlserver",
+            json!({"credential_type": "PASSWORD", "credentials": credentials, "host": "127.0.0.1", "port": server.address.port(), "database": sqlserver::DATABASE,
+                "ssl_mode": "verify-full", "ca_pem": server.ca_pem}),
         )
         .await
     }

@@ -4,6 +4,7 @@
 mod bigquery;
 mod databricks;
 mod snowflake;
+mod sqlserver;
 mod trino;
 
 use std::time::Instant;
@@ -397,6 +398,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
             bigquery::NULLS,
             bigquery::ECHOES,
             bigquery::MANY,
+        ),
+        Some(Dialect::MsSql) => (
+            sqlserver::LITERALS,
+            sqlserver::NULLS,
+            sqlserver::ECHOES,
+            sqlserver::MANY,
         ),
         // Its text is generic SQL, its expressions are its own.
         Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {

@@ -1,0 +1,575 @@
+//! The component `sqlserver` against a server that clients which are not ours take for a SQL Server. That they do is tried under `tests/run --all-engines`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use souk_conformance::{Outcome, Place, Profile, Subject, options};
+use souk_outbound::TlsMode;
+use souk_sandbox::{
+    Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter, Value,
+};
+use souk_tests::SqlServer;
+use souk_tests::sqlserver::{self, Fate};
+
+/// Of every type that a table has here, with NULLs where they may be.
+const STOCK: &str = r#"
+    CREATE TABLE dbo.stock (id int NOT NULL PRIMARY KEY, sku "nvarchar(40)", price "decimal(10, 3)", day date, at "datetimeoffset(6)", local "datetime2(6)", weight float, sold bit, note "varchar(max)");
+    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 60)
+    INSERT INTO dbo.stock SELECT n, 'sku ' || char(97 + n % 26) || n, CASE WHEN n % 5 > 0 THEN n * 1.25 END, date('2026-01-01', '-' || n || ' days'),
+        CASE WHEN n % 3 > 0 THEN strftime('%Y-%m-%dT%H:%M:%S.0000010', '2026-01-01', '+' || n || ' hours') END,
+        strftime('%Y-%m-%dT%H:%M:%S.0000000', '2026-01-01', '+' || n || ' minutes'),
+        n / 8.0, n % 2 = 0, CASE WHEN n % 7 > 0 THEN 'note ' || n END FROM s;
+    CREATE VIEW dbo.cheap AS SELECT * FROM stock WHERE price < 10;"#;
+
+async fn loaded(profile: Profile) -> Subject {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let mut bundle = souk_plugins::bundle().iter();
+    let found = bundle.find(|(name, _)| *name == "sqlserver");
+    let (_, wasm) = found.expect("sqlserver");
+    let options = options(&cache, Compiler::InProcess);
+    Subject::load(*wasm, options, profile).await.unwrap()
+}
+
+fn settings(more: Json) -> Json {
+    let mut settings = json!({"host": "127.0.0.1", "username": sqlserver::USER, "password": sqlserver::PASSWORD, "database": sqlserver::DATABASE, "ssl_mode": "verify-full"});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        settings[name] = value.clone();
+    }
+    settings
+}
+
+fn place(server: &SqlServer, ca_pem: Option<&str>, tls: TlsMode) -> Place {
+    Place::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: server.address.port(),
+        tls,
+        ca_pem: ca_pem.map(str::to_owned),
+    }
+}
+
+async fn subject(server: &SqlServer, more: Json) -> Subject {
+    loaded(Profile {
+        place: Some(place(server, Some(&server.ca_pem), TlsMode::VerifyFull)),
+        settings: settings(more).as_object().expect("settings").clone(),
+        ..Profile::default()
+    })
+    .await
+}
+
+async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
+    let source = subject.source(subject.place.as_ref().unwrap());
+    subject.ask(&source, request).await
+}
+
+fn query(text: &str) -> Request {
+    with(text, Vec::new())
+}
+
+fn with(text: &str, parameters: Vec<Value>) -> Request {
+    Request::Query(Query {
+        text: text.into(),
+        parameters,
+        limits: Limits::new(1_000, 1 << 20),
+    })
+}
+
+fn ping() -> Request {
+    Request::Ping(Limits::new(1, 1_000))
+}
+
+/// Waits until the server has seen it, for ten seconds at most.
+async fn wait(server: &SqlServer, is: impl Fn(&sqlserver::Seen) -> bool) {
+    let since = Instant::now();
+    while !is(&server.seen()) {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            server.seen()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
+#[tokio::test]
+async fn without_a_source_it_conforms() {
+    let subject = loaded(Profile {
+        settings: settings(json!({})).as_object().expect("settings").clone(),
+        ..Profile::default()
+    })
+    .await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    let hostile = report.finding("hostile.servers").unwrap();
+    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+}
+
+/// The whole kit, over both versions of the protocol. Nothing fails, and nothing else is left out but what hosts do not do here.
+#[tokio::test]
+async fn it_conforms() {
+    for version in ["7.4", "8.0"] {
+        let server = SqlServer::start().await;
+        server.admin(STOCK);
+        let mut ca = tempfile::NamedTempFile::new().unwrap();
+        ca.write_all(server.ca_pem.as_bytes()).unwrap();
+        let mut profile = format!(
+            "[source]\naddress = '{}'\ntls = 'verify-full'\nca_file = '{}'\n[table]\nschema = 'dbo'\nname = 'stock'\nkey = ['id']\n[source.settings]\n",
+            server.address,
+            ca.path().display()
+        );
+        let settings = settings(json!({"tds_version": version}));
+        // The kit's lying servers have no TLS, and are spoken to before it by the older version only: the newer one is told where it is by the kit.
+        let own = |name: &str| version == "7.4" || name != "ssl_mode";
+        let settings = settings.as_object().expect("settings").iter();
+        for (name, value) in settings.filter(|(name, _)| own(name)) {
+            profile.push_str(&format!("{name} = {value}\n"));
+        }
+        let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
+        let report = souk_conformance::run(&subject).await.unwrap();
+        subject.close().await;
+        println!("{report}");
+        assert!(report.is_conforming(), "{report}");
+        assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+        // Hosts page by offset here.
+        assert_eq!(
+            report.checks(Outcome::Skipped),
+            ["paging.after_a_row"],
+            "{report}"
+        );
+        let kept = |(_, fate): &&(String, Fate)| matches!(fate, Fate::Kept | Fate::Open);
+        assert_eq!(server.seen().writes.iter().filter(kept).count(), 0);
+    }
+}
+
+/// FreeTDS and tedious read the server of these tests as they read SQL Server: what is proven against it is worth something.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs pymssql (FreeTDS) and tedious, 20 MB: tests/run --all-engines"]
+async fn real_sqlserver_clients_take_the_server_for_one() {
+    let server = SqlServer::start().await;
+    server.admin(STOCK);
+    let mut ca = tempfile::NamedTempFile::new().unwrap();
+    ca.write_all(server.ca_pem.as_bytes()).unwrap();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engines");
+    for (variable, file) in [
+        ("SOUK_SQLSERVER_PYTHON", "sqlserver.py"),
+        ("SOUK_SQLSERVER_NODE", "sqlserver.mjs"),
+    ] {
+        let program = std::env::var_os(variable).expect("tests/run --all-engines");
+        let mut judge = Command::new(program);
+        judge
+            .arg(tests.join(file))
+            .args(["judge", &server.address.port().to_string()])
+            .arg(ca.path())
+            .args([
+                sqlserver::USER,
+                sqlserver::WRITER,
+                sqlserver::PASSWORD,
+                sqlserver::DATABASE,
+            ]);
+        let judged = tokio::task::spawn_blocking(move || judge.status()).await;
+        assert!(judged.unwrap().unwrap().success(), "{file}");
+    }
+    // They end what they begin.
+    assert_eq!(server.seen().transactions, 0);
+}
+
+/// What is wrong is told as what it is, and by whose fault.
+#[tokio::test]
+async fn refusals_are_told_as_what_they_are() {
+    use FaultKind::{
+        Authentication, Configuration, InvalidRequest, NotFound, Permission, SourceError, Timeout,
+        Unsupported,
+    };
+    let server = SqlServer::start().await;
+    server.admin(STOCK);
+    for (more, text, values, kind, code) in [
+        (
+            json!({}),
+            "DELETE FROM stock",
+            vec![],
+            Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT $1DELETE FROM stock",
+            vec![],
+            Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT id INTO copy FROM stock",
+            vec![],
+            Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT absent FROM stock",
+            vec![],
+            SourceError,
+            "unknown_column",
+        ),
+        (
+            json!({}),
+            "SELECT * FROM dbo.absent",
+            vec![],
+            NotFound,
+            "unknown_table",
+        ),
+        (
+            json!({}),
+            "SELECT absent(id) FROM stock",
+            vec![],
+            NotFound,
+            "unknown_function",
+        ),
+        (
+            json!({}),
+            "SELECT FROM WHERE",
+            vec![],
+            SourceError,
+            "syntax_error",
+        ),
+        (
+            json!({}),
+            "SELECT CAST('x' AS int) AS v",
+            vec![],
+            SourceError,
+            "invalid_value",
+        ),
+        (
+            json!({}),
+            "SELECT CAST(@P1 AS int) AS v",
+            vec![Value::Text("x".into())],
+            InvalidRequest,
+            "invalid_value",
+        ),
+        (
+            json!({}),
+            "SELECT 1 / 0 AS v",
+            vec![],
+            SourceError,
+            "invalid_value",
+        ),
+        (
+            json!({}),
+            "SELECT CAST(0x58 AS hierarchyid) AS v",
+            vec![],
+            Unsupported,
+            "unsupported_type",
+        ),
+        (
+            json!({"statement_timeout_ms": 50}),
+            "SELECT id FROM endless",
+            vec![],
+            Timeout,
+            "statement_timeout",
+        ),
+        (
+            json!({"password": "wrong"}),
+            "SELECT 1",
+            vec![],
+            Authentication,
+            "password_rejected",
+        ),
+        (
+            json!({"username": "nobody"}),
+            "SELECT 1",
+            vec![],
+            Authentication,
+            "password_rejected",
+        ),
+        (
+            json!({"database": "nowhere"}),
+            "SELECT 1",
+            vec![],
+            Configuration,
+            "unknown_database",
+        ),
+        (
+            json!({"database": "nowhere", "tds_version": "8.0"}),
+            "SELECT 1",
+            vec![],
+            Configuration,
+            "unknown_database",
+        ),
+    ] {
+        let subject = subject(&server, more).await;
+        let fault = ask(&subject, with(text, values)).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (kind, code),
+            "{text}: {fault:?}"
+        );
+        subject.close().await;
+    }
+    let seen = server.seen();
+    assert_eq!((seen.writes.len(), seen.transactions), (0, 0), "{seen:?}");
+}
+
+/// Who may write is found out by a write, which is undone; so is a database that takes none.
+#[tokio::test]
+async fn a_login_that_may_write_is_found_out() {
+    for (server, user, reads_only, fate) in [
+        (
+            SqlServer::start().await,
+            sqlserver::USER,
+            true,
+            Fate::Refused,
+        ),
+        (
+            SqlServer::start().await,
+            sqlserver::WRITER,
+            false,
+            Fate::Undone,
+        ),
+        (
+            SqlServer::read_only().await,
+            sqlserver::WRITER,
+            true,
+            Fate::Refused,
+        ),
+    ] {
+        server.admin(STOCK);
+        let subject = subject(&server, json!({"username": user})).await;
+        let answer = ask(&subject, ping()).await.unwrap();
+        assert_eq!(answer.cell(0, 0).as_str(), Some(sqlserver::VERSION));
+        assert_eq!(answer.cell(0, 1).as_bool(), Some(reads_only), "{user}");
+        let left = ask(&subject, query("SELECT COUNT(*) AS n FROM stock")).await;
+        assert_eq!(left.unwrap().cell(0, 0).as_i64(), Some(60));
+        subject.close().await;
+        let seen = server.seen();
+        let [(text, seen_fate)] = &seen.writes[..] else {
+            panic!("{seen:?}");
+        };
+        assert_eq!(*seen_fate, fate, "{text}");
+        assert_eq!(seen.transactions, 0);
+    }
+}
+
+/// Whom nobody proves is told no password, nor is a server without TLS.
+#[tokio::test]
+async fn a_server_proves_who_it_is() {
+    let (server, stranger) = (SqlServer::start().await, SqlServer::start().await);
+    for version in ["7.4", "8.0"] {
+        let subject = subject(&server, json!({"tds_version": version})).await;
+        for ca_pem in [None, Some(stranger.ca_pem.as_str())] {
+            let source = subject.source(&place(&server, ca_pem, TlsMode::VerifyFull));
+            let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Tls, "{fault:?}");
+        }
+        assert_eq!(server.seen().logins, [""; 0]);
+        subject.close().await;
+    }
+    let subject = subject(&server, json!({"application_intent": "ReadOnly"})).await;
+    assert_eq!(ask(&subject, query("SELECT 1 AS v")).await.unwrap().rows, 1);
+    subject.close().await;
+    assert_eq!(
+        server.seen().logins,
+        ["TLS 74000004 souk of shop at 127.0.0.1 to read"]
+    );
+    let strict = self::subject(&server, json!({"tds_version": "8.0"})).await;
+    assert_eq!(ask(&strict, query("SELECT 1 AS v")).await.unwrap().rows, 1);
+    strict.close().await;
+    assert_eq!(
+        server.seen().logins[1],
+        "strict 08000000 souk of shop at 127.0.0.1"
+    );
+
+    let bare = SqlServer::without_tls().await;
+    let subject = self::subject(&bare, json!({})).await;
+    let fault = ask(&subject, query("SELECT 1")).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.code.as_str()),
+        (FaultKind::Configuration, "tls_not_supported")
+    );
+    subject.close().await;
+    assert_eq!(bare.seen().logins, [""; 0]);
+}
+
+/// At the end of its time a statement is stopped at the server, and the session goes on with the next.
+#[tokio::test]
+async fn what_takes_too_long_is_stopped() {
+    let server = SqlServer::start().await;
+    let subject = subject(&server, json!({"statement_timeout_ms": 600_000})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let endless = query("SELECT id FROM endless");
+    let fault = subject
+        .ask_within(&source, endless, Duration::from_millis(500))
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
+    wait(&server, |seen| {
+        seen.attentions == 1 && seen.running + seen.transactions == 0
+    })
+    .await;
+    // The same session, begun anew by the server.
+    assert_eq!(
+        subject
+            .ask(&source, query("SELECT 7 AS v"))
+            .await
+            .unwrap()
+            .cell(0, 0)
+            .as_i64(),
+        Some(7)
+    );
+    assert_eq!(
+        subject
+            .ask(&source, query("SELECT id FROM slow"))
+            .await
+            .unwrap()
+            .cell(0, 0)
+            .as_i64(),
+        Some(1)
+    );
+    let seen = server.seen();
+    assert_eq!((seen.logins.len(), seen.resets), (1, 1), "{seen:?}");
+    subject.close().await;
+}
+
+/// A result that is too large is stopped at the server as well, and is an error.
+#[tokio::test]
+async fn what_is_too_large_is_stopped() {
+    let server = SqlServer::start().await;
+    let subject = subject(&server, json!({})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let ask = async |text: &str, rows: u32, bytes: u64| {
+        let query = Query {
+            text: text.into(),
+            parameters: Vec::new(),
+            limits: Limits::new(rows, bytes),
+        };
+        subject.ask(&source, Request::Query(query)).await
+    };
+    let many = "SELECT value AS n FROM GENERATE_SERIES(1, 30000) AS s";
+    let large = "SELECT REPLICATE(CAST(N'ä' AS nvarchar(max)), 5000000) AS v";
+    for _ in 0..2 {
+        let fault = ask(many, 100, 1 << 20).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::LimitExceeded, "rows_limit")
+        );
+        let fault = ask(many, 30_000, 10_000).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::LimitExceeded, "bytes_limit")
+        );
+        let fault = ask(large, 1, 1 << 20).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::LimitExceeded, "bytes_limit")
+        );
+        let whole = ask(large, 1, 16 << 20).await.unwrap();
+        assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(10_000_000));
+        let fault = ask(
+            "SELECT REPLICATE(CAST(N'ä' AS nvarchar(max)), 7000000) AS v",
+            1,
+            32 << 20,
+        )
+        .await
+        .unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::LimitExceeded, "row_bytes")
+        );
+    }
+    // The longest that there is, of letters that are longer in UTF-8.
+    let longest = "SELECT REPLICATE(CAST(N'日' AS nvarchar(max)), 6200000) AS v";
+    for _ in 0..3 {
+        let whole = ask(longest, 1, 32 << 20).await.unwrap();
+        assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(18_600_000));
+    }
+    let bytes = |name: &str, count: u32| {
+        format!("SELECT CAST(REPLICATE(CAST(N'ä' AS nvarchar(max)), {count}) AS {name}) AS v")
+    };
+    for (text, length) in [
+        (bytes("varchar(max)", 3 << 20), 6 << 20),
+        (bytes("utf8(max)", 6_200_000), 12_400_000),
+    ] {
+        let whole = ask(&text, 1, 32 << 20).await.unwrap();
+        assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(length));
+    }
+    let fault = ask(&bytes("varchar(max)", (3 << 20) + 1), 1, 32 << 20)
+        .await
+        .unwrap_err();
+    assert_eq!(fault.code, "row_bytes");
+    let seen = server.seen();
+    assert_eq!(
+        (seen.attentions, seen.logins.len(), seen.transactions),
+        (9, 1, 0)
+    );
+    subject.close().await;
+}
+
+/// A wire that breaks in the middle of a result is no shorter result.
+#[tokio::test]
+async fn a_torn_wire_is_no_end() {
+    let server = SqlServer::start().await;
+    let subject = subject(&server, json!({})).await;
+    let fault = ask(&subject, query("SELECT id FROM torn"))
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");
+    assert_eq!(ask(&subject, query("SELECT 7 AS v")).await.unwrap().rows, 1);
+    subject.close().await;
+}
+
+/// A catalog of 1,000 tables, and a result of 200 columns.
+#[tokio::test]
+async fn a_thousand_tables_take_a_moment() {
+    let server = SqlServer::start().await;
+    let columns = "a int NOT NULL PRIMARY KEY, b \"varchar(20)\", c \"decimal(10, 2)\", d \"datetime2(3)\", e \"nvarchar(max)\"";
+    let tables: String = (0..1_000)
+        .map(|number| format!("CREATE TABLE sales.t{number} ({columns});"))
+        .collect();
+    server.admin(&format!("ATTACH ':memory:' AS sales; {tables}"));
+    let subject = subject(&server, json!({})).await;
+    let source = subject.source(subject.place.as_ref().unwrap());
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let request = Request::Schema(SchemaFilter {
+            schemas: vec!["sales".into()],
+            tables: Vec::new(),
+            include_fields: true,
+            limits: Limits::new(100_000, 16 << 20),
+        });
+        let begun = Instant::now();
+        let catalog = subject.ask(&source, request).await.unwrap();
+        best = best.min(begun.elapsed());
+        assert_eq!(catalog.rows, 5_000);
+        let types: Vec<_> = (0..5)
+            .map(|row| catalog.cell(row, 5).as_str().map(str::to_owned))
+            .collect();
+        let wanted = [
+            "int",
+            "varchar(20)",
+            "decimal(10,2)",
+            "datetime2(3)",
+            "nvarchar(max)",
+        ];
+        assert_eq!(types, wanted.map(|text| Some(text.to_owned())));
+        assert_eq!(
+            (catalog.cell(0, 6).as_bool(), catalog.cell(0, 7).as_bool()),
+            (Some(false), Some(true))
+        );
+    }
+    println!("5,000 fields in {best:?}");
+    assert!(best < Duration::from_secs(1), "{best:?}");
+    let list: Vec<String> = (0..200)
+        .map(|number| format!("{number} AS c{number}"))
+        .collect();
+    let wide = ask(&subject, query(&format!("SELECT {}", list.join(", "))))
+        .await
+        .unwrap();
+    assert_eq!(
+        (wide.columns.len(), wide.cell(0, 199).as_i64()),
+        (200, Some(199))
+    );
+    subject.close().await;
+}

@@ -1,0 +1,335 @@
+//! The request at work: its columns, its rows as they arrive, and what it ends with.
+
+use std::rc::Rc;
+
+use souk_sdk::results::{Shape, Shapes};
+use souk_sdk::{Batch, Chunk, Column, ColumnBuilder, Error, ErrorClass, Limits, Rows, Step};
+use tds_protocol::token::{ColMetaData, ServerError};
+
+use crate::errors::told;
+use crate::packets::malformed;
+use crate::rows::{self, Found, Place};
+use crate::tokens::{Done, Token, done};
+use crate::types::{self, Reading};
+use crate::values::{push, push_chunks};
+
+/// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
+const BATCH_ROWS: usize = 8_192;
+const BATCH_BYTES: u64 = 1 << 20;
+/// What a row may have. It and its text, which is half as long again of letters with three bytes in UTF-8, have room in a session's memory at once.
+const ROW_BYTES_MAX: usize = 12 << 20;
+/// Bytes of a row that are no value's.
+const ROW_OVERHEAD_BYTES: u64 = 64 << 10;
+/// Severities up to this one are no errors.
+const INFORMATION: u8 = 10;
+/// Who reads the rows.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Reader {
+    /// The host, as they are.
+    Host,
+    /// The host, as the contract's catalog.
+    Catalog,
+    /// The connector: one batch of them.
+    Own,
+    /// Nobody: a write that is tried has none.
+    Nobody,
+}
+
+pub struct Job {
+    pub id: u32,
+    pub reader: Reader,
+    pub limits: Limits,
+    /// Values of the caller's are part of the statement.
+    is_bound: bool,
+    shape: Option<Rc<Shape<Reading>>>,
+    is_described: bool,
+    places: Vec<Place>,
+    builders: Vec<ColumnBuilder>,
+    rows: u32,
+    bytes: u64,
+    pub error: Option<ServerError>,
+    /// A transaction has begun, and is open.
+    has_begun: bool,
+    is_open: bool,
+    is_broken: bool,
+    has_ended: bool,
+}
+
+/// What a token has come to.
+pub enum Heard {
+    /// So many bytes of what follows it belong to it.
+    Taken(usize),
+    /// At least so many belong to it.
+    More(usize),
+    /// The rest of the answer is not wanted.
+    Refused(Error),
+}
+
+/// What a request has come to.
+pub enum End {
+    /// What the server refused, and whether values of the caller's were part of it.
+    Refused(ServerError, bool),
+    Failed(Error),
+    /// With what its reader, if it is the connector, has of it.
+    Done(Vec<Chunk>),
+}
+
+impl End {
+    pub fn error(self) -> Option<Error> {
+        match self {
+            End::Refused(error, is_bound) => Some(told(error, is_bound)),
+            End::Failed(error) => Some(error),
+            End::Done(_) => None,
+        }
+    }
+}
+
+impl Job {
+    pub fn new(id: u32, reader: Reader, limits: Limits, is_bound: bool) -> Job {
+        Job {
+            id,
+            reader,
+            limits,
+            is_bound,
+            shape: None,
+            is_described: false,
+            places: Vec::new(),
+            builders: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            error: None,
+            has_begun: false,
+            is_open: false,
+            is_broken: false,
+            has_ended: false,
+        }
+    }
+
+    /// Takes a token, which has these bytes, and of a row what follows it. An error ends the session.
+    pub fn take(
+        &mut self,
+        token: Token,
+        bytes: &[u8],
+        rest: &[u8],
+        shapes: &mut Shapes<Reading>,
+        step: &mut Step,
+    ) -> Result<Heard, Error> {
+        match token {
+            _ if self.has_ended => return Err(malformed()),
+            Token::Row(is_compact) => return self.row(rest, is_compact, step),
+            Token::Columns(columns) => {
+                if let Err(refused) = self.columns(&columns, bytes, shapes) {
+                    return Ok(Heard::Refused(refused));
+                }
+            }
+            Token::Error(error) if error.class > INFORMATION => {
+                self.error.get_or_insert(error);
+            }
+            Token::Transaction(is_open) => {
+                self.has_begun |= is_open;
+                self.is_open = is_open;
+            }
+            Token::Done(done) => self.done(done)?,
+            Token::LoggedIn(_) => return Err(malformed()),
+            Token::Error(_) | Token::PacketBytes(_) | Token::Elsewhere(_) | Token::Other => {}
+        }
+        Ok(Heard::Taken(0))
+    }
+
+    fn done(&mut self, done: Done) -> Result<(), Error> {
+        if done.status & done::ATTENTION != 0 {
+            return Err(malformed().detail("the server was not asked to stop"));
+        }
+        self.is_broken |= done.status & (done::ERROR | done::SERVER_ERROR) != 0;
+        self.has_ended = done.is_last;
+        Ok(())
+    }
+
+    fn columns(
+        &mut self,
+        described: &ColMetaData,
+        bytes: &[u8],
+        shapes: &mut Shapes<Reading>,
+    ) -> Result<(), Error> {
+        if described.columns.is_empty() {
+            return Ok(());
+        }
+        if self.shape.is_some() || self.reader == Reader::Nobody {
+            return Err(Error::source_failed(
+                "several_results",
+                "the statement has more than one result: write it as one query",
+            ));
+        }
+        self.shape = Some(shape(shapes, described, bytes, self.reader)?);
+        Ok(())
+    }
+
+    fn row(&mut self, rest: &[u8], is_compact: bool, step: &mut Step) -> Result<Heard, Error> {
+        let shape = self.shape.clone().ok_or_else(malformed)?;
+        let length = match rows::find(&shape.types, rest, is_compact, &mut self.places)? {
+            Found::Row(length) => length,
+            // Half of its bytes may be halves of letters.
+            Found::More(least)
+                if least as u64 / 2 > self.limits.bytes_max.saturating_add(ROW_OVERHEAD_BYTES) =>
+            {
+                return Ok(Heard::Refused(Error::too_many_bytes(self.limits.bytes_max)));
+            }
+            Found::More(least) if least > ROW_BYTES_MAX => {
+                return Ok(Heard::Refused(Error::limit_exceeded(
+                    "row_bytes",
+                    "a row is larger than 12 MiB",
+                )));
+            }
+            Found::More(least) => return Ok(Heard::More(least)),
+        };
+        if self.rows >= self.limits.rows_max {
+            return Ok(Heard::Refused(Error::too_many_rows(self.limits.rows_max)));
+        }
+        if self.builders.is_empty() {
+            self.builders = shape.columns.builders();
+        }
+        let columns = shape.types.iter().zip(&self.places);
+        for ((reading, place), builder) in columns.zip(&mut self.builders) {
+            match append(reading, *place, rest, builder) {
+                Ok(()) => {}
+                // Behind what does not follow the protocol nothing can be read.
+                Err(error) if error.class == ErrorClass::Source => return Err(error),
+                Err(error) => return Ok(Heard::Refused(error)),
+            }
+        }
+        self.rows += 1;
+        let batch: u64 = self.builders.iter().map(|one| one.bytes() as u64).sum();
+        if self.bytes + batch > self.limits.bytes_max {
+            return Ok(Heard::Refused(Error::too_many_bytes(self.limits.bytes_max)));
+        }
+        let rows = self.builders.first().map_or(0, ColumnBuilder::rows);
+        if self.reader != Reader::Own && (rows >= BATCH_ROWS || batch >= BATCH_BYTES) {
+            self.cut(batch, step);
+        }
+        Ok(Heard::Taken(length))
+    }
+
+    /// Tells what rows there are.
+    fn cut(&mut self, bytes: u64, step: &mut Step) {
+        self.describe(step);
+        let builders = std::mem::take(&mut self.builders);
+        let Some(shape) = &self.shape else { return };
+        shape.columns.remember(&builders);
+        self.bytes += bytes;
+        // Of at most as many as a batch has.
+        let rows = builders.first().map_or(0, ColumnBuilder::rows) as u32;
+        let chunks = builders.into_iter().map(ColumnBuilder::finish).collect();
+        step.batch(self.id, Batch { rows, chunks });
+    }
+
+    fn describe(&mut self, step: &mut Step) {
+        if let Some(shape) = &self.shape
+            && !std::mem::replace(&mut self.is_described, true)
+        {
+            step.columns(self.id, shape.number, shape.columns.describe());
+        }
+    }
+
+    /// Whether the server has not said that what has begun is undone. After an error it is (`XACT_ABORT`), said or not.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The message is over. An error ends the session.
+    pub fn conclude(mut self, step: &mut Step) -> Result<End, Error> {
+        if !self.has_ended {
+            return Err(malformed().detail("an answer stopped before its end"));
+        }
+        if let Some(error) = self.error.take() {
+            return Ok(End::Refused(error, self.is_bound));
+        }
+        if self.is_open {
+            return Err(malformed().detail("a statement left its transaction open"));
+        }
+        if self.is_broken {
+            let failed = Error::source_failed(
+                "sql_error",
+                "SQL Server gave the statement up, and does not say why",
+            );
+            return Ok(End::Failed(failed));
+        }
+        if !self.has_begun {
+            return Err(Error::source_failed(
+                "no_transaction",
+                "the server has begun no transaction, without which nothing undoes what a statement might write: does a proxy stand before it?",
+            ));
+        }
+        match (self.reader, &self.shape) {
+            (Reader::Nobody, _) => Ok(End::Done(Vec::new())),
+            (_, None) => Ok(End::Failed(Error::source_failed(
+                "no_result",
+                "the statement returns no columns",
+            ))),
+            (Reader::Own, _) => {
+                let builders = std::mem::take(&mut self.builders).into_iter();
+                Ok(End::Done(builders.map(ColumnBuilder::finish).collect()))
+            }
+            _ => {
+                self.describe(step);
+                if !self.builders.is_empty() {
+                    self.cut(0, step);
+                }
+                Ok(End::Done(Vec::new()))
+            }
+        }
+    }
+}
+
+/// Appends the value at a place of a row.
+#[inline]
+fn append(
+    reading: &Reading,
+    place: Place,
+    row: &[u8],
+    builder: &mut ColumnBuilder,
+) -> Result<(), Error> {
+    match place {
+        Place::Null => {
+            builder.null();
+            Ok(())
+        }
+        Place::At(from, bytes) => {
+            let value = row.get(from..from + bytes).ok_or_else(malformed)?;
+            push(reading.kind, value, builder)
+        }
+        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder),
+    }
+}
+
+/// The shape of a description, of these bytes: one that is known, or a new one.
+fn shape(
+    shapes: &mut Shapes<Reading>,
+    described: &ColMetaData,
+    bytes: &[u8],
+    reader: Reader,
+) -> Result<Rc<Shape<Reading>>, Error> {
+    // The catalog has names of its own.
+    let mark = u8::from(reader == Reader::Catalog);
+    let is_it = |known: &[u8]| known.split_first() == Some((&mark, bytes));
+    if let Some(known) = shapes.find(is_it) {
+        return Ok(known);
+    }
+    let both = described.columns.iter().map(types::column);
+    let both = both.collect::<Result<Vec<_>, Error>>()?;
+    let (columns, readings): (Vec<Column>, Vec<Reading>) = both.into_iter().unzip();
+    let columns = match reader {
+        Reader::Catalog => catalog(&columns)?,
+        _ => columns,
+    };
+    Ok(shapes.add(&[&[mark], bytes].concat(), columns, readings))
+}
+
+/// The contract's columns, if these are of their types.
+fn catalog(columns: &[Column]) -> Result<Vec<Column>, Error> {
+    let wanted = Rows::schema_columns();
+    let kinds = |columns: &[Column]| columns.iter().map(|one| one.kind).collect::<Vec<_>>();
+    match kinds(columns) == kinds(&wanted) {
+        true => Ok(wanted),
+        false => Err(malformed().detail("the catalog has other columns than were asked for")),
+    }
+}

@@ -1,0 +1,482 @@
+//! A session: one request at a time, each one call, answered by one message.
+//!
+//! A request that is not wanted any more (cancelled, too long, too large) is stopped by ATTENTION. From then on nothing is read but whether a message ends with the
+//! acknowledgement, and nothing is sent before it does; the answer may have ended just before, in which case the acknowledgement is a message
+//! of its own. The next request asks the server to begin the session anew.
+
+use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::{Descriptor, Error, ErrorClass, Input, Limits, Machine, Need, Query, Request, Step};
+
+use crate::catalog;
+use crate::errors::{cancelled, too_long};
+use crate::job::{End, Heard, Job, Reader};
+use crate::login;
+use crate::packets::{self, Packets, malformed};
+use crate::patience::{Patience, Woken};
+use crate::ping::{LOOK, Ping};
+use crate::requests;
+use crate::settings::{self, Settings, Version};
+use crate::statements;
+use crate::tokens::{self, DONE, DONE_BYTES, Next, done};
+use crate::types::Reading;
+
+/// What a server goes on saying after it was asked to stop. A longer answer is cut off with the wire.
+const STOPPED_BYTES_MAX: usize = 32 << 20;
+/// A number that no shape of a result has.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+/// Of a packet that asks for the session to be begun anew, in its first one.
+const RESET: u8 = 0x08;
+
+pub struct Session {
+    settings: Settings,
+    phase: Phase,
+    packets: Packets,
+    packet_bytes: usize,
+    /// What has arrived of a message and is not read yet.
+    buffer: Vec<u8>,
+    /// No sooner than with so many bytes there is anything to read in it.
+    needed: usize,
+    shapes: Shapes<Reading>,
+    job: Option<Job>,
+    ping: Option<Ping>,
+    stopping: Option<Stopping>,
+    patience: Patience,
+    /// Something of a request may be left in the session.
+    is_stale: bool,
+}
+
+enum Phase {
+    /// What is said before a login is awaited; TLS may stand already.
+    Prelogin {
+        is_sealed: bool,
+    },
+    Handshake {
+        is_first: bool,
+    },
+    Login(login::Answer),
+    Open,
+}
+
+/// The acknowledgement of an ATTENTION is awaited.
+struct Stopping {
+    /// What the request has come to.
+    error: Error,
+    /// The last bytes of the message.
+    tail: Vec<u8>,
+    bytes: usize,
+}
+
+impl Stopping {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.bytes += bytes.len();
+        if self.bytes > STOPPED_BYTES_MAX {
+            return Err(self.error.clone());
+        }
+        let from = bytes.len().saturating_sub(DONE_BYTES);
+        self.tail.extend_from_slice(&bytes[from..]);
+        let surplus = self.tail.len().saturating_sub(DONE_BYTES);
+        self.tail.drain(..surplus);
+        Ok(())
+    }
+
+    /// The message is over. Whether it has acknowledged that nothing more comes; otherwise it was the answer that was crossed, or its rest.
+    fn is_acknowledged(&mut self) -> bool {
+        let tail = std::mem::take(&mut self.tail);
+        let is_end = tail.len() == DONE_BYTES && tail[0] == DONE;
+        is_end && tokens::ended(&tail).status & done::ATTENTION != 0
+    }
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("sqlserver", env!("CARGO_PKG_VERSION"), Need::Tcp)
+            .engine("sqlserver", "SQL Server", "mssql", &["PASSWORD"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            settings: Settings::parse(&settings)?,
+            phase: Phase::Prelogin { is_sealed: false },
+            packets: Packets::default(),
+            packet_bytes: packets::PACKET_BYTES,
+            buffer: Vec::new(),
+            needed: 1,
+            shapes: Shapes::default(),
+            job: None,
+            ping: None,
+            stopping: None,
+            patience: Patience::default(),
+            is_stale: false,
+        })
+    }
+
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        match self.settings.tds_version {
+            Version::V7 => self.say(packets::PRELOGIN, &login::prelogin(&self.settings), step),
+            Version::V8 => {
+                self.phase = Phase::Handshake { is_first: true };
+                step.start_tls_as(login::handshake(&self.settings));
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        if !matches!(self.phase, Phase::Open) || self.job.is_some() {
+            return Err(Error::internal(
+                "not_open",
+                "a request came before the session was open, or beside another one",
+            ));
+        }
+        match request {
+            Request::Query(query) => self.query(id, query, step),
+            Request::Schema(filter) => {
+                let (text, parameters) = catalog::statement(&filter);
+                let query = Query {
+                    text,
+                    parameters,
+                    limits: filter.limits,
+                };
+                self.ask(id, query, Reader::Catalog, step);
+            }
+            Request::Ping(limits) => {
+                self.ping = None;
+                self.own(id, LOOK.to_owned(), limits, Reader::Own, step);
+            }
+            Request::Call(_) => step.failed(id, Error::unsupported("functions")),
+            Request::Errand(_) => step.failed(id, Error::unsupported("errands")),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        match input {
+            Input::Bytes(bytes) => self.bytes(&bytes, step),
+            Input::TlsEstablished => self.secured(step),
+            Input::Closed => Err(self.closed()),
+            Input::Woken(id) => {
+                match self.patience.woken(id) {
+                    Woken::Nothing => {}
+                    Woken::Again(id, ms) => step.wake(id, ms),
+                    Woken::Stop => self.stop(too_long(), step)?,
+                }
+                Ok(())
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        match &self.job {
+            Some(job) if job.id == id => self.stop(cancelled(), step),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Going out.
+impl Session {
+    fn say(&self, kind: u8, body: &[u8], step: &mut Step) {
+        packets::message(step.outgoing(), kind, self.packet_bytes, body);
+    }
+
+    /// A seller's statement: what writes is not sent.
+    fn query(&mut self, id: u32, query: Query, step: &mut Step) {
+        let given = query.parameters.len();
+        let checked = statements::one_query(&query.text).and_then(|()| {
+            match statements::places(&query.text)? {
+                places if places == given => Ok(()),
+                places => Err(Error::invalid_request(
+                    "parameter_count",
+                    format!("the statement takes {places} parameters, {given} were given"),
+                )),
+            }
+        });
+        match checked {
+            Ok(()) => self.ask(id, query, Reader::Host, step),
+            Err(error) => step.failed(id, error),
+        }
+    }
+
+    /// A statement of the connector's own.
+    fn own(&mut self, id: u32, text: String, limits: Limits, reader: Reader, step: &mut Step) {
+        let query = Query {
+            text,
+            parameters: Vec::new(),
+            limits,
+        };
+        self.ask(id, query, reader, step);
+    }
+
+    fn ask(&mut self, id: u32, query: Query, reader: Reader, step: &mut Step) {
+        let Query {
+            text,
+            parameters,
+            limits,
+        } = query;
+        let statement_ms = self.settings.statement_timeout_ms();
+        let least_ms = limits.timeout_ms.min(statement_ms);
+        let body = match requests::call(&text, &parameters, least_ms) {
+            Ok(body) => body,
+            Err(error) => return step.failed(id, error),
+        };
+        let from = step.outgoing().len();
+        self.say(packets::RPC, &body, step);
+        if std::mem::take(&mut self.is_stale) {
+            // The second byte of the first packet.
+            if let Some(status) = step.outgoing().get_mut(from + 1) {
+                *status |= RESET;
+            }
+        }
+        if let Some((pause, ms)) = self
+            .patience
+            .begin(step.now(), statement_ms, limits.timeout_ms)
+        {
+            step.wake(pause, ms);
+        }
+        let is_bound = reader == Reader::Host && statements::has_callers(&text, parameters.len());
+        self.job = Some(Job::new(id, reader, limits, is_bound));
+    }
+
+    /// Has the server stop the request at work, which ends with this error once it is acknowledged.
+    fn stop(&mut self, error: Error, step: &mut Step) -> Result<(), Error> {
+        if self.job.is_none() || self.stopping.is_some() {
+            return Ok(());
+        }
+        self.say(packets::ATTENTION, &[], step);
+        let mut stopping = Stopping {
+            error,
+            tail: Vec::new(),
+            bytes: 0,
+        };
+        stopping.take(&std::mem::take(&mut self.buffer))?;
+        self.stopping = Some(stopping);
+        self.is_stale = true;
+        self.patience.end();
+        Ok(())
+    }
+}
+
+/// Coming in.
+impl Session {
+    fn secured(&mut self, step: &mut Step) -> Result<(), Error> {
+        match self.phase {
+            Phase::Handshake { is_first: true } => {
+                self.phase = Phase::Prelogin { is_sealed: true };
+                self.say(packets::PRELOGIN, &login::prelogin(&self.settings), step);
+            }
+            Phase::Handshake { is_first: false } => self.log_in(step),
+            _ => return Err(unexpected()),
+        }
+        Ok(())
+    }
+
+    fn log_in(&mut self, step: &mut Step) {
+        self.phase = Phase::Login(login::Answer::default());
+        self.say(packets::LOGIN, &login::login(&self.settings), step);
+    }
+
+    fn bytes(&mut self, mut bytes: &[u8], step: &mut Step) -> Result<(), Error> {
+        loop {
+            // What is not protected by TLS must not be taken for protected.
+            if matches!(self.phase, Phase::Handshake { .. }) && !bytes.is_empty() {
+                return Err(Error::source_failed(
+                    "unexpected_bytes",
+                    "the source sent data before the TLS handshake",
+                ));
+            }
+            let Some((piece, is_end)) = self.packets.next(&mut bytes)? else {
+                return Ok(());
+            };
+            match &mut self.stopping {
+                Some(stopping) => stopping.take(piece)?,
+                None => self.piece(piece, step)?,
+            }
+            if is_end {
+                self.message_ended(step)?;
+            }
+        }
+    }
+
+    /// A part of a message, of which what is whole is read.
+    fn piece(&mut self, piece: &[u8], step: &mut Step) -> Result<(), Error> {
+        match self.phase {
+            Phase::Prelogin { .. }
+                if self.buffer.len() + piece.len() > login::PRELOGIN_BYTES_MAX =>
+            {
+                return Err(malformed());
+            }
+            // Nobody has been asked anything.
+            Phase::Open if self.job.is_none() && !piece.is_empty() => return Err(malformed()),
+            _ => self.buffer.extend_from_slice(piece),
+        }
+        if matches!(self.phase, Phase::Prelogin { .. }) || self.buffer.len() < self.needed {
+            return Ok(());
+        }
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut at = 0;
+        self.needed = 1;
+        while at < buffer.len() {
+            let left = buffer.len() - at;
+            match self.token(&buffer[at..], step)? {
+                Read::Taken(bytes) => at += bytes,
+                Read::More(bytes) if bytes > left => {
+                    self.needed = bytes;
+                    break;
+                }
+                Read::More(_) => return Err(malformed()),
+                Read::Refused(error) => {
+                    self.needed = 1;
+                    // What is unread of it is only looked at for its end.
+                    self.buffer = buffer[at..].to_vec();
+                    return self.stop(error, step);
+                }
+            }
+        }
+        self.keep(buffer, at);
+        Ok(())
+    }
+
+    /// Keeps what is not read, with room for what it waits for.
+    fn keep(&mut self, mut buffer: Vec<u8>, read: usize) {
+        buffer.drain(..read);
+        let missing = self.needed.saturating_sub(buffer.len());
+        // It grows by what is there, not by what is said: a length may lie.
+        buffer.reserve_exact(missing.min(buffer.len() / 2));
+        self.buffer = buffer;
+    }
+
+    fn token(&mut self, bytes: &[u8], step: &mut Step) -> Result<Read, Error> {
+        let (token, length) = match tokens::next(bytes) {
+            Ok(Next::Token(token, length)) => (token, length),
+            Ok(Next::More(needed)) => return Ok(Read::More(needed)),
+            // Nothing behind a type that is not known can be read, and nothing need be.
+            Err(error) if error.class == ErrorClass::Unsupported && self.job.is_some() => {
+                return Ok(Read::Refused(error));
+            }
+            Err(error) => return Err(error),
+        };
+        let (told, rest) = bytes.split_at(length);
+        match (&mut self.phase, &mut self.job) {
+            (Phase::Login(answer), _) => answer.take(token)?,
+            (Phase::Open, Some(job)) => {
+                match job.take(token, told, rest, &mut self.shapes, step)? {
+                    Heard::Taken(more) => return Ok(Read::Taken(length + more)),
+                    Heard::More(more) => return Ok(Read::More(length.saturating_add(more))),
+                    Heard::Refused(error) => return Ok(Read::Refused(error)),
+                }
+            }
+            _ => return Err(malformed()),
+        }
+        Ok(Read::Taken(length))
+    }
+
+    fn message_ended(&mut self, step: &mut Step) -> Result<(), Error> {
+        if let Some(stopping) = &mut self.stopping {
+            if stopping.is_acknowledged() {
+                self.stopped(step);
+            }
+            return Ok(());
+        }
+        match &mut self.phase {
+            Phase::Prelogin { is_sealed } => {
+                let is_sealed = *is_sealed;
+                login::agreed(&std::mem::take(&mut self.buffer), is_sealed)?;
+                match is_sealed {
+                    true => self.log_in(step),
+                    false => {
+                        self.phase = Phase::Handshake { is_first: false };
+                        step.start_tls_as(login::handshake(&self.settings));
+                    }
+                }
+                Ok(())
+            }
+            _ if !self.buffer.is_empty() => {
+                Err(malformed().detail("a message stopped in its middle"))
+            }
+            Phase::Login(answer) => {
+                answer.conclude()?;
+                if let Some(bytes) = answer.packet_bytes {
+                    self.packet_bytes = bytes;
+                }
+                self.phase = Phase::Open;
+                step.ready();
+                Ok(())
+            }
+            Phase::Open => self.answered(step),
+            Phase::Handshake { .. } => Err(malformed()),
+        }
+    }
+
+    fn answered(&mut self, step: &mut Step) -> Result<(), Error> {
+        let Some(job) = self.job.take() else {
+            return Err(malformed());
+        };
+        self.patience.end();
+        let (id, reader, limits) = (job.id, job.reader, job.limits);
+        self.is_stale |= job.is_open();
+        match (reader, job.conclude(step)?) {
+            (Reader::Own, End::Done(chunks)) => {
+                let ping = Ping::read(&chunks)?;
+                let probe = ping.probe();
+                self.ping = Some(ping);
+                self.own(id, probe, limits, Reader::Nobody, step);
+            }
+            (Reader::Nobody, end) => self.probed(id, end, step),
+            (_, end) => match end.error() {
+                Some(error) => step.failed(id, error),
+                None => step.done(id),
+            },
+        }
+        Ok(())
+    }
+
+    /// A write has been tried.
+    fn probed(&mut self, id: u32, end: End, step: &mut Step) {
+        let refused = match end {
+            End::Refused(error, _) => Some(error),
+            End::Failed(error) => return step.failed(id, error),
+            End::Done(_) => None,
+        };
+        match self.ping.take() {
+            Some(ping) => ping.pong(id, PING_SHAPE, ping.refuses(refused.as_ref()), step),
+            None => step.failed(id, Error::internal("lost", "a connection's test was lost")),
+        }
+    }
+
+    /// The request at work was stopped at the server.
+    fn stopped(&mut self, step: &mut Step) {
+        let job = self.job.take();
+        self.ping = None;
+        if let (Some(job), Some(stopping)) = (job, self.stopping.take()) {
+            step.failed(job.id, stopping.error);
+        }
+    }
+
+    fn closed(&mut self) -> Error {
+        let lost = Error::unavailable("connection_lost", "the database closed the connection");
+        // It may have said why.
+        match self.job.as_mut().and_then(|job| job.error.take()) {
+            Some(error) => lost.source_code(error.number.to_string()).detail(error.message),
+            None => match &self.phase {
+                Phase::Open => lost,
+                _ => lost.detail("while logging in: does the server take the connection's version of TDS, and its way to TLS?"),
+            },
+        }
+    }
+}
+
+enum Read {
+    Taken(usize),
+    More(usize),
+    Refused(Error),
+}
+
+fn unexpected() -> Error {
+    Error::internal(
+        "unexpected_input",
+        "the host sent an input that has no place here",
+    )
+}

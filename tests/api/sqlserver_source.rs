@@ -1,0 +1,169 @@
+//! A SQL Server as a source, through the connector `sqlserver`. The server is of the tests; FreeTDS and tedious take it for one.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use souk_tests::sqlserver::{self, Fate};
+use souk_tests::{Company, SqlServer};
+
+use crate::{host, unique};
+
+const LEAGUE: &str = r#"ATTACH ':memory:' AS league;
+    CREATE TABLE league.matches (id int NOT NULL PRIMARY KEY, club "nvarchar(20)", goals int, fee "decimal(20, 5)", played "datetimeoffset(6)", kickoff "datetime2(3)", day date, seen datetime);
+    WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100)
+    INSERT INTO league.matches SELECT n, 'Club ' || (n % 7), CASE WHEN n % 11 > 0 THEN n % 5 END, n / 8.0, strftime('%Y-%m-%dT%H:%M:%S.0000000', '2026-01-01', '+' || n || ' minutes'),
+        strftime('%Y-%m-%dT%H:%M:%S.0000000', '2026-01-01', '+' || n || ' minutes'), date('2026-01-01', '+' || n || ' days'),
+        strftime('%Y-%m-%dT%H:%M:%S.0030000', '2026-01-01', '+' || n || ' minutes') FROM s;"#;
+
+async fn seller(server: &SqlServer, user: &str) -> (Company, String) {
+    server.admin(LEAGUE);
+    let seller = host().await.company(&unique("sqlserver")).await;
+    let connection = seller.sqlserver(server, user).await;
+    (seller, connection)
+}
+
+/// A seller connects a SQL Server by a login and a certificate of its own, sees that it works, that it refuses writes and what is in it, and
+/// sells an asset and an endpoint of it; a buyer pays and reads pages, filtered, to the last digit.
+#[tokio::test]
+async fn a_seller_sells_from_sqlserver() {
+    let server = SqlServer::start().await;
+    let (seller, connection) = seller(&server, sqlserver::USER).await;
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    let test = seller.client.post(&path, json!({})).await.expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    // The source itself refused to write.
+    let tried = server.seen().writes;
+    assert!(
+        tried.iter().all(|(_, fate)| *fate == Fate::Refused) && !tried.is_empty(),
+        "{tried:?}"
+    );
+    assert_eq!(test.at("/data/read_only_verified"), true, "{}", test.body);
+    let path = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&path).await.expect(200);
+    let schema = schema.body.to_string();
+    assert!(schema.contains("datetimeoffset(6)"), "{schema}");
+
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT SUM(goals) AS goals FROM matches WHERE club = :club AND goals >= :least",
+            "parameters": [{"name": "club", "type": "string"}, {"name": "least", "type": "integer"}]}))
+        .await;
+    let digits = seller
+        .asset(
+            &connection,
+            json!({"sql_logic": "SELECT CAST('12345678901234567890.00100' AS decimal(38, 5)) AS fee"}),
+        )
+        .await;
+    let endpoint = seller
+        .endpoint(&connection, json!({"slug": "matches", "source": {"schema": "league", "table": "matches"},
+            "fields": [{"name": "id"}, {"name": "club"}, {"name": "goals"}, {"name": "fee"}, {"name": "played"}, {"name": "kickoff"}, {"name": "day"}, {"name": "seen"}],
+            "order_by": ["id"],
+            "filters": [{"field": "club", "operators": ["eq", "like"]}, {"field": "goals", "operators": ["eq", "gt", "in"]}, {"field": "fee", "operators": ["gte"]},
+                {"field": "played", "operators": ["lt", "in"]}, {"field": "kickoff", "operators": ["lt"]}, {"field": "day", "operators": ["eq"]}, {"field": "seen", "operators": ["eq"]}]}))
+        .await;
+    seller.publish(&asset, 2).await;
+    seller.publish(&digits, 1).await;
+    seller.publish(&endpoint, 1).await;
+
+    let buyer = host().await.buyer(&unique("buyer"), 100).await;
+    buyer.buy(&asset).await;
+    buyer.buy(&digits).await;
+    let bought = buyer.buy(&endpoint).await;
+    let key = bought.text("/data/endpoint_key/key");
+    let reader = buyer.client.with_key(&key);
+    let parameters = json!({"club": "Club 3", "least": 2});
+    let answer = buyer.execute(&asset, parameters).await.expect(200);
+    assert_eq!(answer.at("/data/answer_value"), 27);
+    // Its text, because what these tests read of JSON has the digits of a double.
+    let path = buyer.path(&format!("/assets/{digits}/execute"));
+    let response = buyer.client.request(reqwest::Method::POST, &path);
+    let response = response.json(&json!({"params": {}})).send().await;
+    let text = response.expect("an answer").text().await.expect("a body");
+    assert!(text.contains("12345678901234567890.00100"), "{text}");
+
+    let page = async |query: &str| {
+        let path = format!("/endpoints/v1/{}/matches?{query}", seller.handle);
+        reader.get(&path).await.expect(200)
+    };
+    let first = page("limit=2").await;
+    assert_eq!(first.at("/data/service/billing/credits_used"), 1);
+    let rows = first.at("/data/response/data").clone();
+    assert_eq!(
+        rows[0],
+        json!({"id": 1, "club": "Club 1", "goals": 1, "fee": 0.125, "played": "2026-01-01T00:01:00.000000Z",
+            "kickoff": "2026-01-01T00:01:00.000000", "day": "2026-01-02", "seen": "2026-01-01T00:01:00.003000"})
+    );
+    let mut seen = Vec::new();
+    for start in [0, 40, 80] {
+        let page = page(&format!("limit=40&start={start}")).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        seen.extend(rows.iter().map(|row| row["id"].as_i64().unwrap()));
+    }
+    assert_eq!(seen, (1..=100).collect::<Vec<i64>>());
+    for (query, wanted) in [
+        ("club=Club%203&goals[gt]=2", vec![3, 24, 38, 59, 73, 94]),
+        ("goals[in]=4&club=Club%202", vec![9, 79]),
+        ("fee[gte]=12.375&limit=10", vec![99, 100]),
+        ("fee[gte]=12.3751&limit=10", vec![100]),
+        ("club[like]=Club%206&limit=3", vec![6, 13, 20]),
+        ("club[like]=Club%25", vec![]),
+        ("club=%27%20OR%20%271%5C", vec![]),
+        ("played[lt]=2026-01-01T00:03:00Z", vec![1, 2]),
+        ("played[in]=2026-01-01T00:03:00Z", vec![3]),
+        ("kickoff[lt]=2026-01-01T00:03:00", vec![1, 2]),
+        ("day=2026-01-05", vec![4]),
+        ("seen=2026-01-01T00:01:00.003", vec![1]),
+    ] {
+        let page = page(query).await;
+        let rows = page.at("/data/response/data").as_array().unwrap().clone();
+        let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+        assert_eq!(ids, wanted, "{query}");
+    }
+    let seen = server.seen();
+    assert_eq!((seen.running, seen.transactions), (0, 0));
+}
+
+/// A login that may write is told as one, and what it wrote is undone.
+#[tokio::test]
+async fn a_login_of_sqlserver_that_may_write_is_told() {
+    let server = SqlServer::start().await;
+    server.admin("CREATE TABLE dbo.stock (id int); INSERT INTO dbo.stock VALUES (1);");
+    let (seller, connection) = seller(&server, sqlserver::WRITER).await;
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    let test = seller.client.post(&path, json!({})).await.expect(200);
+    assert_eq!(test.at("/data/read_only_verified"), false, "{}", test.body);
+    let writes = server.seen().writes;
+    assert!(!writes.is_empty());
+    assert!(
+        writes.iter().all(|(_, fate)| *fate == Fate::Undone),
+        "{writes:?}"
+    );
+}
+
+/// What nobody waits for any more is stopped at SQL Server.
+#[tokio::test]
+async fn sqlserver_stops_what_is_abandoned() {
+    let server = SqlServer::start().await;
+    let (seller, connection) = seller(&server, sqlserver::USER).await;
+    let asset = seller
+        .asset(&connection, json!({"sql_logic": "SELECT id FROM endless"}))
+        .await;
+    let path = seller.path(&format!("/assets/{asset}/execute"));
+    let client = seller.client.clone();
+    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
+    let statement = "SELECT id FROM endless".to_owned();
+    wait(&server, |seen| seen.statements.contains(&statement)).await;
+    call.abort();
+    wait(&server, |seen| {
+        seen.attentions > 0 && seen.running + seen.transactions == 0
+    })
+    .await;
+}
+
+async fn wait(server: &SqlServer, is: impl Fn(&sqlserver::Seen) -> bool) {
+    let since = Instant::now();
+    while !is(&server.seen()) {
+        let seen = server.seen();
+        assert!(since.elapsed() < Duration::from_secs(20), "{seen:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,207 @@
+//! One connection: packets, and the TLS that is in them while it shakes hands (TDS 7.4) or around them (TDS 8.0).
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection};
+
+pub const BATCH: u8 = 0x01;
+pub const RPC: u8 = 0x03;
+pub const REPLY: u8 = 0x04;
+pub const ATTENTION: u8 = 0x06;
+pub const MANAGER: u8 = 0x0e;
+pub const LOGIN: u8 = 0x10;
+pub const PRELOGIN: u8 = 0x12;
+const HEADER_BYTES: usize = 8;
+const END: u8 = 1;
+/// What a record of TLS begins with: nobody has said anything in packets.
+const HANDSHAKE_RECORD: u8 = 0x16;
+
+/// A client's message.
+pub struct Message {
+    pub kind: u8,
+    /// Of its first packet.
+    pub status: u8,
+    pub body: Vec<u8>,
+}
+
+pub struct Peer {
+    socket: TcpStream,
+    tls: Option<ServerConnection>,
+    plain: Vec<u8>,
+    pub packet_bytes: usize,
+}
+
+impl Peer {
+    pub fn new(socket: TcpStream) -> Peer {
+        Peer {
+            socket,
+            tls: None,
+            plain: Vec::new(),
+            packet_bytes: 4_096,
+        }
+    }
+
+    /// Whether the client begins with TLS.
+    pub async fn begins_sealed(&self) -> io::Result<bool> {
+        let mut first = [0];
+        self.socket.peek(&mut first).await?;
+        Ok(first[0] == HANDSHAKE_RECORD)
+    }
+
+    pub fn is_sealed(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The protocol that both sides have chosen.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.alpn_protocol()
+    }
+
+    /// The next message; `None` when the client has gone.
+    pub async fn message(&mut self) -> io::Result<Option<Message>> {
+        let mut message: Option<Message> = None;
+        loop {
+            while self.plain.len() < HEADER_BYTES {
+                if !self.fill().await? {
+                    return Ok(None);
+                }
+            }
+            let length = usize::from(u16::from_be_bytes([self.plain[2], self.plain[3]]));
+            if length < HEADER_BYTES {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            while self.plain.len() < length {
+                if !self.fill().await? {
+                    return Ok(None);
+                }
+            }
+            let packet: Vec<u8> = self.plain.drain(..length).collect();
+            let message = message.get_or_insert_with(|| Message {
+                kind: packet[0],
+                status: packet[1],
+                body: Vec::new(),
+            });
+            message.body.extend_from_slice(&packet[HEADER_BYTES..]);
+            if packet[1] & END != 0 {
+                let body = std::mem::take(&mut message.body);
+                return Ok(Some(Message { body, ..*message }));
+            }
+        }
+    }
+
+    /// Reads once. Cancelled, it has lost nothing.
+    async fn fill(&mut self) -> io::Result<bool> {
+        let mut buffer = vec![0; 16 << 10];
+        let count = self.socket.read(&mut buffer).await?;
+        let Some(tls) = &mut self.tls else {
+            self.plain.extend_from_slice(&buffer[..count]);
+            return Ok(count > 0);
+        };
+        let mut records = &buffer[..count];
+        while !records.is_empty() {
+            tls.read_tls(&mut records)?;
+            let state = tls.process_new_packets().map_err(io::Error::other)?;
+            let mut plain = vec![0; state.plaintext_bytes_to_read()];
+            tls.reader().read_exact(&mut plain)?;
+            self.plain.extend(plain);
+        }
+        Ok(count > 0)
+    }
+
+    /// A whole message.
+    pub async fn say(&mut self, kind: u8, body: &[u8]) -> io::Result<()> {
+        self.say_part(kind, body, true).await
+    }
+
+    /// A part of a message, in whole packets.
+    pub async fn say_part(&mut self, kind: u8, body: &[u8], is_last: bool) -> io::Result<()> {
+        let room = self.packet_bytes - HEADER_BYTES;
+        let mut out = Vec::with_capacity(body.len() + HEADER_BYTES);
+        let mut pieces = body.chunks(room).peekable();
+        let mut piece = pieces.next().unwrap_or_default();
+        for number in 1_usize.. {
+            let status = if is_last && pieces.peek().is_none() {
+                END
+            } else {
+                0
+            };
+            let length = ((piece.len() + HEADER_BYTES) as u16).to_be_bytes();
+            out.extend_from_slice(&[kind, status, length[0], length[1], 0, 51, number as u8, 0]);
+            out.extend_from_slice(piece);
+            match pieces.next() {
+                Some(next) => piece = next,
+                None => break,
+            }
+        }
+        self.write(&out).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else {
+            return self.socket.write_all(bytes).await;
+        };
+        // What is written waits in memory, of which there is some.
+        for piece in bytes.chunks(16 << 10) {
+            tls.writer().write_all(piece)?;
+            let mut records = Vec::new();
+            while tls.wants_write() {
+                tls.write_tls(&mut records)?;
+            }
+            self.socket.write_all(&records).await?;
+        }
+        Ok(())
+    }
+
+    /// Shakes hands, in packets or bare.
+    pub async fn shake_hands(
+        &mut self,
+        config: Arc<ServerConfig>,
+        in_packets: bool,
+    ) -> io::Result<()> {
+        let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
+        while tls.is_handshaking() {
+            let mut records = vec![0; 16 << 10];
+            let records = match in_packets {
+                true => {
+                    let message = self.message().await?;
+                    match message {
+                        Some(message) if message.kind == PRELOGIN => message.body,
+                        _ => return Err(io::ErrorKind::InvalidData.into()),
+                    }
+                }
+                false => {
+                    let count = self.socket.read(&mut records).await?;
+                    if count == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    records.truncate(count);
+                    records
+                }
+            };
+            let mut records = &records[..];
+            while !records.is_empty() {
+                tls.read_tls(&mut records)?;
+                let accepted = tls.process_new_packets();
+                let mut flight = Vec::new();
+                while tls.wants_write() {
+                    tls.write_tls(&mut flight)?;
+                }
+                match in_packets {
+                    _ if flight.is_empty() => {}
+                    true => self.say(PRELOGIN, &flight).await?,
+                    false => self.socket.write_all(&flight).await?,
+                }
+                let state = accepted.map_err(io::Error::other)?;
+                // A client may say something together with the end of its handshake.
+                let mut plain = vec![0; state.plaintext_bytes_to_read()];
+                tls.reader().read_exact(&mut plain)?;
+                self.plain.extend(plain);
+            }
+        }
+        self.tls = Some(tls);
+        Ok(())
+    }
+}
