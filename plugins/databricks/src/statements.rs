@@ -250,6 +250,8 @@ mod tests {
             "SELECT 1;;SELECT 2",
             "/* SELECT */ DROP TABLE t",
             "/* a /* SELECT */ DROP TABLE t */ DROP TABLE t",
+            // The `*` of an opening sign ends nothing.
+            "/* /*/ SELECT ' */ */ DROP TABLE t -- '",
             "selectx",
             "sélect 1",
             "-- x\rDROP TABLE t /*\nSELECT 1 -- */",
@@ -291,6 +293,7 @@ mod tests {
         for text in [
             "SELECT http_request(conn => 'c', method => 'POST', path => '/')",
             "SELECT HTTP_Request /* x */ -- y\n (conn => 'c')",
+            "SELECT /* /*/ ' */ */ http_request(conn => 'c') -- '",
             "SELECT `reflect`('java.lang.System', 'exit', 0)",
             "SELECT system.builtin.java_method('java.lang.System', 'exit', 0)",
             "SELECT system.builtin.`Try_Reflect` ('java.lang.System', 'exit', 0)",
