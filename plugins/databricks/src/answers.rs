@@ -6,12 +6,17 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 /// Columns that a result has at most.
 pub const COLUMNS_MAX: usize = 10_000;
 /// An id is a UUID.
 const ID_BYTES_MAX: usize = 128;
+/// What is read of a text that says how something failed, and of a word of one or a number: a text may be as long as the answer.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+const WORD_BYTES_MAX: usize = 64;
+/// What an escaped character beyond the basic plane takes, of two parts.
+const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Of a statement: how it is with it, and its first rows.
 #[derive(Deserialize)]
@@ -28,15 +33,18 @@ pub struct Statement<'a> {
 pub struct Status {
     state: String,
     pub error: Option<Told>,
-    pub sql_state: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    pub sql_state: String,
 }
 
 /// An error, of a statement or of the API.
 #[derive(Default, Deserialize)]
 pub struct Told {
     /// A word, or the status as a number.
-    pub error_code: Option<serde_json::Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
+    pub error_code: String,
+    /// Its beginning.
+    #[serde(default, deserialize_with = "beginning")]
     pub message: String,
 }
 
@@ -142,6 +150,34 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// A short text, or a number as one; anything else says nothing.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?;
+    let is_number = || raw.get().starts_with(|char: char| char.is_ascii_digit());
+    Ok(match json::text(raw) {
+        _ if raw.get().len() > WORD_BYTES_MAX => String::new(),
+        Some(text) => text.into_owned(),
+        None if is_number() => raw.get().to_owned(),
+        None => String::new(),
+    })
+}
+
+/// The beginning of a text; anything else says nothing.
+fn beginning<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?.get();
+    if !raw.starts_with('"') {
+        return Ok(String::new());
+    }
+    if raw.len() <= MESSAGE_BYTES_MAX {
+        return serde_json::from_str(raw).map_err(D::Error::custom);
+    }
+    // Not in the middle of a character, however it is written.
+    let ends = (MESSAGE_BYTES_MAX - ESCAPE_BYTES_MAX..=MESSAGE_BYTES_MAX).rev();
+    let mut parts = ends.filter_map(|end| raw.get(..end));
+    let read = parts.find_map(|part| serde_json::from_str(&format!("{part}\"")).ok());
+    Ok(read.unwrap_or_default())
+}
+
 /// Goes through rows as long as it is told to go on.
 struct Rows<F>(F);
 
@@ -208,4 +244,48 @@ pub fn malformed() -> Error {
         "malformed_answer",
         "what answers at the connection's address does not speak as Databricks' SQL Statement Execution API does",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a text that is as long as an answer may be, little is kept, and no character is cut.
+    #[test]
+    fn texts_are_read_as_far_as_they_matter() {
+        let told = |told: &str| serde_json::from_str::<Told>(told).unwrap();
+        for (code, wanted) in [
+            ("\"BAD_REQUEST\"", "BAD_REQUEST"),
+            ("401", "401"),
+            ("null", ""),
+            ("[0,0]", ""),
+            ("{}", ""),
+        ] {
+            let read = told(&format!("{{\"error_code\":{code},\"message\":7}}"));
+            assert_eq!(
+                (read.error_code.as_str(), read.message.as_str()),
+                (wanted, "")
+            );
+        }
+        for long in ["9".repeat(100), format!("\"{}\"", "x".repeat(100))] {
+            assert_eq!(told(&format!("{{\"error_code\":{long}}}")).error_code, "");
+        }
+        assert_eq!(told(r#"{"message":"a\n\"ä"}"#).message, "a\n\"ä");
+        for (written, char) in [
+            ("x", 'x'),
+            ("ä", 'ä'),
+            ("\\n", '\n'),
+            ("\\u00e4", 'ä'),
+            ("\\ud83d\\ude00", '😀'),
+        ] {
+            for before in 0..13 {
+                let text = format!("{}{}", "a".repeat(before), written.repeat(10_000));
+                let message = told(&format!("{{\"message\":\"{text}\"}}")).message;
+                let rest = message.trim_start_matches('a');
+                assert!(rest.chars().all(|read| read == char), "{written} {before}");
+                let raw = before + rest.chars().count() * written.len();
+                assert!(raw <= MESSAGE_BYTES_MAX && raw > MESSAGE_BYTES_MAX - 2 * ESCAPE_BYTES_MAX);
+            }
+        }
+    }
 }

@@ -9,6 +9,8 @@ use crate::answers::{Status, Told, malformed};
 pub const SYNTAX: &str = "PARSE_SYNTAX_ERROR";
 /// Of a result that is not sent in answers.
 const TOO_LARGE: &str = "Inline byte limit exceeded";
+/// What is kept of a response that is no answer.
+const BODY_BYTES_KEPT: usize = 2_000;
 /// Of another column than was described.
 const CHANGED: &str = "columns_changed";
 
@@ -27,7 +29,10 @@ pub fn condition(message: &str) -> &str {
 fn sql_state<'a>(status: &'a Status, message: &'a str) -> &'a str {
     let said = message.split("SQLSTATE: ").nth(1);
     let said = said.and_then(|rest| rest.get(..5));
-    status.sql_state.as_deref().or(said).unwrap_or_default()
+    match status.sql_state.as_str() {
+        "" => said.unwrap_or_default(),
+        state => state,
+    }
 }
 
 /// How a statement failed. `catalog`: the connection's. `is_bound`: values of the caller's were part of it.
@@ -37,7 +42,7 @@ pub fn told(status: &Status, catalog: &str, is_bound: bool) -> Error {
     let state = sql_state(status, &told.message);
     let error = blame(told, state, catalog, is_bound);
     let condition = condition(&told.message);
-    let error = match [condition, state, &code(told)]
+    let error = match [condition, state, &told.error_code]
         .into_iter()
         .find(|code| !code.is_empty())
     {
@@ -47,14 +52,6 @@ pub fn told(status: &Status, catalog: &str, is_bound: bool) -> Error {
     match told.message.trim() {
         "" => error,
         text => error.detail(text),
-    }
-}
-
-fn code(told: &Told) -> String {
-    match &told.error_code {
-        Some(serde_json::Value::String(code)) => code.clone(),
-        Some(serde_json::Value::Number(code)) => code.to_string(),
-        _ => String::new(),
     }
 }
 
@@ -103,7 +100,7 @@ fn blame(told: &Told, state: &str, catalog: &str, is_bound: bool) -> Error {
             "type_mismatch",
             "the statement compares or computes with types that do not fit: CAST one of them",
         ),
-        _ => by_state(state, &code(told), is_bound),
+        _ => by_state(state, &told.error_code, is_bound),
     }
 }
 
@@ -156,10 +153,9 @@ fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
 /// A response that is no answer. `is_first`: no statement was begun before.
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
     let told: Told = serde_json::from_slice(&response.body).unwrap_or_default();
-    let code = code(&told);
     let message = told.message.to_lowercase();
     let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
-    let error = match (response.status, code.as_str()) {
+    let error = match (response.status, told.error_code.as_str()) {
         (401, _) => credentials_refused(),
         (403, _) if message.contains("token") => credentials_refused(),
         (403, _) => Error::permission(
@@ -222,7 +218,8 @@ pub fn principal_refused(response: HttpResponse) -> Error {
 
 fn with_body(error: Error, response: &HttpResponse) -> Error {
     let error = error.source_code(response.status.to_string());
-    match String::from_utf8_lossy(&response.body).trim() {
+    let kept = response.body.len().min(BODY_BYTES_KEPT);
+    match String::from_utf8_lossy(&response.body[..kept]).trim() {
         "" => error,
         text => error.detail(text),
     }
@@ -316,7 +313,7 @@ mod tests {
 
     fn status(code: &str, message: &str) -> Status {
         let status = serde_json::json!({"state": "FAILED", "error": {"error_code": code, "message": message}});
-        serde_json::from_value(status).unwrap()
+        serde_json::from_str(&status.to_string()).unwrap()
     }
 
     #[test]
