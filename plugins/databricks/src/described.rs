@@ -20,7 +20,7 @@ use souk_sdk::Error;
 
 use crate::answers::{COLUMNS_MAX, Chunk, malformed};
 use crate::statements::Prepared;
-use crate::types::{DESCRIBED_BYTES_MAX, Type, Way, too_long};
+use crate::types::{DESCRIBED_BYTES_MAX, Type, Way, keeps_keys, too_long};
 use crate::values;
 
 /// What is asked before a statement.
@@ -60,6 +60,18 @@ impl Description {
             self.columns.push((name, kind));
             Ok(())
         })
+    }
+
+    /// Refuses what no words of ours can ask for with all digits.
+    pub fn is_exact(&self) -> Result<(), Error> {
+        let has_parts = |(_, kind): &&(String, String)| Type::of(kind).way() == Way::Json;
+        for (name, kind) in self.columns.iter().filter(has_parts) {
+            keeps_keys(kind).map_err(|what| {
+                let message = format!("a column of the result has {what}, which Databricks cannot write exactly: write map_entries(…), or name its fields");
+                Error::source_failed("inexact_type", message).detail(format!("{name}: {kind}"))
+            })?;
+        }
+        Ok(())
     }
 
     /// Whether all values keep their digits as the API writes them.

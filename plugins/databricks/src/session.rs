@@ -493,6 +493,7 @@ impl Session {
                 if description.columns.is_empty() {
                     return Err(malformed());
                 }
+                description.is_exact()?;
                 self.known.add(&reader.statement, job.now, &description);
                 reader.described = Some(description);
                 self.begin(job, step)

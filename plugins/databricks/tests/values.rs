@@ -115,6 +115,26 @@ fn what_is_no_value_is_refused() {
     }
 }
 
+/// What would be written as Spark keeps it is not asked for.
+#[test]
+fn keys_that_are_not_exact_are_refused() {
+    let mut talk = Talk::usual();
+    for kind in [
+        "map<date,int>",
+        "array<map<binary,int>>",
+        "struct<a:int,... 9 more fields>",
+    ] {
+        let id = talk.submit(query("SELECT m FROM t", vec![], LIMITS));
+        talk.hears(0, described(&[("m", kind)])).unwrap();
+        assert!(talk.asked.is_empty());
+        assert_eq!(
+            talk.ended(id).unwrap().error().code,
+            "inexact_type",
+            "{kind}"
+        );
+    }
+}
+
 /// Columns keep their names and types, two of one name as well, and everything is asked for in one statement.
 #[test]
 fn words_around_a_statement_change_no_column() {
