@@ -25,9 +25,11 @@ use crate::values;
 
 /// What is asked before a statement.
 const DESCRIBE: &str = "DESCRIBE QUERY ";
-/// Statements that are remembered; past it the oldest is asked about anew. Their texts are no longer than this together.
+/// Statements that are remembered; past it the oldest is asked about anew. With their columns they take no more memory than this.
 const KNOWN_MAX: usize = 64;
 const KNOWN_BYTES_MAX: usize = 4 << 20;
+/// What a column and a value take beside their texts.
+const PART_BYTES: usize = 64;
 /// A table's columns may change: a statement is asked about anew after this long.
 const KNOWN_S: u64 = 300;
 /// How parts of a value are written (`to_json`): moments in UTC, with all digits, and NULLs too.
@@ -80,6 +82,11 @@ impl Description {
         self.columns.iter().all(|column| way(column) == Way::Plain)
     }
 
+    /// The memory that it takes.
+    fn bytes(&self) -> usize {
+        self.bytes + PART_BYTES * self.columns.len()
+    }
+
     /// The statement in words that keep all digits.
     pub fn exact(&self, statement: &str) -> String {
         let mut text = String::from("SELECT ");
@@ -125,6 +132,16 @@ struct Entry {
 }
 
 impl Entry {
+    /// The memory that it takes, without what may be told about values.
+    fn bytes(&self) -> usize {
+        let values = &self.statement.values;
+        let values = values.iter();
+        let texts: usize = values
+            .map(|value| value.name.len() + value.marker.len() + value.kind.len() + PART_BYTES)
+            .sum();
+        self.statement.text.len() + texts + self.description.bytes()
+    }
+
     /// Values do not matter, but their types do.
     fn is_of(&self, statement: &Prepared) -> bool {
         let kinds = |statement: &Prepared| {
@@ -146,17 +163,6 @@ impl Known {
 
     pub fn add(&mut self, statement: &Prepared, now: u64, description: &Rc<Description>) {
         self.forget(statement);
-        let bytes: usize = self
-            .statements
-            .iter()
-            .map(|entry| entry.statement.text.len())
-            .sum();
-        if bytes + statement.text.len() > KNOWN_BYTES_MAX {
-            self.statements.clear();
-        }
-        if self.statements.len() == KNOWN_MAX {
-            self.statements.pop_front();
-        }
         let mut statement = statement.clone();
         statement
             .values
@@ -167,6 +173,13 @@ impl Known {
             at: now,
             description: description.clone(),
         });
+        while self.statements.len() > KNOWN_MAX || self.bytes() > KNOWN_BYTES_MAX {
+            self.statements.pop_front();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.statements.iter().map(Entry::bytes).sum()
     }
 
     /// It was not what it is any more.
@@ -240,9 +253,33 @@ mod tests {
         }
         assert_eq!(known.statements.len(), KNOWN_MAX);
         assert!(known.find(&statement("SELECT 0", &[]), 1_000).is_none());
-        let long = statement(&"x".repeat(KNOWN_BYTES_MAX), &[]);
-        known.add(&long, 1_000, &Rc::default());
-        assert_eq!(known.statements.len(), 1);
+    }
+
+    /// By all that they hold: a short statement may have many columns.
+    #[test]
+    fn descriptions_are_bounded() {
+        let mut known = Known::default();
+        let many = Rc::new(description(&["int"; COLUMNS_MAX]));
+        for n in 0..20 {
+            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &many);
+            assert!(known.bytes() <= KNOWN_BYTES_MAX);
+        }
+        assert_eq!(known.statements.len(), KNOWN_BYTES_MAX / (64 * COLUMNS_MAX));
+        let long = Description {
+            bytes: DESCRIBED_BYTES_MAX,
+            ..Description::default()
+        };
+        let long = Rc::new(long);
+        for n in 0..20 {
+            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &long);
+        }
+        assert_eq!(known.statements.len(), 3);
+        assert!(known.find(&statement("SELECT 19", &[]), 1_000).is_some());
+        let one = statement("SELECT ?", &[Value::Int64(1)]);
+        known.add(&statement(&"x".repeat(KNOWN_BYTES_MAX), &[]), 1_000, &long);
+        assert!(known.statements.is_empty());
+        known.add(&one, 1_000, &long);
+        assert!(known.find(&one, 1_000).is_some());
     }
 
     #[test]
