@@ -38,7 +38,7 @@ pub struct Job {
     /// How long it was waited for.
     pub waited_ms: u32,
     /// Of its rows, how many it has and how many came.
-    pub rows: Option<u64>,
+    pub rows: u64,
     pub taken: u64,
     /// Of what was asked last.
     pub tries: u32,

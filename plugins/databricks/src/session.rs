@@ -116,7 +116,7 @@ impl Machine for Session {
                     ticks: None,
                     running: None,
                     waited_ms: 0,
-                    rows: None,
+                    rows: 0,
                     taken: 0,
                     tries: 0,
                     is_cancelled: false,
@@ -388,7 +388,9 @@ impl Session {
             State::Closed => Err(malformed().detail("a statement that was closed")),
             State::Succeeded => {
                 let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
-                (job.rows, job.taken) = (manifest.total_row_count, 0);
+                // Who does not say how many there are has none.
+                job.rows = manifest.total_row_count.unwrap_or_default();
+                job.taken = 0;
                 if let Work::Query(reader) = &mut job.work {
                     match &reader.described {
                         None if manifest.truncated => return Err(crate::types::too_long()),
@@ -465,19 +467,23 @@ impl Session {
                     is_probed: true,
                 },
                 _,
-            ) => ping.described(),
+            ) => {
+                // Of which columns does not matter.
+                ping.described();
+                return self.finished(job, step);
+            }
             _ => {}
         }
         job.taken += chunk.map_or(0, Chunk::taken);
-        // Another chunk than was asked for, or one that leads back or on and on, is not believed.
+        // Another chunk than was asked for, or one that leads elsewhere than to the next, or on and on, is not believed.
         let is_it = |chunk: &Chunk<'_>| chunk.chunk_index == number;
         if !chunk.is_none_or(is_it) {
             return Err(malformed());
         }
         match chunk.and_then(|chunk| chunk.next_chunk_index) {
-            None if job.rows.is_some_and(|rows| rows != job.taken) => Err(rows_missing()),
+            None if job.rows != job.taken => Err(rows_missing()),
             None => self.finished(job, step),
-            Some(next) if next <= number || next > CHUNKS_MAX => Err(malformed()),
+            Some(next) if next != number + 1 || next > CHUNKS_MAX => Err(malformed()),
             Some(next) => {
                 let request = api::chunk(id, next, &job.limits);
                 self.ask(job, Stage::Chunk(id.to_owned(), next), request, step)

@@ -4,7 +4,7 @@ mod common;
 
 use common::{
     ID, NOW, STATEMENTS, Talk, body, catalog, chunk, class_and_code, column, described, fails,
-    header, is, numbers, query, raw, reply, rows, text,
+    header, is, numbers, query, raw, reply, rows, some_rows, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -41,11 +41,8 @@ fn a_query_is_described_and_run() {
         (&parameters, &json!(100_001))
     );
     let columns = [column("n", "BIGINT"), column("t", "STRING")];
-    talk.hears(
-        0,
-        rows(&columns, None, &json!([["7", "it's"], [null, "x"]])),
-    )
-    .unwrap();
+    talk.hears(0, rows(&columns, &json!([["7", "it's"], [null, "x"]])))
+        .unwrap();
     let answer = talk.ended(id).unwrap().ok();
     assert_eq!(answer.rows, 2);
     assert_eq!(
@@ -96,14 +93,14 @@ fn chunks_follow_each_other() {
     let answer = talk.rows_of(
         &["bigint"],
         [
-            rows(&columns, Some(1), &json!([["1"]])),
+            some_rows(&columns, Some(3), Some(1), &json!([["1"]])),
             reply(chunk(1, Some(2), &json!([]))),
             reply(chunk(2, None, &json!([["2"], ["3"]]))),
         ],
     );
     assert_eq!(answer.ok().rows, 3);
     let (mut talk, _) = Talk::asking();
-    talk.hears(0, rows(&columns, Some(1), &json!([["1"]])))
+    talk.hears(0, some_rows(&columns, Some(3), Some(1), &json!([["1"]])))
         .unwrap();
     assert_eq!(
         talk.asked[0].path,
@@ -303,7 +300,7 @@ fn a_catalog_is_one_statement() {
             ["shop", "a", "MANAGED", "id", "decimal(10,2)", "NO"],
             ["shop", "b", "MATERIALIZED_VIEW", "x", "array<int>", "YES"]
         ]);
-        talk.hears(0, rows(&columns, None, &list)).unwrap();
+        talk.hears(0, rows(&columns, &list)).unwrap();
         let answer = talk.ended(id).unwrap().ok();
         assert_eq!(
             (answer.rows, answer.cell(2, 0), answer.cell(2, 1)),
@@ -326,7 +323,6 @@ fn a_ping_sees_a_write_refused() {
     let looked = |schemas: &str| {
         rows(
             &[column("v", "STRING"), column("c", "BIGINT")],
-            None,
             &json!([["2026.40", schemas]]),
         )
     };

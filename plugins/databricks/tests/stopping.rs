@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    ID, STATEMENTS, Talk, class_and_code, column, described, is, numbers, query, raw, reply, rows,
+    ID, STATEMENTS, Talk, class_and_code, column, described, is, numbers, query, raw, reply,
+    some_rows,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Input, Limits, Machine, WireFault};
@@ -93,8 +94,11 @@ fn a_statement_is_stopped_as_soon_as_it_can_be() {
 #[test]
 fn a_result_that_is_read_needs_no_stop() {
     let (mut talk, id) = Talk::asking();
-    talk.hears(0, rows(&[column("n", "BIGINT")], Some(1), &json!([["1"]])))
-        .unwrap();
+    talk.hears(
+        0,
+        some_rows(&[column("n", "BIGINT")], Some(2), Some(1), &json!([["1"]])),
+    )
+    .unwrap();
     talk.cancel(id);
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
     assert_eq!(talk.asked.len(), 1);

@@ -11,7 +11,7 @@ use souk_tests::wire::LIMITS;
 fn read(kind: &str, told: &str, sent: &str) -> Result<(ColumnType, String), String> {
     let mut talk = Talk::usual();
     let list = json!([[sent], [null]]);
-    let answer = talk.rows_of(&[kind], [rows(&[column("n", told)], None, &list)]);
+    let answer = talk.rows_of(&[kind], [rows(&[column("n", told)], &list)]);
     match answer.end.clone().unwrap() {
         Ok(()) => {
             assert_eq!((answer.rows, answer.cell(0, 1)), (2, "NULL".into()));
@@ -156,7 +156,7 @@ fn words_around_a_statement_change_no_column() {
         column("unix_micros(c1)", "BIGINT"),
         column("to_json(c2)", "STRING"),
     ];
-    talk.hears(0, rows(&sent, None, &json!([["1", "0", "{\"x\":1}"]])))
+    talk.hears(0, rows(&sent, &json!([["1", "0", "{\"x\":1}"]])))
         .unwrap();
     let answer = talk.ended(id).unwrap().ok();
     let names: Vec<_> = answer
@@ -174,7 +174,7 @@ fn there_may_be_many_columns() {
     let sent: Vec<_> = (0..200).map(|n| column(&format!("c{n}"), "INT")).collect();
     let cells: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let answer = talk
-        .rows_of(&["int"; 200], [rows(&sent, None, &json!([cells]))])
+        .rows_of(&["int"; 200], [rows(&sent, &json!([cells]))])
         .ok();
     assert_eq!(
         (answer.columns.len(), answer.cell(199, 0)),
