@@ -205,9 +205,11 @@ mod tests {
     }
 
     fn statement(text: &str, values: &[Value]) -> Prepared {
+        let callers = values.len();
         let values = values.iter().enumerate();
         Prepared {
             text: text.into(),
+            callers,
             values: values
                 .map(|(at, value)| bound(at, value).unwrap())
                 .collect(),

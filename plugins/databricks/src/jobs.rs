@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
@@ -56,7 +55,6 @@ pub enum Work {
 /// A query on its way.
 pub struct Reader {
     pub statement: Prepared,
-    pub is_bound: bool,
     /// Until it is described, what is known of that.
     pub description: Description,
     pub described: Option<Rc<Description>>,
@@ -74,6 +72,12 @@ pub enum Stage {
 }
 
 impl Reader {
+    /// The values that are the caller's.
+    pub fn callers_values(&self) -> &[Bound] {
+        let values = &self.statement.values;
+        values.get(..self.statement.callers).unwrap_or(values)
+    }
+
     /// Whether it is asked for in other words than its own.
     pub fn is_in_other_words(&self) -> bool {
         let described = self.described.as_ref();
@@ -94,7 +98,6 @@ impl Work {
                 let reader = Reader {
                     described: known.find(&statement, now),
                     statement,
-                    is_bound: has_callers_values(&text, parameters.len()),
                     description: Description::default(),
                     reading: Reading::default(),
                 };

@@ -433,8 +433,11 @@ impl Session {
         {
             return Err(columns_changed());
         }
-        let is_bound = matches!(&job.work, Work::Query(reader) if reader.is_bound);
-        Err(told(status, &self.settings.catalog, is_bound))
+        let values = match &job.work {
+            Work::Query(reader) => reader.callers_values(),
+            _ => &[],
+        };
+        Err(told(status, &self.settings.catalog, values))
     }
 
     /// Takes the rows of the chunk of this number, and asks for more where there are more.

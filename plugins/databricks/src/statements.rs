@@ -49,6 +49,8 @@ const fn text_in(mark: char) -> Quote {
 pub struct Prepared {
     pub text: String,
     pub values: Vec<Bound>,
+    /// How many values are the caller's: those of a page come last, and are the host's.
+    pub callers: usize,
 }
 
 /// The text and its values as Databricks takes them.
@@ -76,6 +78,7 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
     Ok(Prepared {
         text,
         values: bound,
+        callers: of_page,
     })
 }
 
