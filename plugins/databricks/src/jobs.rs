@@ -23,6 +23,11 @@ pub struct Job {
     /// The HTTP request or the pause that it waits for.
     pub waits_for: u32,
     pub is_paused: bool,
+    pub waits_for_token: bool,
+    /// The number of the token that went with what was asked last.
+    pub token: u32,
+    /// That one was refused, and so the same was asked again.
+    pub is_let_in_again: bool,
     /// What was asked last, to be asked again.
     pub asked: HttpRequest,
     pub work: Work,
@@ -62,13 +67,23 @@ pub struct Reader {
 }
 
 pub enum Stage {
-    Token,
     Begin,
     Follow,
     /// More rows of this statement, by the number of their chunk.
     Chunk(String, u32),
     /// Being stopped because of this.
     Stop(Error),
+}
+
+impl Job {
+    /// The error that it ends with: why it is not wanted any more, else this one.
+    pub fn ends_with(&mut self, error: Error) -> Error {
+        match (self.over.take(), &mut self.stage) {
+            (Some(over), _) => over,
+            (None, Stage::Stop(because)) => std::mem::replace(because, error),
+            (None, _) => error,
+        }
+    }
 }
 
 impl Reader {

@@ -222,58 +222,6 @@ fn who_is_busy_is_asked_again() {
     );
 }
 
-/// A service principal is let in before anything else, and its token is good until shortly before its end.
-#[test]
-fn a_service_principal_shows_a_token() {
-    let login = json!({"username": "3f1c", "password": "dose"});
-    let granted = |text: &str| {
-        reply(json!({"access_token": text, "token_type": "Bearer", "expires_in": 3_600}))
-    };
-    let mut talk = Talk::open(login.clone()).unwrap();
-    assert!(!talk.is_ready());
-    let asked = talk.asked[0].clone();
-    assert_eq!(
-        (asked.method.as_str(), asked.path.as_str()),
-        ("POST", "/oidc/v1/token")
-    );
-    assert_eq!(header(&asked, "authorization"), Some("Basic M2YxYzpkb3Nl"));
-    assert_eq!(asked.body, b"grant_type=client_credentials&scope=all-apis");
-    talk.hears(0, granted("one")).unwrap();
-    assert!(talk.is_ready());
-    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(header(&talk.asked[0], "authorization"), Some("Bearer one"));
-    talk.hears(0, described(&[("n", "bigint")])).unwrap();
-    talk.hears(0, numbers(1)).unwrap();
-    talk.ended(id).unwrap().ok();
-    // Shortly before its end a new one is fetched.
-    talk.now = NOW + 3_480;
-    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(talk.asked[0].path, "/oidc/v1/token");
-    assert_eq!(
-        header(&talk.asked[0], "authorization"),
-        Some("Basic M2YxYzpkb3Nl")
-    );
-    talk.hears(0, granted("two")).unwrap();
-    assert_eq!(header(&talk.asked[0], "authorization"), Some("Bearer two"));
-    // One that is refused is not used again.
-    talk.hears(0, raw(401, &[], "{}")).unwrap();
-    let error = talk.ended(id).unwrap().error();
-    assert_eq!(
-        class_and_code(&error),
-        (ErrorClass::Authentication, "credentials_refused")
-    );
-    talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(talk.asked[0].path, "/oidc/v1/token");
-    // A wrong secret ends the session.
-    let mut talk = Talk::open(login).unwrap();
-    let refused = raw(401, &[], r#"{"error":"invalid_client"}"#);
-    let error = talk.hears(0, refused).unwrap_err();
-    assert_eq!(
-        class_and_code(&error),
-        (ErrorClass::Authentication, "credentials_refused")
-    );
-}
-
 /// The host sends a personal access token itself.
 #[test]
 fn a_personal_token_is_the_hosts() {
