@@ -35,7 +35,7 @@ pub struct Job {
     pub limits: Limits,
     /// The time of day at which it began, in seconds.
     pub now: u64,
-    /// How many parts of the connection's limit are left, once it has run for long.
+    /// How many parts of the connection's limit are left, where that is less than the host's.
     pub ticks: Option<u32>,
     /// The statement, from when its id is known, as long as it runs.
     pub running: Option<String>,

@@ -31,8 +31,8 @@ use crate::types::{Type, Way};
 const HELLO_MS: u32 = 10_000;
 /// Chunks of a result. They are a few of some megabytes each: who leads on for longer is not believed.
 const CHUNKS_MAX: u32 = 10_000;
-/// The time of statements that run for long is counted in such parts of the connection's limit, all of them at once: a pause for each would
-/// outlast its statement, and a session has few.
+/// The time of requests is counted in such parts of the connection's limit, of all of them at once: a pause for each would outlast its
+/// statement, and a session has few.
 const TICKS: u32 = 8;
 /// A statement that could not be stopped is tried to be stopped once more, after this long.
 const STOP_TRIES: u32 = 2;
@@ -140,6 +140,7 @@ impl Machine for Session {
                     is_cancelled: false,
                     over: None,
                 };
+                self.count(&mut job, step);
                 let goes = self.begin(&mut job, step);
                 self.keep(job, goes, step);
             }
@@ -231,27 +232,26 @@ impl Session {
         }
     }
 
-    /// Begins to count the time of a job that has run for long, where the connection gives it less than the host does.
+    /// Begins to count the time of a job, where the connection gives it less than the host does: from before anything is asked, since answers
+    /// that come late are its time, too.
     fn count(&mut self, job: &mut Job, step: &mut Step) {
-        let limit = self.settings.statement_timeout_ms;
-        let is_long = job.waited_ms >= limit / TICKS && limit < job.limits.timeout_ms;
-        if job.ticks.is_some() || !is_long {
+        if self.settings.statement_timeout_ms >= job.limits.timeout_ms {
             return;
         }
         job.ticks = Some(match self.ticker {
             None => {
                 self.tick(step);
-                TICKS - 1
+                TICKS
             }
-            // A part of it is over.
-            Some(_) => TICKS,
+            // A part of one is over.
+            Some(_) => TICKS + 1,
         });
     }
 
     fn tick(&mut self, step: &mut Step) {
         let number = self.number();
         self.ticker = Some(number);
-        step.wake(number, (self.settings.statement_timeout_ms / TICKS).max(1));
+        step.wake(number, self.settings.statement_timeout_ms.div_ceil(TICKS));
     }
 
     /// Another part of the connection's limit is over.
@@ -474,7 +474,6 @@ impl Session {
         }
         match state {
             State::Running => {
-                self.count(job, step);
                 let ms = pauses::running(job.waited_ms);
                 job.waited_ms = job.waited_ms.saturating_add(ms);
                 (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));

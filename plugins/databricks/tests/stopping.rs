@@ -202,6 +202,44 @@ fn the_connections_time_is_held() {
     assert!(talk.ended(second).is_none() && talk.asked.len() == 1);
 }
 
+/// The time of answers that come late is counted, too: before the first one, and between those that say that it runs.
+#[test]
+fn late_answers_take_of_the_connections_time() {
+    for answered in [0, 1, 3] {
+        let mut talk = Talk::open(json!({"statement_timeout_ms": 8_000})).unwrap();
+        let long = Limits {
+            timeout_ms: 60_000,
+            ..LIMITS
+        };
+        let id = talk.submit(query("SELECT 1", vec![], long));
+        for part in 0..8 {
+            if part < answered {
+                talk.hears(0, is("RUNNING")).unwrap();
+                let pause = talk
+                    .pauses
+                    .iter()
+                    .position(|pause| pause.ms < 1_000)
+                    .unwrap();
+                let pause = talk.pauses.remove(pause);
+                let woken = Input::Woken(pause.id);
+                talk.step(|session, step| session.receive(woken, step))
+                    .unwrap();
+            }
+            assert_eq!((talk.asked.len(), talk.pauses.len()), (1, 1));
+            assert!(!is_stop(&talk), "{answered}");
+            assert_eq!(talk.wakes(), 1_000);
+        }
+        // Its id may have to be waited for.
+        match answered {
+            0 => talk.hears(0, is("RUNNING")).unwrap(),
+            _ => drop(talk.asked.remove(0)),
+        }
+        assert!(is_stop(&talk));
+        talk.hears(0, reply(json!({}))).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, "statement_timeout");
+    }
+}
+
 /// Where the host gives no more time than the connection, the host's end is the end.
 #[test]
 fn the_hosts_time_is_the_hosts() {
