@@ -30,7 +30,7 @@ const KNOWN_MAX: usize = 64;
 const KNOWN_BYTES_MAX: usize = 4 << 20;
 /// What a column and a value take beside their texts.
 const PART_BYTES: usize = 64;
-/// A table's columns may change: a statement is asked about anew after this long.
+/// A statement is asked about anew after this long. Meanwhile its columns may change, which the answer says itself.
 const KNOWN_S: u64 = 300;
 /// How parts of a value are written (`to_json`): moments in UTC, with all digits, and NULLs too.
 const JSON_OPTIONS: &str = "map('timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS\\'Z\\'', 'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS', 'timeZone', 'UTC', 'ignoreNullFields', 'false')";
@@ -119,7 +119,8 @@ impl Description {
     }
 }
 
-/// Statements that Databricks has described.
+/// Statements that Databricks has described, and that are sent as they are. One in other words is described each time: its answer would
+/// not say that a column of it has another name by now, or stands elsewhere.
 #[derive(Default)]
 pub struct Known {
     statements: VecDeque<Entry>,
@@ -163,6 +164,9 @@ impl Known {
 
     pub fn add(&mut self, statement: &Prepared, now: u64, description: &Rc<Description>) {
         self.forget(statement);
+        if !description.is_plain() {
+            return;
+        }
         let mut statement = statement.clone();
         statement
             .values

@@ -167,6 +167,23 @@ fn words_around_a_statement_change_no_column() {
     assert_eq!(names, columns);
 }
 
+/// The answer to other words does not say which columns a table has by now: it is asked each time.
+#[test]
+fn what_is_asked_in_other_words_is_described_each_time() {
+    let mut talk = Talk::usual();
+    for names in [["made_at", "sold_at"], ["sold_at", "made_at"]] {
+        let id = talk.submit(query("SELECT * FROM t", vec![], LIMITS));
+        assert_eq!(text(&talk.asked[0]), "DESCRIBE QUERY SELECT * FROM t");
+        talk.hears(0, described(&names.map(|name| (name, "timestamp"))))
+            .unwrap();
+        let sent = ["c0", "c1"].map(|name| column(name, "BIGINT"));
+        talk.hears(0, rows(&sent, &json!([["1", "2"]]))).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        let found = answer.columns.iter().map(|column| &*column.name);
+        assert!(found.eq(names));
+    }
+}
+
 /// 200 columns.
 #[test]
 fn there_may_be_many_columns() {
