@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
@@ -15,6 +17,8 @@ const ID_BYTES_MAX: usize = 128;
 /// What is read of a text that says how something failed, and of a word of one or a number: a text may be as long as the answer.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const WORD_BYTES_MAX: usize = 64;
+/// What an answer is refused for that has a text elsewhere.
+const A_TEXT: &str = "a text where none is expected";
 /// What an escaped character beyond the basic plane takes, of two parts.
 const ESCAPE_BYTES_MAX: usize = 12;
 
@@ -22,16 +26,18 @@ const ESCAPE_BYTES_MAX: usize = 12;
 #[derive(Deserialize)]
 pub struct Statement<'a> {
     pub statement_id: String,
+    #[serde(deserialize_with = "part")]
     pub status: Status,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub manifest: Option<Manifest<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub result: Option<Chunk<'a>>,
 }
 
 #[derive(Deserialize)]
 pub struct Status {
     state: String,
+    #[serde(default, deserialize_with = "part_or_none")]
     pub error: Option<Told>,
     #[serde(default, deserialize_with = "word")]
     pub sql_state: String,
@@ -51,12 +57,13 @@ pub struct Told {
 /// What a result is made of.
 #[derive(Deserialize)]
 pub struct Manifest<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "part")]
     pub schema: Schema<'a>,
     /// Rows were left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "short")]
     pub truncated: bool,
     /// Of all chunks.
+    #[serde(default, deserialize_with = "short")]
     pub total_row_count: Option<u64>,
 }
 
@@ -69,8 +76,9 @@ pub struct Schema<'a> {
 /// Rows, and where there are more.
 #[derive(Deserialize)]
 pub struct Chunk<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "short")]
     pub chunk_index: u32,
+    #[serde(default, deserialize_with = "short")]
     pub next_chunk_index: Option<u32>,
     #[serde(borrow)]
     data_array: Option<&'a RawValue>,
@@ -137,6 +145,9 @@ impl<'a> Chunk<'a> {
             return Ok(());
         };
         let mut refused = None;
+        if !rows.get().starts_with('[') {
+            return Err(malformed());
+        }
         let visitor = Rows(|row: &[&'a RawValue]| {
             let outcome = each(row);
             self.taken.set(self.taken.get() + 1);
@@ -147,6 +158,48 @@ impl<'a> Chunk<'a> {
             Some(refused) => refused,
             None => outcome.map_err(|error| malformed().detail(error.to_string())),
         }
+    }
+}
+
+/// An object. Where a text stands in its place, the library's own error would tell all of that, and take several times its memory.
+struct Part<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Part<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Option<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Option<T>, E> {
+        Err(E::custom(A_TEXT))
+    }
+}
+
+fn part_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    from.deserialize_any(Part(PhantomData))
+}
+
+fn part<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    part_or_none(from)?.ok_or_else(|| D::Error::custom("nothing where an object is expected"))
+}
+
+/// A number or a word.
+fn short<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?.get();
+    match raw.len() {
+        0..=WORD_BYTES_MAX => serde_json::from_str(raw).map_err(D::Error::custom),
+        _ => Err(D::Error::custom(A_TEXT)),
     }
 }
 
@@ -206,7 +259,7 @@ impl<'de> DeserializeSeed<'de> for Cells<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
+        from.deserialize_any(self)
     }
 }
 
@@ -215,6 +268,10 @@ impl<'de> Visitor<'de> for Cells<'_, 'de> {
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a row")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom(A_TEXT))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
@@ -231,7 +288,9 @@ impl<'de> Visitor<'de> for Cells<'_, 'de> {
 
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    serde_json::from_slice(&response.body).map_err(|error| malformed().detail(error.to_string()))
+    let mut json = serde_json::Deserializer::from_slice(&response.body);
+    let read = part(&mut json).and_then(|read| json.end().map(|()| read));
+    read.map_err(|error| malformed().detail(error.to_string()))
 }
 
 /// No answer came.

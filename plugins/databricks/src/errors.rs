@@ -3,7 +3,7 @@
 
 use souk_sdk::{Error, HttpResponse, Limits};
 
-use crate::answers::{Status, Told, malformed};
+use crate::answers::{Status, Told, malformed, read};
 use crate::parameters::Bound;
 
 /// Of a text that Databricks' parser does not take.
@@ -171,7 +171,7 @@ fn by_state(state: &str, told: &Told, values: &[Bound]) -> Error {
 
 /// A response that is no answer. `is_first`: no statement was begun before.
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
-    let told: Told = serde_json::from_slice(&response.body).unwrap_or_default();
+    let told: Told = read(&response).unwrap_or_default();
     let message = told.message.to_lowercase();
     let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
     let error = match (response.status, told.error_code.as_str()) {

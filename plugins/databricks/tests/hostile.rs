@@ -52,6 +52,39 @@ fn what_is_no_answer_is_refused() {
     );
 }
 
+/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 24 MiB, a session 64.
+/// The description of columns has its own bound.
+#[test]
+fn what_is_refused_is_not_repeated() {
+    let long = Json::from("\u{7f}".repeat(10_000));
+    let good = json!({"statement_id": ID, "status": {"state": "SUCCEEDED", "error": null}, "manifest": manifest(&[column("n", "BIGINT")], json!({"total_row_count": 1})), "result": chunk(0, Some(1), &json!([["1"]]))});
+    let places = [
+        "",
+        "/status",
+        "/status/state",
+        "/status/error",
+        "/manifest",
+        "/manifest/schema",
+        "/manifest/truncated",
+        "/manifest/total_row_count",
+        "/result",
+        "/result/chunk_index",
+        "/result/next_chunk_index",
+        "/result/data_array",
+        "/result/data_array/0",
+        "/result/data_array/0/0",
+    ];
+    for place in places {
+        let mut answer = good.clone();
+        *answer.pointer_mut(place).unwrap() = long.clone();
+        let mut talk = Talk::usual();
+        let error = talk.rows_of(&["bigint"], [reply(answer)]).error();
+        assert_eq!(error.code, "malformed_answer", "{place}");
+        let told = error.detail.unwrap_or_default();
+        assert!(!told.contains("\\u{7f}\\u{7f}"), "{place}: {told}");
+    }
+}
+
 /// Rows that are not what the columns say.
 #[test]
 fn rows_that_do_not_fit_are_refused() {
