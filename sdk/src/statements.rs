@@ -221,16 +221,20 @@ impl Dialect {
         }
     }
 
+    /// From left to right, as engines read it: a sign that began something ends nothing, as the `*` of `/* /*/` does not.
     fn comment(&self, rest: &str) -> Option<usize> {
         let mut at = 2;
         let mut depth = 1;
         while depth > 0 {
-            let end = at + rest[at..].find("*/")?;
-            let inner = rest[at..end].find("/*").filter(|_| self.nested_comments);
-            (at, depth) = match inner {
-                Some(begin) => (at + begin + 2, depth + 1),
-                None => (end + 2, depth - 1),
-            };
+            at += rest[at..].find(['/', '*'])?;
+            let sign = &rest[at..];
+            match () {
+                _ if self.nested_comments && sign.starts_with("/*") => {
+                    (at, depth) = (at + 2, depth + 1)
+                }
+                _ if sign.starts_with("*/") => (at, depth) = (at + 2, depth - 1),
+                _ => at += 1,
+            }
         }
         Some(at)
     }
@@ -399,6 +403,14 @@ mod tests {
             ("a//b\nc", &["a", "/", "/", "b", "c"], &["a", "c"]),
             ("# b\nc", &["#", "b", "c"], &["c"]),
             ("/* a /* b */ c */ d", &["c", "*", "/", "d"], &["d"]),
+            (
+                "/* /*/ a */ b */ c",
+                &["a", "*", "/", "b", "*", "/", "c"],
+                &["c"],
+            ),
+            ("/* /*/ ' */ */ a -- '", &["' */ */ a -- '"], &["a"]),
+            ("/*/*/**/*/*/a", &["*", "*", "a"], &["a"]),
+            ("/***/ a /**// b", &["a", "/", "b"], &["a", "/", "b"]),
             ("'a\\' b", &["'a\\'", "b"], &[]),
             ("'a''b'", &["'a'", "'b'"], &["'a'", "'b'"]),
             ("R'a\\' b", &["R", "'a\\'", "b"], &["R", "'a\\'", "b"]),

@@ -378,9 +378,8 @@ async fn a_token_is_kept() {
     let before = tokens();
     assert!((1..=3).contains(&before), "{before}");
     server.revoke();
-    let fault = subject.ask(&source, query("SELECT 1")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Authentication, "{fault:?}");
     subject.ask(&source, query("SELECT 1")).await.unwrap();
+    assert!(tokens() > before);
     subject.close().await;
 }
 

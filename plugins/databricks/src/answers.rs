@@ -2,53 +2,68 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use souk_sdk::{Error, HttpFailure, HttpResponse};
+use souk_sdk::{Error, HttpFailure, HttpResponse, json};
 
 /// Columns that a result has at most.
 pub const COLUMNS_MAX: usize = 10_000;
 /// An id is a UUID.
 const ID_BYTES_MAX: usize = 128;
+/// What is read of a text that says how something failed, and of a word of one or a number: a text may be as long as the answer.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+const WORD_BYTES_MAX: usize = 64;
+/// What an answer is refused for that has a text elsewhere.
+const A_TEXT: &str = "a text where none is expected";
+/// What an escaped character beyond the basic plane takes, of two parts.
+const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Of a statement: how it is with it, and its first rows.
 #[derive(Deserialize)]
 pub struct Statement<'a> {
     pub statement_id: String,
+    #[serde(deserialize_with = "part")]
     pub status: Status,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub manifest: Option<Manifest<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "part_or_none")]
     pub result: Option<Chunk<'a>>,
 }
 
 #[derive(Deserialize)]
 pub struct Status {
     state: String,
+    #[serde(default, deserialize_with = "part_or_none")]
     pub error: Option<Told>,
-    pub sql_state: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    pub sql_state: String,
 }
 
 /// An error, of a statement or of the API.
 #[derive(Default, Deserialize)]
 pub struct Told {
     /// A word, or the status as a number.
-    pub error_code: Option<serde_json::Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
+    pub error_code: String,
+    /// Its beginning.
+    #[serde(default, deserialize_with = "beginning")]
     pub message: String,
 }
 
 /// What a result is made of.
 #[derive(Deserialize)]
 pub struct Manifest<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "part")]
     pub schema: Schema<'a>,
     /// Rows were left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "short")]
     pub truncated: bool,
     /// Of all chunks.
+    #[serde(default, deserialize_with = "short")]
     pub total_row_count: Option<u64>,
 }
 
@@ -61,8 +76,9 @@ pub struct Schema<'a> {
 /// Rows, and where there are more.
 #[derive(Deserialize)]
 pub struct Chunk<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "short")]
     pub chunk_index: u32,
+    #[serde(default, deserialize_with = "short")]
     pub next_chunk_index: Option<u32>,
     #[serde(borrow)]
     data_array: Option<&'a RawValue>,
@@ -129,6 +145,9 @@ impl<'a> Chunk<'a> {
             return Ok(());
         };
         let mut refused = None;
+        if !rows.get().starts_with('[') {
+            return Err(malformed());
+        }
         let visitor = Rows(|row: &[&'a RawValue]| {
             let outcome = each(row);
             self.taken.set(self.taken.get() + 1);
@@ -140,6 +159,76 @@ impl<'a> Chunk<'a> {
             None => outcome.map_err(|error| malformed().detail(error.to_string())),
         }
     }
+}
+
+/// An object. Where a text stands in its place, the library's own error would tell all of that, and take several times its memory.
+struct Part<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Part<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Option<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Option<T>, E> {
+        Err(E::custom(A_TEXT))
+    }
+}
+
+fn part_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    from.deserialize_any(Part(PhantomData))
+}
+
+fn part<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    part_or_none(from)?.ok_or_else(|| D::Error::custom("nothing where an object is expected"))
+}
+
+/// A number or a word.
+fn short<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?.get();
+    match raw.len() {
+        0..=WORD_BYTES_MAX => serde_json::from_str(raw).map_err(D::Error::custom),
+        _ => Err(D::Error::custom(A_TEXT)),
+    }
+}
+
+/// A short text, or a number as one; anything else says nothing.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?;
+    let is_number = || raw.get().starts_with(|char: char| char.is_ascii_digit());
+    Ok(match json::text(raw) {
+        _ if raw.get().len() > WORD_BYTES_MAX => String::new(),
+        Some(text) => text.into_owned(),
+        None if is_number() => raw.get().to_owned(),
+        None => String::new(),
+    })
+}
+
+/// The beginning of a text; anything else says nothing.
+fn beginning<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(from)?.get();
+    if !raw.starts_with('"') {
+        return Ok(String::new());
+    }
+    if raw.len() <= MESSAGE_BYTES_MAX {
+        return serde_json::from_str(raw).map_err(D::Error::custom);
+    }
+    // Not in the middle of a character, however it is written.
+    let ends = (MESSAGE_BYTES_MAX - ESCAPE_BYTES_MAX..=MESSAGE_BYTES_MAX).rev();
+    let mut parts = ends.filter_map(|end| raw.get(..end));
+    let read = parts.find_map(|part| serde_json::from_str(&format!("{part}\"")).ok());
+    Ok(read.unwrap_or_default())
 }
 
 /// Goes through rows as long as it is told to go on.
@@ -170,7 +259,7 @@ impl<'de> DeserializeSeed<'de> for Cells<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(self)
+        from.deserialize_any(self)
     }
 }
 
@@ -179,6 +268,10 @@ impl<'de> Visitor<'de> for Cells<'_, 'de> {
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a row")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom(A_TEXT))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
@@ -195,7 +288,9 @@ impl<'de> Visitor<'de> for Cells<'_, 'de> {
 
 /// What stands in an answer.
 pub fn read<'a, T: Deserialize<'a>>(response: &'a HttpResponse) -> Result<T, Error> {
-    serde_json::from_slice(&response.body).map_err(|error| malformed().detail(error.to_string()))
+    let mut json = serde_json::Deserializer::from_slice(&response.body);
+    let read = part(&mut json).and_then(|read| json.end().map(|()| read));
+    read.map_err(|error| malformed().detail(error.to_string()))
 }
 
 /// No answer came.
@@ -208,4 +303,48 @@ pub fn malformed() -> Error {
         "malformed_answer",
         "what answers at the connection's address does not speak as Databricks' SQL Statement Execution API does",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a text that is as long as an answer may be, little is kept, and no character is cut.
+    #[test]
+    fn texts_are_read_as_far_as_they_matter() {
+        let told = |told: &str| serde_json::from_str::<Told>(told).unwrap();
+        for (code, wanted) in [
+            ("\"BAD_REQUEST\"", "BAD_REQUEST"),
+            ("401", "401"),
+            ("null", ""),
+            ("[0,0]", ""),
+            ("{}", ""),
+        ] {
+            let read = told(&format!("{{\"error_code\":{code},\"message\":7}}"));
+            assert_eq!(
+                (read.error_code.as_str(), read.message.as_str()),
+                (wanted, "")
+            );
+        }
+        for long in ["9".repeat(100), format!("\"{}\"", "x".repeat(100))] {
+            assert_eq!(told(&format!("{{\"error_code\":{long}}}")).error_code, "");
+        }
+        assert_eq!(told(r#"{"message":"a\n\"ä"}"#).message, "a\n\"ä");
+        for (written, char) in [
+            ("x", 'x'),
+            ("ä", 'ä'),
+            ("\\n", '\n'),
+            ("\\u00e4", 'ä'),
+            ("\\ud83d\\ude00", '😀'),
+        ] {
+            for before in 0..13 {
+                let text = format!("{}{}", "a".repeat(before), written.repeat(10_000));
+                let message = told(&format!("{{\"message\":\"{text}\"}}")).message;
+                let rest = message.trim_start_matches('a');
+                assert!(rest.chars().all(|read| read == char), "{written} {before}");
+                let raw = before + rest.chars().count() * written.len();
+                assert!(raw <= MESSAGE_BYTES_MAX && raw > MESSAGE_BYTES_MAX - 2 * ESCAPE_BYTES_MAX);
+            }
+        }
+    }
 }

@@ -20,15 +20,17 @@ use souk_sdk::Error;
 
 use crate::answers::{COLUMNS_MAX, Chunk, malformed};
 use crate::statements::Prepared;
-use crate::types::{DESCRIBED_BYTES_MAX, Type, Way, too_long};
+use crate::types::{DESCRIBED_BYTES_MAX, Type, Way, keeps_keys, too_long};
 use crate::values;
 
 /// What is asked before a statement.
 const DESCRIBE: &str = "DESCRIBE QUERY ";
-/// Statements that are remembered; past it the oldest is asked about anew. Their texts are no longer than this together.
+/// Statements that are remembered; past it the oldest is asked about anew. With their columns they take no more memory than this.
 const KNOWN_MAX: usize = 64;
 const KNOWN_BYTES_MAX: usize = 4 << 20;
-/// A table's columns may change: a statement is asked about anew after this long.
+/// What a column and a value take beside their texts.
+const PART_BYTES: usize = 64;
+/// A statement is asked about anew after this long. Meanwhile its columns may change, which the answer says itself.
 const KNOWN_S: u64 = 300;
 /// How parts of a value are written (`to_json`): moments in UTC, with all digits, and NULLs too.
 const JSON_OPTIONS: &str = "map('timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS\\'Z\\'', 'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS', 'timeZone', 'UTC', 'ignoreNullFields', 'false')";
@@ -62,10 +64,27 @@ impl Description {
         })
     }
 
+    /// Refuses what no words of ours can ask for with all digits.
+    pub fn is_exact(&self) -> Result<(), Error> {
+        let has_parts = |(_, kind): &&(String, String)| Type::of(kind).way() == Way::Json;
+        for (name, kind) in self.columns.iter().filter(has_parts) {
+            keeps_keys(kind).map_err(|what| {
+                let message = format!("a column of the result has {what}, which Databricks cannot write exactly: write map_entries(…), or name its fields");
+                Error::source_failed("inexact_type", message).detail(format!("{name}: {kind}"))
+            })?;
+        }
+        Ok(())
+    }
+
     /// Whether all values keep their digits as the API writes them.
     pub fn is_plain(&self) -> bool {
         let way = |(_, kind): &(String, String)| Type::of(kind).way();
         self.columns.iter().all(|column| way(column) == Way::Plain)
+    }
+
+    /// The memory that it takes.
+    fn bytes(&self) -> usize {
+        self.bytes + PART_BYTES * self.columns.len()
     }
 
     /// The statement in words that keep all digits.
@@ -100,7 +119,8 @@ impl Description {
     }
 }
 
-/// Statements that Databricks has described.
+/// Statements that Databricks has described, and that are sent as they are. One in other words is described each time: its answer would
+/// not say that a column of it has another name by now, or stands elsewhere.
 #[derive(Default)]
 pub struct Known {
     statements: VecDeque<Entry>,
@@ -113,6 +133,16 @@ struct Entry {
 }
 
 impl Entry {
+    /// The memory that it takes, without what may be told about values.
+    fn bytes(&self) -> usize {
+        let values = &self.statement.values;
+        let values = values.iter();
+        let texts: usize = values
+            .map(|value| value.name.len() + value.marker.len() + value.kind.len() + PART_BYTES)
+            .sum();
+        self.statement.text.len() + texts + self.description.bytes()
+    }
+
     /// Values do not matter, but their types do.
     fn is_of(&self, statement: &Prepared) -> bool {
         let kinds = |statement: &Prepared| {
@@ -134,16 +164,8 @@ impl Known {
 
     pub fn add(&mut self, statement: &Prepared, now: u64, description: &Rc<Description>) {
         self.forget(statement);
-        let bytes: usize = self
-            .statements
-            .iter()
-            .map(|entry| entry.statement.text.len())
-            .sum();
-        if bytes + statement.text.len() > KNOWN_BYTES_MAX {
-            self.statements.clear();
-        }
-        if self.statements.len() == KNOWN_MAX {
-            self.statements.pop_front();
+        if !description.is_plain() {
+            return;
         }
         let mut statement = statement.clone();
         statement
@@ -155,6 +177,13 @@ impl Known {
             at: now,
             description: description.clone(),
         });
+        while self.statements.len() > KNOWN_MAX || self.bytes() > KNOWN_BYTES_MAX {
+            self.statements.pop_front();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.statements.iter().map(Entry::bytes).sum()
     }
 
     /// It was not what it is any more.
@@ -180,9 +209,11 @@ mod tests {
     }
 
     fn statement(text: &str, values: &[Value]) -> Prepared {
+        let callers = values.len();
         let values = values.iter().enumerate();
         Prepared {
             text: text.into(),
+            callers,
             values: values
                 .map(|(at, value)| bound(at, value).unwrap())
                 .collect(),
@@ -228,9 +259,33 @@ mod tests {
         }
         assert_eq!(known.statements.len(), KNOWN_MAX);
         assert!(known.find(&statement("SELECT 0", &[]), 1_000).is_none());
-        let long = statement(&"x".repeat(KNOWN_BYTES_MAX), &[]);
-        known.add(&long, 1_000, &Rc::default());
-        assert_eq!(known.statements.len(), 1);
+    }
+
+    /// By all that they hold: a short statement may have many columns.
+    #[test]
+    fn descriptions_are_bounded() {
+        let mut known = Known::default();
+        let many = Rc::new(description(&["int"; COLUMNS_MAX]));
+        for n in 0..20 {
+            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &many);
+            assert!(known.bytes() <= KNOWN_BYTES_MAX);
+        }
+        assert_eq!(known.statements.len(), KNOWN_BYTES_MAX / (64 * COLUMNS_MAX));
+        let long = Description {
+            bytes: DESCRIBED_BYTES_MAX,
+            ..Description::default()
+        };
+        let long = Rc::new(long);
+        for n in 0..20 {
+            known.add(&statement(&format!("SELECT {n}"), &[]), 1_000, &long);
+        }
+        assert_eq!(known.statements.len(), 3);
+        assert!(known.find(&statement("SELECT 19", &[]), 1_000).is_some());
+        let one = statement("SELECT ?", &[Value::Int64(1)]);
+        known.add(&statement(&"x".repeat(KNOWN_BYTES_MAX), &[]), 1_000, &long);
+        assert!(known.statements.is_empty());
+        known.add(&one, 1_000, &long);
+        assert!(known.find(&one, 1_000).is_some());
     }
 
     #[test]

@@ -3,12 +3,15 @@
 
 use souk_sdk::{Error, HttpResponse, Limits};
 
-use crate::answers::{Status, Told, malformed};
+use crate::answers::{Status, Told, malformed, read};
+use crate::parameters::Bound;
 
 /// Of a text that Databricks' parser does not take.
 pub const SYNTAX: &str = "PARSE_SYNTAX_ERROR";
 /// Of a result that is not sent in answers.
 const TOO_LARGE: &str = "Inline byte limit exceeded";
+/// What is kept of a response that is no answer.
+const BODY_BYTES_KEPT: usize = 2_000;
 /// Of another column than was described.
 const CHANGED: &str = "columns_changed";
 
@@ -27,17 +30,20 @@ pub fn condition(message: &str) -> &str {
 fn sql_state<'a>(status: &'a Status, message: &'a str) -> &'a str {
     let said = message.split("SQLSTATE: ").nth(1);
     let said = said.and_then(|rest| rest.get(..5));
-    status.sql_state.as_deref().or(said).unwrap_or_default()
+    match status.sql_state.as_str() {
+        "" => said.unwrap_or_default(),
+        state => state,
+    }
 }
 
-/// How a statement failed. `catalog`: the connection's. `is_bound`: values of the caller's were part of it.
-pub fn told(status: &Status, catalog: &str, is_bound: bool) -> Error {
+/// How a statement failed. `catalog`: the connection's; `values`: the caller's.
+pub fn told(status: &Status, catalog: &str, values: &[Bound]) -> Error {
     let nothing = Told::default();
     let told = status.error.as_ref().unwrap_or(&nothing);
     let state = sql_state(status, &told.message);
-    let error = blame(told, state, catalog, is_bound);
+    let error = blame(told, state, catalog, values);
     let condition = condition(&told.message);
-    let error = match [condition, state, &code(told)]
+    let error = match [condition, state, &told.error_code]
         .into_iter()
         .find(|code| !code.is_empty())
     {
@@ -50,15 +56,7 @@ pub fn told(status: &Status, catalog: &str, is_bound: bool) -> Error {
     }
 }
 
-fn code(told: &Told) -> String {
-    match &told.error_code {
-        Some(serde_json::Value::String(code)) => code.clone(),
-        Some(serde_json::Value::Number(code)) => code.to_string(),
-        _ => String::new(),
-    }
-}
-
-fn blame(told: &Told, state: &str, catalog: &str, is_bound: bool) -> Error {
+fn blame(told: &Told, state: &str, catalog: &str, values: &[Bound]) -> Error {
     let message = &told.message;
     if message.contains(TOO_LARGE) {
         return too_large();
@@ -103,13 +101,31 @@ fn blame(told: &Told, state: &str, catalog: &str, is_bound: bool) -> Error {
             "type_mismatch",
             "the statement compares or computes with types that do not fit: CAST one of them",
         ),
-        _ => by_state(state, &code(told), is_bound),
+        _ => by_state(state, told, values),
     }
 }
 
-fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
+/// Whether a text names a value: in quotes, or as a number of its first sentence. Else it is a value of a table's.
+fn is_named(value: &Bound, message: &str) -> bool {
+    let Some(value) = &value.value else {
+        return false;
+    };
+    let quoted = value.replace('\\', "\\\\").replace('\'', "\\'");
+    if message.contains(&format!("'{quoted}'")) {
+        return true;
+    }
+    let sentence = message.split(". ").next().unwrap_or_default();
+    let is_end = |char: char| !char.is_ascii_alphanumeric() && !".-+".contains(char);
+    // A number has letters behind it that say its type: 7L, 1.5BD.
+    let mut words = sentence.split(is_end);
+    let digits =
+        |word: &str| word.trim_end_matches(|char: char| char.is_ascii_uppercase()) == value;
+    value.ends_with(|char: char| char.is_ascii_digit()) && words.any(digits)
+}
+
+fn by_state(state: &str, told: &Told, values: &[Bound]) -> Error {
     match (state.get(..2).unwrap_or_default(), state) {
-        ("22", _) => match is_bound {
+        ("22", _) => match values.iter().any(|value| is_named(value, &told.message)) {
             true => Error::invalid_request("invalid_value", "Databricks refused a value"),
             false => Error::source_failed(
                 "invalid_value",
@@ -131,7 +147,7 @@ fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
             "the statement needs more than Databricks gives to one statement",
         ),
         ("42", _) => Error::source_failed("sql_error", "Databricks could not run the statement"),
-        _ => match code {
+        _ => match told.error_code.as_str() {
             "CANCELLED" | "ABORTED" => stopped(),
             "DEADLINE_EXCEEDED" => Error::timeout(
                 "statement_timeout",
@@ -155,11 +171,10 @@ fn by_state(state: &str, code: &str, is_bound: bool) -> Error {
 
 /// A response that is no answer. `is_first`: no statement was begun before.
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
-    let told: Told = serde_json::from_slice(&response.body).unwrap_or_default();
-    let code = code(&told);
+    let told: Told = read(&response).unwrap_or_default();
     let message = told.message.to_lowercase();
     let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
-    let error = match (response.status, code.as_str()) {
+    let error = match (response.status, told.error_code.as_str()) {
         (401, _) => credentials_refused(),
         (403, _) if message.contains("token") => credentials_refused(),
         (403, _) => Error::permission(
@@ -222,7 +237,8 @@ pub fn principal_refused(response: HttpResponse) -> Error {
 
 fn with_body(error: Error, response: &HttpResponse) -> Error {
     let error = error.source_code(response.status.to_string());
-    match String::from_utf8_lossy(&response.body).trim() {
+    let kept = response.body.len().min(BODY_BYTES_KEPT);
+    match String::from_utf8_lossy(&response.body[..kept]).trim() {
         "" => error,
         text => error.detail(text),
     }
@@ -312,15 +328,26 @@ pub fn is_of_changed_columns(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::bound;
     use souk_sdk::ErrorClass::{self, *};
+    use souk_sdk::Value;
 
     fn status(code: &str, message: &str) -> Status {
         let status = serde_json::json!({"state": "FAILED", "error": {"error_code": code, "message": message}});
-        serde_json::from_value(status).unwrap()
+        serde_json::from_str(&status.to_string()).unwrap()
     }
 
     #[test]
     fn each_is_blamed_on_who_can_help() {
+        let values = [
+            Value::Text("x".into()),
+            Value::Int64(300),
+            Value::Text("it's. a".into()),
+        ];
+        let values: Vec<Bound> = values
+            .iter()
+            .map(|value| bound(0, value).unwrap())
+            .collect();
         for (message, is_bound, class, code) in [
             (
                 "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'DELETE'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\n",
@@ -360,6 +387,31 @@ mod tests {
             ),
             (
                 "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012",
+                true,
+                Source,
+                "invalid_value",
+            ),
+            // Of the seller's table.
+            (
+                "[CAST_INVALID_INPUT] The value 'y' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018",
+                true,
+                Source,
+                "invalid_value",
+            ),
+            (
+                "[CAST_OVERFLOW] The value 300L of the type \"BIGINT\" cannot be cast to \"TINYINT\" due to an overflow. SQLSTATE: 22003",
+                true,
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "[CAST_OVERFLOW] The value 3001L of the type \"BIGINT\" cannot be cast to \"TINYINT\" due to an overflow. Use 300. SQLSTATE: 22003",
+                true,
+                Source,
+                "invalid_value",
+            ),
+            (
+                "[CAST_INVALID_INPUT] The value 'it\\'s. a' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018",
                 true,
                 InvalidRequest,
                 "invalid_value",
@@ -411,7 +463,8 @@ mod tests {
             ("[", true, Source, "sql_error"),
             ("SQLSTATE: é", true, Source, "sql_error"),
         ] {
-            let error = told(&status("BAD_REQUEST", message), "lake", is_bound);
+            let values = if is_bound { &values[..] } else { &[] };
+            let error = told(&status("BAD_REQUEST", message), "lake", values);
             assert_eq!(
                 (error.class, error.code.as_str()),
                 (class, code),
@@ -427,11 +480,7 @@ mod tests {
             ("INTERNAL_ERROR", Source),
             ("OF_TOMORROW", Source),
         ] {
-            assert_eq!(
-                told(&status(word, "x"), "lake", false).class,
-                class,
-                "{word}"
-            );
+            assert_eq!(told(&status(word, "x"), "lake", &[]).class, class, "{word}");
         }
     }
 
@@ -439,7 +488,7 @@ mod tests {
     #[test]
     fn texts_are_for_the_owner() {
         let text = "[CAST_INVALID_INPUT] The value 'secret' SQLSTATE: 22018";
-        let error = told(&status("BAD_REQUEST", text), "lake", true);
+        let error = told(&status("BAD_REQUEST", text), "lake", &[]);
         assert!(!error.message.contains("secret"));
         assert_eq!(error.detail.as_deref(), Some(text));
         assert_eq!(error.source_code.as_deref(), Some("CAST_INVALID_INPUT"));

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
@@ -24,6 +23,11 @@ pub struct Job {
     /// The HTTP request or the pause that it waits for.
     pub waits_for: u32,
     pub is_paused: bool,
+    pub waits_for_token: bool,
+    /// The number of the token that went with what was asked last.
+    pub token: u32,
+    /// That one was refused, and so the same was asked again.
+    pub is_let_in_again: bool,
     /// What was asked last, to be asked again.
     pub asked: HttpRequest,
     pub work: Work,
@@ -31,14 +35,14 @@ pub struct Job {
     pub limits: Limits,
     /// The time of day at which it began, in seconds.
     pub now: u64,
-    /// How many parts of the connection's limit are left, once it has run for long.
+    /// How many parts of the connection's limit are left, where that is less than the host's.
     pub ticks: Option<u32>,
     /// The statement, from when its id is known, as long as it runs.
     pub running: Option<String>,
     /// How long it was waited for.
     pub waited_ms: u32,
     /// Of its rows, how many it has and how many came.
-    pub rows: Option<u64>,
+    pub rows: u64,
     pub taken: u64,
     /// Of what was asked last.
     pub tries: u32,
@@ -56,7 +60,6 @@ pub enum Work {
 /// A query on its way.
 pub struct Reader {
     pub statement: Prepared,
-    pub is_bound: bool,
     /// Until it is described, what is known of that.
     pub description: Description,
     pub described: Option<Rc<Description>>,
@@ -64,7 +67,6 @@ pub struct Reader {
 }
 
 pub enum Stage {
-    Token,
     Begin,
     Follow,
     /// More rows of this statement, by the number of their chunk.
@@ -73,7 +75,24 @@ pub enum Stage {
     Stop(Error),
 }
 
+impl Job {
+    /// The error that it ends with: why it is not wanted any more, else this one.
+    pub fn ends_with(&mut self, error: Error) -> Error {
+        match (self.over.take(), &mut self.stage) {
+            (Some(over), _) => over,
+            (None, Stage::Stop(because)) => std::mem::replace(because, error),
+            (None, _) => error,
+        }
+    }
+}
+
 impl Reader {
+    /// The values that are the caller's.
+    pub fn callers_values(&self) -> &[Bound] {
+        let values = &self.statement.values;
+        values.get(..self.statement.callers).unwrap_or(values)
+    }
+
     /// Whether it is asked for in other words than its own.
     pub fn is_in_other_words(&self) -> bool {
         let described = self.described.as_ref();
@@ -94,7 +113,6 @@ impl Work {
                 let reader = Reader {
                     described: known.find(&statement, now),
                     statement,
-                    is_bound: has_callers_values(&text, parameters.len()),
                     description: Description::default(),
                     reading: Reading::default(),
                 };

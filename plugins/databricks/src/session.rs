@@ -2,7 +2,8 @@
 //!
 //! A query is described first (`DESCRIBE QUERY`), unless this session knows it, and then run. Each statement is begun (`Begin`), which says
 //! its id at once, asked after until it has ended (`Follow`), and read to its last chunk (`Chunk`). One that runs and that nobody waits for
-//! any more is stopped by its id (`Stop`). A service principal's token is fetched before (`Token`), where there is none that is good.
+//! any more is stopped by its id (`Stop`). A service principal's token is fetched once for all who wait for it, where there is none that is
+//! good, and once more where Databricks refuses it.
 
 use std::rc::Rc;
 
@@ -30,12 +31,14 @@ use crate::types::{Type, Way};
 const HELLO_MS: u32 = 10_000;
 /// Chunks of a result. They are a few of some megabytes each: who leads on for longer is not believed.
 const CHUNKS_MAX: u32 = 10_000;
-/// The time of statements that run for long is counted in such parts of the connection's limit, all of them at once: a pause for each would
-/// outlast its statement, and a session has few.
+/// The time of requests is counted in such parts of the connection's limit, of all of them at once: a pause for each would outlast its
+/// statement, and a session has few.
 const TICKS: u32 = 8;
 /// A statement that could not be stopped is tried to be stopped once more, after this long.
 const STOP_TRIES: u32 = 2;
 const STOP_PAUSE_MS: u32 = 100;
+/// What a job waits for that waits for no request and no pause of its own: no number.
+const NOTHING: u32 = 0;
 /// Numbers that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
 const CATALOG_SHAPE: u32 = PING_SHAPE + 1;
@@ -46,11 +49,21 @@ pub struct Session {
     /// What the session itself waits for while it opens.
     hello: Option<u32>,
     token: Option<Token>,
+    /// How many tokens there were.
+    tokens: u32,
+    fetch: Option<Fetch>,
     known: Known,
     shapes: Shapes<(Type, Way)>,
     /// The pause at whose end another part of the connection's limit is over.
     ticker: Option<u32>,
     jobs: Vec<Job>,
+}
+
+/// A token that is being fetched.
+struct Fetch {
+    /// The HTTP request or the pause that is waited for.
+    waits_for: u32,
+    tries: u32,
 }
 
 /// What a job has heard.
@@ -81,6 +94,8 @@ impl Machine for Session {
             last: 0,
             hello: None,
             token: None,
+            tokens: 0,
+            fetch: None,
             known: Known::default(),
             shapes: Shapes::default(),
             ticker: None,
@@ -108,6 +123,9 @@ impl Machine for Session {
                     id,
                     waits_for: 0,
                     is_paused: false,
+                    waits_for_token: false,
+                    token: 0,
+                    is_let_in_again: false,
                     asked: HttpRequest::get("/"),
                     work,
                     stage: Stage::Begin,
@@ -116,12 +134,13 @@ impl Machine for Session {
                     ticks: None,
                     running: None,
                     waited_ms: 0,
-                    rows: None,
+                    rows: 0,
                     taken: 0,
                     tries: 0,
                     is_cancelled: false,
                     over: None,
                 };
+                self.count(&mut job, step);
                 let goes = self.begin(&mut job, step);
                 self.keep(job, goes, step);
             }
@@ -142,8 +161,17 @@ impl Machine for Session {
             && let Heard::Answer(outcome) = heard
         {
             self.hello = None;
-            self.token = Some(Token::granted(outcome.map_err(broken)?, step.now())?);
+            let token = Token::granted(outcome.map_err(broken)?, step.now())?;
+            self.has_token(token);
             step.ready();
+            return Ok(());
+        }
+        if self
+            .fetch
+            .as_ref()
+            .is_some_and(|fetch| fetch.waits_for == number)
+        {
+            self.fetched(heard, step);
             return Ok(());
         }
         if self.ticker == Some(number) {
@@ -184,8 +212,8 @@ impl Session {
     /// Keeps a job that goes on, or says what it has come to.
     fn keep(&mut self, job: Job, goes: Goes, step: &mut Step) {
         if !matches!(goes, Ok(true)) && self.jobs.is_empty() {
-            // Where nothing is in flight a pause may be forgotten.
-            self.ticker = None;
+            // Where nothing is in flight a pause may be forgotten, and a request.
+            (self.ticker, self.fetch) = (None, None);
         }
         match goes {
             Ok(true) => self.jobs.push(job),
@@ -204,27 +232,26 @@ impl Session {
         }
     }
 
-    /// Begins to count the time of a job that has run for long, where the connection gives it less than the host does.
+    /// Begins to count the time of a job, where the connection gives it less than the host does: from before anything is asked, since answers
+    /// that come late are its time, too.
     fn count(&mut self, job: &mut Job, step: &mut Step) {
-        let limit = self.settings.statement_timeout_ms;
-        let is_long = job.waited_ms >= limit / TICKS && limit < job.limits.timeout_ms;
-        if job.ticks.is_some() || !is_long {
+        if self.settings.statement_timeout_ms >= job.limits.timeout_ms {
             return;
         }
         job.ticks = Some(match self.ticker {
             None => {
                 self.tick(step);
-                TICKS - 1
+                TICKS
             }
-            // A part of it is over.
-            Some(_) => TICKS,
+            // A part of one is over.
+            Some(_) => TICKS + 1,
         });
     }
 
     fn tick(&mut self, step: &mut Step) {
         let number = self.number();
         self.ticker = Some(number);
-        step.wake(number, (self.settings.statement_timeout_ms / TICKS).max(1));
+        step.wake(number, self.settings.statement_timeout_ms.div_ceil(TICKS));
     }
 
     /// Another part of the connection's limit is over.
@@ -245,18 +272,94 @@ impl Session {
 
     /// A number for an HTTP request or a pause.
     fn number(&mut self) -> u32 {
-        self.last = self.last.wrapping_add(1);
+        self.last = self.last.checked_add(1).unwrap_or(1);
         self.last
     }
 
-    /// Sends what a job asks.
+    /// Sends what a job asks, or has it wait for the token that goes with it.
     fn send(&mut self, job: &mut Job, step: &mut Step) {
-        (job.waits_for, job.is_paused) = (self.number(), false);
-        let authorization = match (&job.stage, &self.token) {
-            (Stage::Token, _) | (_, None) => None,
-            (_, Some(token)) => Some(token.authorization()),
-        };
+        let has_none = self.settings.principal.is_some() && self.token.is_none();
+        (job.is_paused, job.waits_for_token) = (has_none, has_none);
+        if has_none {
+            job.waits_for = NOTHING;
+            if self.fetch.is_none() {
+                self.fetch_token(0, step);
+            }
+            return;
+        }
+        (job.waits_for, job.token) = (self.number(), self.tokens);
+        let authorization = self.token.as_ref().map(Token::authorization);
         step.request(api::sent(&job.asked, job.waits_for, authorization));
+    }
+
+    fn fetch_token(&mut self, tries: u32, step: &mut Step) {
+        let Some(principal) = &self.settings.principal else {
+            return;
+        };
+        let request = token::request(principal, HELLO_MS);
+        let waits_for = self.number();
+        self.fetch = Some(Fetch { waits_for, tries });
+        step.request(request.numbered(waits_for));
+    }
+
+    /// What has come of it: all who wait for it go on with it, however short it is good for.
+    fn fetched(&mut self, heard: Heard, step: &mut Step) {
+        let tries = self.fetch.take().map_or(0, |fetch| fetch.tries);
+        let outcome = match heard {
+            Heard::PauseIsOver => return self.fetch_token(tries, step),
+            Heard::Answer(outcome) => outcome,
+        };
+        if let Some(ms) = pauses::busy(&outcome, tries, false) {
+            let (waits_for, tries) = (self.number(), tries + 1);
+            self.fetch = Some(Fetch { waits_for, tries });
+            step.wake(waits_for, ms);
+            return;
+        }
+        let granted = outcome.map_err(broken);
+        let granted = granted.and_then(|response| Token::granted(response, step.now()));
+        let refused = granted.map(|token| self.has_token(token)).err();
+        while let Some(at) = self.jobs.iter().position(|job| job.waits_for_token) {
+            let mut job = self.jobs.swap_remove(at);
+            let goes = match &refused {
+                None => {
+                    self.send(&mut job, step);
+                    Ok(true)
+                }
+                Some(refused) => Err(job.ends_with(refused.clone())),
+            };
+            self.keep(job, goes, step);
+        }
+    }
+
+    fn has_token(&mut self, token: Token) {
+        self.token = Some(token);
+        self.tokens = self.tokens.wrapping_add(1);
+    }
+
+    /// Whether a job asks the same once more, because its token was refused: with a newer one, which perhaps there is already.
+    fn is_let_in_again(
+        &mut self,
+        job: &mut Job,
+        outcome: &Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> bool {
+        let is_refused = outcome
+            .as_ref()
+            .is_ok_and(|response| response.status == 401);
+        let was_before = std::mem::replace(&mut job.is_let_in_again, is_refused);
+        if !is_refused || was_before || job.over.is_some() || self.settings.principal.is_none() {
+            return false;
+        }
+        self.refuse_token(job);
+        self.send(job, step);
+        true
+    }
+
+    /// The token that went with what a job asked is not used again.
+    fn refuse_token(&mut self, job: &Job) {
+        if job.token == self.tokens {
+            self.token = None;
+        }
     }
 
     fn ask(&mut self, job: &mut Job, stage: Stage, request: HttpRequest, step: &mut Step) -> Goes {
@@ -268,19 +371,15 @@ impl Session {
     /// Asks after a pause.
     fn ask_later(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> Goes {
         (job.waits_for, job.is_paused) = (self.number(), true);
+        job.waits_for_token = false;
         step.wake(job.waits_for, ms);
         Ok(true)
     }
 
     /// Begins the next statement of a job, or has it let in first.
     fn begin(&mut self, job: &mut Job, step: &mut Step) -> Goes {
-        let is_good = |token: &Token| token.is_good(job.now);
-        if let Some(principal) = &self.settings.principal
-            && !self.token.as_ref().is_some_and(is_good)
-        {
-            let request = token::request(principal, job.limits.timeout_ms);
-            return self.ask(job, Stage::Token, request, step);
-        }
+        let now = step.now();
+        self.token.take_if(|token| !token.is_good(now));
         let (text, values, rows_max) = job.work.statement(&self.settings, &job.limits);
         let asked = Asked {
             text: &text,
@@ -299,6 +398,9 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> Goes {
+        if self.is_let_in_again(job, &outcome, step) {
+            return Ok(true);
+        }
         if let Stage::Stop(error) = &mut job.stage {
             let error = std::mem::replace(error, cancelled());
             return self.stopping(job, error, &outcome, step);
@@ -336,18 +438,14 @@ impl Session {
             }
             broken(failure)
         })?;
-        if let Stage::Token = job.stage {
-            self.token = Some(Token::granted(response, job.now)?);
-            return self.begin(job, step);
-        }
         if response.status != 200 {
             let is_first = matches!(job.stage, Stage::Begin);
-            if let 401 | 404 | 410 = response.status {
+            if let 404 | 410 = response.status {
                 job.running = None;
             }
             let error = refused(response, is_first);
             if error.class == ErrorClass::Authentication {
-                self.token = None;
+                self.refuse_token(job);
             }
             return Err(error);
         }
@@ -376,7 +474,6 @@ impl Session {
         }
         match state {
             State::Running => {
-                self.count(job, step);
                 let ms = pauses::running(job.waited_ms);
                 job.waited_ms = job.waited_ms.saturating_add(ms);
                 (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));
@@ -388,7 +485,9 @@ impl Session {
             State::Closed => Err(malformed().detail("a statement that was closed")),
             State::Succeeded => {
                 let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
-                (job.rows, job.taken) = (manifest.total_row_count, 0);
+                // Who does not say how many there are has none.
+                job.rows = manifest.total_row_count.unwrap_or_default();
+                job.taken = 0;
                 if let Work::Query(reader) = &mut job.work {
                     match &reader.described {
                         None if manifest.truncated => return Err(crate::types::too_long()),
@@ -431,8 +530,11 @@ impl Session {
         {
             return Err(columns_changed());
         }
-        let is_bound = matches!(&job.work, Work::Query(reader) if reader.is_bound);
-        Err(told(status, &self.settings.catalog, is_bound))
+        let values = match &job.work {
+            Work::Query(reader) => reader.callers_values(),
+            _ => &[],
+        };
+        Err(told(status, &self.settings.catalog, values))
     }
 
     /// Takes the rows of the chunk of this number, and asks for more where there are more.
@@ -465,19 +567,23 @@ impl Session {
                     is_probed: true,
                 },
                 _,
-            ) => ping.described(),
+            ) => {
+                // Of which columns does not matter.
+                ping.described();
+                return self.finished(job, step);
+            }
             _ => {}
         }
         job.taken += chunk.map_or(0, Chunk::taken);
-        // Another chunk than was asked for, or one that leads back or on and on, is not believed.
+        // Another chunk than was asked for, or one that leads elsewhere than to the next, or on and on, is not believed.
         let is_it = |chunk: &Chunk<'_>| chunk.chunk_index == number;
         if !chunk.is_none_or(is_it) {
             return Err(malformed());
         }
         match chunk.and_then(|chunk| chunk.next_chunk_index) {
-            None if job.rows.is_some_and(|rows| rows != job.taken) => Err(rows_missing()),
+            None if job.rows != job.taken => Err(rows_missing()),
             None => self.finished(job, step),
-            Some(next) if next <= number || next > CHUNKS_MAX => Err(malformed()),
+            Some(next) if next != number + 1 || next > CHUNKS_MAX => Err(malformed()),
             Some(next) => {
                 let request = api::chunk(id, next, &job.limits);
                 self.ask(job, Stage::Chunk(id.to_owned(), next), request, step)
@@ -493,6 +599,7 @@ impl Session {
                 if description.columns.is_empty() {
                     return Err(malformed());
                 }
+                description.is_exact()?;
                 self.known.add(&reader.statement, job.now, &description);
                 reader.described = Some(description);
                 self.begin(job, step)

@@ -12,13 +12,14 @@ use crate::parameters::{self, Bound};
 
 /// What a query begins with.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
-/// Functions that do more than to read: a request to a web server, a query of another database's own, a method of Java's.
-const REFUSED: [&str; 5] = [
+/// Functions that do more than to read: a request to a web server, a query of another database's own, a method of Java's, a text in Python.
+const REFUSED: [&str; 6] = [
     "http_request",
     "remote_query",
     "reflect",
     "try_reflect",
     "java_method",
+    "python_exec",
 ];
 /// `IDENTIFIER(…)` makes a name, of a table or a function, of any text: of a caller's value, too. In backticks it is a name itself.
 const NAME_MAKER: &str = "identifier";
@@ -48,6 +49,8 @@ const fn text_in(mark: char) -> Quote {
 pub struct Prepared {
     pub text: String,
     pub values: Vec<Bound>,
+    /// How many values are the caller's: those of a page come last, and are the host's.
+    pub callers: usize,
 }
 
 /// The text and its values as Databricks takes them.
@@ -75,6 +78,7 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
     Ok(Prepared {
         text,
         values: bound,
+        callers: of_page,
     })
 }
 
@@ -133,6 +137,12 @@ fn unclear(what: &str) -> Error {
 fn only_reads(query: &Statement<'_>) -> Result<(), Error> {
     let mut before: Option<Token<'_>> = None;
     for token in query.tokens().filter(|token| !token.is_blank()) {
+        if before.is_some_and(|before| before.is_word("using")) && is_script(&token) {
+            return Err(Error::permission(
+                "read_only",
+                "USING '…' is not accepted: connections are read-only, and a script can do more than to read",
+            ));
+        }
         if token.kind == Kind::Sign
             && token.text == "("
             && let Some(called) = before
@@ -142,6 +152,15 @@ fn only_reads(query: &Statement<'_>) -> Result<(), Error> {
         before = Some(token);
     }
     Ok(())
+}
+
+/// What stands behind the `USING` of `SELECT TRANSFORM(…)` and `MAP …`, and behind no join's: a text, a raw one or a value too.
+fn is_script(token: &Token<'_>) -> bool {
+    match token.kind {
+        Kind::Quoted => !token.text.starts_with('`'),
+        Kind::Sign => [":", "?"].contains(&token.text),
+        _ => token.is_word("r"),
+    }
 }
 
 fn may_be_called(called: &Token<'_>) -> Result<(), Error> {
@@ -232,6 +251,8 @@ mod tests {
             "SELECT 'a\\'b', \"a\\\"b\", r'\\', R\"\\\", `a\\`",
             "SELECT X'FF', DATE'2024-02-29', 'r' 'x'",
             "SELECT identifier, reflect FROM http_request",
+            "SELECT * FROM a JOIN b USING (c)",
+            "SELECT using, `using` 'x', 'using' 'x' FROM t",
             "SELECT `identifier`(1)",
             "-- x\rSELECT 1",
         ] {
@@ -250,6 +271,8 @@ mod tests {
             "SELECT 1;;SELECT 2",
             "/* SELECT */ DROP TABLE t",
             "/* a /* SELECT */ DROP TABLE t */ DROP TABLE t",
+            // The `*` of an opening sign ends nothing.
+            "/* /*/ SELECT ' */ */ DROP TABLE t -- '",
             "selectx",
             "sélect 1",
             "-- x\rDROP TABLE t /*\nSELECT 1 -- */",
@@ -291,12 +314,19 @@ mod tests {
         for text in [
             "SELECT http_request(conn => 'c', method => 'POST', path => '/')",
             "SELECT HTTP_Request /* x */ -- y\n (conn => 'c')",
+            "SELECT /* /*/ ' */ */ http_request(conn => 'c') -- '",
             "SELECT `reflect`('java.lang.System', 'exit', 0)",
             "SELECT system.builtin.java_method('java.lang.System', 'exit', 0)",
             "SELECT system.builtin.`Try_Reflect` ('java.lang.System', 'exit', 0)",
             "SELECT * FROM remote_query('pg', query => 'DELETE FROM t RETURNING *')",
             "SELECT IDENTIFIER('ref' || 'lect')('java.lang.System', 'exit', 0)",
             "SELECT * FROM identifier (?)",
+            "SELECT python_exec('x')",
+            "SELECT TRANSFORM(a) USING 'sh -c x' AS (b) FROM t",
+            "SELECT TRANSFORM(a) Using /* x */ -- y\n \"sh\" FROM t",
+            "SELECT TRANSFORM(a) USING r'sh' FROM t",
+            "SELECT TRANSFORM(a) USING ? FROM t",
+            "SELECT * FROM (MAP a USING 'sh' FROM t)",
         ] {
             assert_eq!(code(text), "read_only", "{text}");
         }

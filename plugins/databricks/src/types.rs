@@ -97,6 +97,34 @@ impl Type {
     }
 }
 
+/// Whether parts of a value keep all their digits in a document; `Err`: what the type has that does not. Of a map Spark writes the keys as
+/// it keeps them: a day as its number, bytes as the place where they lie.
+pub fn keeps_keys(type_text: &str) -> Result<(), &'static str> {
+    let text = type_text.to_ascii_lowercase();
+    if text.contains("... ") && text.contains("more field") {
+        return Err("a type that is too long to be described");
+    }
+    let has_exact_key = |behind: &str| {
+        let Some(inside) = behind.trim_start().strip_prefix('<') else {
+            return true;
+        };
+        let inside = inside.trim_start();
+        let is_null = inside.starts_with("void");
+        let kind = Type::of(inside);
+        let is_text = ["string", "char", "varchar"];
+        let is_text = || is_text.iter().any(|word| inside.starts_with(word));
+        match kind {
+            Type::Boolean | Type::Integer | Type::Decimal => true,
+            Type::Text => is_null || is_text(),
+            _ => false,
+        }
+    };
+    match text.split("map").skip(1).all(has_exact_key) {
+        true => Ok(()),
+        false => Err("a map whose keys are no texts, whole numbers, decimals or booleans"),
+    }
+}
+
 /// A column as the API describes it.
 #[derive(Deserialize)]
 struct Described {
@@ -178,6 +206,41 @@ mod tests {
             ("", Type::Text),
         ] {
             assert_eq!(Type::of(name), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_of_maps_are_exact_or_refused() {
+        for kind in [
+            "array<timestamp>",
+            "map<string,date>",
+            "map<string collate UTF8_LCASE,binary>",
+            "MAP<BIGINT, MAP<DECIMAL(3,1), TIMESTAMP>>",
+            "map<boolean,int>",
+            "map<varchar(20),int>",
+            "map<void,void>",
+            "struct<map:int,mapped:date>",
+            "variant",
+        ] {
+            assert_eq!(keeps_keys(kind), Ok(()), "{kind}");
+        }
+        for kind in [
+            "map<date,int>",
+            "MAP<TIMESTAMP, INT>",
+            "map < timestamp_ntz,int>",
+            "map<binary,int>",
+            "map<float,int>",
+            "map<double,int>",
+            "map<time(6),int>",
+            "map<interval day,int>",
+            "map<struct<a:int>,int>",
+            "map<array<string>,int>",
+            "map<string,map<date,int>>",
+            "array<struct<a:int,b:map<date,int>>>",
+            "struct<a:int,... 3 more fields>",
+            "struct<a:int,... 1 more field>",
+        ] {
+            assert!(keeps_keys(kind).is_err(), "{kind}");
         }
     }
 

@@ -18,7 +18,7 @@ use crate::types::{Type, Way};
 const YEAR_MAX: i64 = 99_999;
 const SECOND_US: i64 = 1_000_000;
 /// Zeros that a decimal is written out with at most (`0E-38`).
-const ZEROS_MAX: i32 = 100;
+const ZEROS_MAX: u32 = 100;
 /// What a document says that is refused.
 const DOUBLED: &str = "two members of one name";
 
@@ -94,7 +94,7 @@ fn decimal(text: &str) -> Result<Cow<'_, str>, Error> {
     }
     let (digits, exponent) = text.split_once(['E', 'e']).ok_or_else(malformed)?;
     let exponent: i32 = exponent.parse().map_err(|_| malformed())?;
-    if !json::is_decimal(digits) || exponent.abs() > ZEROS_MAX {
+    if !json::is_decimal(digits) || exponent.unsigned_abs() > ZEROS_MAX {
         return Err(malformed());
     }
     let (sign, digits) = match digits.strip_prefix('-') {
@@ -293,6 +293,7 @@ mod tests {
             "E1",
             "1E99999999999",
             "1E101",
+            "1E-2147483648",
             "NaN",
             "1.2.3",
             "1E1E1",

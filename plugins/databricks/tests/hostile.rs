@@ -4,6 +4,7 @@ mod common;
 
 use common::{
     ID, Talk, chunk, column, described, fails, is, manifest, numbers, query, raw, reply, rows,
+    some_rows,
 };
 use serde_json::{Value as Json, json};
 use souk_sdk::Limits;
@@ -51,6 +52,39 @@ fn what_is_no_answer_is_refused() {
     );
 }
 
+/// What stands where it does not belong is not told again, at a multiple of its length: an answer has 24 MiB, a session 64.
+/// The description of columns has its own bound.
+#[test]
+fn what_is_refused_is_not_repeated() {
+    let long = Json::from("\u{7f}".repeat(10_000));
+    let good = json!({"statement_id": ID, "status": {"state": "SUCCEEDED", "error": null}, "manifest": manifest(&[column("n", "BIGINT")], json!({"total_row_count": 1})), "result": chunk(0, Some(1), &json!([["1"]]))});
+    let places = [
+        "",
+        "/status",
+        "/status/state",
+        "/status/error",
+        "/manifest",
+        "/manifest/schema",
+        "/manifest/truncated",
+        "/manifest/total_row_count",
+        "/result",
+        "/result/chunk_index",
+        "/result/next_chunk_index",
+        "/result/data_array",
+        "/result/data_array/0",
+        "/result/data_array/0/0",
+    ];
+    for place in places {
+        let mut answer = good.clone();
+        *answer.pointer_mut(place).unwrap() = long.clone();
+        let mut talk = Talk::usual();
+        let error = talk.rows_of(&["bigint"], [reply(answer)]).error();
+        assert_eq!(error.code, "malformed_answer", "{place}");
+        let told = error.detail.unwrap_or_default();
+        assert!(!told.contains("\\u{7f}\\u{7f}"), "{place}: {told}");
+    }
+}
+
 /// Rows that are not what the columns say.
 #[test]
 fn rows_that_do_not_fit_are_refused() {
@@ -68,7 +102,7 @@ fn rows_that_do_not_fit_are_refused() {
         json!([["1"], null]),
     ] {
         assert_eq!(
-            code_of(&["bigint"], rows(&columns, None, &list)),
+            code_of(&["bigint"], rows(&columns, &list)),
             "malformed_answer",
             "{list}"
         );
@@ -84,7 +118,7 @@ fn rows_that_do_not_fit_are_refused() {
     );
     let wide: Json = json!([vec!["1"; 20_000]]);
     assert_eq!(
-        code_of(&["bigint"], rows(&columns, None, &wide)),
+        code_of(&["bigint"], rows(&columns, &wide)),
         "malformed_answer"
     );
 }
@@ -102,7 +136,7 @@ fn columns_that_change_are_told() {
     ] {
         let mut talk = Talk::usual();
         let list = json!([["1"]]);
-        let error = talk.rows_of(kinds, [rows(&columns, None, &list)]).error();
+        let error = talk.rows_of(kinds, [rows(&columns, &list)]).error();
         assert_eq!(error.code, "columns_changed", "{kinds:?} {columns:?}");
         // It is described anew.
         talk.submit(query("SELECT 1", vec![], LIMITS));
@@ -128,16 +162,26 @@ fn chunks_that_lead_nowhere_are_refused() {
     let one = json!([["1"]]);
     let mut talk = Talk::usual();
     let error = talk
-        .rows_of(&["bigint"], [rows(&columns, Some(0), &one)])
+        .rows_of(&["bigint"], [some_rows(&columns, Some(2), Some(0), &one)])
         .error();
     assert_eq!(error.code, "malformed_answer");
     let mut talk = Talk::usual();
     let back = [
-        rows(&columns, Some(1), &one),
+        some_rows(&columns, Some(2), Some(1), &one),
         reply(chunk(1, Some(1), &one)),
     ];
     assert_eq!(
         talk.rows_of(&["bigint"], back).error().code,
+        "malformed_answer"
+    );
+    // One is left out.
+    let mut talk = Talk::usual();
+    let over = [
+        some_rows(&columns, Some(2), Some(2), &one),
+        reply(chunk(2, None, &one)),
+    ];
+    assert_eq!(
+        talk.rows_of(&["bigint"], over).error().code,
         "malformed_answer"
     );
     let mut elsewhere = chunk(0, None, &json!([]));
@@ -148,7 +192,8 @@ fn chunks_that_lead_nowhere_are_refused() {
     let mut talk = Talk::usual();
     let id = talk.submit(query("SELECT 1", vec![], LIMITS));
     talk.hears(0, described(&[("n", "bigint")])).unwrap();
-    talk.hears(0, rows(&columns, Some(1), &json!([]))).unwrap();
+    talk.hears(0, some_rows(&columns, Some(1), Some(1), &json!([])))
+        .unwrap();
     let mut number = 1;
     while !talk.asked.is_empty() {
         talk.hears(0, reply(chunk(number, Some(number + 1), &json!([]))))
@@ -163,15 +208,16 @@ fn chunks_that_lead_nowhere_are_refused() {
 #[test]
 fn rows_are_counted() {
     let columns = [column("n", "BIGINT")];
-    let said = |total: u64, list: &Json, next: Option<u32>| {
-        let manifest = manifest(&columns, json!({"total_row_count": total}));
-        reply(
-            json!({"statement_id": ID, "status": {"state": "SUCCEEDED"}, "manifest": manifest, "result": chunk(0, next, list)}),
-        )
-    };
+    let said = |total: usize, list: &Json, next| some_rows(&columns, Some(total), next, list);
     let two = json!([["1"], ["2"]]);
     assert_eq!(code_of(&["bigint"], said(3, &two, None)), "rows_missing");
     assert_eq!(code_of(&["bigint"], said(1, &two, None)), "rows_missing");
+    // Who does not count them has none.
+    let uncounted = |list: &Json| some_rows(&columns, None, None, list);
+    assert_eq!(code_of(&["bigint"], uncounted(&two)), "rows_missing");
+    let mut talk = Talk::usual();
+    let none = talk.rows_of(&["bigint"], [uncounted(&json!([]))]);
+    assert_eq!(none.ok().rows, 0);
     let mut talk = Talk::usual();
     assert_eq!(
         talk.rows_of(&["bigint"], [said(2, &two, None)]).ok().rows,
@@ -204,14 +250,11 @@ fn descriptions_have_bounds() {
     assert_eq!(talk.ended(id).unwrap().error().code, "columns_too_long");
     let id = talk.submit(query("SELECT 1", vec![], LIMITS));
     let parts = [column("a", "STRING")];
-    talk.hears(0, rows(&parts, None, &json!([["a"]]))).unwrap();
+    talk.hears(0, rows(&parts, &json!([["a"]]))).unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "malformed_answer");
     let columns = vec![column("a", "INT"); 10_001];
     let list = json!([]);
-    assert_eq!(
-        code_of(&["int"], rows(&columns, None, &list)),
-        "columns_too_long"
-    );
+    assert_eq!(code_of(&["int"], rows(&columns, &list)), "columns_too_long");
 }
 
 /// A value that is larger than all that is allowed is not copied first.
@@ -226,7 +269,7 @@ fn values_have_bounds() {
     talk.hears(0, described(&[("n", "string")])).unwrap();
     assert!(talk.asked[0].response_bytes_max <= 24 << 20);
     let list = json!([["x".repeat(5 << 20)]]);
-    talk.hears(0, rows(&[column("n", "STRING")], None, &list))
+    talk.hears(0, rows(&[column("n", "STRING")], &list))
         .unwrap();
     assert_eq!(talk.ended(id).unwrap().error().code, "bytes_limit");
 }
@@ -235,7 +278,7 @@ fn values_have_bounds() {
 #[test]
 fn no_byte_makes_it_panic() {
     let columns = [column("n", "BIGINT"), column("t", "STRING")];
-    let Ok(good) = rows(&columns, None, &json!([["1", "a\"ä"], [null, "b"]])) else {
+    let Ok(good) = rows(&columns, &json!([["1", "a\"ä"], [null, "b"]])) else {
         unreachable!("a reply");
     };
     for at in 0..good.body.len() {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{
     ID, NOW, STATEMENTS, Talk, body, catalog, chunk, class_and_code, column, described, fails,
-    header, is, numbers, query, raw, reply, rows, text,
+    header, is, numbers, query, raw, reply, rows, some_rows, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -41,11 +41,8 @@ fn a_query_is_described_and_run() {
         (&parameters, &json!(100_001))
     );
     let columns = [column("n", "BIGINT"), column("t", "STRING")];
-    talk.hears(
-        0,
-        rows(&columns, None, &json!([["7", "it's"], [null, "x"]])),
-    )
-    .unwrap();
+    talk.hears(0, rows(&columns, &json!([["7", "it's"], [null, "x"]])))
+        .unwrap();
     let answer = talk.ended(id).unwrap().ok();
     assert_eq!(answer.rows, 2);
     assert_eq!(
@@ -96,14 +93,14 @@ fn chunks_follow_each_other() {
     let answer = talk.rows_of(
         &["bigint"],
         [
-            rows(&columns, Some(1), &json!([["1"]])),
+            some_rows(&columns, Some(3), Some(1), &json!([["1"]])),
             reply(chunk(1, Some(2), &json!([]))),
             reply(chunk(2, None, &json!([["2"], ["3"]]))),
         ],
     );
     assert_eq!(answer.ok().rows, 3);
     let (mut talk, _) = Talk::asking();
-    talk.hears(0, rows(&columns, Some(1), &json!([["1"]])))
+    talk.hears(0, some_rows(&columns, Some(3), Some(1), &json!([["1"]])))
         .unwrap();
     assert_eq!(
         talk.asked[0].path,
@@ -225,58 +222,6 @@ fn who_is_busy_is_asked_again() {
     );
 }
 
-/// A service principal is let in before anything else, and its token is good until shortly before its end.
-#[test]
-fn a_service_principal_shows_a_token() {
-    let login = json!({"username": "3f1c", "password": "dose"});
-    let granted = |text: &str| {
-        reply(json!({"access_token": text, "token_type": "Bearer", "expires_in": 3_600}))
-    };
-    let mut talk = Talk::open(login.clone()).unwrap();
-    assert!(!talk.is_ready());
-    let asked = talk.asked[0].clone();
-    assert_eq!(
-        (asked.method.as_str(), asked.path.as_str()),
-        ("POST", "/oidc/v1/token")
-    );
-    assert_eq!(header(&asked, "authorization"), Some("Basic M2YxYzpkb3Nl"));
-    assert_eq!(asked.body, b"grant_type=client_credentials&scope=all-apis");
-    talk.hears(0, granted("one")).unwrap();
-    assert!(talk.is_ready());
-    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(header(&talk.asked[0], "authorization"), Some("Bearer one"));
-    talk.hears(0, described(&[("n", "bigint")])).unwrap();
-    talk.hears(0, numbers(1)).unwrap();
-    talk.ended(id).unwrap().ok();
-    // Shortly before its end a new one is fetched.
-    talk.now = NOW + 3_480;
-    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(talk.asked[0].path, "/oidc/v1/token");
-    assert_eq!(
-        header(&talk.asked[0], "authorization"),
-        Some("Basic M2YxYzpkb3Nl")
-    );
-    talk.hears(0, granted("two")).unwrap();
-    assert_eq!(header(&talk.asked[0], "authorization"), Some("Bearer two"));
-    // One that is refused is not used again.
-    talk.hears(0, raw(401, &[], "{}")).unwrap();
-    let error = talk.ended(id).unwrap().error();
-    assert_eq!(
-        class_and_code(&error),
-        (ErrorClass::Authentication, "credentials_refused")
-    );
-    talk.submit(query("SELECT 1", vec![], LIMITS));
-    assert_eq!(talk.asked[0].path, "/oidc/v1/token");
-    // A wrong secret ends the session.
-    let mut talk = Talk::open(login).unwrap();
-    let refused = raw(401, &[], r#"{"error":"invalid_client"}"#);
-    let error = talk.hears(0, refused).unwrap_err();
-    assert_eq!(
-        class_and_code(&error),
-        (ErrorClass::Authentication, "credentials_refused")
-    );
-}
-
 /// The host sends a personal access token itself.
 #[test]
 fn a_personal_token_is_the_hosts() {
@@ -303,7 +248,7 @@ fn a_catalog_is_one_statement() {
             ["shop", "a", "MANAGED", "id", "decimal(10,2)", "NO"],
             ["shop", "b", "MATERIALIZED_VIEW", "x", "array<int>", "YES"]
         ]);
-        talk.hears(0, rows(&columns, None, &list)).unwrap();
+        talk.hears(0, rows(&columns, &list)).unwrap();
         let answer = talk.ended(id).unwrap().ok();
         assert_eq!(
             (answer.rows, answer.cell(2, 0), answer.cell(2, 1)),
@@ -326,7 +271,6 @@ fn a_ping_sees_a_write_refused() {
     let looked = |schemas: &str| {
         rows(
             &[column("v", "STRING"), column("c", "BIGINT")],
-            None,
             &json!([["2026.40", schemas]]),
         )
     };

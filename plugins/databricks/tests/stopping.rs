@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    ID, STATEMENTS, Talk, class_and_code, column, described, is, numbers, query, raw, reply, rows,
+    ID, STATEMENTS, Talk, class_and_code, column, described, is, numbers, query, raw, reply,
+    some_rows,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Input, Limits, Machine, WireFault};
@@ -93,8 +94,11 @@ fn a_statement_is_stopped_as_soon_as_it_can_be() {
 #[test]
 fn a_result_that_is_read_needs_no_stop() {
     let (mut talk, id) = Talk::asking();
-    talk.hears(0, rows(&[column("n", "BIGINT")], Some(1), &json!([["1"]])))
-        .unwrap();
+    talk.hears(
+        0,
+        some_rows(&[column("n", "BIGINT")], Some(2), Some(1), &json!([["1"]])),
+    )
+    .unwrap();
     talk.cancel(id);
     assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
     assert_eq!(talk.asked.len(), 1);
@@ -198,6 +202,44 @@ fn the_connections_time_is_held() {
     assert!(talk.ended(second).is_none() && talk.asked.len() == 1);
 }
 
+/// The time of answers that come late is counted, too: before the first one, and between those that say that it runs.
+#[test]
+fn late_answers_take_of_the_connections_time() {
+    for answered in [0, 1, 3] {
+        let mut talk = Talk::open(json!({"statement_timeout_ms": 8_000})).unwrap();
+        let long = Limits {
+            timeout_ms: 60_000,
+            ..LIMITS
+        };
+        let id = talk.submit(query("SELECT 1", vec![], long));
+        for part in 0..8 {
+            if part < answered {
+                talk.hears(0, is("RUNNING")).unwrap();
+                let pause = talk
+                    .pauses
+                    .iter()
+                    .position(|pause| pause.ms < 1_000)
+                    .unwrap();
+                let pause = talk.pauses.remove(pause);
+                let woken = Input::Woken(pause.id);
+                talk.step(|session, step| session.receive(woken, step))
+                    .unwrap();
+            }
+            assert_eq!((talk.asked.len(), talk.pauses.len()), (1, 1));
+            assert!(!is_stop(&talk), "{answered}");
+            assert_eq!(talk.wakes(), 1_000);
+        }
+        // Its id may have to be waited for.
+        match answered {
+            0 => talk.hears(0, is("RUNNING")).unwrap(),
+            _ => drop(talk.asked.remove(0)),
+        }
+        assert!(is_stop(&talk));
+        talk.hears(0, reply(json!({}))).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, "statement_timeout");
+    }
+}
+
 /// Where the host gives no more time than the connection, the host's end is the end.
 #[test]
 fn the_hosts_time_is_the_hosts() {
@@ -232,14 +274,20 @@ fn what_is_not_understood_is_stopped() {
         talk.hears(0, reply(json!({}))).unwrap();
         assert!(talk.ended(id).unwrap().end.unwrap().is_err());
     }
+    // A token that is refused now may be taken then.
+    let (mut talk, id) = Talk::waiting();
+    talk.wakes();
+    talk.hears(0, raw(401, &[], "{}")).unwrap();
+    assert!(is_stop(&talk));
+    talk.hears(0, raw(401, &[], "{}")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.code, "credentials_refused");
     // What is not known there any more has ended.
-    for gone in [raw(404, &[], "{}"), raw(401, &[], "{}")] {
-        let (mut talk, id) = Talk::waiting();
-        talk.wakes();
-        talk.hears(0, gone).unwrap();
-        assert!(talk.asked.is_empty());
-        assert!(talk.ended(id).unwrap().end.unwrap().is_err());
-    }
+    let (mut talk, id) = Talk::waiting();
+    talk.wakes();
+    talk.hears(0, raw(404, &[], "{}")).unwrap();
+    assert!(talk.asked.is_empty());
+    assert!(talk.ended(id).unwrap().end.unwrap().is_err());
 }
 
 /// Whoever else stops or closes it.

@@ -11,7 +11,7 @@ use souk_tests::wire::LIMITS;
 fn read(kind: &str, told: &str, sent: &str) -> Result<(ColumnType, String), String> {
     let mut talk = Talk::usual();
     let list = json!([[sent], [null]]);
-    let answer = talk.rows_of(&[kind], [rows(&[column("n", told)], None, &list)]);
+    let answer = talk.rows_of(&[kind], [rows(&[column("n", told)], &list)]);
     match answer.end.clone().unwrap() {
         Ok(()) => {
             assert_eq!((answer.rows, answer.cell(0, 1)), (2, "NULL".into()));
@@ -115,6 +115,26 @@ fn what_is_no_value_is_refused() {
     }
 }
 
+/// What would be written as Spark keeps it is not asked for.
+#[test]
+fn keys_that_are_not_exact_are_refused() {
+    let mut talk = Talk::usual();
+    for kind in [
+        "map<date,int>",
+        "array<map<binary,int>>",
+        "struct<a:int,... 9 more fields>",
+    ] {
+        let id = talk.submit(query("SELECT m FROM t", vec![], LIMITS));
+        talk.hears(0, described(&[("m", kind)])).unwrap();
+        assert!(talk.asked.is_empty());
+        assert_eq!(
+            talk.ended(id).unwrap().error().code,
+            "inexact_type",
+            "{kind}"
+        );
+    }
+}
+
 /// Columns keep their names and types, two of one name as well, and everything is asked for in one statement.
 #[test]
 fn words_around_a_statement_change_no_column() {
@@ -136,7 +156,7 @@ fn words_around_a_statement_change_no_column() {
         column("unix_micros(c1)", "BIGINT"),
         column("to_json(c2)", "STRING"),
     ];
-    talk.hears(0, rows(&sent, None, &json!([["1", "0", "{\"x\":1}"]])))
+    talk.hears(0, rows(&sent, &json!([["1", "0", "{\"x\":1}"]])))
         .unwrap();
     let answer = talk.ended(id).unwrap().ok();
     let names: Vec<_> = answer
@@ -147,6 +167,23 @@ fn words_around_a_statement_change_no_column() {
     assert_eq!(names, columns);
 }
 
+/// The answer to other words does not say which columns a table has by now: it is asked each time.
+#[test]
+fn what_is_asked_in_other_words_is_described_each_time() {
+    let mut talk = Talk::usual();
+    for names in [["made_at", "sold_at"], ["sold_at", "made_at"]] {
+        let id = talk.submit(query("SELECT * FROM t", vec![], LIMITS));
+        assert_eq!(text(&talk.asked[0]), "DESCRIBE QUERY SELECT * FROM t");
+        talk.hears(0, described(&names.map(|name| (name, "timestamp"))))
+            .unwrap();
+        let sent = ["c0", "c1"].map(|name| column(name, "BIGINT"));
+        talk.hears(0, rows(&sent, &json!([["1", "2"]]))).unwrap();
+        let answer = talk.ended(id).unwrap().ok();
+        let found = answer.columns.iter().map(|column| &*column.name);
+        assert!(found.eq(names));
+    }
+}
+
 /// 200 columns.
 #[test]
 fn there_may_be_many_columns() {
@@ -154,7 +191,7 @@ fn there_may_be_many_columns() {
     let sent: Vec<_> = (0..200).map(|n| column(&format!("c{n}"), "INT")).collect();
     let cells: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let answer = talk
-        .rows_of(&["int"; 200], [rows(&sent, None, &json!([cells]))])
+        .rows_of(&["int"; 200], [rows(&sent, &json!([cells]))])
         .ok();
     assert_eq!(
         (answer.columns.len(), answer.cell(199, 0)),

@@ -57,10 +57,17 @@ pub fn chunk(number: u32, next: Option<u32>, rows: &Json) -> Json {
     chunk
 }
 
-/// That a statement has ended, with its first rows.
-pub fn rows(columns: &[Json], next: Option<u32>, rows: &Json) -> Reply {
+/// That a statement has ended, with all of its rows.
+pub fn rows(columns: &[Json], list: &Json) -> Reply {
+    let total = list.as_array().map_or(0, Vec::len);
+    some_rows(columns, Some(total), None, list)
+}
+
+/// That it has ended with so many rows, and the first ones of them.
+pub fn some_rows(columns: &[Json], total: Option<usize>, next: Option<u32>, list: &Json) -> Reply {
+    let more = total.map_or(json!({}), |total| json!({"total_row_count": total}));
     reply(
-        json!({"statement_id": ID, "status": {"state": "SUCCEEDED"}, "manifest": manifest(columns, json!({})), "result": chunk(0, next, rows)}),
+        json!({"statement_id": ID, "status": {"state": "SUCCEEDED"}, "manifest": manifest(columns, more), "result": chunk(0, next, list)}),
     )
 }
 
@@ -71,13 +78,13 @@ pub fn described(columns: &[(&str, &str)]) -> Reply {
         .iter()
         .map(|(name, kind)| json!([name, kind, null]))
         .collect();
-    rows(&parts, None, &list.into())
+    rows(&parts, &list.into())
 }
 
 /// Whole numbers, all of them in one chunk.
 pub fn numbers(count: usize) -> Reply {
     let list: Vec<Json> = (0..count).map(|n| json!([n.to_string()])).collect();
-    rows(&[column("n", "BIGINT")], None, &list.into())
+    rows(&[column("n", "BIGINT")], &list.into())
 }
 
 /// That a statement has failed.
