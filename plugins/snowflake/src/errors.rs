@@ -17,14 +17,24 @@ struct Failure {
     message: String,
 }
 
+impl Failure {
+    fn of(response: &HttpResponse) -> Option<Failure> {
+        let failure: Failure = serde_json::from_slice(&response.body).ok()?;
+        let says_nothing = failure.code.is_empty() && failure.message.is_empty();
+        (!says_nothing).then_some(failure)
+    }
+}
+
+/// Whether Snowflake itself says that a statement has ended: it failed, or took too long.
+pub fn ends_it(response: &HttpResponse) -> bool {
+    matches!(response.status, 408 | 422) && Failure::of(response).is_some()
+}
+
 /// The error of a response that is no success. `is_bound`: values of the caller's were part of the statement.
 pub fn refused(response: HttpResponse, settings: &Settings, is_bound: bool) -> Error {
-    let Ok(failure) = serde_json::from_slice::<Failure>(&response.body) else {
+    let Some(failure) = Failure::of(&response) else {
         return foreign(response);
     };
-    if failure.code.is_empty() && failure.message.is_empty() {
-        return foreign(response);
-    }
     let error = blame(response.status, &failure, settings, is_bound);
     let error = match response.retry_after_ms() {
         Some(ms) => error.retry_after_ms(ms),

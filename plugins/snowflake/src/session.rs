@@ -1,19 +1,20 @@
 //! A session: any number of statements under way, each of which is asked once (`Ask`), asked after until it has ended (`Wait`), and read part
-//! by part (`Read`). One that nobody waits for any more is stopped (`Stop`). What was asked and not answered because Snowflake was busy is
-//! asked again after a pause.
+//! by part (`Read`). One that nobody waits for any more is stopped (`Stop`); where it may go on without our knowing its name, that is asked
+//! for first (`Seek`). What was asked and not answered because Snowflake was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step,
+    Step, WireFault,
 };
 
 use crate::answers::{Body, Head, broken};
-use crate::api::Api;
+use crate::api::{Api, SMALL_RESPONSE_BYTES};
 use crate::catalog;
-use crate::errors::{cancelled, endless, malformed, refused};
+use crate::errors::{cancelled, ends_it, endless, malformed, refused};
+use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
 use crate::reading::Reading;
 use crate::settings::{self, Settings};
@@ -23,20 +24,17 @@ use crate::unpacking::{self, Unpacking};
 
 /// How often a statement is asked after: with the pauses between, for more than a day.
 const WAITS_MAX: u32 = 100_000;
-/// The pause before it is asked after again: twice as long each time, up to a second.
-const PAUSE_MS: u32 = 25;
-const PAUSE_MAX_MS: u32 = 1_000;
-/// Who is busy (429, 502, 503, 504) is asked again after a pause, doubled each time: six seconds in all.
-const TRIES_MAX: u32 = 7;
-const BUSY_PAUSE_MS: u32 = 100;
-/// Whoever wants more time than this is asked again by whoever asked us.
-const RETRY_AFTER_MAX_MS: u64 = 5_000;
 /// Between two pieces of a part that is unpacked: the host has to get a word in, for a call may not take long.
 const PIECE_PAUSE_MS: u32 = 1;
 /// A name of a statement is a UUID.
 const HANDLE_BYTES_MAX: usize = 64;
 /// A number that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
+/// How long Snowflake may take to say a statement's name to who gave up, to stop it, and to do so once more: what belongs together takes less
+/// than the two seconds that the host waits for the end of a request that was cancelled.
+const SEEK_MS: u32 = 700;
+const STOP_MS: u32 = 1_500;
+const STOP_AGAIN_MS: u32 = 1_000;
 
 pub struct Session {
     api: Api,
@@ -58,6 +56,8 @@ struct Job {
     limits: Limits,
     /// The statement's name, once it is known.
     handle: Option<String>,
+    /// Whether a statement may go on of which the name is not known: of what was asked no answer came that says so, or says the contrary.
+    may_be_taken: bool,
     waits: u32,
     /// Of what was asked last.
     tries: u32,
@@ -75,6 +75,8 @@ enum Stage {
     Read,
     /// A part has come, and is unpacked piece by piece.
     Unpack(Unpacking),
+    /// Its name is asked for, to stop it because of this.
+    Seek(Error),
     /// Being stopped because of this.
     Stop(Error),
 }
@@ -138,6 +140,7 @@ impl Machine for Session {
                     stage: Stage::Ask,
                     limits,
                     handle: None,
+                    may_be_taken: false,
                     waits: 0,
                     tries: 0,
                     is_cancelled: false,
@@ -173,7 +176,8 @@ impl Machine for Session {
         Ok(())
     }
 
-    /// A statement is stopped by its name; where Snowflake has not said that yet, it is about to. One that is being read has ended.
+    /// A statement is stopped by its name; where Snowflake has not said that yet, it is about to, or is asked for it. One that is being read
+    /// has ended.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
         let is_it = |job: &Job| job.id == id && !job.is_cancelled;
         let Some(at) = self.jobs.iter().position(is_it) else {
@@ -183,11 +187,9 @@ impl Machine for Session {
         job.is_cancelled = true;
         let is_open = match job.stage {
             Stage::Ask if !job.is_paused => true,
-            Stage::Stop(_) => true,
-            Stage::Wait => self.stop(&mut job, cancelled(), step),
-            Stage::Ask | Stage::Read | Stage::Unpack(_) => {
-                step.failed(id, cancelled());
-                false
+            Stage::Seek(_) | Stage::Stop(_) => true,
+            Stage::Ask | Stage::Wait | Stage::Read | Stage::Unpack(_) => {
+                self.gives_up(&mut job, cancelled(), step)
             }
         };
         if is_open {
@@ -268,14 +270,31 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> bool {
-        if let Stage::Stop(error) = &mut job.stage {
-            let error = std::mem::replace(error, cancelled());
-            step.failed(job.id, error);
-            return false;
+        match &mut job.stage {
+            Stage::Stop(_) if job.tries == 0 && pauses::is_refused(&outcome) => {
+                job.tries = 1;
+                job.asked = job.asked.clone().timeout_ms(STOP_AGAIN_MS);
+                self.pause(job, pauses::FIRST_MS, step);
+                return true;
+            }
+            Stage::Stop(error) => {
+                let error = std::mem::replace(error, cancelled());
+                step.failed(job.id, error);
+                return false;
+            }
+            Stage::Seek(error) => {
+                let error = std::mem::replace(error, cancelled());
+                return self.found(job, outcome, error, step);
+            }
+            Stage::Ask => {
+                job.may_be_taken = may_be_taken(&outcome, job.may_be_taken);
+            }
+            Stage::Wait | Stage::Read | Stage::Unpack(_) => {}
         }
-        if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
+        let is_ask = matches!(job.stage, Stage::Ask);
+        if let Some(ms) = busy(&outcome, job.tries, is_ask).filter(|_| !job.is_cancelled) {
             // What was asked may have been taken all the same.
-            if let (Stage::Ask, 0) = (&job.stage, job.tries) {
+            if is_ask && job.tries == 0 {
                 job.asked = self.api.again(job.asked.clone());
             }
             job.tries += 1;
@@ -307,18 +326,62 @@ impl Session {
                 step.done(job.id);
                 false
             }
-            Err(_) if job.is_cancelled && job.handle.is_none() => {
-                step.failed(job.id, cancelled());
+            Err(error) => self.gives_up(job, error, step),
+        }
+    }
+
+    /// A request has come to nothing; its statement is stopped where it goes on for all that is known. Whether there is more to do.
+    fn gives_up(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
+        let error = match job.is_cancelled {
+            true => cancelled(),
+            false => error,
+        };
+        match (&job.stage, &job.handle) {
+            (Stage::Ask | Stage::Wait, Some(handle)) => {
+                job.asked = self.api.stop(handle).timeout_ms(STOP_MS);
+                self.ends(job, Stage::Stop(error), step)
+            }
+            (Stage::Ask, None) if job.may_be_taken => {
+                let asked = match job.tries {
+                    0 => self.api.again(job.asked.clone()),
+                    _ => job.asked.clone(),
+                };
+                job.asked = asked
+                    .timeout_ms(SEEK_MS)
+                    .response_bytes_max(SMALL_RESPONSE_BYTES);
+                self.ends(job, Stage::Seek(error), step)
+            }
+            _ => {
+                step.failed(job.id, error);
                 false
             }
-            Err(error) => match (&job.stage, &job.handle) {
-                // It goes on there, for all that is known.
-                (Stage::Ask | Stage::Wait, Some(_)) => self.stop(job, error, step),
-                _ => {
-                    step.failed(job.id, error);
-                    false
-                }
-            },
+        }
+    }
+
+    /// Asks the last but one, or the last thing of a request.
+    fn ends(&mut self, job: &mut Job, stage: Stage, step: &mut Step) -> bool {
+        (job.stage, job.tries) = (stage, 0);
+        self.send(job, step);
+        true
+    }
+
+    /// The name of a statement that was asked for to stop it is here, or is not to be had.
+    fn found(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        error: Error,
+        step: &mut Step,
+    ) -> bool {
+        match outcome.ok().and_then(|response| goes_on_as(&response)) {
+            Some(handle) => {
+                job.asked = self.api.stop(&handle).timeout_ms(STOP_AGAIN_MS);
+                self.ends(job, Stage::Stop(error), step)
+            }
+            None => {
+                step.failed(job.id, error);
+                false
+            }
         }
     }
 
@@ -339,6 +402,7 @@ impl Session {
                 let head: Head = body.read()?;
                 let is_over = head.result_set_meta_data.is_some();
                 job.handle = Some(handle(&head)?);
+                job.may_be_taken = false;
                 if job.is_cancelled && is_over {
                     // There is nothing left to stop.
                     job.handle = None;
@@ -356,15 +420,15 @@ impl Session {
                 if job.waits == WAITS_MAX {
                     return Err(endless(WAITS_MAX));
                 }
-                let ms = PAUSE_MS << job.waits.min(10);
+                let ms = pauses::before(job.waits);
                 job.waits += 1;
-                Ok(Next::Pause(Stage::Wait, request, ms.min(PAUSE_MAX_MS)))
+                Ok(Next::Pause(Stage::Wait, request, ms))
             }
             (202, _) => Err(malformed()),
-            (status, _) => {
+            (_, _) => {
                 let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
-                // What Snowflake says of the statement itself ends it.
-                if let 400..500 = status {
+                // Others do not know whether it goes on.
+                if ends_it(&response) {
                     job.handle = None;
                 }
                 Err(refused(response, &self.api.settings, is_bound))
@@ -433,18 +497,6 @@ impl Session {
         let request = self.api.answer(handle, Some(next), &job.limits);
         Ok(Next::Ask(Stage::Read, request))
     }
-
-    /// Stops a statement by its name.
-    fn stop(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
-        let Some(handle) = &job.handle else {
-            step.failed(job.id, error);
-            return false;
-        };
-        job.asked = self.api.stop(handle);
-        job.stage = Stage::Stop(error);
-        self.send(job, step);
-        true
-    }
 }
 
 impl Work {
@@ -466,16 +518,30 @@ fn handle(head: &Head) -> Result<String, Error> {
     }
 }
 
-/// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough.
-fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
-    let response = outcome.as_ref().ok()?;
-    if !matches!(response.status, 429 | 502..=504) || tries == TRIES_MAX - 1 {
-        return None;
+/// Whether a statement may have been taken of which the name is not known. `before`: whether that was so when it was asked before.
+fn may_be_taken(outcome: &Result<HttpResponse, HttpFailure>, before: bool) -> bool {
+    match outcome {
+        // As long as the name cannot be read.
+        Ok(response) => match response.status {
+            200 | 202 | 502..=504 => true,
+            429 => before,
+            _ => false,
+        },
+        Err(failure) => match failure.fault {
+            WireFault::Reset | WireFault::Timeout | WireFault::BadResponse => true,
+            _ => before,
+        },
     }
-    let usual = BUSY_PAUSE_MS << tries.min(TRIES_MAX);
-    match response.retry_after_ms() {
-        Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
-        Some(ms) => Some(u32::try_from(ms).unwrap_or(usual).max(1)),
-        None => Some(usual),
+}
+
+/// The name of a statement that goes on, for all that an answer says.
+fn goes_on_as(response: &HttpResponse) -> Option<String> {
+    let head: Head = match response.status {
+        200 | 202 => Body::of(response).ok()?.read().ok()?,
+        _ => return None,
+    };
+    match head.result_set_meta_data {
+        Some(_) => None,
+        None => handle(&head).ok(),
     }
 }

@@ -539,6 +539,9 @@ fn who_is_busy_is_asked_again() {
     }
     assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200]);
     talk.hears(0, raw(503, &[], "busy")).unwrap();
+    // Whoever gives up asks once more, to stop what may have been taken.
+    assert_eq!(talk.asked[0].path, format!("{first}&retry=true"));
+    talk.hears(0, raw(503, &[], "busy")).unwrap();
     let error = talk.ended(id).unwrap().error();
     assert_eq!(error.class, ErrorClass::Unavailable);
 
