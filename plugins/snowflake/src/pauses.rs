@@ -26,11 +26,7 @@ pub fn is_refused(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
 
 /// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough. `is_ask`: it is a statement, of
 /// which the answer may be lost while it goes on.
-pub fn busy(
-    outcome: &Result<HttpResponse, HttpFailure>,
-    tries: u32,
-    is_ask: bool,
-) -> Option<u32> {
+pub fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32, is_ask: bool) -> Option<u32> {
     if !is_refused(outcome) || tries == TRIES_MAX - 1 {
         return None;
     }

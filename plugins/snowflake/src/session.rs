@@ -4,7 +4,6 @@
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -13,7 +12,8 @@ use souk_sdk::{
 use crate::answers::{Body, Head, broken};
 use crate::api::{Api, SMALL_RESPONSE_BYTES};
 use crate::catalog;
-use crate::errors::{cancelled, ends_it, endless, malformed, refused};
+use crate::errors::{cancelled, endless, ends_it, malformed, refused};
+use crate::parameters::callers;
 use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
 use crate::reading::Reading;
@@ -65,7 +65,11 @@ struct Job {
 }
 
 enum Work {
-    Query { is_bound: bool, reading: Reading },
+    Query {
+        /// The caller's values, as an error quotes them.
+        values: Vec<String>,
+        reading: Reading,
+    },
     Ping(Ping),
 }
 
@@ -208,14 +212,14 @@ impl Session {
                 parameters,
                 limits,
             }) => {
-                let is_bound = has_callers_values(&text, parameters.len());
+                let callers = callers(&text, &parameters);
                 let text = prepare(&text, parameters.len())?.to_owned();
-                (text, parameters, limits, Work::query(is_bound))
+                (text, parameters, limits, Work::query(callers))
             }
             Request::Schema(filter) => {
                 let database = &self.api.settings.database;
                 let (text, values) = catalog::statement(database, &filter);
-                (text, values, filter.limits, Work::query(false))
+                (text, values, filter.limits, Work::query(Vec::new()))
             }
             Request::Ping(limits) => {
                 let work = Work::Ping(Ping::default());
@@ -426,12 +430,15 @@ impl Session {
             }
             (202, _) => Err(malformed()),
             (_, _) => {
-                let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
+                let values = match &job.work {
+                    Work::Query { values, .. } => values.as_slice(),
+                    Work::Ping(_) => &[],
+                };
                 // Others do not know whether it goes on.
                 if ends_it(&response) {
                     job.handle = None;
                 }
-                Err(refused(response, &self.api.settings, is_bound))
+                Err(refused(response, &self.api.settings, values))
             }
         }
     }
@@ -500,9 +507,9 @@ impl Session {
 }
 
 impl Work {
-    fn query(is_bound: bool) -> Work {
+    fn query(values: Vec<String>) -> Work {
         Work::Query {
-            is_bound,
+            values,
             reading: Reading::default(),
         }
     }
