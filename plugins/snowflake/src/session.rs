@@ -9,7 +9,7 @@ use souk_sdk::{
     Step, WireFault,
 };
 
-use crate::answers::{Body, Head, broken};
+use crate::answers::{Body, Head, broken, plain};
 use crate::api::{Api, SMALL_RESPONSE_BYTES};
 use crate::catalog;
 use crate::errors::{cancelled, endless, ends_it, malformed, refused};
@@ -430,6 +430,7 @@ impl Session {
             }
             (202, _) => Err(malformed()),
             (_, _) => {
+                let response = plain(response);
                 let values = match &job.work {
                     Work::Query { values, .. } => values.as_slice(),
                     Work::Ping(_) => &[],

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, page, part,
-    query, raw, refuses, reply, result, waits,
+    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, packed,
+    page, part, query, raw, refuses, reply, result, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -509,6 +509,12 @@ fn errors_are_blamed_by_their_code() {
     }
     let error = talk.rows_of([Err(WireFault::Refused)]).error();
     assert_eq!(error.class, Class::Unavailable);
+    // One may come compressed, too.
+    let text = "{\"code\":\"001003\",\"message\":\"SQL compilation error\"}";
+    let reply = raw(422, &[("Content-Encoding", "gzip")], packed(text));
+    let error = talk.rows_of([reply]).error();
+    assert_eq!(class_and_code(&error), (Class::Source, "syntax_error"));
+    assert_eq!(error.detail.as_deref(), Some("SQL compilation error"));
 }
 
 /// A value that Snowflake refuses is the caller's where it is named as one: those of a page are the host's, and the tables' are the seller's.
