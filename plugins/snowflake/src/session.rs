@@ -26,6 +26,9 @@ use crate::unpacking::{self, Unpacking};
 const WAITS_MAX: u32 = 100_000;
 /// Between two pieces of a part that is unpacked: the host has to get a word in, for a call may not take long.
 const PIECE_PAUSE_MS: u32 = 1;
+/// Compressed parts that are here or that there is room for: one of the longest. Beside them there is one that comes, and what becomes of the
+/// one that is unpacked.
+const HELD_BYTES_MAX: usize = 16 << 20;
 /// A name of a statement is a UUID.
 const HANDLE_BYTES_MAX: usize = 64;
 /// A number that no shape of a result has.
@@ -58,6 +61,8 @@ struct Job {
     handle: Option<String>,
     /// Whether a statement may go on of which the name is not known: of what was asked no answer came that says so, or says the contrary.
     may_be_taken: bool,
+    /// Bytes of a part that is here and compressed, or that there is room for.
+    held: usize,
     waits: u32,
     /// Of what was asked last.
     tries: u32,
@@ -77,8 +82,12 @@ enum Stage {
     Ask,
     Wait,
     Read,
-    /// A part has come, and is unpacked piece by piece.
+    /// A part has come, and is unpacked piece by piece: one at a time.
     Unpack(Unpacking),
+    /// A part has come, and waits until no other one is unpacked.
+    Queue(Vec<u8>),
+    /// A part of so many bytes has come for which there was no room. It is asked for again when there is.
+    NoRoom(usize),
     /// Its name is asked for, to stop it because of this.
     Seek(Error),
     /// Being stopped because of this.
@@ -99,6 +108,8 @@ enum Next {
     Pause(Stage, HttpRequest, u32),
     /// There is more in what has come.
     GoOn(Unpacking),
+    /// What has come has to wait.
+    Queue(Vec<u8>),
     Done,
 }
 
@@ -145,6 +156,7 @@ impl Machine for Session {
                     limits,
                     handle: None,
                     may_be_taken: false,
+                    held: 0,
                     waits: 0,
                     tries: 0,
                     is_cancelled: false,
@@ -177,6 +189,7 @@ impl Machine for Session {
         if is_open {
             self.jobs.push(job);
         }
+        self.take_turns(step);
         Ok(())
     }
 
@@ -192,13 +205,12 @@ impl Machine for Session {
         let is_open = match job.stage {
             Stage::Ask if !job.is_paused => true,
             Stage::Seek(_) | Stage::Stop(_) => true,
-            Stage::Ask | Stage::Wait | Stage::Read | Stage::Unpack(_) => {
-                self.gives_up(&mut job, cancelled(), step)
-            }
+            _ => self.gives_up(&mut job, cancelled(), step),
         };
         if is_open {
             self.jobs.push(job);
         }
+        self.take_turns(step);
         Ok(())
     }
 }
@@ -293,7 +305,7 @@ impl Session {
             Stage::Ask => {
                 job.may_be_taken = may_be_taken(&outcome, job.may_be_taken);
             }
-            Stage::Wait | Stage::Read | Stage::Unpack(_) => {}
+            _ => {}
         }
         let is_ask = matches!(job.stage, Stage::Ask);
         if let Some(ms) = busy(&outcome, job.tries, is_ask).filter(|_| !job.is_cancelled) {
@@ -324,6 +336,16 @@ impl Session {
             Ok(Next::GoOn(unpacking)) => {
                 job.stage = Stage::Unpack(unpacking);
                 self.pause(job, PIECE_PAUSE_MS, step);
+                true
+            }
+            Ok(Next::Queue(body)) => {
+                let length = body.len();
+                (job.stage, job.held) = match self.has_room(length) {
+                    true => (Stage::Queue(body), length),
+                    false => (Stage::NoRoom(length), 0),
+                };
+                // Nobody but another job's end wakes it.
+                (job.waits_for, job.is_paused) = (self.number(), true);
                 true
             }
             Ok(Next::Done) => {
@@ -398,6 +420,10 @@ impl Session {
         let response = outcome.map_err(broken)?;
         match (response.status, &job.stage) {
             (200, Stage::Read) if unpacking::is_packed(&response.body) => {
+                if self.is_unpacking() || !self.has_room(response.body.len()) {
+                    return Ok(Next::Queue(response.body));
+                }
+                job.held = response.body.len();
                 self.unpacked(job, Unpacking::of(response.body), step)
             }
             (200, Stage::Read) => self.part(job, &Body::of(&response)?, step),
@@ -493,7 +519,53 @@ impl Session {
         }
     }
 
-    fn next_part(&self, job: &Job) -> Result<Next, Error> {
+    /// Lets the next part be unpacked, and asks again for those that there is room for now.
+    fn take_turns(&mut self, step: &mut Step) {
+        if !self.is_unpacking()
+            && let Some(mut job) = self.first(|stage| matches!(stage, Stage::Queue(_)))
+            && let Stage::Queue(body) = job.stage
+        {
+            job.stage = Stage::Unpack(Unpacking::of(body));
+            self.pause(&mut job, PIECE_PAUSE_MS, step);
+            self.jobs.push(job);
+        }
+        while let Some(mut job) = self.first(|stage| matches!(stage, Stage::NoRoom(_))) {
+            let has_room = match job.stage {
+                Stage::NoRoom(length) if self.has_room(length) => {
+                    (job.stage, job.held) = (Stage::Read, length);
+                    self.send(&mut job, step);
+                    true
+                }
+                _ => false,
+            };
+            self.jobs.push(job);
+            if !has_room {
+                return;
+            }
+        }
+    }
+
+    /// Takes out the job of this stage that was asked for first.
+    fn first(&mut self, is_it: impl Fn(&Stage) -> bool) -> Option<Job> {
+        let found = self.jobs.iter().enumerate();
+        let found = found.filter(|(_, job)| is_it(&job.stage));
+        let (at, _) = found.min_by_key(|(_, job)| job.id)?;
+        Some(self.jobs.swap_remove(at))
+    }
+
+    fn is_unpacking(&self) -> bool {
+        let mut stages = self.jobs.iter().map(|job| &job.stage);
+        stages.any(|stage| matches!(stage, Stage::Unpack(_)))
+    }
+
+    /// Whether a part of so many bytes may be held beside those of other jobs.
+    fn has_room(&self, length: usize) -> bool {
+        let held: usize = self.jobs.iter().map(|job| job.held).sum();
+        held == 0 || held + length <= HELD_BYTES_MAX
+    }
+
+    fn next_part(&self, job: &mut Job) -> Result<Next, Error> {
+        job.held = 0;
         let next = match &job.work {
             Work::Query { reading, .. } => reading.next()?,
             Work::Ping(_) => None,
