@@ -8,6 +8,8 @@ const PAUSE_MAX_MS: u32 = 1_000;
 /// Who is busy is asked again after a pause, doubled each time: six seconds in all.
 const TRIES_MAX: u32 = 7;
 pub const FIRST_MS: u32 = 100;
+/// Where an answer is lost so often, nobody is busy: less than a second in all.
+const LOST_TRIES_MAX: u32 = 4;
 /// Whoever wants more time than this is asked again by whoever asked us.
 const RETRY_AFTER_MAX_MS: u64 = 5_000;
 
@@ -32,7 +34,7 @@ pub fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32, is_ask: boo
     }
     let usual = FIRST_MS << tries.min(TRIES_MAX);
     let Ok(response) = outcome else {
-        return is_ask.then_some(usual);
+        return (is_ask && tries < LOST_TRIES_MAX - 1).then_some(usual);
     };
     match response.retry_after_ms() {
         Some(ms) if ms > RETRY_AFTER_MAX_MS => None,

@@ -174,6 +174,18 @@ fn a_lost_answer_is_asked_for_again() {
     }
     talk.hears(0, numbers(2)).unwrap();
     assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
+    // Not for long: then what may have been taken is stopped.
+    let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+    for ms in [100, 200, 400] {
+        talk.hears(0, Err(WireFault::Reset)).unwrap();
+        assert_eq!(talk.wakes(), ms);
+    }
+    talk.hears(0, Err(WireFault::Reset)).unwrap();
+    talk.hears(0, waits()).unwrap();
+    is_stop_within(&talk, 1_000);
+    talk.hears(0, reply(200, json!({}))).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.code, "connection_lost");
 }
 
 /// A stop that Snowflake had no time for is asked once more.
