@@ -111,6 +111,16 @@ impl<'a> Body<'a> {
     }
 }
 
+/// A refusal as it is read: one that comes compressed is unpacked, as far as it can be.
+pub fn plain(mut response: HttpResponse) -> HttpResponse {
+    if unpacking::is_packed(&response.body)
+        && let Ok(text) = unpacking::whole(&response.body)
+    {
+        response.body = text;
+    }
+    response
+}
+
 /// No answer came.
 pub fn broken(failure: HttpFailure) -> Error {
     failure.within("16 MiB or what the request's limits leave room for")

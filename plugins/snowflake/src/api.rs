@@ -19,9 +19,7 @@ const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 /// own.
 const RESPONSE_BYTES_MORE: u64 = 4 << 20;
 /// Of an answer without rows.
-const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
-/// How long Snowflake may take to stop a statement: less than the host waits for the end of a request that was cancelled.
-const STOP_MS: u32 = 1_500;
+pub const SMALL_RESPONSE_BYTES: u64 = 1 << 20;
 /// How times and bytes are written: by these, whatever the user's own formats are.
 const FORMATS: [(&str, &str); 8] = [
     ("TIMEZONE", "UTC"),
@@ -140,7 +138,6 @@ impl Api {
     pub fn stop(&self, handle: &str) -> Request {
         Request::post(format!("{STATEMENTS}/{}/cancel", encoded(handle)))
             .json("{}")
-            .timeout_ms(STOP_MS)
             .response_bytes_max(SMALL_RESPONSE_BYTES)
     }
 

@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 use crate::settings::Settings;
 
+/// A state of SQL.
+const DIVISION_BY_ZERO: &str = "22012";
+
 /// What Snowflake says of a statement that was refused, or has failed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -17,15 +20,26 @@ struct Failure {
     message: String,
 }
 
-/// The error of a response that is no success. `is_bound`: values of the caller's were part of the statement.
-pub fn refused(response: HttpResponse, settings: &Settings, is_bound: bool) -> Error {
-    let Ok(failure) = serde_json::from_slice::<Failure>(&response.body) else {
+impl Failure {
+    fn of(response: &HttpResponse) -> Option<Failure> {
+        let failure: Failure = serde_json::from_slice(&response.body).ok()?;
+        let says_nothing = failure.code.is_empty() && failure.message.is_empty();
+        (!says_nothing).then_some(failure)
+    }
+}
+
+/// Whether Snowflake itself says that a statement has ended: it failed, or took too long.
+pub fn ends_it(response: &HttpResponse) -> bool {
+    matches!(response.status, 408 | 422) && Failure::of(response).is_some()
+}
+
+/// The error of a response that is no success. `values`: the caller's, as an error quotes
+/// them.
+pub fn refused(response: HttpResponse, settings: &Settings, values: &[String]) -> Error {
+    let Some(failure) = Failure::of(&response) else {
         return foreign(response);
     };
-    if failure.code.is_empty() && failure.message.is_empty() {
-        return foreign(response);
-    }
-    let error = blame(response.status, &failure, settings, is_bound);
+    let error = blame(response.status, &failure, settings, values);
     let error = match response.retry_after_ms() {
         Some(ms) => error.retry_after_ms(ms),
         None => error,
@@ -37,7 +51,7 @@ pub fn refused(response: HttpResponse, settings: &Settings, is_bound: bool) -> E
     error.detail(failure.message).source_code(code)
 }
 
-fn blame(status: u16, failure: &Failure, settings: &Settings, is_bound: bool) -> Error {
+fn blame(status: u16, failure: &Failure, settings: &Settings, values: &[String]) -> Error {
     let says = |text: &str| failure.message.contains(text);
     // The code of a program's own text (000904), and of who is let in (390144).
     let code: u32 = failure.code.parse().unwrap_or_default();
@@ -121,8 +135,9 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, is_bound: bool) ->
             "Snowflake has had too many requests of this account",
         ),
         (502..=504, _) => Error::unavailable("unavailable", "Snowflake is not available now"),
-        // A value that cannot become what it is compared with, or is too large for it.
-        _ if failure.sql_state.starts_with("22") => match is_bound {
+        // A value that cannot become what it is compared with, or is too large for it: the caller's only if it is named, for what the seller's
+        // tables have may be none either.
+        _ if failure.sql_state.starts_with("22") => match names_one(failure, values) {
             true => Error::invalid_request("invalid_value", "Snowflake refused a value"),
             false => Error::source_failed(
                 "invalid_value",
@@ -133,6 +148,12 @@ fn blame(status: u16, failure: &Failure, settings: &Settings, is_bound: bool) ->
         (500.., _) => Error::source_failed("internal_error", "Snowflake failed"),
         _ => Error::source_failed("sql_error", "Snowflake could not run the statement"),
     }
+}
+
+/// `Numeric value 'x' is not recognized`. Who divides is the statement, whatever it divides by.
+fn names_one(failure: &Failure, values: &[String]) -> bool {
+    let is_named = |value: &String| failure.message.contains(&format!("'{value}'"));
+    failure.sql_state != DIVISION_BY_ZERO && values.iter().any(is_named)
 }
 
 /// `Database 'SHOP' does not exist or not authorized.`

@@ -4,10 +4,11 @@
 //! `unpacking` what is compressed), `token` says who asks,
 //! `statements` is the lock on statements, `parameters` writes bound values, `reading` turns partitions into batches, whose `types` and
 //! `values` have a file each (`documents` mends what Snowflake writes beside JSON), `catalog` asks for the schema, `ping` tests a connection,
-//! `errors` says whose fault a refusal's code is.
+//! `pauses` says when something is asked again, `errors` says whose fault a refusal's code is.
 //!
 //! **Read-only.** Snowflake has no mode that only reads: the role that souk is given must not write. The second lock is `statements`: one
-//! query, and nothing in it by which a query writes, runs a procedure, or stops what others run.
+//! query, and no word in it by which a query is known to write, to run an anonymous procedure, or to stop what others run. A procedure or a
+//! function of the seller's that is called by its name (`TABLE(p(1))`) looks like any other function: the role must not be granted it.
 //!
 //! **Asked at once, answered later.** A statement is sent to run by itself (`async=true`): the first answer has its name, by which it is asked
 //! after and stopped.
@@ -18,6 +19,7 @@ mod catalog;
 mod documents;
 mod errors;
 mod parameters;
+mod pauses;
 mod ping;
 mod reading;
 mod rows;

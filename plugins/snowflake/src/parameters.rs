@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 use souk_sdk::json::is_decimal;
+use souk_sdk::statements::PAGE;
 use souk_sdk::time::{DAY_US, Date};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -12,6 +13,8 @@ const DIGITS_MAX: usize = 38;
 /// Years that Snowflake's types have.
 const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 const DAY_MS: i64 = 86_400_000;
+/// A longer value is in no error as a whole.
+const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// The values in their order, which are numbered from 1.
 pub fn bindings(values: &[Value]) -> Result<Json, Error> {
@@ -25,6 +28,28 @@ pub fn bindings(values: &[Value]) -> Result<Json, Error> {
         ))
     });
     Ok(Json::Object(values.collect::<Result<_, Error>>()?))
+}
+
+/// The caller's values, as an error may quote them. Those of the page are the host's own.
+pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
+    let own = match text.ends_with(PAGE) {
+        true => PAGE.matches('?').count(),
+        false => 0,
+    };
+    let callers = values.iter().take(values.len().saturating_sub(own));
+    callers.filter_map(shown).collect()
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Int64(value) => Some(value.to_string()),
+        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
+            if text.len() <= SHOWN_BYTES_MAX =>
+        {
+            Some(text.clone())
+        }
+        _ => None,
+    }
 }
 
 /// The type and the text; the error is what it should have been.

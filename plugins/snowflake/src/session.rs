@@ -1,19 +1,20 @@
 //! A session: any number of statements under way, each of which is asked once (`Ask`), asked after until it has ended (`Wait`), and read part
-//! by part (`Read`). One that nobody waits for any more is stopped (`Stop`). What was asked and not answered because Snowflake was busy is
-//! asked again after a pause.
+//! by part (`Read`). One that nobody waits for any more is stopped (`Stop`); where it may go on without our knowing its name, that is asked
+//! for first (`Seek`). What was asked and not answered because Snowflake was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step,
+    Step, WireFault,
 };
 
-use crate::answers::{Body, Head, broken};
-use crate::api::Api;
+use crate::answers::{Body, Head, broken, plain};
+use crate::api::{Api, SMALL_RESPONSE_BYTES};
 use crate::catalog;
-use crate::errors::{cancelled, endless, malformed, refused};
+use crate::errors::{cancelled, endless, ends_it, malformed, refused};
+use crate::parameters::callers;
+use crate::pauses::{self, busy};
 use crate::ping::{LOOK, Ping};
 use crate::reading::Reading;
 use crate::settings::{self, Settings};
@@ -23,20 +24,20 @@ use crate::unpacking::{self, Unpacking};
 
 /// How often a statement is asked after: with the pauses between, for more than a day.
 const WAITS_MAX: u32 = 100_000;
-/// The pause before it is asked after again: twice as long each time, up to a second.
-const PAUSE_MS: u32 = 25;
-const PAUSE_MAX_MS: u32 = 1_000;
-/// Who is busy (429, 502, 503, 504) is asked again after a pause, doubled each time: six seconds in all.
-const TRIES_MAX: u32 = 7;
-const BUSY_PAUSE_MS: u32 = 100;
-/// Whoever wants more time than this is asked again by whoever asked us.
-const RETRY_AFTER_MAX_MS: u64 = 5_000;
 /// Between two pieces of a part that is unpacked: the host has to get a word in, for a call may not take long.
 const PIECE_PAUSE_MS: u32 = 1;
+/// Compressed parts that are here or that there is room for: one of the longest. Beside them there is one that comes, and what becomes of the
+/// one that is unpacked.
+const HELD_BYTES_MAX: usize = 16 << 20;
 /// A name of a statement is a UUID.
 const HANDLE_BYTES_MAX: usize = 64;
 /// A number that no shape of a result has.
 const PING_SHAPE: u32 = SHAPES_MAX as u32;
+/// How long Snowflake may take to say a statement's name to who gave up, to stop it, and to do so once more: what belongs together takes less
+/// than the two seconds that the host waits for the end of a request that was cancelled.
+const SEEK_MS: u32 = 700;
+const STOP_MS: u32 = 1_500;
+const STOP_AGAIN_MS: u32 = 1_000;
 
 pub struct Session {
     api: Api,
@@ -58,6 +59,10 @@ struct Job {
     limits: Limits,
     /// The statement's name, once it is known.
     handle: Option<String>,
+    /// Whether a statement may go on of which the name is not known: of what was asked no answer came that says so, or says the contrary.
+    may_be_taken: bool,
+    /// Bytes of a part that is here and compressed, or that there is room for.
+    held: usize,
     waits: u32,
     /// Of what was asked last.
     tries: u32,
@@ -65,7 +70,11 @@ struct Job {
 }
 
 enum Work {
-    Query { is_bound: bool, reading: Reading },
+    Query {
+        /// The caller's values, as an error quotes them.
+        values: Vec<String>,
+        reading: Reading,
+    },
     Ping(Ping),
 }
 
@@ -73,8 +82,14 @@ enum Stage {
     Ask,
     Wait,
     Read,
-    /// A part has come, and is unpacked piece by piece.
+    /// A part has come, and is unpacked piece by piece: one at a time.
     Unpack(Unpacking),
+    /// A part has come, and waits until no other one is unpacked.
+    Queue(Vec<u8>),
+    /// A part of so many bytes has come for which there was no room. It is asked for again when there is.
+    NoRoom(usize),
+    /// Its name is asked for, to stop it because of this.
+    Seek(Error),
     /// Being stopped because of this.
     Stop(Error),
 }
@@ -93,6 +108,8 @@ enum Next {
     Pause(Stage, HttpRequest, u32),
     /// There is more in what has come.
     GoOn(Unpacking),
+    /// What has come has to wait.
+    Queue(Vec<u8>),
     Done,
 }
 
@@ -138,6 +155,8 @@ impl Machine for Session {
                     stage: Stage::Ask,
                     limits,
                     handle: None,
+                    may_be_taken: false,
+                    held: 0,
                     waits: 0,
                     tries: 0,
                     is_cancelled: false,
@@ -170,10 +189,12 @@ impl Machine for Session {
         if is_open {
             self.jobs.push(job);
         }
+        self.take_turns(step);
         Ok(())
     }
 
-    /// A statement is stopped by its name; where Snowflake has not said that yet, it is about to. One that is being read has ended.
+    /// A statement is stopped by its name; where Snowflake has not said that yet, it is about to, or is asked for it. One that is being read
+    /// has ended.
     fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
         let is_it = |job: &Job| job.id == id && !job.is_cancelled;
         let Some(at) = self.jobs.iter().position(is_it) else {
@@ -183,16 +204,13 @@ impl Machine for Session {
         job.is_cancelled = true;
         let is_open = match job.stage {
             Stage::Ask if !job.is_paused => true,
-            Stage::Stop(_) => true,
-            Stage::Wait => self.stop(&mut job, cancelled(), step),
-            Stage::Ask | Stage::Read | Stage::Unpack(_) => {
-                step.failed(id, cancelled());
-                false
-            }
+            Stage::Seek(_) | Stage::Stop(_) => true,
+            _ => self.gives_up(&mut job, cancelled(), step),
         };
         if is_open {
             self.jobs.push(job);
         }
+        self.take_turns(step);
         Ok(())
     }
 }
@@ -206,14 +224,14 @@ impl Session {
                 parameters,
                 limits,
             }) => {
-                let is_bound = has_callers_values(&text, parameters.len());
+                let callers = callers(&text, &parameters);
                 let text = prepare(&text, parameters.len())?.to_owned();
-                (text, parameters, limits, Work::query(is_bound))
+                (text, parameters, limits, Work::query(callers))
             }
             Request::Schema(filter) => {
                 let database = &self.api.settings.database;
                 let (text, values) = catalog::statement(database, &filter);
-                (text, values, filter.limits, Work::query(false))
+                (text, values, filter.limits, Work::query(Vec::new()))
             }
             Request::Ping(limits) => {
                 let work = Work::Ping(Ping::default());
@@ -268,14 +286,31 @@ impl Session {
         outcome: Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> bool {
-        if let Stage::Stop(error) = &mut job.stage {
-            let error = std::mem::replace(error, cancelled());
-            step.failed(job.id, error);
-            return false;
+        match &mut job.stage {
+            Stage::Stop(_) if job.tries == 0 && pauses::is_refused(&outcome) => {
+                job.tries = 1;
+                job.asked = job.asked.clone().timeout_ms(STOP_AGAIN_MS);
+                self.pause(job, pauses::FIRST_MS, step);
+                return true;
+            }
+            Stage::Stop(error) => {
+                let error = std::mem::replace(error, cancelled());
+                step.failed(job.id, error);
+                return false;
+            }
+            Stage::Seek(error) => {
+                let error = std::mem::replace(error, cancelled());
+                return self.found(job, outcome, error, step);
+            }
+            Stage::Ask => {
+                job.may_be_taken = may_be_taken(&outcome, job.may_be_taken);
+            }
+            _ => {}
         }
-        if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
+        let is_ask = matches!(job.stage, Stage::Ask);
+        if let Some(ms) = busy(&outcome, job.tries, is_ask).filter(|_| !job.is_cancelled) {
             // What was asked may have been taken all the same.
-            if let (Stage::Ask, 0) = (&job.stage, job.tries) {
+            if is_ask && job.tries == 0 {
                 job.asked = self.api.again(job.asked.clone());
             }
             job.tries += 1;
@@ -303,22 +338,76 @@ impl Session {
                 self.pause(job, PIECE_PAUSE_MS, step);
                 true
             }
+            Ok(Next::Queue(body)) => {
+                let length = body.len();
+                (job.stage, job.held) = match self.has_room(length) {
+                    true => (Stage::Queue(body), length),
+                    false => (Stage::NoRoom(length), 0),
+                };
+                // Nobody but another job's end wakes it.
+                (job.waits_for, job.is_paused) = (self.number(), true);
+                true
+            }
             Ok(Next::Done) => {
                 step.done(job.id);
                 false
             }
-            Err(_) if job.is_cancelled && job.handle.is_none() => {
-                step.failed(job.id, cancelled());
+            Err(error) => self.gives_up(job, error, step),
+        }
+    }
+
+    /// A request has come to nothing; its statement is stopped where it goes on for all that is known. Whether there is more to do.
+    fn gives_up(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
+        let error = match job.is_cancelled {
+            true => cancelled(),
+            false => error,
+        };
+        match (&job.stage, &job.handle) {
+            (Stage::Ask | Stage::Wait, Some(handle)) => {
+                job.asked = self.api.stop(handle).timeout_ms(STOP_MS);
+                self.ends(job, Stage::Stop(error), step)
+            }
+            (Stage::Ask, None) if job.may_be_taken => {
+                let asked = match job.tries {
+                    0 => self.api.again(job.asked.clone()),
+                    _ => job.asked.clone(),
+                };
+                job.asked = asked
+                    .timeout_ms(SEEK_MS)
+                    .response_bytes_max(SMALL_RESPONSE_BYTES);
+                self.ends(job, Stage::Seek(error), step)
+            }
+            _ => {
+                step.failed(job.id, error);
                 false
             }
-            Err(error) => match (&job.stage, &job.handle) {
-                // It goes on there, for all that is known.
-                (Stage::Ask | Stage::Wait, Some(_)) => self.stop(job, error, step),
-                _ => {
-                    step.failed(job.id, error);
-                    false
-                }
-            },
+        }
+    }
+
+    /// Asks the last but one, or the last thing of a request.
+    fn ends(&mut self, job: &mut Job, stage: Stage, step: &mut Step) -> bool {
+        (job.stage, job.tries) = (stage, 0);
+        self.send(job, step);
+        true
+    }
+
+    /// The name of a statement that was asked for to stop it is here, or is not to be had.
+    fn found(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        error: Error,
+        step: &mut Step,
+    ) -> bool {
+        match outcome.ok().and_then(|response| goes_on_as(&response)) {
+            Some(handle) => {
+                job.asked = self.api.stop(&handle).timeout_ms(STOP_AGAIN_MS);
+                self.ends(job, Stage::Stop(error), step)
+            }
+            None => {
+                step.failed(job.id, error);
+                false
+            }
         }
     }
 
@@ -331,6 +420,10 @@ impl Session {
         let response = outcome.map_err(broken)?;
         match (response.status, &job.stage) {
             (200, Stage::Read) if unpacking::is_packed(&response.body) => {
+                if self.is_unpacking() || !self.has_room(response.body.len()) {
+                    return Ok(Next::Queue(response.body));
+                }
+                job.held = response.body.len();
                 self.unpacked(job, Unpacking::of(response.body), step)
             }
             (200, Stage::Read) => self.part(job, &Body::of(&response)?, step),
@@ -339,6 +432,7 @@ impl Session {
                 let head: Head = body.read()?;
                 let is_over = head.result_set_meta_data.is_some();
                 job.handle = Some(handle(&head)?);
+                job.may_be_taken = false;
                 if job.is_cancelled && is_over {
                     // There is nothing left to stop.
                     job.handle = None;
@@ -356,18 +450,22 @@ impl Session {
                 if job.waits == WAITS_MAX {
                     return Err(endless(WAITS_MAX));
                 }
-                let ms = PAUSE_MS << job.waits.min(10);
+                let ms = pauses::before(job.waits);
                 job.waits += 1;
-                Ok(Next::Pause(Stage::Wait, request, ms.min(PAUSE_MAX_MS)))
+                Ok(Next::Pause(Stage::Wait, request, ms))
             }
             (202, _) => Err(malformed()),
-            (status, _) => {
-                let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
-                // What Snowflake says of the statement itself ends it.
-                if let 400..500 = status {
+            (_, _) => {
+                let response = plain(response);
+                let values = match &job.work {
+                    Work::Query { values, .. } => values.as_slice(),
+                    Work::Ping(_) => &[],
+                };
+                // Others do not know whether it goes on.
+                if ends_it(&response) {
                     job.handle = None;
                 }
-                Err(refused(response, &self.api.settings, is_bound))
+                Err(refused(response, &self.api.settings, values))
             }
         }
     }
@@ -421,7 +519,53 @@ impl Session {
         }
     }
 
-    fn next_part(&self, job: &Job) -> Result<Next, Error> {
+    /// Lets the next part be unpacked, and asks again for those that there is room for now.
+    fn take_turns(&mut self, step: &mut Step) {
+        if !self.is_unpacking()
+            && let Some(mut job) = self.first(|stage| matches!(stage, Stage::Queue(_)))
+            && let Stage::Queue(body) = job.stage
+        {
+            job.stage = Stage::Unpack(Unpacking::of(body));
+            self.pause(&mut job, PIECE_PAUSE_MS, step);
+            self.jobs.push(job);
+        }
+        while let Some(mut job) = self.first(|stage| matches!(stage, Stage::NoRoom(_))) {
+            let has_room = match job.stage {
+                Stage::NoRoom(length) if self.has_room(length) => {
+                    (job.stage, job.held) = (Stage::Read, length);
+                    self.send(&mut job, step);
+                    true
+                }
+                _ => false,
+            };
+            self.jobs.push(job);
+            if !has_room {
+                return;
+            }
+        }
+    }
+
+    /// Takes out the job of this stage that was asked for first.
+    fn first(&mut self, is_it: impl Fn(&Stage) -> bool) -> Option<Job> {
+        let found = self.jobs.iter().enumerate();
+        let found = found.filter(|(_, job)| is_it(&job.stage));
+        let (at, _) = found.min_by_key(|(_, job)| job.id)?;
+        Some(self.jobs.swap_remove(at))
+    }
+
+    fn is_unpacking(&self) -> bool {
+        let mut stages = self.jobs.iter().map(|job| &job.stage);
+        stages.any(|stage| matches!(stage, Stage::Unpack(_)))
+    }
+
+    /// Whether a part of so many bytes may be held beside those of other jobs.
+    fn has_room(&self, length: usize) -> bool {
+        let held: usize = self.jobs.iter().map(|job| job.held).sum();
+        held == 0 || held + length <= HELD_BYTES_MAX
+    }
+
+    fn next_part(&self, job: &mut Job) -> Result<Next, Error> {
+        job.held = 0;
         let next = match &job.work {
             Work::Query { reading, .. } => reading.next()?,
             Work::Ping(_) => None,
@@ -433,24 +577,12 @@ impl Session {
         let request = self.api.answer(handle, Some(next), &job.limits);
         Ok(Next::Ask(Stage::Read, request))
     }
-
-    /// Stops a statement by its name.
-    fn stop(&mut self, job: &mut Job, error: Error, step: &mut Step) -> bool {
-        let Some(handle) = &job.handle else {
-            step.failed(job.id, error);
-            return false;
-        };
-        job.asked = self.api.stop(handle);
-        job.stage = Stage::Stop(error);
-        self.send(job, step);
-        true
-    }
 }
 
 impl Work {
-    fn query(is_bound: bool) -> Work {
+    fn query(values: Vec<String>) -> Work {
         Work::Query {
-            is_bound,
+            values,
             reading: Reading::default(),
         }
     }
@@ -466,16 +598,30 @@ fn handle(head: &Head) -> Result<String, Error> {
     }
 }
 
-/// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough.
-fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
-    let response = outcome.as_ref().ok()?;
-    if !matches!(response.status, 429 | 502..=504) || tries == TRIES_MAX - 1 {
-        return None;
+/// Whether a statement may have been taken of which the name is not known. `before`: whether that was so when it was asked before.
+fn may_be_taken(outcome: &Result<HttpResponse, HttpFailure>, before: bool) -> bool {
+    match outcome {
+        // As long as the name cannot be read.
+        Ok(response) => match response.status {
+            200 | 202 | 502..=504 => true,
+            429 => before,
+            _ => false,
+        },
+        Err(failure) => match failure.fault {
+            WireFault::Reset | WireFault::Timeout | WireFault::BadResponse => true,
+            _ => before,
+        },
     }
-    let usual = BUSY_PAUSE_MS << tries.min(TRIES_MAX);
-    match response.retry_after_ms() {
-        Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
-        Some(ms) => Some(u32::try_from(ms).unwrap_or(usual).max(1)),
-        None => Some(usual),
+}
+
+/// The name of a statement that goes on, for all that an answer says.
+fn goes_on_as(response: &HttpResponse) -> Option<String> {
+    let head: Head = match response.status {
+        200 | 202 => Body::of(response).ok()?.read().ok()?,
+        _ => return None,
+    };
+    match head.result_set_meta_data {
+        Some(_) => None,
+        None => handle(&head).ok(),
     }
 }

@@ -9,14 +9,14 @@ use souk_sdk::Error;
 use crate::errors::{malformed, unreadable};
 use crate::rows::Row;
 
-/// What an answer may become that is no part: as much as one may have that is not compressed.
-const WHOLE_BYTES_MAX: u64 = 16 << 20;
+/// What an answer may become that is no part. Snowflake does not compress these by itself, and it stands beside the 16 MiB that may have come.
+const WHOLE_BYTES_MAX: u64 = 4 << 20;
 /// What a part may become: three times the largest that Snowflake's documentation has.
 const PART_BYTES_MAX: usize = 256 << 20;
 /// What is unpacked in one call: as columns it is less than what a call may return that others wait for.
-const PIECE_BYTES: u64 = 1 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 /// A row's text; it stands in memory three times while it is read.
-const ROW_BYTES_MAX: usize = 8 << 20;
+const ROW_BYTES_MAX: usize = 4 << 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 pub fn is_packed(body: &[u8]) -> bool {
@@ -30,7 +30,10 @@ pub fn whole(body: &[u8]) -> Result<Vec<u8>, Error> {
     let length = from.read_to_end(&mut text).map_err(unreadable)?;
     match length as u64 {
         ..=WHOLE_BYTES_MAX => Ok(text),
-        _ => Err(unreadable("an answer becomes longer than 16 MiB")),
+        _ => Err(Error::limit_exceeded(
+            "answer_too_long",
+            "a compressed answer becomes longer than 4 MiB",
+        )),
     }
 }
 
@@ -102,15 +105,21 @@ impl Unpacking {
         self.text.drain(..self.at);
         self.at = 0;
         if self.text.len() > ROW_BYTES_MAX {
-            return Err(unreadable("a row of the result is longer than 8 MiB"));
+            return Err(Error::limit_exceeded(
+                "row_too_long",
+                "a row of the result is longer than 4 MiB as JSON: the statement should select fewer or shorter values",
+            ));
         }
-        let mut piece = self.from.by_ref().take(PIECE_BYTES);
+        // Twice as much would be reserved otherwise.
+        self.text.reserve_exact(PIECE_BYTES);
+        let mut piece = self.from.by_ref().take(PIECE_BYTES as u64);
         let length = piece.read_to_end(&mut self.text).map_err(unreadable)?;
         self.unpacked += length;
         match self.unpacked {
-            ..=PART_BYTES_MAX => Ok((length as u64) < PIECE_BYTES),
-            _ => Err(unreadable(
-                "a part of the result becomes longer than 256 MiB",
+            ..=PART_BYTES_MAX => Ok(length < PIECE_BYTES),
+            _ => Err(Error::limit_exceeded(
+                "part_too_long",
+                "a part of the result becomes longer than 256 MiB: the statement should select fewer rows or values",
             )),
         }
     }
@@ -231,6 +240,7 @@ fn bare(text: &[u8]) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use flate2::{Compression, write::GzEncoder};
+    use souk_sdk::ErrorClass;
     use std::io::Write;
 
     fn packed(text: &[u8]) -> Vec<u8> {
@@ -286,7 +296,7 @@ mod tests {
         assert!(cells == wanted);
         assert!(pieces > 3, "{pieces}");
         // A row that is longer than a piece.
-        let long = "x".repeat(5 << 20);
+        let long = "x".repeat(3 << 20);
         let text = format!("[[\"a\"],[\"{long}\"],[\"b\"]]");
         assert_eq!(rows(packed(text.as_bytes())).unwrap().0[1], Some(long));
     }
@@ -340,12 +350,22 @@ mod tests {
         let bomb = encoder.finish().unwrap();
         assert!(bomb.len() < 4 << 20);
         let error = whole(&bomb).unwrap_err();
-        assert!(error.detail.unwrap().contains("16 MiB"));
-        let error = rows(bomb).unwrap_err();
-        assert!(error.detail.unwrap().contains("256 MiB"));
-        let text = format!("[[\"{}", "x".repeat(11 << 20));
-        let error = rows(packed(text.as_bytes())).unwrap_err();
-        assert!(error.detail.unwrap().contains("8 MiB"));
+        // It is not that Snowflake speaks another language.
+        let told = |error: Error| (error.class, error.code);
+        let limit = |code: &str| (ErrorClass::LimitExceeded, code.to_owned());
+        assert_eq!(told(error), limit("answer_too_long"));
+        assert_eq!(told(rows(bomb).unwrap_err()), limit("part_too_long"));
+        let text = format!("[[\"{}", "x".repeat(6 << 20));
+        let mut unpacking = Unpacking::of(packed(text.as_bytes()));
+        let mut none = |_: &Row| Ok(());
+        let error = loop {
+            match unpacking.piece(&mut none) {
+                Ok(is_last) => assert!(!is_last),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(told(error), limit("row_too_long"));
+        assert!(unpacking.text.capacity() <= ROW_BYTES_MAX + 2 * PIECE_BYTES);
         assert_eq!(whole(&packed(b"{}")).unwrap(), b"{}");
     }
 }

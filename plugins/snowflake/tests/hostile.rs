@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{HANDLE, Talk, column, number, packed, page, part, query, raw, reply, result, waits};
+use common::{
+    HANDLE, Talk, column, number, packed, page, part, query, raw, reply, result, waits, wrapped,
+};
 use serde_json::{Value as Json, json};
 use souk_sdk::{ErrorClass, Limits, WireFault};
 use souk_tests::wire::LIMITS;
@@ -148,5 +150,53 @@ fn a_bomb_does_not_burst() {
     talk.hears(0, part(rows.into())).unwrap();
     assert_eq!(talk.wakes(), 1);
     assert_eq!(talk.ended(id).unwrap().error().code, "bytes_limit");
+    assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+}
+
+/// Parts of many requests come at once: one is unpacked at a time, few wait beside it, and the others are asked for again.
+#[test]
+fn parts_of_many_requests_have_a_bound() {
+    let limits = Limits {
+        bytes_max: 64 << 20,
+        ..LIMITS
+    };
+    let rows = vec![json!(["x".repeat(1 << 20)]); 7];
+    let body = wrapped(&json!({"data": rows}).to_string());
+    assert!(body.len() > 7 << 20 && body.len() < 8 << 20);
+    let columns = [column("T", "text", json!({}))];
+    let first = result(&columns, json!([["1"]]), &[1, 7]);
+    let mut talk = Talk::usual();
+    let ids: Vec<u32> = (0..6)
+        .map(|_| {
+            let id = talk.submit(query("SELECT 1", vec![], limits));
+            let last = talk.asked.len() - 1;
+            talk.hears(last, reply(200, first.clone())).unwrap();
+            id
+        })
+        .collect();
+    assert_eq!((talk.asked.len(), talk.pauses.len()), (6, 0));
+    let (mut came, mut ended) = (0, 0);
+    for _ in 0..1_000 {
+        while !talk.asked.is_empty() {
+            assert!(talk.asked[0].path.ends_with("?partition=1"));
+            talk.hears(0, raw(200, &[], body.clone())).unwrap();
+            came += 1;
+        }
+        assert_eq!(talk.pauses.len(), 1, "one is unpacked");
+        // Of those that wait, one gives up.
+        if came == 7 && ended == 1 {
+            talk.cancel(ids[5]);
+        }
+        assert_eq!(talk.wakes(), 1);
+        let more = ids[..5].iter().filter(|id| talk.ended(**id).is_some());
+        ended += more.count();
+        if ended == 5 {
+            break;
+        }
+    }
+    assert_eq!(ended, 5);
+    assert_eq!(talk.ended(ids[5]).unwrap().error().code, "cancelled");
+    // Two had room at once; each of the others came twice, but for the one that gave up.
+    assert_eq!(came, 9);
     assert!(talk.asked.is_empty() && talk.pauses.is_empty());
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, page, part,
-    query, raw, refuses, reply, result, waits,
+    HANDLE, NOW, Talk, body, catalog, class_and_code, column, header, number, numbers, packed,
+    page, part, query, raw, refuses, reply, result, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -507,22 +507,91 @@ fn errors_are_blamed_by_their_code() {
         let detail = error.detail.unwrap_or_default();
         assert!(detail == text || text.is_empty(), "{detail}");
     }
-    let bound = query("SELECT 1 / ?", vec![Value::Int64(0)], LIMITS);
-    let error = talk
-        .ask(bound, [refuses(422, "100051", "22012", "Division by zero")])
-        .error();
-    assert_eq!(
-        class_and_code(&error),
-        (Class::InvalidRequest, "invalid_value")
-    );
-    let page = vec![Value::Int64(51), Value::Int64(0)];
-    let page = query("SELECT 1 / n FROM t\nLIMIT ? OFFSET ?", page, LIMITS);
-    let error = talk
-        .ask(page, [refuses(422, "100051", "22012", "Division by zero")])
-        .error();
-    assert_eq!(class_and_code(&error), (Class::Source, "invalid_value"));
     let error = talk.rows_of([Err(WireFault::Refused)]).error();
     assert_eq!(error.class, Class::Unavailable);
+    // One may come compressed, too.
+    let text = "{\"code\":\"001003\",\"message\":\"SQL compilation error\"}";
+    let reply = raw(422, &[("Content-Encoding", "gzip")], packed(text));
+    let error = talk.rows_of([reply]).error();
+    assert_eq!(class_and_code(&error), (Class::Source, "syntax_error"));
+    assert_eq!(error.detail.as_deref(), Some("SQL compilation error"));
+}
+
+/// A value that Snowflake refuses is the caller's where it is named as one: those of a page are the host's, and the tables' are the seller's.
+#[test]
+fn values_of_the_sellers_are_not_the_callers() {
+    let mut talk = Talk::usual();
+    let plain = "SELECT ?, ? FROM t";
+    let page = "SELECT ?::NUMBER, n FROM t\nLIMIT ? OFFSET ?";
+    let values = |text: &str| vec![Value::Text(text.into()), Value::Int64(51)];
+    let paged = |text: &str| [values(text), vec![Value::Int64(0)]].concat();
+    for (text, values, state, message, is_callers) in [
+        (
+            plain,
+            values("x"),
+            "22018",
+            "Numeric value 'x' is not recognized",
+            true,
+        ),
+        (
+            plain,
+            values("x"),
+            "22018",
+            "Numeric value '51' is not recognized",
+            true,
+        ),
+        (
+            plain,
+            values("x"),
+            "22018",
+            "Numeric value 'xy' is not recognized",
+            false,
+        ),
+        (
+            plain,
+            values("x"),
+            "22018",
+            "Numeric value 'n/a' is not recognized",
+            false,
+        ),
+        (plain, values("0"), "22012", "Division by zero", false),
+        (plain, values("0"), "22012", "Division by zero: '0'", false),
+        (
+            page,
+            paged("x"),
+            "22018",
+            "Numeric value 'x' is not recognized",
+            true,
+        ),
+        (
+            page,
+            paged("x"),
+            "22018",
+            "Numeric value '51' is not recognized",
+            false,
+        ),
+        (
+            page,
+            paged("x"),
+            "22003",
+            "Number out of representable range",
+            false,
+        ),
+    ] {
+        let asked = query(text, values, LIMITS);
+        let error = talk
+            .ask(asked, [refuses(422, "100038", state, message)])
+            .error();
+        let class = match is_callers {
+            true => ErrorClass::InvalidRequest,
+            false => ErrorClass::Source,
+        };
+        assert_eq!(
+            class_and_code(&error),
+            (class, "invalid_value"),
+            "{message}"
+        );
+    }
 }
 
 /// Who is busy is asked the same again, and Snowflake carries it out once.
@@ -538,6 +607,9 @@ fn who_is_busy_is_asked_again() {
         assert_eq!(talk.asked[0].path, format!("{first}&retry=true"));
     }
     assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200]);
+    talk.hears(0, raw(503, &[], "busy")).unwrap();
+    // Whoever gives up asks once more, to stop what may have been taken.
+    assert_eq!(talk.asked[0].path, format!("{first}&retry=true"));
     talk.hears(0, raw(503, &[], "busy")).unwrap();
     let error = talk.ended(id).unwrap().error();
     assert_eq!(error.class, ErrorClass::Unavailable);

@@ -9,9 +9,9 @@ use crate::answers::{QueryError, malformed};
 /// Of a write in a transaction that only reads.
 pub const READ_ONLY: &str = "READ_ONLY_VIOLATION";
 
-/// The error that a statement ended with. `catalog`: the connection's. `is_bound`: values of the caller's were part of it.
-pub fn told(error: QueryError, catalog: &str, is_bound: bool) -> Error {
-    let blamed = blame(&error, catalog, is_bound);
+/// The error that a statement ended with. `catalog`: the connection's. `values`: the caller's, as an error quotes them.
+pub fn told(error: QueryError, catalog: &str, values: &[String]) -> Error {
+    let blamed = blame(&error, catalog, values);
     let detail = match &error.error_location {
         Some(place) => format!(
             "{} (line {}, column {})",
@@ -25,7 +25,7 @@ pub fn told(error: QueryError, catalog: &str, is_bound: bool) -> Error {
     }
 }
 
-fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
+fn blame(error: &QueryError, catalog: &str, values: &[String]) -> Error {
     match error.error_name.as_str() {
         "SYNTAX_ERROR" => Error::source_failed("syntax_error", "Trino cannot read the statement"),
         READ_ONLY => Error::permission(
@@ -82,13 +82,18 @@ fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
             "type_mismatch",
             "the statement compares or computes with types that do not fit: CAST one of them",
         ),
-        // A value that cannot become what it is compared with, or is too large for it.
+        // Where there is a value it is a number of the caller's: those of the page are none that Trino refuses.
+        "INVALID_LIMIT_CLAUSE" if !values.is_empty() => {
+            Error::invalid_request("invalid_value", "Trino refused a value")
+        }
+        // A value that cannot become what it is compared with, or is too large for it: the caller's only if it is named, for what the seller's
+        // tables have may be none either. Who divides is the statement, whatever it divides by.
         "INVALID_CAST_ARGUMENT"
         | "INVALID_FUNCTION_ARGUMENT"
         | "INVALID_LITERAL"
         | "DIVISION_BY_ZERO"
         | "NUMERIC_VALUE_OUT_OF_RANGE"
-        | "INVALID_LIMIT_CLAUSE" => match is_bound {
+        | "INVALID_LIMIT_CLAUSE" => match names_one(error, values) {
             true => Error::invalid_request("invalid_value", "Trino refused a value"),
             false => Error::source_failed(
                 "invalid_value",
@@ -146,6 +151,15 @@ fn blame(error: &QueryError, catalog: &str, is_bound: bool) -> Error {
             _ => Error::source_failed("sql_error", "Trino could not run the statement"),
         },
     }
+}
+
+/// `Cannot cast 'x' to BIGINT`, `Value cannot be cast to date: x`.
+fn names_one(error: &QueryError, values: &[String]) -> bool {
+    let is_named = |value: &String| {
+        error.message.contains(&format!("'{value}'"))
+            || error.message.ends_with(&format!(": {value}"))
+    };
+    error.error_name != "DIVISION_BY_ZERO" && values.iter().any(is_named)
 }
 
 /// A response that is no answer: of a proxy's, mostly, or of who lets nobody in. `is_first`: nothing was answered before.
@@ -225,7 +239,7 @@ mod tests {
 
     #[test]
     fn each_is_blamed_on_who_can_help() {
-        for (name, kind, is_bound, class, code) in [
+        for (name, kind, is_named, class, code) in [
             (
                 "SYNTAX_ERROR",
                 "USER_ERROR",
@@ -265,7 +279,7 @@ mod tests {
                 "DIVISION_BY_ZERO",
                 "USER_ERROR",
                 true,
-                ErrorClass::InvalidRequest,
+                ErrorClass::Source,
                 "invalid_value",
             ),
             (
@@ -326,9 +340,16 @@ mod tests {
             ),
             ("", "", false, ErrorClass::Source, "sql_error"),
         ] {
-            let error = told(query_error(name, kind, "text"), "lake", is_bound);
-            assert_eq!((error.class, error.code.as_str()), (class, code), "{name}");
-            assert_eq!(error.detail.as_deref(), Some("text"));
+            let value = if is_named { "x" } else { "y" };
+            for text in [
+                "Cannot cast 'x' to BIGINT",
+                "Value cannot be cast to date: x",
+            ] {
+                let error = query_error(name, kind, text);
+                let error = told(error, "lake", &[value.to_owned()]);
+                assert_eq!((error.class, error.code.as_str()), (class, code), "{name}");
+                assert_eq!(error.detail.as_deref(), Some(text));
+            }
         }
     }
 
@@ -337,7 +358,7 @@ mod tests {
     fn a_property_that_may_not_be_set_is_the_connections() {
         let text = "Access Denied: Cannot set system session property query_max_run_time";
         let error = query_error("PERMISSION_DENIED", "USER_ERROR", text);
-        let error = told(error, "lake", false);
+        let error = told(error, "lake", &[]);
         assert_eq!(error.class, ErrorClass::Configuration);
         assert_eq!(error.code, "session_property_refused");
     }
@@ -347,7 +368,7 @@ mod tests {
     fn catalogs_are_told_apart() {
         let class = |message: &str| {
             let error = query_error("CATALOG_NOT_FOUND", "USER_ERROR", message);
-            told(error, "Lake", false).class
+            told(error, "Lake", &[]).class
         };
         assert_eq!(
             class("line 1:15: Catalog 'lake' not found"),

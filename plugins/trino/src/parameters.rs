@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use souk_sdk::statements::PAGE;
 use souk_sdk::time::{DAY_US, Date, TimeOfDay};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -9,6 +10,8 @@ use souk_sdk::{ColumnType, Error, Value};
 const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
 /// Digits of a `DECIMAL`.
 const DIGITS_MAX: usize = 38;
+/// A longer value is in no error as a whole.
+const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// The values in their order.
 pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
@@ -18,6 +21,28 @@ pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
         })
     });
     values.collect()
+}
+
+/// The caller's values, as an error may quote them. Those of the page are the host's own.
+pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
+    let own = match text.ends_with(PAGE) {
+        true => PAGE.matches('?').count(),
+        false => 0,
+    };
+    let callers = values.iter().take(values.len().saturating_sub(own));
+    callers.filter_map(shown).collect()
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Int64(value) => Some(value.to_string()),
+        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
+            if text.len() <= SHOWN_BYTES_MAX =>
+        {
+            Some(text.clone())
+        }
+        _ => None,
+    }
 }
 
 /// A text as a literal. Nothing but a quote has a meaning in it.

@@ -6,7 +6,6 @@
 
 use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
-use souk_sdk::statements::has_callers_values;
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
     Step, WireFault,
@@ -16,6 +15,7 @@ use crate::answers::{QueryError, Results, broken, malformed, read};
 use crate::api::{Api, numbered, started};
 use crate::catalog::{self, Listing};
 use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told};
+use crate::parameters::callers;
 use crate::pauses;
 use crate::ping::{self, Ping};
 use crate::reading::Reading;
@@ -65,7 +65,8 @@ struct Job {
 enum Work {
     Query {
         text: String,
-        is_bound: bool,
+        /// The caller's values, as an error quotes them.
+        values: Vec<String>,
         reading: Reading,
     },
     Catalog {
@@ -219,7 +220,7 @@ impl Session {
             }) => {
                 let work = Work::Query {
                     text: prepare(&text, &parameters)?.into_owned(),
-                    is_bound: has_callers_values(&text, parameters.len()),
+                    values: callers(&text, &parameters),
                     reading: Reading::default(),
                 };
                 Ok((work, limits))
@@ -420,8 +421,11 @@ impl Session {
                     ping.refused(&error.error_name);
                     return self.end(job, Ok(()), step);
                 }
-                let is_bound = matches!(job.work, Work::Query { is_bound: true, .. });
-                let error = told(error, &self.api.settings.catalog, is_bound);
+                let values = match &job.work {
+                    Work::Query { values, .. } => values.as_slice(),
+                    _ => &[],
+                };
+                let error = told(error, &self.api.settings.catalog, values);
                 self.end(job, Err(error), step)
             }
         }

@@ -348,28 +348,33 @@ fn an_address_without_a_trino_is_told() {
     assert_eq!(answer.error().code, "statement_lost");
 }
 
-/// A value that Trino refuses is the caller's where one of the values was: those of a page are the host's.
+/// A value that Trino refuses is the caller's where it is named as one: those of a page are the host's, and the tables' are the seller's.
 #[test]
-fn values_of_a_page_are_not_the_callers() {
+fn values_of_the_sellers_are_not_the_callers() {
     let page = [Value::Int64(11), Value::Int64(0)];
     let both = [Value::Text("x".into()), Value::Int64(11), Value::Int64(0)];
     let text = "SELECT 1 / n FROM t\nLIMIT ? OFFSET ?";
     let bound = "SELECT 1 / n FROM t WHERE a = ?\nLIMIT ? OFFSET ?";
-    for (text, values, class) in [
-        (text, &page[..], ErrorClass::Source),
-        (bound, &both[..], ErrorClass::InvalidRequest),
-        (
-            "SELECT ? / n, ? FROM t",
-            &page[..],
-            ErrorClass::InvalidRequest,
-        ),
-        ("SELECT 1 / 0", &[], ErrorClass::Source),
+    let plain = "SELECT ? / n, ? FROM t";
+    let cast = "INVALID_CAST_ARGUMENT";
+    let zero = "DIVISION_BY_ZERO";
+    let (callers, sellers) = (ErrorClass::InvalidRequest, ErrorClass::Source);
+    for (text, values, name, message, class) in [
+        (text, &page[..], cast, "Cannot cast '11' to DATE", sellers),
+        (bound, &both[..], cast, "Cannot cast 'x' to DATE", callers),
+        (bound, &both[..], cast, "Cannot cast 'y' to DATE", sellers),
+        (bound, &both[..], cast, "Cannot cast '11' to DATE", sellers),
+        (plain, &page[..], cast, "Cannot cast '11' to DATE", callers),
+        (plain, &page[..], zero, "Division by zero", sellers),
+        ("SELECT 1 / 0", &[], zero, "Division by zero", sellers),
+        (plain, &page[..], "INVALID_LIMIT_CLAUSE", "limit", callers),
+        (text, &page[..], "INVALID_LIMIT_CLAUSE", "limit", sellers),
     ] {
-        let fails = fails("DIVISION_BY_ZERO", "USER_ERROR", "Division by zero");
-        let replies = [begun(), fails, ended()];
+        let replies = [begun(), fails(name, "USER_ERROR", message), ended()];
         let asked = query(text, values.to_vec(), LIMITS);
         let error = Talk::usual().ask(asked, replies).error();
-        assert_eq!(class_and_code(&error), (class, "invalid_value"), "{text}");
+        let case = format!("{text}: {message}");
+        assert_eq!(class_and_code(&error), (class, "invalid_value"), "{case}");
     }
 }
 

@@ -81,7 +81,16 @@ pub fn numbers(count: usize) -> Reply {
 }
 
 pub fn packed(body: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    packed_by(body, Compression::default())
+}
+
+/// Of the form that is compressed, but no smaller than what is in it.
+pub fn wrapped(body: &str) -> Vec<u8> {
+    packed_by(body, Compression::none())
+}
+
+fn packed_by(body: &str, level: Compression) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(body.as_bytes()).unwrap();
     encoder.finish().unwrap()
 }
