@@ -91,36 +91,33 @@ pub fn one_query(text: &str) -> Result<(), Error> {
     if text.contains('\0') {
         return Err(unclear("a character that is NUL"));
     }
-    let (mut at, mut first, mut last) = (0, None, String::new());
-    let mut has_ended = false;
+    let (mut at, mut first) = (0, None);
+    let (mut is_behind_next, mut has_ended) = (false, false);
+    let mut before = Before::Other;
     while at < text.len() {
         let (token, next) = token(text, at)?;
-        match token {
+        match &token {
             Token::Blank => {}
             _ if has_ended => return Err(not_one_query()),
             Token::End => has_ended = true,
             Token::Word(word) => {
                 let word = word.to_ascii_uppercase();
-                refuse(&word)?;
-                if last == NEXT && word == VALUE {
+                let goes_on = before.may_be_a_number() || begins_as_a_number(&word);
+                refuse(&word, goes_on)?;
+                if is_behind_next && word == VALUE {
                     return Err(refused("NEXT VALUE FOR"));
                 }
-                first.get_or_insert_with(|| word.clone());
-                last = word;
+                is_behind_next = is_it(&word, NEXT, goes_on);
+                first.get_or_insert(word);
             }
-            Token::Sign(sign) => {
-                if first.is_none() && sign != '(' {
+            Token::Sign(_) | Token::Name | Token::Text => {
+                if first.is_none() && !matches!(token, Token::Sign('(')) {
                     return Err(not_one_query());
                 }
-                last.clear();
-            }
-            Token::Quoted => {
-                if first.is_none() {
-                    return Err(not_one_query());
-                }
-                last.clear();
+                is_behind_next = false;
             }
         }
+        before = before.then(&token);
         at = next;
     }
     match first {
@@ -158,16 +155,56 @@ pub fn has_callers(text: &str, values: usize) -> bool {
 }
 
 /// Whether this word, or what of it the server may take for one, is none that a query has.
-fn refuse(word: &str) -> Result<(), Error> {
-    // A number ends where it cannot go on, and a word begins there: `1e5DELETE`, `$1DELETE`, `0x1DELETE`.
-    let begins_as_a_number = word.starts_with(|first: char| first.is_ascii_digit() || first == '$');
-    let found = REFUSED.iter().find(|refused| match begins_as_a_number {
-        true => word.ends_with(**refused),
-        false => word == **refused,
-    });
-    match found {
+fn refuse(word: &str, goes_on: bool) -> Result<(), Error> {
+    match REFUSED.iter().find(|refused| is_it(word, refused, goes_on)) {
         Some(word) => Err(refused(word)),
         None => Ok(()),
+    }
+}
+
+/// Whether the server may read this word here, which may go on a number: that ends where it cannot go on, and a word begins there
+/// (`1e5DELETE`, `$1DELETE`, `0x1DELETE`, `1.e5DELETE`).
+fn is_it(word: &str, looked_for: &str, goes_on: bool) -> bool {
+    match goes_on {
+        true => word.ends_with(looked_for),
+        false => word == looked_for,
+    }
+}
+
+fn begins_as_a_number(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_digit() || first == '$')
+}
+
+/// What stands before a token, as far as it tells whether a number goes on in it: a number may have nothing behind its point (`1.`, `1.e5`).
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    /// A name, behind which a point is its own.
+    Name,
+    NamePoint,
+    /// A point that is no name's.
+    Point,
+    /// White space as well: nothing goes on there.
+    Other,
+}
+
+impl Before {
+    fn may_be_a_number(self) -> bool {
+        self == Before::Point
+    }
+
+    fn then(self, token: &Token) -> Before {
+        match token {
+            Token::Word(word) if self.may_be_a_number() || begins_as_a_number(word) => {
+                Before::Other
+            }
+            Token::Word(_) | Token::Name => Before::Name,
+            Token::Sign('.') if matches!(self, Before::Name | Before::NamePoint) => {
+                Before::NamePoint
+            }
+            Token::Sign('.') => Before::Point,
+            Token::Sign(letter) if !letter.is_ascii() => Before::Name,
+            Token::Sign(_) | Token::Text | Token::End | Token::Blank => Before::Other,
+        }
     }
 }
 
@@ -176,8 +213,9 @@ enum Token<'a> {
     Blank,
     /// Letters, digits, `_`, `@`, `#` and `$`: a name, a number, or both.
     Word(&'a str),
-    /// A text or a quoted name.
-    Quoted,
+    Text,
+    /// A name in quotes or brackets.
+    Name,
     /// `;`
     End,
     Sign(char),
@@ -186,15 +224,17 @@ enum Token<'a> {
 /// The token that begins at `at`, and where the next one does.
 fn token(text: &str, at: usize) -> Result<(Token<'_>, usize), Error> {
     let rest = &text[at..];
-    let quoted = |closes: char| Ok((Token::Quoted, at + quoted(rest, closes)?));
+    let name = |closes: char| Ok((Token::Name, at + quoted(rest, closes)?));
     let first = rest.chars().next().unwrap_or(' ');
     match first {
         '-' if rest.starts_with("--") => Ok((Token::Blank, at + line(rest)?)),
         '/' if rest.starts_with("/*") => Ok((Token::Blank, at + block(rest)?)),
-        '\'' => quoted('\''),
-        '"' => quoted('"'),
-        '[' => quoted(']'),
+        '\'' => Ok((Token::Text, at + quoted(rest, '\'')?)),
+        '"' => name('"'),
+        '[' => name(']'),
         ';' => Ok((Token::End, at + 1)),
+        // With the end of a line it is nothing to the server, and what stands before it goes on in the next one: `0x1\`.
+        '\\' => Err(unclear("a backslash")),
         ' ' | '\t' | '\n' | '\r' => Ok((Token::Blank, at + 1)),
         _ if is_word(first) => {
             let end = rest.find(|char| !is_word(char)).unwrap_or(rest.len());
@@ -241,6 +281,9 @@ fn quoted(rest: &str, closes: char) -> Result<usize, Error> {
 fn line(rest: &str) -> Result<usize, Error> {
     let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
     let comment = rest[..end].trim_end_matches(['\r', '\n']);
+    if comment.ends_with('\\') {
+        return Err(unclear("a backslash at the end of a comment's line"));
+    }
     match comment.contains([
         '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
     ]) {
@@ -252,6 +295,12 @@ fn line(rest: &str) -> Result<usize, Error> {
 /// How long a comment in signs is. One in another one ends it here, and not at SQL Server.
 fn block(rest: &str) -> Result<usize, Error> {
     let end = rest[2..].find("*/").ok_or_else(endless)? + 2;
+    if ["\\\n", "\\\r"]
+        .iter()
+        .any(|joined| rest[..end].contains(joined))
+    {
+        return Err(unclear("a backslash at the end of a comment's line"));
+    }
     // Its end may share a sign with its beginning, or with that of another one.
     match rest[2..end + 1].contains("/*") || rest[2..].starts_with('/') {
         true => Err(unclear("a comment in a comment")),
@@ -311,7 +360,10 @@ mod tests {
             "SELECT CASE WHEN a = 1 THEN 2 END, value, next FROM t AS value",
             "SELECT a$DELETE, #DELETE, @xDELETE FROM #t",
             "SELECT 1 --\r\n",
+            r"SELECT 'C:\', [a\], 'a\b' /* \ */ -- \ x",
             "SELECT /* a */ 1 / 2 * 3",
+            "SELECT 1., 1.e5, 1.E5, .5e, 1. dataset FROM t AS is_set",
+            "SELECT t.reset, [t].reset, \"t\".reset, t . reset, Größe.reset FROM d..asset AS reset",
         ] {
             assert_eq!(
                 one_query(text).err().map(|error| error.message),
@@ -336,6 +388,20 @@ mod tests {
             "SELECT .5DELETE FROM t",
             "SELECT 0x1DELETE FROM t",
             "SELECT 0xDELETE FROM t",
+            "SELECT 1.eDELETE FROM t",
+            "SELECT 1.e5DELETE FROM t",
+            "SELECT 1.E5EXEC p",
+            "SELECT 1.e5EXEC(N'COMMIT; DELETE FROM t; BEGIN TRAN')",
+            "SELECT 1.e+5EXEC p",
+            "SELECT 1.e-DELETE FROM t",
+            "SELECT 1.5e5DELETE FROM t",
+            "SELECT .5eDELETE FROM t",
+            "SELECT $1.eDELETE FROM t",
+            "SELECT 0x1.eDELETE FROM t",
+            "SELECT 1..e5DELETE FROM t",
+            "SELECT a=.e5DELETE FROM t",
+            "SELECT .e5DELETE FROM t",
+            "SELECT TOP 1NEXT VALUE FOR s",
             "SELECT 'a'DELETE FROM t",
             "SELECT N'a'DELETE FROM t",
             "SELECT [a]DELETE FROM t",
@@ -401,6 +467,15 @@ mod tests {
             "SELECT 1 \u{131}nsert t values (1)",
             "SELECT \u{20ac}1DELETE FROM t",
             "SELECT 1\u{b}FROM t",
+            "SELECT 0x1\\\nAINSERT t SELECT 1",
+            "SELECT 0x1\\\r\nAINSERT t SELECT 1",
+            "SELECT 0xabc\\\ndef",
+            "SELECT a \\ b",
+            "SELECT 1 -- \\\nDELETE FROM t",
+            "SELECT 1 -- \\\r\nFROM t",
+            "SELECT 1 -- \\",
+            "SELECT 1 /* *\\\n/ DELETE FROM t -- */",
+            "SELECT 1 /* \\\r\n */",
             "SELECT 1\0DELETE FROM t",
             "SELECT '\0'",
         ] {
@@ -430,6 +505,9 @@ mod tests {
                 "SELECT 'a'",
                 "SELECT [a]",
                 "SELECT 1.",
+                "SELECT 1.e",
+                "SELECT 1.e5",
+                "SELECT 1.E5",
                 "SELECT(1)",
                 "SELECT 0x0",
             ] {
@@ -464,8 +542,8 @@ mod tests {
             "['']",
         ];
         let plain = [
-            " ", "\n", "a", "1", "$1", "1e5", "0x1F", "@P1", "(", ")", ",", "+", "t.x", "1.", "é",
-            "*", "updated", "_into", "#set",
+            " ", "\n", "a", "1", "$1", "1e5", "0x1F", "@P1", "(", ")", ",", "+", "t.x", "1.",
+            "1.e", "1.E5", "é", "*", "updated", "_into", "#set",
         ];
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut below = |bound: usize| {
