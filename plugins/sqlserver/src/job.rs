@@ -9,7 +9,7 @@ use tds_protocol::token::{ColMetaData, ServerError};
 use crate::errors::told;
 use crate::packets::malformed;
 use crate::rows::{self, Found, Place};
-use crate::tokens::{Done, Token, done};
+use crate::tokens::{Done, Token, Transaction, done};
 use crate::types::{self, Reading};
 use crate::values::{push, push_chunks};
 
@@ -118,6 +118,7 @@ impl Job {
             _ if self.has_ended => return Err(malformed()),
             Token::Row(is_compact) => return self.row(rest, is_compact, step),
             Token::Columns(columns) => {
+                self.can_be_undone()?;
                 if let Err(refused) = self.columns(&columns, bytes, shapes) {
                     return Ok(Heard::Refused(refused));
                 }
@@ -125,15 +126,32 @@ impl Job {
             Token::Error(error) if error.class > INFORMATION => {
                 self.error.get_or_insert(error);
             }
-            Token::Transaction(is_open) => {
-                self.has_begun |= is_open;
-                self.is_open = is_open;
-            }
+            Token::Transaction(kind) => self.transaction(kind)?,
             Token::Done(done) => self.done(done)?,
             Token::LoggedIn(_) => return Err(malformed()),
             Token::Error(_) | Token::PacketBytes(_) | Token::Elsewhere(_) | Token::Other => {}
         }
         Ok(Heard::Taken(0))
+    }
+
+    /// There is one, which the connector begins, and undoes.
+    fn transaction(&mut self, kind: Transaction) -> Result<(), Error> {
+        match kind {
+            Transaction::Begun if self.has_begun => return Err(not_undone()),
+            Transaction::Committed => return Err(not_undone()),
+            Transaction::Begun => (self.has_begun, self.is_open) = (true, true),
+            Transaction::Undone | Transaction::Ended => self.is_open = false,
+        }
+        Ok(())
+    }
+
+    /// What is read is part of what is undone.
+    fn can_be_undone(&self) -> Result<(), Error> {
+        match (self.has_begun, self.is_open) {
+            (_, true) => Ok(()),
+            (true, false) => Err(not_undone()),
+            (false, false) => Err(no_transaction()),
+        }
     }
 
     fn done(&mut self, done: Done) -> Result<(), Error> {
@@ -254,10 +272,7 @@ impl Job {
             return Ok(End::Failed(failed));
         }
         if !self.has_begun {
-            return Err(Error::source_failed(
-                "no_transaction",
-                "the server has begun no transaction, without which nothing undoes what a statement might write: does a proxy stand before it?",
-            ));
+            return Err(no_transaction());
         }
         match (self.reader, &self.shape) {
             (Reader::Nobody, _) => Ok(End::Done(Vec::new())),
@@ -278,6 +293,20 @@ impl Job {
             }
         }
     }
+}
+
+fn no_transaction() -> Error {
+    Error::source_failed(
+        "no_transaction",
+        "the server has begun no transaction, without which nothing undoes what a statement might write: does a proxy stand before it?",
+    )
+}
+
+fn not_undone() -> Error {
+    Error::permission(
+        "read_only",
+        "the statement has ended the transaction in which all of it is undone: what it has written may stand; look for COMMIT in what it calls",
+    )
 }
 
 /// Appends the value at a place of a row.

@@ -300,6 +300,86 @@ fn without_a_transaction_there_is_no_answer() {
     );
 }
 
+/// A statement that ends the transaction, in whatever way, is not undone: the session ends, and its answer is none.
+#[test]
+fn a_statement_does_not_leave_its_transaction() {
+    let changed = |kind: u8| {
+        let old = token(0xe3, &[kind, 0, 8, 1, 0, 0, 0, 0, 0, 0, 0]);
+        [old, done(0xff, MORE)].concat()
+    };
+    let (committed, ended) = (changed(9), changed(17));
+    let end = done(0xfe, 0);
+    for said in [
+        // COMMIT; DELETE FROM t; BEGIN TRAN
+        [
+            begun(),
+            committed.clone(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            numbers(&[1]),
+            committed.clone(),
+            begun(),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            numbers(&[1]),
+            committed,
+            Vec::new(),
+            Vec::new(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            undone(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            ended,
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            Vec::new(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            undone(),
+            numbers(&[1]),
+            Vec::new(),
+            Vec::new(),
+            end.clone(),
+        ],
+    ] {
+        let mut wire = Driven::open("");
+        wire.ask("SELECT a FROM t");
+        let refused = wire.receive(&message(&said.concat())).unwrap_err();
+        assert_eq!(
+            (refused.class, refused.code.as_str()),
+            (ErrorClass::Permission, "read_only"),
+            "{said:?}"
+        );
+        assert_eq!(wire.ends.len(), 0);
+    }
+}
+
 /// A wire that breaks is no end; what the server said before it did is told.
 #[test]
 fn a_closed_wire_is_the_sources() {
