@@ -12,7 +12,7 @@ use crate::errors::{cancelled, too_long};
 use crate::job::{End, Heard, Job, Reader};
 use crate::login;
 use crate::packets::{self, Packets, malformed};
-use crate::patience::{Patience, Woken};
+use crate::patience::Patience;
 use crate::ping::{LOOK, Ping};
 use crate::requests;
 use crate::settings::{self, Settings, Version};
@@ -156,14 +156,10 @@ impl Machine for Session {
             Input::Bytes(bytes) => self.bytes(&bytes, step),
             Input::TlsEstablished => self.secured(step),
             Input::Closed => Err(self.closed()),
-            Input::Woken(id) => {
-                match self.patience.woken(id) {
-                    Woken::Nothing => {}
-                    Woken::Again(id, ms) => step.wake(id, ms),
-                    Woken::Stop => self.stop(too_long(), step)?,
-                }
-                Ok(())
-            }
+            Input::Woken(id) => match self.patience.woken(id) {
+                true => self.stop(too_long(), step),
+                false => Ok(()),
+            },
             _ => Err(unexpected()),
         }
     }
@@ -230,10 +226,7 @@ impl Session {
                 *status |= RESET;
             }
         }
-        if let Some((pause, ms)) = self
-            .patience
-            .begin(step.now(), statement_ms, limits.timeout_ms)
-        {
+        if let Some((pause, ms)) = self.patience.begin(statement_ms, limits.timeout_ms) {
             step.wake(pause, ms);
         }
         let is_bound = reader == Reader::Host && statements::has_callers(&text, parameters.len());
