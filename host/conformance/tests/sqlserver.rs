@@ -489,13 +489,13 @@ async fn what_is_too_large_is_stopped() {
         format!("SELECT CAST(REPLICATE(CAST(N'ä' AS nvarchar(max)), {count}) AS {name}) AS v")
     };
     for (text, length) in [
-        (bytes("varchar(max)", 3 << 20), 6 << 20),
+        (bytes("varchar(max)", 9 << 20), 18 << 20),
         (bytes("utf8(max)", 6_200_000), 12_400_000),
     ] {
         let whole = ask(&text, 1, 32 << 20).await.unwrap();
         assert_eq!(whole.cell(0, 0).as_str().map(str::len), Some(length));
     }
-    let fault = ask(&bytes("varchar(max)", (3 << 20) + 1), 1, 32 << 20)
+    let fault = ask(&bytes("varchar(max)", (9 << 20) + 1), 1, 32 << 20)
         .await
         .unwrap_err();
     assert_eq!(fault.code, "row_bytes");

@@ -8,16 +8,14 @@ use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
 use crate::packets::malformed;
-use crate::rows::{self, Found, Place};
+use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
 use crate::tokens::{Done, Token, Transaction, done};
 use crate::types::{self, Reading};
-use crate::values::{push, push_chunks};
+use crate::values::{Room, push, push_chunks};
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
 const BATCH_ROWS: usize = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
-/// What a row may have. It and its text, which is half as long again of letters with three bytes in UTF-8, have room in a session's memory at once.
-const ROW_BYTES_MAX: usize = 12 << 20;
 /// Bytes of a row that are no value's.
 const ROW_OVERHEAD_BYTES: u64 = 64 << 10;
 /// Severities up to this one are no errors.
@@ -206,9 +204,10 @@ impl Job {
         if self.builders.is_empty() {
             self.builders = shape.columns.builders();
         }
+        let mut room = Room::of(self.limits.bytes_max);
         let columns = shape.types.iter().zip(&self.places);
         for ((reading, place), builder) in columns.zip(&mut self.builders) {
-            match append(reading, *place, rest, builder) {
+            match append(reading, *place, rest, builder, &mut room) {
                 Ok(()) => {}
                 // Behind what does not follow the protocol nothing can be read.
                 Err(error) if error.class == ErrorClass::Source => return Err(error),
@@ -316,6 +315,7 @@ fn append(
     place: Place,
     row: &[u8],
     builder: &mut ColumnBuilder,
+    room: &mut Room,
 ) -> Result<(), Error> {
     match place {
         Place::Null => {
@@ -324,9 +324,9 @@ fn append(
         }
         Place::At(from, bytes) => {
             let value = row.get(from..from + bytes).ok_or_else(malformed)?;
-            push(reading.kind, value, builder)
+            push(reading.kind, value, builder, room)
         }
-        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder),
+        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder, room),
     }
 }
 
