@@ -37,8 +37,8 @@ pub struct Job {
     pub id: u32,
     pub reader: Reader,
     pub limits: Limits,
-    /// Values of the caller's are part of the statement.
-    is_bound: bool,
+    /// The caller's values, as an error of the server's may quote them.
+    callers: Vec<String>,
     shape: Option<Rc<Shape<Reading>>>,
     is_described: bool,
     places: Vec<Place>,
@@ -65,8 +65,8 @@ pub enum Heard {
 
 /// What a request has come to.
 pub enum End {
-    /// What the server refused, and whether values of the caller's were part of it.
-    Refused(ServerError, bool),
+    /// What the server refused, and the caller's values, which it may quote.
+    Refused(ServerError, Vec<String>),
     Failed(Error),
     /// With what its reader, if it is the connector, has of it.
     Done(Vec<Chunk>),
@@ -75,7 +75,7 @@ pub enum End {
 impl End {
     pub fn error(self) -> Option<Error> {
         match self {
-            End::Refused(error, is_bound) => Some(told(error, is_bound)),
+            End::Refused(error, callers) => Some(told(error, &callers)),
             End::Failed(error) => Some(error),
             End::Done(_) => None,
         }
@@ -83,12 +83,12 @@ impl End {
 }
 
 impl Job {
-    pub fn new(id: u32, reader: Reader, limits: Limits, is_bound: bool) -> Job {
+    pub fn new(id: u32, reader: Reader, limits: Limits, callers: Vec<String>) -> Job {
         Job {
             id,
             reader,
             limits,
-            is_bound,
+            callers,
             shape: None,
             is_described: false,
             places: Vec::new(),
@@ -258,7 +258,7 @@ impl Job {
             return Err(malformed().detail("an answer stopped before its end"));
         }
         if let Some(error) = self.error.take() {
-            return Ok(End::Refused(error, self.is_bound));
+            return Ok(End::Refused(error, self.callers));
         }
         if self.is_open {
             return Err(malformed().detail("a statement left its transaction open"));

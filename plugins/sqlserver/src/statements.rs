@@ -144,14 +144,14 @@ pub fn places(text: &str) -> Result<usize, Error> {
     Ok(highest)
 }
 
-/// Whether some of the values are the caller's: those of a page's window, which the host writes last, are its own.
-pub fn has_callers(text: &str, values: usize) -> bool {
+/// How many of the values are the caller's, from the first on: those of a page's window, which the host writes last, are its own.
+pub fn callers(text: &str, values: usize) -> usize {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let own = match last.starts_with("OFFSET @P") && last.ends_with(" ROWS ONLY") {
         true => 2,
         false => 0,
     };
-    values > own
+    values.saturating_sub(own)
 }
 
 /// Whether this word, or what of it the server may take for one, is none that a query has.
@@ -593,10 +593,10 @@ mod tests {
     fn a_pages_values_are_nobodys() {
         let page =
             "SELECT s.[a]\nFROM [t] AS s\nORDER BY s.[a]\nOFFSET @P2 ROWS FETCH NEXT @P1 ROWS ONLY";
-        assert!(!has_callers(page, 2) && has_callers(page, 3));
+        assert_eq!((callers(page, 2), callers(page, 3)), (0, 1));
         let first = "SELECT 1\nOFFSET 0 ROWS FETCH NEXT 51 ROWS ONLY";
-        assert!(!has_callers(first, 0) && has_callers(first, 1));
-        assert!(has_callers("SELECT @P1", 1));
+        assert_eq!((callers(first, 0), callers(first, 1)), (0, 1));
+        assert_eq!(callers("SELECT @P1", 1), 1);
     }
 
     #[test]
