@@ -244,6 +244,18 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
             "SELECT * FROM t LOCK IN SHARE MODE",
             "SELECT 1 DROP TABLE t",
             "SELECT 1.DELETE FROM t",
+            "SELECT 1eDELETE FROM t",
+            "SELECT 1e5DELETE FROM t",
+            "SELECT 1E5INTO OUTFILE '/tmp/x'",
+            "SELECT 1.eDELETE FROM t",
+            "SELECT 1.e5DELETE FROM t",
+            "SELECT 1.E5EXEC p",
+            "SELECT 1.5e5DELETE FROM t",
+            "SELECT .5eDELETE FROM t",
+            "SELECT 0x1DELETE FROM t",
+            "SELECT 0x1.eDELETE FROM t",
+            "SELECT .e5DELETE FROM t",
+            "SELECT a FROM t LIMIT 1e1FOR UPDATE",
             "SELECT 1 EXEC('x')",
             "VALUES (a := 1)",
         ] {
@@ -254,6 +266,7 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
         for sql in [
             "SELECT replace(a, 'b', 'c'), truncate(d, 2), updated_at, dropped FROM t",
             "SELECT 'delete', a FROM t -- update",
+            "SELECT 1 last_update, 1., 1.e5, 1.E5, .5e1, 0x1F, t.last_update, s.t.last_update FROM s.t",
         ] {
             check(dialect, sql, &[]).unwrap_or_else(|e| panic!("{dialect:?} {sql:?}: {e}"));
         }
@@ -265,6 +278,13 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
         (Dialect::MsSql, "SELECT 1 SET NOCOUNT ON"),
         (Dialect::MsSql, "SELECT 1 WAITFOR DELAY '1:00'"),
         (Dialect::MsSql, "SELECT /* /* */ 1 */ 1"),
+        (Dialect::MsSql, "SELECT 1.e5SHUTDOWN"),
+        (Dialect::MsSql, "SELECT 1.xSHUTDOWN"),
+        (Dialect::MsSql, "SELECT 0x1\\\nASHUTDOWN"),
+        (Dialect::MsSql, "SELECT 0x1\\\r\nASHUTDOWN"),
+        (Dialect::MsSql, "SELECT 1 -- \\\nFROM t"),
+        (Dialect::MsSql, "SELECT 1 -- \\\r\nFROM t"),
+        (Dialect::MsSql, "SELECT 1 /* *\\\n/ */"),
         (Dialect::Generic, r"SELECT 'a\' INTO b, '"),
         (Dialect::Generic, "SELECT $$ ' $$ INTO b, $$ ' $$"),
         (Dialect::ClickHouse, "SELECT 1 SETTINGS readonly = 0"),
@@ -274,6 +294,15 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
         assert!(!accepted, "{dialect:?} accepted {sql:?}");
     }
     check(Dialect::ClickHouse, "SELECT format, settings FROM t", &[]).unwrap();
+    // A backslash that is of no text is MySQL's NULL, and what a comment ends with is nobody's.
+    check(Dialect::MySql, "SELECT \\N -- \\\n", &[]).unwrap();
+    check(Dialect::MsSql, "SELECT 'a\\', 'b\\\nc' -- \\ \n", &[]).unwrap();
+    check(
+        Dialect::BigQuery,
+        "SELECT a FROM my-project-1.last_update.t",
+        &[],
+    )
+    .unwrap();
 }
 
 #[test]

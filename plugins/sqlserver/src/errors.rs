@@ -11,9 +11,26 @@ pub fn is_refused_write(error: &ServerError) -> bool {
     REFUSED_WRITES.contains(&error.number)
 }
 
-/// The error of the contract. `is_bound`: values of the caller's were part of the statement.
-pub fn told(error: ServerError, is_bound: bool) -> Error {
-    let blamed = blame(error.number, is_bound);
+/// What the server refused while logging in.
+pub fn login_refused(error: ServerError) -> Error {
+    let blamed = match error.number {
+        911 | 916 => unknown_database(),
+        number => blame(number, false),
+    };
+    described(blamed, error)
+}
+
+/// What the server refused of a statement, of which these values were the caller's.
+pub fn told(error: ServerError, callers: &[String]) -> Error {
+    // Seldom does a message say which value it was. One that does not may be of the seller's data.
+    let quotes = |value: &String| {
+        let quoted = [format!("'{value}'"), format!("value = {value}.")];
+        quoted.iter().any(|quoted| error.message.contains(quoted))
+    };
+    described(blame(error.number, callers.iter().any(quotes)), error)
+}
+
+fn described(blamed: Error, error: ServerError) -> Error {
     let place = match error.line {
         0..=1 => String::new(),
         line => format!(" (line {line})"),
@@ -23,7 +40,15 @@ pub fn told(error: ServerError, is_bound: bool) -> Error {
         .detail(format!("{}{place}", error.message))
 }
 
-fn blame(number: i32, is_bound: bool) -> Error {
+fn unknown_database() -> Error {
+    Error::configuration(
+        "unknown_database",
+        "SQL Server has no database of the connection's name, or does not let the login use it",
+    )
+}
+
+/// `is_callers`: the message has a value of the caller's in it.
+fn blame(number: i32, is_callers: bool) -> Error {
     match number {
         18456 => Error::authentication(
             "password_rejected",
@@ -41,24 +66,25 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "address_refused",
             "Azure SQL does not let this host in: allow its address in the server's firewall",
         ),
-        4060 | 911 | 916 | 4064 => Error::configuration(
+        4060 | 4064 => unknown_database(),
+        911 => Error::not_found(
             "unknown_database",
-            "SQL Server has no database of the connection's name, or does not let the login use it",
+            "the statement names a database that does not exist",
         ),
         978 => Error::configuration(
             "read_intent_needed",
             "the database is a secondary that takes only those who say that they read: set application_intent to ReadOnly",
         ),
-        18451 | 18461 | 6005 => Error::unavailable(
+        18401 | 18451 | 18461 | 6005 => Error::unavailable(
             "server_unavailable",
-            "SQL Server takes only administrators at the moment, or is shutting down",
+            "SQL Server takes only administrators at the moment, is being upgraded, or is shutting down",
         ),
         921 | 922 | 923 | 924 | 927 | 942 | 945 | 952 | 976 | 982 | 983 | 40613 | 40197 | 40143
         | 4221 => Error::unavailable(
             "database_unavailable",
             "the database is not available at the moment",
         ),
-        601 | 3960 | 3961 | 1205 | 1211 => Error::unavailable(
+        601 | 3960 | 3961 | 1205 | 1211 | 41301 | 41302 | 41305 | 41325 => Error::unavailable(
             "conflict",
             "the statement met changes of others and was given up: ask again",
         )
@@ -72,6 +98,10 @@ fn blame(number: i32, is_bound: bool) -> Error {
             Error::rate_limited("throttled", "Azure SQL takes no more work at the moment")
                 .retry_after_ms(10_000)
         }
+        1204 => Error::unavailable(
+            "out_of_locks",
+            "SQL Server has no locks for the statement at the moment",
+        ),
         701 | 802 | 8645 | 8651 | 8657 | 8902 => Error::unavailable(
             "out_of_memory",
             "SQL Server has no memory for the statement at the moment",
@@ -85,7 +115,7 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "isolation_refused",
             "the database does not allow what the statement asks of its transaction",
         ),
-        229 | 230 | 262 | 297 | 300 | 15247 | 15151 | 33015 | 40515 => Error::permission(
+        229 | 230 | 262 | 916 | 297 | 300 | 15247 | 15151 | 33015 | 40515 => Error::permission(
             "permission_denied",
             "the login may not read what the statement names",
         ),
@@ -110,14 +140,17 @@ fn blame(number: i32, is_bound: bool) -> Error {
             Error::source_failed("syntax_error", "SQL Server cannot read the statement")
         }
         // A value that cannot become what it is compared with, or is too large for it.
+        245 | 220 | 8115 | 8114 | 241 | 242 | 244 | 248 | 295 | 296 | 517 | 535 | 1007 | 8152
+        | 8169 | 10744 | 2628
+            if is_callers =>
+        {
+            Error::invalid_request("invalid_value", "SQL Server refused a value")
+        }
         8134 | 245 | 220 | 8115 | 8114 | 241 | 242 | 244 | 248 | 295 | 296 | 517 | 535 | 1007
-        | 3606 | 3607 | 6522 | 8152 | 8169 | 9420 | 10744 | 13609 | 2628 => match is_bound {
-            true => Error::invalid_request("invalid_value", "SQL Server refused a value"),
-            false => Error::source_failed(
-                "invalid_value",
-                "the statement computes a value that SQL Server refuses",
-            ),
-        },
+        | 3606 | 3607 | 6522 | 8152 | 8169 | 9420 | 10744 | 13609 | 2628 => Error::source_failed(
+            "invalid_value",
+            "the statement computes a value that SQL Server refuses, or compares one with a type that it does not fit",
+        ),
         206 | 257 | 260 | 402 | 403 | 409 | 468 | 529 | 8116 | 8117 => Error::source_failed(
             "type_mismatch",
             "the statement compares or computes with types that do not fit: CAST one of them",
@@ -127,7 +160,7 @@ fn blame(number: i32, is_bound: bool) -> Error {
             "the statement needs more than SQL Server gives to one statement",
         ),
         // The end of a session by another one, or by an administrator.
-        596 | 6104 | 6107 | 4014 => {
+        596 | 6104 | 6107 | 4014 | 40549 => {
             Error::unavailable("connection_lost", "SQL Server has ended the session")
         }
         8525 | 8501 | 8522 | 7391 => Error::source_failed(
@@ -157,17 +190,16 @@ mod tests {
         RateLimited, Source, Unavailable,
     };
 
-    fn of(number: i32, is_bound: bool) -> Error {
-        let error = ServerError {
+    fn said(number: i32, message: &str) -> ServerError {
+        ServerError {
             number,
             state: 1,
             class: 16,
-            message: "said".into(),
+            message: message.into(),
             server: String::new(),
             procedure: String::new(),
             line: 3,
-        };
-        told(error, is_bound)
+        }
     }
 
     /// Whoever can help is told, and whoever asks again in vain is not told to.
@@ -202,9 +234,18 @@ mod tests {
             (8645, Unavailable, "out_of_memory"),
             (701, Unavailable, "out_of_memory"),
             (1105, LimitExceeded, "resources_exceeded"),
+            (911, NotFound, "unknown_database"),
+            (916, Permission, "permission_denied"),
+            (1204, Unavailable, "out_of_locks"),
+            (18401, Unavailable, "server_unavailable"),
+            (40549, Unavailable, "connection_lost"),
+            (41301, Unavailable, "conflict"),
+            (41302, Unavailable, "conflict"),
+            (41305, Unavailable, "conflict"),
+            (41325, Unavailable, "conflict"),
             (50000, Source, "sql_error"),
         ] {
-            let error = of(number, true);
+            let error = told(said(number, "said"), &["x".into()]);
             assert_eq!(
                 (error.class, error.code.as_str()),
                 (class, code),
@@ -215,12 +256,69 @@ mod tests {
         }
     }
 
-    /// A value is the caller's only where one of the caller's is bound.
+    /// What is not there in a statement is another thing in the connection.
+    #[test]
+    fn a_logins_database_is_the_connections() {
+        for number in [911, 916, 4060] {
+            let error = login_refused(said(number, "said"));
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (Configuration, "unknown_database"),
+                "{number}"
+            );
+        }
+    }
+
+    /// A value is the caller's only where the server says that it was that one.
     #[test]
     fn values_are_whose_they_are() {
-        for number in [8134, 245, 220, 8115] {
-            assert_eq!(of(number, true).class, InvalidRequest, "{number}");
-            assert_eq!(of(number, false).class, Source, "{number}");
+        let callers = ["ada".to_owned(), "300".to_owned()];
+        let converts = |value: &str| {
+            format!(
+                "Conversion failed when converting the nvarchar value '{value}' to data type int."
+            )
+        };
+        let overflows = "Arithmetic overflow error for data type tinyint, value = 300.";
+        for (number, message, class) in [
+            (245, converts("ada").as_str(), InvalidRequest),
+            (245, converts("bob").as_str(), Source),
+            (245, converts("ada lovelace").as_str(), Source),
+            (220, overflows, InvalidRequest),
+            (
+                8115,
+                "Arithmetic overflow error converting expression to data type int.",
+                Source,
+            ),
+            (
+                8114,
+                "Error converting data type nvarchar to numeric.",
+                Source,
+            ),
+            (
+                241,
+                "Conversion failed when converting date and/or time from character string.",
+                Source,
+            ),
+            // Never the caller's, whatever is said.
+            (8134, "Divide by zero error encountered in 'ada'.", Source),
+            (6522, "'ada'", Source),
+            (9420, "'ada'", Source),
+            (
+                13609,
+                "JSON text is not properly formatted. Unexpected character 'ada'.",
+                Source,
+            ),
+            (3606, "'ada'", Source),
+            (3607, "'ada'", Source),
+        ] {
+            let error = told(said(number, message), &callers);
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (class, "invalid_value"),
+                "{message}"
+            );
+            let error = told(said(number, message), &[]);
+            assert_eq!(error.class, Source, "{message}");
         }
     }
 }

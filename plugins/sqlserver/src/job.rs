@@ -8,16 +8,14 @@ use tds_protocol::token::{ColMetaData, ServerError};
 
 use crate::errors::told;
 use crate::packets::malformed;
-use crate::rows::{self, Found, Place};
-use crate::tokens::{Done, Token, done};
+use crate::rows::{self, Found, Place, ROW_BYTES_MAX};
+use crate::tokens::{Done, Token, Transaction, done};
 use crate::types::{self, Reading};
-use crate::values::{push, push_chunks};
+use crate::values::{Room, push, push_chunks};
 
 /// A batch is cut at this many rows or bytes: enough for its overhead to vanish, little enough to hold.
 const BATCH_ROWS: usize = 8_192;
 const BATCH_BYTES: u64 = 1 << 20;
-/// What a row may have. It and its text, which is half as long again of letters with three bytes in UTF-8, have room in a session's memory at once.
-const ROW_BYTES_MAX: usize = 12 << 20;
 /// Bytes of a row that are no value's.
 const ROW_OVERHEAD_BYTES: u64 = 64 << 10;
 /// Severities up to this one are no errors.
@@ -39,8 +37,8 @@ pub struct Job {
     pub id: u32,
     pub reader: Reader,
     pub limits: Limits,
-    /// Values of the caller's are part of the statement.
-    is_bound: bool,
+    /// The caller's values, as an error of the server's may quote them.
+    callers: Vec<String>,
     shape: Option<Rc<Shape<Reading>>>,
     is_described: bool,
     places: Vec<Place>,
@@ -67,8 +65,8 @@ pub enum Heard {
 
 /// What a request has come to.
 pub enum End {
-    /// What the server refused, and whether values of the caller's were part of it.
-    Refused(ServerError, bool),
+    /// What the server refused, and the caller's values, which it may quote.
+    Refused(ServerError, Vec<String>),
     Failed(Error),
     /// With what its reader, if it is the connector, has of it.
     Done(Vec<Chunk>),
@@ -77,7 +75,7 @@ pub enum End {
 impl End {
     pub fn error(self) -> Option<Error> {
         match self {
-            End::Refused(error, is_bound) => Some(told(error, is_bound)),
+            End::Refused(error, callers) => Some(told(error, &callers)),
             End::Failed(error) => Some(error),
             End::Done(_) => None,
         }
@@ -85,12 +83,12 @@ impl End {
 }
 
 impl Job {
-    pub fn new(id: u32, reader: Reader, limits: Limits, is_bound: bool) -> Job {
+    pub fn new(id: u32, reader: Reader, limits: Limits, callers: Vec<String>) -> Job {
         Job {
             id,
             reader,
             limits,
-            is_bound,
+            callers,
             shape: None,
             is_described: false,
             places: Vec::new(),
@@ -118,6 +116,7 @@ impl Job {
             _ if self.has_ended => return Err(malformed()),
             Token::Row(is_compact) => return self.row(rest, is_compact, step),
             Token::Columns(columns) => {
+                self.can_be_undone()?;
                 if let Err(refused) = self.columns(&columns, bytes, shapes) {
                     return Ok(Heard::Refused(refused));
                 }
@@ -125,15 +124,32 @@ impl Job {
             Token::Error(error) if error.class > INFORMATION => {
                 self.error.get_or_insert(error);
             }
-            Token::Transaction(is_open) => {
-                self.has_begun |= is_open;
-                self.is_open = is_open;
-            }
+            Token::Transaction(kind) => self.transaction(kind)?,
             Token::Done(done) => self.done(done)?,
             Token::LoggedIn(_) => return Err(malformed()),
             Token::Error(_) | Token::PacketBytes(_) | Token::Elsewhere(_) | Token::Other => {}
         }
         Ok(Heard::Taken(0))
+    }
+
+    /// There is one, which the connector begins, and undoes.
+    fn transaction(&mut self, kind: Transaction) -> Result<(), Error> {
+        match kind {
+            Transaction::Begun if self.has_begun => return Err(not_undone()),
+            Transaction::Committed => return Err(not_undone()),
+            Transaction::Begun => (self.has_begun, self.is_open) = (true, true),
+            Transaction::Undone | Transaction::Ended => self.is_open = false,
+        }
+        Ok(())
+    }
+
+    /// What is read is part of what is undone.
+    fn can_be_undone(&self) -> Result<(), Error> {
+        match (self.has_begun, self.is_open) {
+            (_, true) => Ok(()),
+            (true, false) => Err(not_undone()),
+            (false, false) => Err(no_transaction()),
+        }
     }
 
     fn done(&mut self, done: Done) -> Result<(), Error> {
@@ -188,9 +204,10 @@ impl Job {
         if self.builders.is_empty() {
             self.builders = shape.columns.builders();
         }
+        let mut room = Room::of(self.limits.bytes_max);
         let columns = shape.types.iter().zip(&self.places);
         for ((reading, place), builder) in columns.zip(&mut self.builders) {
-            match append(reading, *place, rest, builder) {
+            match append(reading, *place, rest, builder, &mut room) {
                 Ok(()) => {}
                 // Behind what does not follow the protocol nothing can be read.
                 Err(error) if error.class == ErrorClass::Source => return Err(error),
@@ -241,7 +258,7 @@ impl Job {
             return Err(malformed().detail("an answer stopped before its end"));
         }
         if let Some(error) = self.error.take() {
-            return Ok(End::Refused(error, self.is_bound));
+            return Ok(End::Refused(error, self.callers));
         }
         if self.is_open {
             return Err(malformed().detail("a statement left its transaction open"));
@@ -254,10 +271,7 @@ impl Job {
             return Ok(End::Failed(failed));
         }
         if !self.has_begun {
-            return Err(Error::source_failed(
-                "no_transaction",
-                "the server has begun no transaction, without which nothing undoes what a statement might write: does a proxy stand before it?",
-            ));
+            return Err(no_transaction());
         }
         match (self.reader, &self.shape) {
             (Reader::Nobody, _) => Ok(End::Done(Vec::new())),
@@ -280,6 +294,20 @@ impl Job {
     }
 }
 
+fn no_transaction() -> Error {
+    Error::source_failed(
+        "no_transaction",
+        "the server has begun no transaction, without which nothing undoes what a statement might write: does a proxy stand before it?",
+    )
+}
+
+fn not_undone() -> Error {
+    Error::permission(
+        "read_only",
+        "the statement has ended the transaction in which all of it is undone: what it has written may stand; look for COMMIT in what it calls",
+    )
+}
+
 /// Appends the value at a place of a row.
 #[inline]
 fn append(
@@ -287,6 +315,7 @@ fn append(
     place: Place,
     row: &[u8],
     builder: &mut ColumnBuilder,
+    room: &mut Room,
 ) -> Result<(), Error> {
     match place {
         Place::Null => {
@@ -295,9 +324,9 @@ fn append(
         }
         Place::At(from, bytes) => {
             let value = row.get(from..from + bytes).ok_or_else(malformed)?;
-            push(reading.kind, value, builder)
+            push(reading.kind, value, builder, room)
         }
-        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder),
+        Place::Chunks(from, _) => push_chunks(reading.kind, rows::chunks(row, from), builder, room),
     }
 }
 

@@ -8,7 +8,7 @@ use tds_protocol::prelogin::{EncryptionLevel, PreLogin};
 use tds_protocol::token::{LoginAck, ServerError};
 use tds_protocol::version::TdsVersion;
 
-use crate::errors::told;
+use crate::errors::login_refused;
 use crate::packets::{PACKET_BYTES_WANTED, malformed};
 use crate::settings::{Intent, Settings, Version};
 use crate::tokens::Token;
@@ -122,7 +122,7 @@ impl Answer {
     /// The message is over: we are let in, or are not.
     pub fn conclude(&mut self) -> Result<(), Error> {
         if let Some(error) = self.error.take() {
-            return Err(told(error, false));
+            return Err(login_refused(error));
         }
         if let Some(place) = self.elsewhere.take() {
             return Err(Error::configuration(

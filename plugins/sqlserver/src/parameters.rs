@@ -15,6 +15,8 @@ const VALUES_MAX: usize = 2_100 - 4;
 /// The longest text and the most bytes that are no large object.
 const TEXT_UNITS_MAX: usize = 4_000;
 const BYTES_MAX: usize = 8_000;
+/// How much of a value a message may quote.
+const QUOTED_BYTES_MAX: usize = 4_000;
 /// `time(6)` and no digit of it lost.
 const TIME_DIGITS: u8 = 6;
 const DAY_US: i64 = souk_sdk::time::DAY_US;
@@ -47,6 +49,20 @@ pub fn bind(values: &[Value]) -> Result<Vec<Bound>, Error> {
         })
     });
     bound.collect()
+}
+
+/// Values as messages of the server's quote them, which are texts and numbers.
+pub fn quoted(values: &[Value]) -> Vec<String> {
+    let quoted = values.iter().filter_map(|value| match value {
+        Value::Text(text) | Value::Json(text) | Value::Decimal(text) => Some(text.clone()),
+        Value::Int64(number) => Some(number.to_string()),
+        Value::Timestamp(micros) | Value::LocalTimestamp(micros) => clock(*micros).ok(),
+        _ => None,
+    });
+    // A long one is cut off in a message, and nowhere looked for.
+    quoted
+        .filter(|text| text.len() <= QUOTED_BYTES_MAX)
+        .collect()
 }
 
 /// A text as a parameter of the connector's own.
@@ -184,6 +200,22 @@ fn invalid(message: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_quoted_as_messages_do() {
+        let values = [
+            Value::Text("ada".into()),
+            Value::Int64(-3),
+            Value::Decimal("1.50".into()),
+            Value::Boolean(true),
+            Value::Text("x".repeat(4_001)),
+            Value::Timestamp(0),
+        ];
+        assert_eq!(
+            quoted(&values),
+            ["ada", "-3", "1.50", "1970-01-01T00:00:00"]
+        );
+    }
     use bytes::BytesMut;
 
     /// A value as it is sent, without its name, and its declaration.

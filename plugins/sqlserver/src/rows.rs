@@ -17,6 +17,9 @@ const SHORT_BYTES_MAX: usize = 8_000;
 /// Of `sql_variant`: 8,000 bytes and what says of which type they are.
 const LONG_BYTES_MAX: usize = 8_016 + 64;
 
+/// What a row may have. It and its text, which is half as long again of letters with three bytes in UTF-8, have room in a session's memory at once.
+pub const ROW_BYTES_MAX: usize = 12 << 20;
+
 /// Where a value is, as from the beginning of its row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {

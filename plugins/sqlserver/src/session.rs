@@ -12,8 +12,9 @@ use crate::errors::{cancelled, too_long};
 use crate::job::{End, Heard, Job, Reader};
 use crate::login;
 use crate::packets::{self, Packets, malformed};
-use crate::patience::{Patience, Woken};
-use crate::ping::{LOOK, Ping};
+use crate::parameters;
+use crate::patience::Patience;
+use crate::ping::{LOOK, PROBE, Ping};
 use crate::requests;
 use crate::settings::{self, Settings, Version};
 use crate::statements;
@@ -156,14 +157,10 @@ impl Machine for Session {
             Input::Bytes(bytes) => self.bytes(&bytes, step),
             Input::TlsEstablished => self.secured(step),
             Input::Closed => Err(self.closed()),
-            Input::Woken(id) => {
-                match self.patience.woken(id) {
-                    Woken::Nothing => {}
-                    Woken::Again(id, ms) => step.wake(id, ms),
-                    Woken::Stop => self.stop(too_long(), step)?,
-                }
-                Ok(())
-            }
+            Input::Woken(id) => match self.patience.woken(id) {
+                true => self.stop(too_long(), step),
+                false => Ok(()),
+            },
             _ => Err(unexpected()),
         }
     }
@@ -230,14 +227,15 @@ impl Session {
                 *status |= RESET;
             }
         }
-        if let Some((pause, ms)) = self
-            .patience
-            .begin(step.now(), statement_ms, limits.timeout_ms)
-        {
+        if let Some((pause, ms)) = self.patience.begin(statement_ms, limits.timeout_ms) {
             step.wake(pause, ms);
         }
-        let is_bound = reader == Reader::Host && statements::has_callers(&text, parameters.len());
-        self.job = Some(Job::new(id, reader, limits, is_bound));
+        let callers = match reader {
+            Reader::Host => statements::callers(&text, parameters.len()),
+            _ => 0,
+        };
+        let callers = parameters::quoted(&parameters[..callers]);
+        self.job = Some(Job::new(id, reader, limits, callers));
     }
 
     /// Has the server stop the request at work, which ends with this error once it is acknowledged.
@@ -420,9 +418,13 @@ impl Session {
         match (reader, job.conclude(step)?) {
             (Reader::Own, End::Done(chunks)) => {
                 let ping = Ping::read(&chunks)?;
-                let probe = ping.probe();
-                self.ping = Some(ping);
-                self.own(id, probe, limits, Reader::Nobody, step);
+                match ping.needs_a_probe() {
+                    true => {
+                        self.ping = Some(ping);
+                        self.own(id, PROBE.to_owned(), limits, Reader::Nobody, step);
+                    }
+                    false => ping.pong(id, PING_SHAPE, ping.refuses(None), step),
+                }
             }
             (Reader::Nobody, end) => self.probed(id, end, step),
             (_, end) => match end.error() {
@@ -441,7 +443,7 @@ impl Session {
             End::Done(_) => None,
         };
         match self.ping.take() {
-            Some(ping) => ping.pong(id, PING_SHAPE, ping.refuses(refused.as_ref()), step),
+            Some(ping) => ping.pong(id, PING_SHAPE, ping.refuses(Some(refused.as_ref())), step),
             None => step.failed(id, Error::internal("lost", "a connection's test was lost")),
         }
     }

@@ -10,7 +10,7 @@ use souk_sdk::Error;
 const QUERIES: [&str; 2] = ["SELECT", "WITH"];
 
 /// What no query needs: words that write, that begin another statement, that run a text elsewhere, and locks that others wait for.
-const REFUSED: [&str; 70] = [
+const REFUSED: [&str; 75] = [
     "ADD",
     "ALTER",
     "BACKUP",
@@ -22,6 +22,7 @@ const REFUSED: [&str; 70] = [
     "CLOSE",
     "COMMIT",
     "CONTINUE",
+    "CONVERSATION",
     "COPY",
     "CREATE",
     "DBCC",
@@ -38,6 +39,7 @@ const REFUSED: [&str; 70] = [
     "GO",
     "GOTO",
     "GRANT",
+    "HOLDLOCK",
     "IF",
     "INSERT",
     "INTO",
@@ -56,6 +58,7 @@ const REFUSED: [&str; 70] = [
     "RECEIVE",
     "RECONFIGURE",
     "RENAME",
+    "REPEATABLEREAD",
     "RESTORE",
     "RETURN",
     "REVERT",
@@ -63,9 +66,11 @@ const REFUSED: [&str; 70] = [
     "ROLLBACK",
     "SAVE",
     "SEND",
+    "SERIALIZABLE",
     "SET",
     "SETUSER",
     "SHUTDOWN",
+    "TABLOCK",
     "TABLOCKX",
     "THROW",
     "TRANSACTION",
@@ -86,41 +91,41 @@ const REFUSED: [&str; 70] = [
 const NEXT: &str = "NEXT";
 const VALUE: &str = "VALUE";
 
+/// It becomes `SS`, which no refused word has.
+const SHARP_S: char = 'ß';
+
 /// Refuses what is not one query. What ends it may stand behind it.
 pub fn one_query(text: &str) -> Result<(), Error> {
     if text.contains('\0') {
         return Err(unclear("a character that is NUL"));
     }
-    let (mut at, mut first, mut last) = (0, None, String::new());
-    let mut has_ended = false;
+    let (mut at, mut first) = (0, None);
+    let (mut is_behind_next, mut has_ended) = (false, false);
+    let mut before = Before::Other;
     while at < text.len() {
         let (token, next) = token(text, at)?;
-        match token {
+        match &token {
             Token::Blank => {}
             _ if has_ended => return Err(not_one_query()),
             Token::End => has_ended = true,
             Token::Word(word) => {
                 let word = word.to_ascii_uppercase();
-                refuse(&word)?;
-                if last == NEXT && word == VALUE {
+                let goes_on = before.may_be_a_number() || begins_as_a_number(&word);
+                refuse(&word, goes_on)?;
+                if is_behind_next && word == VALUE {
                     return Err(refused("NEXT VALUE FOR"));
                 }
-                first.get_or_insert_with(|| word.clone());
-                last = word;
+                is_behind_next = is_it(&word, NEXT, goes_on);
+                first.get_or_insert(word);
             }
-            Token::Sign(sign) => {
-                if first.is_none() && sign != '(' {
+            Token::Sign(_) | Token::Name | Token::Text => {
+                if first.is_none() && !matches!(token, Token::Sign('(')) {
                     return Err(not_one_query());
                 }
-                last.clear();
-            }
-            Token::Quoted => {
-                if first.is_none() {
-                    return Err(not_one_query());
-                }
-                last.clear();
+                is_behind_next = false;
             }
         }
+        before = before.then(&token);
         at = next;
     }
     match first {
@@ -129,7 +134,8 @@ pub fn one_query(text: &str) -> Result<(), Error> {
     }
 }
 
-/// How many values the statement takes: the highest number of its placeholders, `@P1` and so on.
+/// How many values the statement takes: the highest number of its placeholders, `@P1` and so on. To a server that tells cases apart `@p1` is another
+/// name, which is not declared.
 pub fn places(text: &str) -> Result<usize, Error> {
     let (mut at, mut highest) = (0, 0);
     while at < text.len() {
@@ -137,7 +143,6 @@ pub fn places(text: &str) -> Result<usize, Error> {
         if let Token::Word(word) = token
             && let Some(number) = word
                 .strip_prefix("@P")
-                .or_else(|| word.strip_prefix("@p"))
                 .and_then(|digits| digits.parse().ok())
         {
             highest = highest.max(number);
@@ -147,27 +152,67 @@ pub fn places(text: &str) -> Result<usize, Error> {
     Ok(highest)
 }
 
-/// Whether some of the values are the caller's: those of a page's window, which the host writes last, are its own.
-pub fn has_callers(text: &str, values: usize) -> bool {
+/// How many of the values are the caller's, from the first on: those of a page's window, which the host writes last, are its own.
+pub fn callers(text: &str, values: usize) -> usize {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let own = match last.starts_with("OFFSET @P") && last.ends_with(" ROWS ONLY") {
         true => 2,
         false => 0,
     };
-    values > own
+    values.saturating_sub(own)
 }
 
 /// Whether this word, or what of it the server may take for one, is none that a query has.
-fn refuse(word: &str) -> Result<(), Error> {
-    // A number ends where it cannot go on, and a word begins there: `1e5DELETE`, `$1DELETE`, `0x1DELETE`.
-    let begins_as_a_number = word.starts_with(|first: char| first.is_ascii_digit() || first == '$');
-    let found = REFUSED.iter().find(|refused| match begins_as_a_number {
-        true => word.ends_with(**refused),
-        false => word == **refused,
-    });
-    match found {
+fn refuse(word: &str, goes_on: bool) -> Result<(), Error> {
+    match REFUSED.iter().find(|refused| is_it(word, refused, goes_on)) {
         Some(word) => Err(refused(word)),
         None => Ok(()),
+    }
+}
+
+/// Whether the server may read this word here, which may go on a number: that ends where it cannot go on, and a word begins there
+/// (`1e5DELETE`, `$1DELETE`, `0x1DELETE`, `1.e5DELETE`).
+fn is_it(word: &str, looked_for: &str, goes_on: bool) -> bool {
+    match goes_on {
+        true => word.ends_with(looked_for),
+        false => word == looked_for,
+    }
+}
+
+fn begins_as_a_number(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_digit() || first == '$')
+}
+
+/// What stands before a token, as far as it tells whether a number goes on in it: a number may have nothing behind its point (`1.`, `1.e5`).
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    /// A name, behind which a point is its own.
+    Name,
+    NamePoint,
+    /// A point that is no name's.
+    Point,
+    /// White space as well: nothing goes on there.
+    Other,
+}
+
+impl Before {
+    fn may_be_a_number(self) -> bool {
+        self == Before::Point
+    }
+
+    fn then(self, token: &Token) -> Before {
+        match token {
+            Token::Word(word) if self.may_be_a_number() || begins_as_a_number(word) => {
+                Before::Other
+            }
+            Token::Word(_) | Token::Name => Before::Name,
+            Token::Sign('.') if matches!(self, Before::Name | Before::NamePoint) => {
+                Before::NamePoint
+            }
+            Token::Sign('.') => Before::Point,
+            Token::Sign(letter) if !letter.is_ascii() => Before::Name,
+            Token::Sign(_) | Token::Text | Token::End | Token::Blank => Before::Other,
+        }
     }
 }
 
@@ -176,8 +221,9 @@ enum Token<'a> {
     Blank,
     /// Letters, digits, `_`, `@`, `#` and `$`: a name, a number, or both.
     Word(&'a str),
-    /// A text or a quoted name.
-    Quoted,
+    Text,
+    /// A name in quotes or brackets.
+    Name,
     /// `;`
     End,
     Sign(char),
@@ -186,15 +232,17 @@ enum Token<'a> {
 /// The token that begins at `at`, and where the next one does.
 fn token(text: &str, at: usize) -> Result<(Token<'_>, usize), Error> {
     let rest = &text[at..];
-    let quoted = |closes: char| Ok((Token::Quoted, at + quoted(rest, closes)?));
+    let name = |closes: char| Ok((Token::Name, at + quoted(rest, closes)?));
     let first = rest.chars().next().unwrap_or(' ');
     match first {
         '-' if rest.starts_with("--") => Ok((Token::Blank, at + line(rest)?)),
         '/' if rest.starts_with("/*") => Ok((Token::Blank, at + block(rest)?)),
-        '\'' => quoted('\''),
-        '"' => quoted('"'),
-        '[' => quoted(']'),
+        '\'' => Ok((Token::Text, at + quoted(rest, '\'')?)),
+        '"' => name('"'),
+        '[' => name(']'),
         ';' => Ok((Token::End, at + 1)),
+        // With the end of a line it is nothing to the server, and what stands before it goes on in the next one: `0x1\`.
+        '\\' => Err(unclear("a backslash")),
         ' ' | '\t' | '\n' | '\r' => Ok((Token::Blank, at + 1)),
         _ if is_word(first) => {
             let end = rest.find(|char| !is_word(char)).unwrap_or(rest.len());
@@ -217,8 +265,9 @@ fn is_plain_letter(char: char) -> bool {
     let is_known = matches!(char,
         '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{5ff}' | '\u{600}'..='\u{6ff}' | '\u{900}'..='\u{e7f}' | '\u{1e00}'..='\u{1fff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}');
-    let is_ascii = |cases: &mut dyn Iterator<Item = char>| matches!((cases.next(), cases.next()), (Some(char), None) if char.is_ascii());
-    let becomes_ascii = is_ascii(&mut char.to_lowercase()) || is_ascii(&mut char.to_uppercase());
+    let mut cases = char.to_lowercase().chain(char.to_uppercase());
+    // Of a letter that becomes several (`İ`, `ŉ`), any.
+    let becomes_ascii = cases.any(|case| case.is_ascii()) && char != SHARP_S;
     is_known && char.is_alphanumeric() && !becomes_ascii
 }
 
@@ -241,6 +290,9 @@ fn quoted(rest: &str, closes: char) -> Result<usize, Error> {
 fn line(rest: &str) -> Result<usize, Error> {
     let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
     let comment = rest[..end].trim_end_matches(['\r', '\n']);
+    if comment.ends_with('\\') {
+        return Err(unclear("a backslash at the end of a comment's line"));
+    }
     match comment.contains([
         '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
     ]) {
@@ -252,6 +304,12 @@ fn line(rest: &str) -> Result<usize, Error> {
 /// How long a comment in signs is. One in another one ends it here, and not at SQL Server.
 fn block(rest: &str) -> Result<usize, Error> {
     let end = rest[2..].find("*/").ok_or_else(endless)? + 2;
+    if ["\\\n", "\\\r"]
+        .iter()
+        .any(|joined| rest[..end].contains(joined))
+    {
+        return Err(unclear("a backslash at the end of a comment's line"));
+    }
     // Its end may share a sign with its beginning, or with that of another one.
     match rest[2..end + 1].contains("/*") || rest[2..].starts_with('/') {
         true => Err(unclear("a comment in a comment")),
@@ -311,7 +369,10 @@ mod tests {
             "SELECT CASE WHEN a = 1 THEN 2 END, value, next FROM t AS value",
             "SELECT a$DELETE, #DELETE, @xDELETE FROM #t",
             "SELECT 1 --\r\n",
+            r"SELECT 'C:\', [a\], 'a\b' /* \ */ -- \ x",
             "SELECT /* a */ 1 / 2 * 3",
+            "SELECT 1., 1.e5, 1.E5, .5e, 1. dataset FROM t AS is_set",
+            "SELECT t.reset, [t].reset, \"t\".reset, t . reset, Größe.reset FROM d..asset AS reset",
         ] {
             assert_eq!(
                 one_query(text).err().map(|error| error.message),
@@ -336,6 +397,20 @@ mod tests {
             "SELECT .5DELETE FROM t",
             "SELECT 0x1DELETE FROM t",
             "SELECT 0xDELETE FROM t",
+            "SELECT 1.eDELETE FROM t",
+            "SELECT 1.e5DELETE FROM t",
+            "SELECT 1.E5EXEC p",
+            "SELECT 1.e5EXEC(N'COMMIT; DELETE FROM t; BEGIN TRAN')",
+            "SELECT 1.e+5EXEC p",
+            "SELECT 1.e-DELETE FROM t",
+            "SELECT 1.5e5DELETE FROM t",
+            "SELECT .5eDELETE FROM t",
+            "SELECT $1.eDELETE FROM t",
+            "SELECT 0x1.eDELETE FROM t",
+            "SELECT 1..e5DELETE FROM t",
+            "SELECT a=.e5DELETE FROM t",
+            "SELECT .e5DELETE FROM t",
+            "SELECT TOP 1NEXT VALUE FOR s",
             "SELECT 'a'DELETE FROM t",
             "SELECT N'a'DELETE FROM t",
             "SELECT [a]DELETE FROM t",
@@ -368,6 +443,12 @@ mod tests {
             "SELECT 1 IF 1 = 1 SELECT 2",
             "SELECT 1 WHILE 1 = 1 SELECT 2",
             "SELECT a FROM t WITH (XLOCK)",
+            "SELECT a FROM t WITH (HOLDLOCK)",
+            "SELECT a FROM t WITH (SERIALIZABLE)",
+            "SELECT a FROM t WITH (REPEATABLEREAD)",
+            "SELECT a FROM t WITH (TABLOCK)",
+            "SELECT 1 END CONVERSATION @h",
+            "SELECT 1 GET CONVERSATION GROUP @g FROM q",
             "{call p}",
             "p",
             "EXEC p",
@@ -399,8 +480,20 @@ mod tests {
             "SELECT 1 \u{ff2b}ILL 52",
             "SELECT 1 \u{212a}ILL 52",
             "SELECT 1 \u{131}nsert t values (1)",
+            "SELECT 1 \u{130}NSERT t VALUES (1)",
+            "SELECT 1 ope\u{149}",
+            "SELECT 1 \u{1f0}oin",
             "SELECT \u{20ac}1DELETE FROM t",
             "SELECT 1\u{b}FROM t",
+            "SELECT 0x1\\\nAINSERT t SELECT 1",
+            "SELECT 0x1\\\r\nAINSERT t SELECT 1",
+            "SELECT 0xabc\\\ndef",
+            "SELECT a \\ b",
+            "SELECT 1 -- \\\nDELETE FROM t",
+            "SELECT 1 -- \\\r\nFROM t",
+            "SELECT 1 -- \\",
+            "SELECT 1 /* *\\\n/ DELETE FROM t -- */",
+            "SELECT 1 /* \\\r\n */",
             "SELECT 1\0DELETE FROM t",
             "SELECT '\0'",
         ] {
@@ -430,6 +523,9 @@ mod tests {
                 "SELECT 'a'",
                 "SELECT [a]",
                 "SELECT 1.",
+                "SELECT 1.e",
+                "SELECT 1.e5",
+                "SELECT 1.E5",
                 "SELECT(1)",
                 "SELECT 0x0",
             ] {
@@ -444,6 +540,7 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), REFUSED.len());
+        assert!(!REFUSED.iter().any(|word| word.contains("SS")));
     }
 
     /// Pieces in any order: what stands in quotes and comments says nothing, and a word that stands outside of them is found.
@@ -464,8 +561,8 @@ mod tests {
             "['']",
         ];
         let plain = [
-            " ", "\n", "a", "1", "$1", "1e5", "0x1F", "@P1", "(", ")", ",", "+", "t.x", "1.", "é",
-            "*", "updated", "_into", "#set",
+            " ", "\n", "a", "1", "$1", "1e5", "0x1F", "@P1", "(", ")", ",", "+", "t.x", "1.",
+            "1.e", "1.E5", "é", "*", "updated", "_into", "#set",
         ];
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut below = |bound: usize| {
@@ -515,17 +612,17 @@ mod tests {
     fn a_pages_values_are_nobodys() {
         let page =
             "SELECT s.[a]\nFROM [t] AS s\nORDER BY s.[a]\nOFFSET @P2 ROWS FETCH NEXT @P1 ROWS ONLY";
-        assert!(!has_callers(page, 2) && has_callers(page, 3));
+        assert_eq!((callers(page, 2), callers(page, 3)), (0, 1));
         let first = "SELECT 1\nOFFSET 0 ROWS FETCH NEXT 51 ROWS ONLY";
-        assert!(!has_callers(first, 0) && has_callers(first, 1));
-        assert!(has_callers("SELECT @P1", 1));
+        assert_eq!((callers(first, 0), callers(first, 1)), (0, 1));
+        assert_eq!(callers("SELECT @P1", 1), 1);
     }
 
     #[test]
     fn places_are_counted_where_they_are_places() {
         for (text, wanted) in [
             ("SELECT 1", 0),
-            ("SELECT @P1, @p2, @P2", 2),
+            ("SELECT @P1, @p3, @P2", 2),
             ("SELECT '@P3', [@P4] -- @P5\n, @P1", 1),
             ("SELECT @P10", 10),
             ("SELECT @Px, @@ROWCOUNT, @P", 0),

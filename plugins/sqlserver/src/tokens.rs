@@ -38,14 +38,23 @@ pub enum Token {
     Row(bool),
     Error(ServerError),
     LoggedIn(LoginAck),
-    /// A transaction has begun, or ended.
-    Transaction(bool),
+    Transaction(Transaction),
     PacketBytes(usize),
     /// The server is to be asked elsewhere.
     Elsewhere(String),
     Done(Done),
     /// What is of no use here.
     Other,
+}
+
+/// What has become of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transaction {
+    Begun,
+    Committed,
+    Undone,
+    /// In either way.
+    Ended,
 }
 
 /// The end of a statement, or of an answer.
@@ -159,9 +168,13 @@ fn features(rest: &[u8]) -> Result<Next, Error> {
         let Some(length) = rest.get(at + 1..at + 5).and_then(<[u8]>::first_chunk::<4>) else {
             return Ok(Next::More(at + 6));
         };
+        // Before it is added to anything: a component's numbers have 32 bits.
         let length = u32::from_le_bytes(*length);
+        if length > LONG_TOKEN_BYTES_MAX {
+            return Err(malformed());
+        }
         at += 5 + length as usize;
-        if length > LONG_TOKEN_BYTES_MAX || at > LONG_TOKEN_BYTES_MAX as usize {
+        if at > LONG_TOKEN_BYTES_MAX as usize {
             return Err(malformed());
         }
     }
@@ -185,13 +198,10 @@ fn read(kind: u8, body: &[u8]) -> Result<Token, Error> {
 
 fn changed(change: &EnvChange) -> Result<Token, Error> {
     Ok(match (change.env_type, &change.new_value) {
-        (EnvChangeType::BeginTransaction, _) => Token::Transaction(true),
-        (
-            EnvChangeType::CommitTransaction
-            | EnvChangeType::RollbackTransaction
-            | EnvChangeType::TransactionEnded,
-            _,
-        ) => Token::Transaction(false),
+        (EnvChangeType::BeginTransaction, _) => Token::Transaction(Transaction::Begun),
+        (EnvChangeType::CommitTransaction, _) => Token::Transaction(Transaction::Committed),
+        (EnvChangeType::RollbackTransaction, _) => Token::Transaction(Transaction::Undone),
+        (EnvChangeType::TransactionEnded, _) => Token::Transaction(Transaction::Ended),
         (EnvChangeType::PacketSize, EnvChangeValue::String(bytes)) => {
             Token::PacketBytes(bytes.trim().parse().map_err(|_| malformed())?)
         }
@@ -288,9 +298,19 @@ mod tests {
         ];
         assert!(matches!(whole(&packet).0, Token::PacketBytes(8_000)));
         let begun = [0xe3, 11, 0, 8, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0];
-        assert!(matches!(whole(&begun).0, Token::Transaction(true)));
-        let undone = [0xe3, 11, 0, 10, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
-        assert!(matches!(whole(&undone).0, Token::Transaction(false)));
+        let kind = |bytes: &[u8]| match whole(bytes).0 {
+            Token::Transaction(kind) => kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(&begun), Transaction::Begun);
+        for (number, wanted) in [
+            (9, Transaction::Committed),
+            (10, Transaction::Undone),
+            (17, Transaction::Ended),
+        ] {
+            let ended = [0xe3, 11, 0, number, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
+            assert_eq!(kind(&ended), wanted);
+        }
         let routed = [0xe3, 12, 0, 20, 7, 0, 0, 0x99, 5, 1, 0, b'x', 0, 0, 0];
         match whole(&routed).0 {
             Token::Elsewhere(place) => assert_eq!(place, "x:1433"),
@@ -305,12 +325,14 @@ mod tests {
         let strange = [0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xf5, 0, 0];
         let long = [0xe4, 0xff, 0xff, 0xff, 0xff];
         let feature = [0xae, 1, 0xff, 0xff, 0xff, 0x7f];
+        let longest = [0xae, 1, 0xff, 0xff, 0xff, 0xff];
         let error_beyond = [0xaa, 8, 0, 1, 0, 0, 0, 1, 16, 0xff, 0xff, 0, 0, 0, 0];
         for bytes in [
             &too_many[..],
             &strange,
             &long,
             &feature,
+            &longest,
             &error_beyond,
             &[0xac],
             &[0],

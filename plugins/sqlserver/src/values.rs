@@ -1,25 +1,64 @@
 //! Values, from their bytes in a row into columns. Nothing is rounded that the server itself does not round when it shows it.
 
-use encoding_rs::Encoding;
+use encoding_rs::{CoderResult, Encoding};
 use souk_sdk::{ColumnBuilder, ColumnType, Error};
 use tds_protocol::token::Collation;
 use tds_protocol::types::TypeId;
 
 use crate::dates;
 use crate::packets::malformed;
+use crate::rows::ROW_BYTES_MAX;
 use crate::types::{DECIMAL_DIGITS_MAX, Kind, encoding};
 
 const MONEY_DIGITS: u8 = 4;
-/// A text in a code page, which may take three times as many bytes in UTF-8, twice for a moment.
-const PAGE_BYTES_MAX: usize = 3 << 20;
+/// How much of a text in a code page is decoded at once: more than it may need for one letter.
+const PIECE_BYTES: usize = 4 << 10;
 /// A text that makes a column's room its own.
 const LONG_BYTES: usize = 1 << 20;
+/// What a row's texts in code pages may have in UTF-8: as many as its others may, which are at most half as long again as they were.
+const ROW_TEXT_BYTES_MAX: usize = ROW_BYTES_MAX / 2 * 3;
 /// What 38 digits can hold.
 const DECIMAL_MAX: u128 = 10_u128.pow(DECIMAL_DIGITS_MAX as u32) - 1;
 
+/// How many bytes a row's texts in code pages may still have, which may be three times as many in UTF-8.
+pub struct Room {
+    left: usize,
+    refused: fn(u64) -> Error,
+    bytes_max: u64,
+}
+
+impl Room {
+    pub fn of(bytes_max: u64) -> Room {
+        let (left, refused): (usize, fn(u64) -> Error) = match usize::try_from(bytes_max) {
+            Ok(bytes) if bytes <= ROW_TEXT_BYTES_MAX => (bytes, Error::too_many_bytes),
+            _ => (ROW_TEXT_BYTES_MAX, |_| row_texts_too_long()),
+        };
+        Room {
+            left,
+            refused,
+            bytes_max,
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), Error> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| (self.refused)(self.bytes_max))?;
+        Ok(())
+    }
+}
+
+fn row_texts_too_long() -> Error {
+    Error::limit_exceeded("row_bytes", "a row's texts are larger than 18 MiB in UTF-8")
+}
+
 /// Appends a value that is not NULL.
 #[inline]
-pub fn push(kind: Kind, bytes: &[u8], builder: &mut ColumnBuilder) -> Result<(), Error> {
+pub fn push(
+    kind: Kind,
+    bytes: &[u8],
+    builder: &mut ColumnBuilder,
+    room: &mut Room,
+) -> Result<(), Error> {
     match (kind, builder.kind()) {
         (Kind::Bit, _) => builder.boolean(bit(bytes)?),
         (Kind::Int, _) => builder.i64(integer(bytes)?),
@@ -34,7 +73,7 @@ pub fn push(kind: Kind, bytes: &[u8], builder: &mut ColumnBuilder) -> Result<(),
             builder.i64(dates::datetimeoffset(bytes, digits)?)
         }
         (Kind::DateTime, _) => builder.i64(datetime(bytes)?),
-        _ => builder.var_with(|out| write(kind, bytes, out)),
+        _ => builder.var_with(|out| write(kind, bytes, out, room)),
     }
 }
 
@@ -43,8 +82,10 @@ pub fn push_chunks<'a>(
     kind: Kind,
     chunks: impl Iterator<Item = &'a [u8]> + Clone,
     builder: &mut ColumnBuilder,
+    room: &mut Room,
 ) -> Result<(), Error> {
     match kind {
+        Kind::Chars(encoding) => builder.var_with(|out| chars(encoding, chunks, out, room)),
         Kind::Bytes => builder.var_with(|out| {
             chunks.for_each(|chunk| out.extend_from_slice(chunk));
             Ok(())
@@ -63,6 +104,7 @@ pub fn push_chunks<'a>(
             kind,
             &chunks.flatten().copied().collect::<Vec<u8>>(),
             builder,
+            room,
         ),
     }
 }
@@ -80,20 +122,11 @@ impl<I: Iterator<Item = u8>> Iterator for Pairs<I> {
 }
 
 /// Appends a value's text.
-fn write(kind: Kind, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+fn write(kind: Kind, bytes: &[u8], out: &mut Vec<u8>, room: &mut Room) -> Result<(), Error> {
     let text = match kind {
-        Kind::Chars(encoding) if encoding != encoding_rs::UTF_8 && bytes.len() > PAGE_BYTES_MAX => {
-            return Err(Error::limit_exceeded(
-                "row_bytes",
-                "a text in a code page is larger than 3 MiB: CAST it AS nvarchar(max)",
-            ));
-        }
-        Kind::Chars(encoding) => {
-            chars(encoding, bytes, out);
-            return Ok(());
-        }
+        Kind::Chars(encoding) => return chars(encoding, std::iter::once(bytes), out, room),
         Kind::Wide => return wide(bytes, out),
-        Kind::Variant => return variant(bytes, out),
+        Kind::Variant => return variant(bytes, out, room),
         Kind::Decimal(scale) => {
             let (is_negative, magnitude) = decimal(bytes)?;
             digits(is_negative, magnitude, scale)
@@ -219,9 +252,53 @@ fn datetime(bytes: &[u8]) -> Result<i64, Error> {
 }
 
 /// What the code page does not know becomes U+FFFD, as with the vendor's clients.
-fn chars(encoding: &'static Encoding, bytes: &[u8], out: &mut Vec<u8>) {
-    let (text, _) = encoding.decode_without_bom_handling(bytes);
-    out.extend_from_slice(text.as_bytes());
+fn chars<'a>(
+    encoding: &'static Encoding,
+    chunks: impl Iterator<Item = &'a [u8]> + Clone,
+    out: &mut Vec<u8>,
+    room: &mut Room,
+) -> Result<(), Error> {
+    // A long text is decoded twice, so that it takes no more room than it needs.
+    if chunks.clone().map(<[u8]>::len).sum::<usize>() >= LONG_BYTES {
+        let mut bytes = 0;
+        decode(encoding, chunks.clone(), |piece| {
+            bytes += piece.len();
+            Ok(())
+        })?;
+        room.take(bytes)?;
+        out.reserve_exact(bytes);
+        return decode(encoding, chunks, |piece| {
+            out.extend_from_slice(piece);
+            Ok(())
+        });
+    }
+    decode(encoding, chunks, |piece| {
+        room.take(piece.len())?;
+        out.extend_from_slice(piece);
+        Ok(())
+    })
+}
+
+/// Hands a text on, in UTF-8 and in pieces.
+fn decode<'a>(
+    encoding: &'static Encoding,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut piece = [0; PIECE_BYTES];
+    // The last one is nothing, and ends a letter that is cut off.
+    for (mut chunk, is_last) in chunks.map(|chunk| (chunk, false)).chain([(&[][..], true)]) {
+        loop {
+            let (result, read, written, _) = decoder.decode_to_utf8(chunk, &mut piece, is_last);
+            take(&piece[..written])?;
+            chunk = &chunk[read..];
+            if result == CoderResult::InputEmpty {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Half a pair (a text cut in its middle) becomes U+FFFD.
@@ -252,7 +329,7 @@ fn letters(units: impl Iterator<Item = u16> + Clone, out: &mut Vec<u8>) {
 }
 
 /// A value with its own type before it: the type, how many bytes of properties, the properties (MS-TDS 2.2.5.5.4).
-fn variant(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+fn variant(bytes: &[u8], out: &mut Vec<u8>, room: &mut Room) -> Result<(), Error> {
     let [id, properties, rest @ ..] = bytes else {
         return Err(malformed());
     };
@@ -284,7 +361,7 @@ fn variant(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         // No variant is in a variant.
         _ => return Err(malformed()),
     };
-    write(kind, value, out)
+    write(kind, value, out, room)
 }
 
 #[cfg(test)]
@@ -293,7 +370,7 @@ mod tests {
 
     fn text(kind: Kind, bytes: &[u8]) -> Result<String, Error> {
         let mut out = Vec::new();
-        write(kind, bytes, &mut out)?;
+        write(kind, bytes, &mut out, &mut Room::of(1 << 30))?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -382,6 +459,50 @@ mod tests {
         assert_eq!(text(Kind::Wide, &units).unwrap(), "ä😀");
         assert_eq!(text(Kind::Wide, &units[..4]).unwrap(), "ä\u{fffd}");
         assert!(text(Kind::Wide, &units[..3]).is_err());
+    }
+
+    /// Cut anywhere, a text in a code page is the same, and a long one is no larger than its row may be.
+    #[test]
+    fn texts_in_pages_come_in_pieces() {
+        let (euro, japanese) = (encoding_rs::WINDOWS_1252, encoding_rs::SHIFT_JIS);
+        let of = |encoding, chunks: &[&[u8]], room: u64| {
+            let mut out = Vec::new();
+            let read = chars(
+                encoding,
+                chunks.iter().copied(),
+                &mut out,
+                &mut Room::of(room),
+            );
+            read.map(|()| String::from_utf8(out).unwrap())
+        };
+        let text = b"\x93\xfa\x96\x7b".repeat(3_000);
+        for cut in [0, 1, 2, 3, 4_095, 4_096, 4_097, text.len() - 1] {
+            let (before, after) = text.split_at(cut);
+            let whole = of(japanese, &[before, after], 1 << 30).unwrap();
+            assert_eq!(whole, "日本".repeat(3_000), "{cut}");
+        }
+        assert_eq!(of(japanese, &[b"\x93"], 9).unwrap(), "\u{fffd}");
+        let mut long = vec![b'a'; 4 << 20];
+        long[3 << 20] = 0xe4;
+        let read = of(euro, &[&long[..1_000], &long[1_000..]], 64 << 20).unwrap();
+        assert_eq!((read.len(), &read[3 << 20..][..2]), ((4 << 20) + 1, "ä"));
+        let error = of(euro, &[&long], 4 << 20).unwrap_err();
+        assert_eq!(error.code, "bytes_limit");
+        // Three times as long in UTF-8, each: €, and what is no UTF-8.
+        for (encoding, byte) in [(euro, 0x80), (encoding_rs::UTF_8, 0xff)] {
+            let nine = [byte; 9];
+            assert_eq!(of(encoding, &[&nine], 26).unwrap_err().code, "bytes_limit");
+            assert_eq!(of(encoding, &[&nine], 27).unwrap().len(), 27);
+        }
+        // Whatever is wanted, a row has no more than a session holds.
+        assert!(Room::of(64 << 20).take(18 << 20).is_ok());
+        let error = Room::of(64 << 20).take((18 << 20) + 1).unwrap_err();
+        assert_eq!(error.code, "row_bytes");
+        // All of a row's have that room together.
+        let mut room = Room::of(5);
+        let mut out = Vec::new();
+        write(Kind::Chars(euro), b"abc", &mut out, &mut room).unwrap();
+        assert!(write(Kind::Chars(euro), b"abc", &mut out, &mut room).is_err());
     }
 
     /// Values of a variant are text, each as its own type is shown.

@@ -300,6 +300,86 @@ fn without_a_transaction_there_is_no_answer() {
     );
 }
 
+/// A statement that ends the transaction, in whatever way, is not undone: the session ends, and its answer is none.
+#[test]
+fn a_statement_does_not_leave_its_transaction() {
+    let changed = |kind: u8| {
+        let old = token(0xe3, &[kind, 0, 8, 1, 0, 0, 0, 0, 0, 0, 0]);
+        [old, done(0xff, MORE)].concat()
+    };
+    let (committed, ended) = (changed(9), changed(17));
+    let end = done(0xfe, 0);
+    for said in [
+        // COMMIT; DELETE FROM t; BEGIN TRAN
+        [
+            begun(),
+            committed.clone(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            numbers(&[1]),
+            committed.clone(),
+            begun(),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            numbers(&[1]),
+            committed,
+            Vec::new(),
+            Vec::new(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            undone(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            ended,
+            begun(),
+            numbers(&[1]),
+            undone(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            begun(),
+            numbers(&[1]),
+            undone(),
+            Vec::new(),
+            end.clone(),
+        ],
+        [
+            begun(),
+            undone(),
+            numbers(&[1]),
+            Vec::new(),
+            Vec::new(),
+            end.clone(),
+        ],
+    ] {
+        let mut wire = Driven::open("");
+        wire.ask("SELECT a FROM t");
+        let refused = wire.receive(&message(&said.concat())).unwrap_err();
+        assert_eq!(
+            (refused.class, refused.code.as_str()),
+            (ErrorClass::Permission, "read_only"),
+            "{said:?}"
+        );
+        assert_eq!(wire.ends.len(), 0);
+    }
+}
+
 /// A wire that breaks is no end; what the server said before it did is told.
 #[test]
 fn a_closed_wire_is_the_sources() {
@@ -372,7 +452,7 @@ fn a_second_result_is_refused() {
     assert_eq!(wire.end().unwrap_err().code, "several_results");
 }
 
-/// A connection's test tries a write; what comes of it is what is told.
+/// A connection's test asks what the login may do. A write is tried where the server knows of none that it may, and in no table that is there.
 #[test]
 fn a_ping_tries_a_write() {
     let text = |text: Option<&str>| match text {
@@ -389,9 +469,11 @@ fn a_ping_tries_a_write() {
             .concat()
         }
     };
-    let looked = |writable: Option<&str>| {
-        let row = [&[0xd1][..], &text(Some("16.0.4106.1")), &text(writable)].concat();
-        answer(&[columns(&[TEXT, TEXT]), row, done(0xff, MORE | COUNT)].concat())
+    let looked = |updateability: &str, may: Option<&str>| {
+        let values = [Some("16.0.4106.1"), Some(updateability), may].map(text);
+        let row = [&[0xd1][..], &values.concat()].concat();
+        let result = [columns(&[TEXT; 3]), row, done(0xff, MORE | COUNT)];
+        answer(&result.concat())
     };
     let refused = |number| {
         [
@@ -404,65 +486,45 @@ fn a_ping_tries_a_write() {
         .concat()
     };
     let written = answer(&done(0xff, MORE | COUNT));
-    for (writable, tried, probe, reads_only) in [
-        (
-            None,
-            refused(262),
-            "CREATE TABLE souk_read_only_probe (id int)",
-            "1",
-        ),
-        (
-            None,
-            refused(2760),
-            "CREATE TABLE souk_read_only_probe (id int)",
-            "1",
-        ),
-        (
-            None,
-            written.clone(),
-            "CREATE TABLE souk_read_only_probe (id int)",
-            "0",
-        ),
-        (
-            None,
-            refused(2714),
-            "CREATE TABLE souk_read_only_probe (id int)",
-            "NULL",
-        ),
-        (
-            Some("[dbo].[a]]b]"),
-            written,
-            "DELETE FROM [dbo].[a]]b] WHERE 1 = 0",
-            "0",
-        ),
-        // It may add rows.
-        (
-            Some("[dbo].[t]"),
-            refused(229),
-            "DELETE FROM [dbo].[t] WHERE 1 = 0",
-            "0",
-        ),
-        (
-            Some("[dbo].[t]"),
-            refused(3906),
-            "DELETE FROM [dbo].[t] WHERE 1 = 0",
-            "1",
-        ),
+    let (open, closed) = ("READ_WRITE", "READ_ONLY");
+    for (updateability, may, tried, reads_only) in [
+        (open, None, Some(refused(262)), "1"),
+        (open, None, Some(refused(2760)), "1"),
+        (open, None, Some(refused(3906)), "1"),
+        (open, None, Some(written.clone()), "0"),
+        (open, None, Some(refused(2714)), "NULL"),
+        (open, Some("WRITE"), None, "0"),
+        // What it may execute may write.
+        (open, Some("EXECUTE"), Some(refused(262)), "NULL"),
+        (open, Some("EXECUTE"), Some(written), "0"),
+        (closed, None, None, "1"),
+        (closed, Some("WRITE"), None, "1"),
+        (closed, Some("EXECUTE"), None, "1"),
     ] {
         let mut wire = Driven::open("");
         wire.submit(Request::Ping(Limits {
             rows_max: 1,
             ..LIMITS
         }));
-        wire.receive(&message(&looked(writable))).unwrap();
-        assert_eq!(wire.sent_kinds(), [RPC, RPC]);
-        let body = &wire.sent[1].2;
+        wire.receive(&message(&looked(updateability, may))).unwrap();
+        let says = |body: &[u8], text: &str| {
+            let text = units(text);
+            body.windows(text.len()).any(|part| part == text)
+        };
+        for asked in ["'Updateability'", "'U', 'V', 'P', 'PC'", "N'EXECUTE'"] {
+            assert!(says(&wire.sent[0].2, asked), "{asked}");
+        }
+        assert_eq!(wire.sent.len(), 1 + usize::from(tried.is_some()), "{may:?}");
         assert!(
-            body.windows(2 * probe.len())
-                .any(|part| part == units(probe)),
-            "{probe}"
+            wire.sent
+                .iter()
+                .all(|(_, _, body)| !says(body, "DELETE FROM"))
         );
-        wire.receive(&message(&tried)).unwrap();
+        if let Some(tried) = tried {
+            let probe = "CREATE TABLE souk_read_only_probe (id int)";
+            assert!(says(&wire.sent[1].2, probe));
+            wire.receive(&message(&tried)).unwrap();
+        }
         wire.end().unwrap();
         assert_eq!(
             (wire.cells(0), wire.cells(1)),

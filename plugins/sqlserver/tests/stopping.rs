@@ -140,18 +140,16 @@ fn a_statement_has_its_time() {
     assert_eq!(wire.pauses, [(1, 3_000)]);
     wire.receive(&message(&answer(&numbers(&[1])))).unwrap();
     wire.end().unwrap();
+    // The host has forgotten that one, or tells of it late: the next request has one of its own.
     wire.ask("SELECT a FROM t");
-    // The one that is under way serves both.
-    assert_eq!(wire.pauses.len(), 1);
+    assert_eq!(wire.pauses, [(1, 3_000), (2, 3_000)]);
     wire.input(Input::Woken(1)).unwrap();
-    let (id, left) = wire.pauses[1];
-    assert!(left <= 4_000, "{left}");
     assert_eq!(wire.sent_kinds(), [RPC, RPC]);
-    wire.input(Input::Woken(id)).unwrap();
+    wire.input(Input::Woken(2)).unwrap();
     assert_eq!(wire.sent_kinds(), [RPC, RPC, ATTENTION]);
     wire.receive(&message(&done(0xfd, ACKNOWLEDGED))).unwrap();
     assert_eq!(wire.end().unwrap_err().code, "statement_timeout");
-    wire.input(Input::Woken(id)).unwrap();
+    wire.input(Input::Woken(2)).unwrap();
 
     let mut patient = Driven::open("");
     patient.ask("SELECT a FROM t");

@@ -370,10 +370,14 @@ impl<'a> Session<'a> {
             return Err(Failure::new(8134, "Divide by zero error encountered."));
         }
         let tables = locked(&self.server.tables);
-        let writable = self.may_write.then_some("[dbo].[stock]");
+        let may = self.may_write.then_some("WRITE");
+        let updateability = match self.server.is_read_only {
+            true => "READ_ONLY",
+            false => "READ_WRITE",
+        };
         let table = match literals::row(text, values) {
             Some(table) => table,
-            None => tables.query(text, values, writable)?,
+            None => tables.query(text, values, may, updateability)?,
         };
         for row in &table.rows {
             for ((_, kind), value) in table.columns.iter().zip(row) {

@@ -27,25 +27,31 @@ impl Tables {
         self.describe();
     }
 
-    /// Runs a query. `writable`: the table that the server says the login may write to.
+    /// Runs a query. `may` and `updateability`: what the server says that the login may do, and the database takes.
     pub fn query(
         &self,
         text: &str,
         values: &Values,
-        writable: Option<&str>,
+        may: Option<&str>,
+        updateability: &str,
     ) -> Result<Table, Failure> {
-        if text.contains("HAS_PERMS_BY_NAME") {
+        if text.contains("fn_my_permissions") {
             let kind = |length| Kind {
                 numbers: vec![length],
                 ..Kind::simple("nvarchar")
             };
-            let writable = writable.map_or(Value::Null, |name| Value::Text(name.to_owned()));
+            let may = may.map_or(Value::Null, |name| Value::Text(name.to_owned()));
             return Ok(Table {
                 columns: vec![
                     ("version".into(), kind(128)),
-                    ("writable".into(), kind(520)),
+                    ("updateability".into(), kind(128)),
+                    ("may".into(), kind(7)),
                 ],
-                rows: vec![vec![Value::Text(VERSION.into()), writable]],
+                rows: vec![vec![
+                    Value::Text(VERSION.into()),
+                    Value::Text(updateability.into()),
+                    may,
+                ]],
             });
         }
         let translated = translated(text);

@@ -120,6 +120,7 @@ impl Lexer<'_> {
             b'[' => one(Kind::OpenBracket),
             b']' => one(Kind::CloseBracket),
             b';' => one(Kind::Semicolon),
+            b'\\' if self.joins_lines() => Err(self.unclear("a backslash outside of quotes")),
             b'0'..=b'9' => Ok((Kind::Number, self.digits(at))),
             byte if begins_word(byte) => self.word(at),
             _ => one(Kind::Sign),
@@ -180,6 +181,10 @@ impl Lexer<'_> {
         if !self.dialect.holds_read_only() && (at..end).any(|at| lone(&at)) {
             return Err(self.unclear("a carriage return in a comment"));
         }
+        let comment = &self.sql[at..end];
+        if self.joins_lines() && comment.trim_end_matches('\r').ends_with('\\') {
+            return Err(self.unclear("a backslash at the end of a line"));
+        }
         Ok((Kind::Space, end))
     }
 
@@ -198,6 +203,7 @@ impl Lexer<'_> {
                     depth -= 1;
                     at += 2;
                     if depth == 0 {
+                        self.joins_none(start, at)?;
                         return Ok((Kind::Space, at));
                     }
                 }
@@ -214,6 +220,19 @@ impl Lexer<'_> {
         match self.dialect {
             Dialect::Sqlite => Ok((Kind::OpenComment, at)),
             _ => Err(self.endless("comment", start)),
+        }
+    }
+
+    /// SQL Server takes a backslash and the end of a line for nothing, at least in constants: `0x1\` goes on in the next line.
+    fn joins_lines(&self) -> bool {
+        matches!(self.dialect, Dialect::MsSql | Dialect::Generic)
+    }
+
+    fn joins_none(&self, start: usize, end: usize) -> Result<(), SqlError> {
+        let joins = |pair: &[u8]| matches!(pair, [b'\\', b'\n' | b'\r']);
+        match self.joins_lines() && self.bytes[start..end].windows(2).any(joins) {
+            true => Err(self.unclear("a backslash at the end of a line")),
+            false => Ok(()),
         }
     }
 
