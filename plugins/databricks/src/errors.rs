@@ -169,14 +169,27 @@ fn by_state(state: &str, told: &Told, values: &[Bound]) -> Error {
     }
 }
 
+/// Whether a response refuses the token that it was asked with: Databricks says so with 401, and of one that it does not know any more with 403.
+pub fn is_of_token(response: &HttpResponse) -> bool {
+    match response.status {
+        401 => true,
+        403 => {
+            let told: Told = read(response).unwrap_or_default();
+            told.message.to_lowercase().contains("token")
+        }
+        _ => false,
+    }
+}
+
 /// A response that is no answer. `is_first`: no statement was begun before.
 pub fn refused(response: HttpResponse, is_first: bool) -> Error {
+    if is_of_token(&response) {
+        return with_body(credentials_refused(), &response);
+    }
     let told: Told = read(&response).unwrap_or_default();
     let message = told.message.to_lowercase();
     let of_warehouse = message.contains("warehouse") || message.contains("endpoint");
     let error = match (response.status, told.error_code.as_str()) {
-        (401, _) => credentials_refused(),
-        (403, _) if message.contains("token") => credentials_refused(),
         (403, _) => Error::permission(
             "warehouse_refused",
             "Databricks does not let this user in: it needs the permission \"Can use\" of the SQL warehouse",

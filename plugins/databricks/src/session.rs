@@ -18,8 +18,8 @@ use crate::answers::{Chunk, State, Statement, Status, broken, malformed, read};
 use crate::api::{self, Asked};
 use crate::described::Known;
 use crate::errors::{
-    cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, out_of_time,
-    refused, rows_missing, stopped, told,
+    cancelled, columns_changed, condition, counts_columns, is_of_changed_columns, is_of_token,
+    out_of_time, refused, rows_missing, stopped, told,
 };
 use crate::jobs::{Job, Stage, Work};
 use crate::pauses;
@@ -343,9 +343,7 @@ impl Session {
         outcome: &Result<HttpResponse, HttpFailure>,
         step: &mut Step,
     ) -> bool {
-        let is_refused = outcome
-            .as_ref()
-            .is_ok_and(|response| response.status == 401);
+        let is_refused = outcome.as_ref().is_ok_and(is_of_token);
         let was_before = std::mem::replace(&mut job.is_let_in_again, is_refused);
         if !is_refused || was_before || job.over.is_some() || self.settings.principal.is_none() {
             return false;

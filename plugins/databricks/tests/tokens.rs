@@ -114,8 +114,13 @@ fn a_refused_token_is_fetched_anew() {
     assert_eq!(shows(&talk, 0), "Bearer two");
     talk.hears(0, is("RUNNING")).unwrap();
     talk.wakes();
-    // A while later it may happen again.
-    talk.hears(0, raw(401, &[], "{}")).unwrap();
+    // A while later it may happen again, and Databricks may say it in another way.
+    let unknown = raw(
+        403,
+        &[],
+        r#"{"error_code":403,"message":"Invalid access token."}"#,
+    );
+    talk.hears(0, unknown).unwrap();
     talk.hears(0, granted(3_600, "three")).unwrap();
     talk.hears(0, raw(401, &[], "{}")).unwrap();
     assert_eq!(talk.asked[0].path, TOKEN);
