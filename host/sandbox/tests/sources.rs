@@ -416,7 +416,7 @@ async fn fast_statements_do_not_wait_behind_slow_ones() {
     let cluster = PgCluster::start(&[]).await;
     let sandbox = with_guest(bundled("postgres")).await;
     let source = Arc::new(postgres(&cluster, "127.0.0.1", TlsMode::Disable, None));
-    let slow = "SELECT pg_sleep(1)";
+    let slow = "SELECT pg_sleep(4)";
     run(&sandbox, &source, slow).await.unwrap();
     run(&sandbox, &source, "SELECT 1 AS one").await.unwrap();
     let (slow, fast) = tokio::join!(run(&sandbox, &source, slow), async {
@@ -425,5 +425,6 @@ async fn fast_statements_do_not_wait_behind_slow_ones() {
         begun.elapsed()
     });
     slow.unwrap();
-    assert!(fast < Duration::from_millis(800), "{fast:?}");
+    // It may need a session of its own, which takes a busy machine its time.
+    assert!(fast < Duration::from_secs(3), "{fast:?}");
 }
