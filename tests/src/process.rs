@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 
 type Job = (Command, Sender<io::Result<Child>>);
@@ -54,12 +55,21 @@ pub fn signal_pid(pid: u32, signal: libc::c_int) {
     }
 }
 
-/// A TCP port of the loopback interface that nobody listens on right now.
+/// A TCP port of the loopback interface that nobody listens on right now, and that the system gives to nobody's connection of its own accord:
+/// those begin at 32,768 on Linux.
 pub fn free_port() -> u16 {
-    std::net::TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
+    const PORTS: std::ops::Range<u16> = 10_000..32_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Test binaries run side by side: each begins elsewhere.
+    let begin = std::process::id().wrapping_mul(7_919);
+    let count = u32::from(PORTS.end - PORTS.start);
+    PORTS
+        .map(|_| {
+            let next = begin.wrapping_add(u32::from(NEXT.fetch_add(1, Relaxed)));
+            PORTS.start + u16::try_from(next % count).unwrap_or_default()
+        })
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .expect("the loopback interface has a free port")
-        .port()
 }
 
 /// A server's program: on the `PATH`, or where Debian has what only root runs. `wanted` says what to install where there is none.
