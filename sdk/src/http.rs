@@ -175,6 +175,10 @@ impl Request {
     }
 }
 
+const BUSY_TRIES_MAX: u32 = 6;
+const BUSY_PAUSE_MS: u32 = 100;
+const RETRY_AFTER_MAX_MS: u64 = 5_000;
+
 impl HttpResponse {
     /// The first header of that name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -242,6 +246,20 @@ impl HttpResponse {
         u64::try_from(wait.as_millis()).ok()
     }
 
+    /// How long to wait before the same is asked again of a source that is busy and was asked so often again before: as long as it asks to wait,
+    /// else 100 ms, doubled each time. `None` after six times, six seconds in all, or where it wants more than five seconds: then
+    /// whoever asked is to ask again. Which statuses say that a source is busy, and what may be asked twice, differs.
+    pub fn busy_pause_ms(&self, tries: u32) -> Option<u32> {
+        if tries >= BUSY_TRIES_MAX {
+            return None;
+        }
+        match self.retry_after_ms() {
+            Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
+            Some(ms) => Some(u32::try_from(ms).unwrap_or(BUSY_PAUSE_MS).max(1)),
+            None => Some(BUSY_PAUSE_MS << tries),
+        }
+    }
+
     /// Where the header `Link` says that the list goes on (RFC 8288): a path as it stands there, or an address.
     pub fn next_link(&self) -> Option<&str> {
         let links = self.header("link")?.split(',');
@@ -289,6 +307,17 @@ mod tests {
             headers: headers.collect(),
             body: b" no such league ".to_vec(),
         }
+    }
+
+    #[test]
+    fn who_is_busy_is_asked_again() {
+        let pause = |headers: &[(&str, &str)], tries| response(503, headers).busy_pause_ms(tries);
+        assert_eq!(pause(&[], 0), Some(100));
+        assert_eq!(pause(&[], 5), Some(3_200));
+        assert_eq!(pause(&[], 6), None);
+        assert_eq!(pause(&[("Retry-After", "0")], 3), Some(1));
+        assert_eq!(pause(&[("Retry-After", "5")], 3), Some(5_000));
+        assert_eq!(pause(&[("Retry-After", "6")], 0), None);
     }
 
     /// Whatever a value holds, it is one value.

@@ -29,13 +29,12 @@ use crate::Error;
 pub const PAGE: &str = "\nLIMIT ? OFFSET ?";
 const PAGE_VALUES: usize = 2;
 
-/// Whether some of so many values are the caller's, and an error may be theirs: those of the page are the host's own.
-pub fn has_callers_values(text: &str, values: usize) -> bool {
-    let own = match text.ends_with(PAGE) {
-        true => PAGE_VALUES,
-        false => 0,
-    };
-    values > own
+/// How many of so many values are the caller's, from the first on, of whom an error may be: those of the page are the host's own.
+pub fn callers_values(text: &str, values: usize) -> usize {
+    match text.ends_with(PAGE) {
+        true => values.saturating_sub(PAGE_VALUES),
+        false => values,
+    }
 }
 
 /// How an engine reads a text. Where it and the engine disagree, a statement could hide in what is only a comment here: when in doubt,
@@ -502,13 +501,13 @@ mod tests {
 
     #[test]
     fn values_of_the_page_are_the_hosts() {
-        for (text, values, is_bound) in [
-            ("SELECT 1", 0, false),
-            ("SELECT ?", 1, true),
-            ("SELECT 1\nLIMIT ? OFFSET ?", 2, false),
-            ("SELECT ?\nLIMIT ? OFFSET ?", 3, true),
+        for (text, values, callers) in [
+            ("SELECT 1", 0, 0),
+            ("SELECT ?", 1, 1),
+            ("SELECT 1\nLIMIT ? OFFSET ?", 2, 0),
+            ("SELECT ?\nLIMIT ? OFFSET ?", 3, 1),
         ] {
-            assert_eq!(has_callers_values(text, values), is_bound, "{text}");
+            assert_eq!(callers_values(text, values), callers, "{text}");
         }
     }
 }

@@ -29,6 +29,7 @@ mod formats;
 mod hostile;
 mod hostile_platforms;
 mod hosts;
+mod league;
 mod limits;
 mod mariadb_source;
 mod maturity;

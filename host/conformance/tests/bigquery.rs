@@ -1,14 +1,18 @@
 //! The component `bigquery` against a server that Google's own client takes for a BigQuery. That it does is tried under
 //! `tests/run --all-engines`.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use souk_conformance::{Place, Subject};
+use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::BigQuery;
+
+use common::{ask, conforms, conforms_without_a_source, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = "ATTACH ':memory:' AS shop;
@@ -19,24 +23,11 @@ const STOCK: &str = "ATTACH ':memory:' AS shop;
         n / 8.0, n % 2 = 0, json_array('a', 'x' || n) FROM s;
     CREATE VIEW shop.cheap AS SELECT * FROM stock WHERE price < 10;";
 
-async fn loaded(profile: Profile) -> Subject {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let mut bundle = souk_plugins::bundle().iter();
-    let found = bundle.find(|(name, _)| *name == "bigquery");
-    let (_, wasm) = found.expect("bigquery");
-    let options = options(&cache, Compiler::InProcess);
-    Subject::load(*wasm, options, profile).await.unwrap()
-}
+const TABLE: &str = "schema = 'shop'\nname = 'stock'\nkey = ['id']";
 
 /// Sessions with these settings beside the key file.
 async fn subject(server: &BigQuery, more: Json) -> Subject {
-    let settings = server.credentials(more);
-    loaded(Profile {
-        place: Some(place(server)),
-        settings: settings.as_object().expect("settings").clone(),
-        ..Profile::default()
-    })
-    .await
+    common::subject("bigquery", Some(place(server)), &server.credentials(more)).await
 }
 
 fn place(server: &BigQuery) -> Place {
@@ -46,33 +37,11 @@ fn place(server: &BigQuery) -> Place {
     }
 }
 
-async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
-    let source = subject.source(subject.place.as_ref().unwrap());
-    subject.ask(&source, request).await
-}
-
-fn query(text: &str) -> Request {
-    Request::Query(Query {
-        text: text.into(),
-        parameters: Vec::new(),
-        limits: Limits::new(1_000, 1 << 20),
-    })
-}
-
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
 #[tokio::test]
 async fn without_a_source_it_conforms() {
-    let key_file: Json = serde_json::from_str(souk_tests::bigquery::KEY_FILE).unwrap();
-    let subject = loaded(Profile {
-        settings: key_file.as_object().expect("members").clone(),
-        ..Profile::default()
-    })
-    .await;
-    let report = souk_conformance::run(&subject).await.unwrap();
-    subject.close().await;
-    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
-    let hostile = report.finding("hostile.servers").unwrap();
-    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+    let key_file = serde_json::from_str(souk_tests::bigquery::KEY_FILE).unwrap();
+    conforms_without_a_source("bigquery", &key_file).await;
 }
 
 /// The whole kit: nothing fails, nothing is left out but what hosts do not do here.
@@ -80,26 +49,11 @@ async fn without_a_source_it_conforms() {
 async fn it_conforms() {
     let server = BigQuery::start().await;
     server.admin(STOCK);
-    let mut profile = format!(
-        "[source]\nbase_url = '{}'\n[table]\nschema = 'shop'\nname = 'stock'\nkey = ['id']\n[source.settings]\n",
-        server.base_url()
-    );
     let settings = server.credentials(json!({"database": "shop"}));
-    for (name, value) in settings.as_object().expect("settings") {
-        profile.push_str(&format!("{name} = {value}\n"));
-    }
-    let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
-    let report = souk_conformance::run(&subject).await.unwrap();
-    subject.close().await;
-    println!("{report}");
-    assert!(report.is_conforming(), "{report}");
-    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+    let base_url = server.base_url();
     // Hosts page by offset here.
-    assert_eq!(
-        report.checks(Outcome::Skipped),
-        ["paging.after_a_row"],
-        "{report}"
-    );
+    let left_out = ["paging.after_a_row"];
+    conforms("bigquery", (&base_url, None), TABLE, &settings, &left_out).await;
 }
 
 /// Google's client reads the server of these tests as it reads BigQuery: what is proven against it is worth something.

@@ -1,15 +1,18 @@
 //! The component `snowflake` against a server of the tests that does what Snowflake's documentation of its SQL API says. Who judges it is
 //! named there: no program of Snowflake's own speaks that API.
 
-use std::io::Write;
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use souk_conformance::{Place, Subject};
+use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::{Snowflake, snowflake};
+
+use common::{ask, conforms, conforms_without_a_source, merged, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = r#"ATTACH ':memory:' AS PUBLIC;
@@ -20,32 +23,17 @@ const STOCK: &str = r#"ATTACH ':memory:' AS PUBLIC;
         n / 8.0, n % 2 = 0, json_array('a', 'x' || n) FROM s;
     CREATE VIEW PUBLIC.CHEAP AS SELECT * FROM STOCK WHERE PRICE < 10;"#;
 
-async fn loaded(profile: Profile) -> Subject {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let mut bundle = souk_plugins::bundle().iter();
-    let found = bundle.find(|(name, _)| *name == "snowflake");
-    let (_, wasm) = found.expect("snowflake");
-    let options = options(&cache, Compiler::InProcess);
-    Subject::load(*wasm, options, profile).await.unwrap()
-}
+const TABLE: &str = "schema = 'PUBLIC'\nname = 'STOCK'\nkey = ['ID']";
 
 /// Who asks: by a key.
 fn settings(more: Json) -> Json {
-    let mut settings = json!({"account": snowflake::ACCOUNT, "username": snowflake::USER, "private_key": snowflake::PRIVATE_KEY,
+    let settings = json!({"account": snowflake::ACCOUNT, "username": snowflake::USER, "private_key": snowflake::PRIVATE_KEY,
         "database": "SHOP.PUBLIC", "warehouse": snowflake::WAREHOUSE, "role": snowflake::READER});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        settings[name] = value.clone();
-    }
-    settings
+    merged(settings, more)
 }
 
 async fn subject(server: &Snowflake, more: Json) -> Subject {
-    loaded(Profile {
-        place: Some(place(server)),
-        settings: settings(more).as_object().expect("settings").clone(),
-        ..Profile::default()
-    })
-    .await
+    common::subject("snowflake", Some(place(server)), &settings(more)).await
 }
 
 fn place(server: &Snowflake) -> Place {
@@ -55,32 +43,10 @@ fn place(server: &Snowflake) -> Place {
     }
 }
 
-async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
-    let source = subject.source(subject.place.as_ref().unwrap());
-    subject.ask(&source, request).await
-}
-
-fn query(text: &str) -> Request {
-    Request::Query(Query {
-        text: text.into(),
-        parameters: Vec::new(),
-        limits: Limits::new(1_000, 1 << 20),
-    })
-}
-
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
 #[tokio::test]
 async fn without_a_source_it_conforms() {
-    let subject = loaded(Profile {
-        settings: settings(json!({})).as_object().expect("settings").clone(),
-        ..Profile::default()
-    })
-    .await;
-    let report = souk_conformance::run(&subject).await.unwrap();
-    subject.close().await;
-    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
-    let hostile = report.finding("hostile.servers").unwrap();
-    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+    conforms_without_a_source("snowflake", &settings(json!({}))).await;
 }
 
 /// The whole kit, without TLS and with it. Nothing fails, and nothing else is left out but what hosts do not do here.
@@ -88,30 +54,14 @@ async fn without_a_source_it_conforms() {
 async fn it_conforms() {
     for server in [Snowflake::start().await, Snowflake::start_tls().await] {
         server.admin(STOCK);
-        let mut profile = format!("[source]\nbase_url = '{}'\n", server.base_url());
-        let mut ca = tempfile::NamedTempFile::new().unwrap();
-        if let Some(pem) = &server.ca_pem {
-            ca.write_all(pem.as_bytes()).unwrap();
-            profile.push_str(&format!("ca_file = '{}'\n", ca.path().display()));
-        }
-        profile.push_str(
-            "[table]\nschema = 'PUBLIC'\nname = 'STOCK'\nkey = ['ID']\n[source.settings]\n",
-        );
-        for (name, value) in settings(json!({})).as_object().expect("settings") {
-            profile.push_str(&format!("{name} = {value}\n"));
-        }
-        let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
-        let report = souk_conformance::run(&subject).await.unwrap();
-        subject.close().await;
-        println!("{report}");
-        assert!(report.is_conforming(), "{report}");
-        assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
         // Hosts page by offset here.
         let left_out: &[&str] = match server.ca_pem.is_some() {
             false => &["paging.after_a_row"],
             true => &["paging.after_a_row", "wire"],
         };
-        assert_eq!(report.checks(Outcome::Skipped), left_out, "{report}");
+        let (base_url, settings) = (server.base_url(), settings(json!({})));
+        let source = (base_url.as_str(), server.ca_pem.as_deref());
+        conforms("snowflake", source, TABLE, &settings, left_out).await;
     }
 }
 

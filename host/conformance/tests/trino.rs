@@ -1,14 +1,17 @@
 //! The component `trino` against a coordinator that Trino's own client takes for one. That it does is tried under `tests/run --all-engines`.
 
-use std::io::Write;
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use souk_conformance::{Outcome, Place, Profile, Subject, options};
-use souk_sandbox::{Compiler, Fault, FaultKind, Limits, Output, Query, Request, SchemaFilter};
+use souk_conformance::{Place, Subject};
+use souk_sandbox::{FaultKind, Limits, Query, Request, SchemaFilter};
 use souk_tests::{Trino, trino};
+
+use common::{ask, conforms, conforms_without_a_source, merged, query};
 
 /// Of every type that a table has here, with NULLs where they may be.
 const STOCK: &str = r#"ATTACH ':memory:' AS shop;
@@ -19,14 +22,7 @@ const STOCK: &str = r#"ATTACH ':memory:' AS shop;
         n / 8.0, n % 2 = 0, json_array('a', 'x' || n) FROM s;
     CREATE VIEW shop.cheap AS SELECT * FROM stock WHERE price < 10;"#;
 
-async fn loaded(profile: Profile) -> Subject {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
-    let mut bundle = souk_plugins::bundle().iter();
-    let found = bundle.find(|(name, _)| *name == "trino");
-    let (_, wasm) = found.expect("trino");
-    let options = options(&cache, Compiler::InProcess);
-    Subject::load(*wasm, options, profile).await.unwrap()
-}
+const TABLE: &str = "schema = 'shop'\nname = 'stock'\nkey = ['id']";
 
 /// Who asks, and of which catalog.
 fn settings(server: &Trino, more: Json) -> Json {
@@ -34,20 +30,11 @@ fn settings(server: &Trino, more: Json) -> Json {
     if server.ca_pem.is_some() {
         settings["password"] = trino::PASSWORD.into();
     }
-    for (name, value) in more.as_object().into_iter().flatten() {
-        settings[name] = value.clone();
-    }
-    settings
+    merged(settings, more)
 }
 
 async fn subject(server: &Trino, more: Json) -> Subject {
-    let settings = settings(server, more);
-    loaded(Profile {
-        place: Some(place(server)),
-        settings: settings.as_object().expect("settings").clone(),
-        ..Profile::default()
-    })
-    .await
+    common::subject("trino", Some(place(server)), &settings(server, more)).await
 }
 
 fn place(server: &Trino) -> Place {
@@ -57,35 +44,11 @@ fn place(server: &Trino) -> Place {
     }
 }
 
-async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
-    let source = subject.source(subject.place.as_ref().unwrap());
-    subject.ask(&source, request).await
-}
-
-fn query(text: &str) -> Request {
-    Request::Query(Query {
-        text: text.into(),
-        parameters: Vec::new(),
-        limits: Limits::new(1_000, 1 << 20),
-    })
-}
-
 /// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
 #[tokio::test]
 async fn without_a_source_it_conforms() {
-    let subject = loaded(Profile {
-        settings: json!({"username": "souk", "database": "memory.shop"})
-            .as_object()
-            .expect("settings")
-            .clone(),
-        ..Profile::default()
-    })
-    .await;
-    let report = souk_conformance::run(&subject).await.unwrap();
-    subject.close().await;
-    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
-    let hostile = report.finding("hostile.servers").unwrap();
-    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+    let settings = json!({"username": "souk", "database": "memory.shop"});
+    conforms_without_a_source("trino", &settings).await;
 }
 
 /// The whole kit, twice: a wire can be tried where there is no TLS, and a secret where there is. Nothing fails, and nothing else is left out
@@ -94,31 +57,14 @@ async fn without_a_source_it_conforms() {
 async fn it_conforms() {
     for server in [Trino::start().await, Trino::start_tls().await] {
         server.admin(STOCK);
-        let mut profile = format!("[source]\nbase_url = '{}'\n", server.base_url());
-        let mut ca = tempfile::NamedTempFile::new().unwrap();
-        if let Some(pem) = &server.ca_pem {
-            ca.write_all(pem.as_bytes()).unwrap();
-            profile.push_str(&format!("ca_file = '{}'\n", ca.path().display()));
-        }
-        profile.push_str(
-            "[table]\nschema = 'shop'\nname = 'stock'\nkey = ['id']\n[source.settings]\n",
-        );
-        let settings = settings(&server, json!({}));
-        for (name, value) in settings.as_object().expect("settings") {
-            profile.push_str(&format!("{name} = {value}\n"));
-        }
-        let subject = loaded(Profile::parse(&profile, Path::new(".")).unwrap()).await;
-        let report = souk_conformance::run(&subject).await.unwrap();
-        subject.close().await;
-        println!("{report}");
-        assert!(report.is_conforming(), "{report}");
-        assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
         // Hosts page by offset here.
-        let left_out = match server.ca_pem.is_some() {
-            false => ["open.wrong_secret", "paging.after_a_row"],
-            true => ["paging.after_a_row", "wire"],
+        let left_out: &[&str] = match server.ca_pem.is_some() {
+            false => &["open.wrong_secret", "paging.after_a_row"],
+            true => &["paging.after_a_row", "wire"],
         };
-        assert_eq!(report.checks(Outcome::Skipped), left_out, "{report}");
+        let (base_url, settings) = (server.base_url(), settings(&server, json!({})));
+        let source = (base_url.as_str(), server.ca_pem.as_deref());
+        conforms("trino", source, TABLE, &settings, left_out).await;
     }
 }
 

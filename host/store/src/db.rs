@@ -257,17 +257,21 @@ impl Db {
     ) -> Result<T, E> {
         let mut write = self.begin(Purpose::Any).await?;
         let begun = Instant::now();
-        let is_act = audit::begin(&mut write).await?;
-        let done = work(&mut write).await?;
-        if is_act {
-            audit::end(&mut write).await?;
-        }
-        write.commit().await?;
+        let done = async move {
+            let is_act = audit::begin(&mut write).await?;
+            let done = work(&mut write).await?;
+            if is_act {
+                audit::end(&mut write).await?;
+            }
+            write.commit().await?;
+            Ok(done)
+        };
+        let done = done.await;
         if begun.elapsed() > LONG {
             let (operation, seconds) = (audit::operation(), begun.elapsed().as_secs_f64());
             tracing::warn!(operation, seconds, "a transaction was long");
         }
-        Ok(done)
+        done
     }
 
     /// The view of whoever writes, in which nobody else can write meanwhile on a store of this host's own. Nothing is committed.

@@ -1,7 +1,7 @@
 //! A session: it says who it is, asks what the server is, and then has any number of requests under way.
 
 use souk_sdk::results::{SHAPES_MAX, Shape, Shapes, Told, value_bytes_max};
-use souk_sdk::statements::has_callers_values;
+use souk_sdk::statements::callers_values;
 use souk_sdk::{
     Batch, Column, Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need,
     Query, Request, Step,
@@ -230,7 +230,7 @@ impl Session {
                 id,
                 query_id,
                 limits: query.limits,
-                is_bound: has_callers_values(&query.text, values.len()),
+                is_bound: callers_values(&query.text, values.len()) > 0,
                 is_cancelled: false,
             }),
         });

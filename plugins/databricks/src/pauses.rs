@@ -2,11 +2,6 @@
 
 use souk_sdk::{HttpFailure, HttpResponse};
 
-/// Who is busy is asked again after this long, doubled each time: six seconds in all.
-const TRIES_MAX: u32 = 7;
-const BUSY_PAUSE_MS: u32 = 100;
-/// Whoever wants more time than this is asked again by whoever asked us.
-const RETRY_AFTER_MAX_MS: u64 = 5_000;
 /// A statement is asked after once a quarter of the time has passed that it was waited for: its end is noticed a quarter later at most.
 const RUNNING_PART: u32 = 4;
 const RUNNING_PAUSE_MS: u32 = 10;
@@ -17,15 +12,9 @@ const RUNNING_PAUSE_MAX_MS: u32 = 1_000;
 pub fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32, begins: bool) -> Option<u32> {
     let response = outcome.as_ref().ok()?;
     match response.status {
-        _ if tries + 1 >= TRIES_MAX => return None,
-        429 | 503 => {}
-        502 | 504 if !begins => {}
-        _ => return None,
-    }
-    match response.retry_after_ms() {
-        Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
-        Some(ms) => Some(u32::try_from(ms).unwrap_or(BUSY_PAUSE_MS).max(1)),
-        None => Some(BUSY_PAUSE_MS << tries),
+        429 | 503 => response.busy_pause_ms(tries),
+        502 | 504 if !begins => response.busy_pause_ms(tries),
+        _ => None,
     }
 }
 

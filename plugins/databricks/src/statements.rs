@@ -5,7 +5,9 @@
 //!
 //! Databricks reads some texts in a way that nobody expects. Where such a text could hide something from this lexer, it is refused.
 
-use souk_sdk::statements::{Dialect, DollarQuotes, Kind, Letters, PAGE, Quote, Statement, Token};
+use souk_sdk::statements::{
+    Dialect, DollarQuotes, Kind, Letters, Quote, Statement, Token, callers_values,
+};
 use souk_sdk::{Error, Value};
 
 use crate::parameters::{self, Bound};
@@ -60,13 +62,10 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
     only_reads(&query)?;
     query.takes(values.len())?;
     // As the last line it stands in no text and in no comment.
-    let of_page = match query.text.ends_with(PAGE) {
-        true => values.len().saturating_sub(2),
-        false => values.len(),
-    };
+    let callers = callers_values(query.text, values.len());
     let mut bound = Vec::with_capacity(values.len());
     for (place, value) in values.iter().enumerate() {
-        let taken = match place < of_page {
+        let taken = match place < callers {
             true => parameters::bound(place, value),
             false => parameters::of_page(place, value),
         };
@@ -78,7 +77,7 @@ pub fn prepare(text: &str, values: &[Value]) -> Result<Prepared, Error> {
     Ok(Prepared {
         text,
         values: bound,
-        callers: of_page,
+        callers,
     })
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 use souk_sdk::json::is_decimal;
-use souk_sdk::statements::PAGE;
+use souk_sdk::statements::callers_values;
 use souk_sdk::time::{DAY_US, Date};
 use souk_sdk::{ColumnType, Error, Value};
 
@@ -32,11 +32,7 @@ pub fn bindings(values: &[Value]) -> Result<Json, Error> {
 
 /// The caller's values, as an error may quote them. Those of the page are the host's own.
 pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
-    let own = match text.ends_with(PAGE) {
-        true => PAGE.matches('?').count(),
-        false => 0,
-    };
-    let callers = values.iter().take(values.len().saturating_sub(own));
+    let callers = values.iter().take(callers_values(text, values.len()));
     callers.filter_map(shown).collect()
 }
 

@@ -5,13 +5,10 @@ use souk_sdk::{HttpFailure, HttpResponse, WireFault};
 /// The pause before a statement is asked after again: twice as long each time, up to a second.
 const PAUSE_MS: u32 = 25;
 const PAUSE_MAX_MS: u32 = 1_000;
-/// Who is busy is asked again after a pause, doubled each time: six seconds in all.
-const TRIES_MAX: u32 = 7;
+/// The pause after the first answer that was lost; it doubles.
 pub const FIRST_MS: u32 = 100;
 /// Where an answer is lost so often, nobody is busy: less than a second in all.
 const LOST_TRIES_MAX: u32 = 4;
-/// Whoever wants more time than this is asked again by whoever asked us.
-const RETRY_AFTER_MAX_MS: u64 = 5_000;
 
 /// Before a statement is asked after, which was so often before.
 pub fn before(waits: u32) -> u32 {
@@ -29,16 +26,9 @@ pub fn is_refused(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
 /// How long to wait before the same is asked again; `None`: it was answered, or was asked often enough. `is_ask`: it is a statement, of
 /// which the answer may be lost while it goes on.
 pub fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32, is_ask: bool) -> Option<u32> {
-    if !is_refused(outcome) || tries == TRIES_MAX - 1 {
-        return None;
-    }
-    let usual = FIRST_MS << tries.min(TRIES_MAX);
-    let Ok(response) = outcome else {
-        return (is_ask && tries < LOST_TRIES_MAX - 1).then_some(usual);
-    };
-    match response.retry_after_ms() {
-        Some(ms) if ms > RETRY_AFTER_MAX_MS => None,
-        Some(ms) => Some(u32::try_from(ms).unwrap_or(usual).max(1)),
-        None => Some(usual),
+    match outcome {
+        _ if !is_refused(outcome) => None,
+        Ok(response) => response.busy_pause_ms(tries),
+        Err(_) => (is_ask && tries < LOST_TRIES_MAX - 1).then(|| FIRST_MS << tries),
     }
 }

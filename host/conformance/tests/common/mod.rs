@@ -1,0 +1,87 @@
+//! What the tests of bundled connectors have in common.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value as Json;
+use souk_conformance::{Outcome, Place, Profile, Subject, options};
+use souk_sandbox::{Compiler, Fault, Limits, Output, Query, Request};
+
+/// The bundled connector of this name.
+pub async fn loaded(name: &str, profile: Profile) -> Subject {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let mut bundle = souk_plugins::bundle().iter();
+    let (_, wasm) = bundle.find(|(known, _)| *known == name).expect(name);
+    let options = options(&cache, Compiler::InProcess);
+    Subject::load(*wasm, options, profile).await.unwrap()
+}
+
+/// The same with a source, if there is one.
+pub async fn subject(name: &str, place: Option<Place>, settings: &Json) -> Subject {
+    let profile = Profile {
+        place,
+        settings: settings.as_object().expect("settings").clone(),
+        ..Profile::default()
+    };
+    loaded(name, profile).await
+}
+
+/// Settings with others in their place.
+pub fn merged(mut settings: Json, more: Json) -> Json {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        settings[name] = value.clone();
+    }
+    settings
+}
+
+pub async fn ask(subject: &Subject, request: Request) -> Result<Output, Fault> {
+    let source = subject.source(subject.place.as_ref().unwrap());
+    subject.ask(&source, request).await
+}
+
+pub fn query(text: &str) -> Request {
+    Request::Query(Query {
+        text: text.into(),
+        parameters: Vec::new(),
+        limits: Limits::new(1_000, 1 << 20),
+    })
+}
+
+/// Without a source the kit tries what can be tried: settings, servers that lie, wires that break.
+pub async fn conforms_without_a_source(name: &str, settings: &Json) {
+    let subject = subject(name, None, settings).await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    assert_eq!(report.checks(Outcome::Failed), [""; 0], "{report}");
+    let hostile = report.finding("hostile.servers").unwrap();
+    assert_eq!(hostile.outcome, Outcome::Passed, "{report}");
+}
+
+/// The whole kit over HTTP, by a profile as a seller writes one. Nothing fails, and nothing is left out but this. `table`: lines of the
+/// profile's `[table]`.
+pub async fn conforms(
+    name: &str,
+    (base_url, ca_pem): (&str, Option<&str>),
+    table: &str,
+    settings: &Json,
+    left_out: &[&str],
+) {
+    let mut profile = format!("[source]\nbase_url = '{base_url}'\n");
+    let mut ca = tempfile::NamedTempFile::new().unwrap();
+    if let Some(pem) = ca_pem {
+        ca.write_all(pem.as_bytes()).unwrap();
+        profile.push_str(&format!("ca_file = '{}'\n", ca.path().display()));
+    }
+    profile.push_str(&format!("[table]\n{table}\n[source.settings]\n"));
+    for (name, value) in settings.as_object().expect("settings") {
+        profile.push_str(&format!("{name} = {value}\n"));
+    }
+    let subject = loaded(name, Profile::parse(&profile, Path::new(".")).unwrap()).await;
+    let report = souk_conformance::run(&subject).await.unwrap();
+    subject.close().await;
+    println!("{report}");
+    assert!(report.is_conforming(), "{report}");
+    assert_eq!(report.checks(Outcome::Warned), [""; 0], "{report}");
+    assert_eq!(report.checks(Outcome::Skipped), left_out, "{report}");
+}

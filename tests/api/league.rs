@@ -1,0 +1,138 @@
+//! What the tests of engines over HTTP sell, a hundred matches of a league in a table that each makes in its own words, and how they are stopped.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use souk_tests::Company;
+
+use crate::{host, unique};
+
+/// A statement's answer to its last digit.
+pub const DIGITS: &str = "12345678901234567890.00100";
+
+/// A league as an engine names it.
+pub struct League {
+    pub schema: &'static str,
+    /// The engine's way with names.
+    pub name: fn(&str) -> String,
+    /// A statement of one row that has [`DIGITS`], where the engine's numbers have so many.
+    pub digits: Option<&'static str>,
+}
+
+impl League {
+    /// Sells an asset and an endpoint of it; a buyer pays and reads pages, filtered.
+    pub async fn is_sold(&self, seller: &Company, connection: &str) {
+        let name = self.name;
+        let [id, club, goals, fee] = ["id", "club", "goals", "fee"].map(name);
+        let [played, kickoff, day, tags] = ["played", "kickoff", "day", "tags"].map(name);
+        let matches = name("matches");
+        let sum = format!(
+            "SELECT SUM({goals}) AS {goals} FROM {matches} WHERE {club} = :club AND {goals} >= :least"
+        );
+        let asset = seller
+            .asset(connection, json!({"sql_logic": sum,
+                "parameters": [{"name": "club", "type": "string"}, {"name": "least", "type": "integer"}]}))
+            .await;
+        let fields = [&id, &club, &goals, &fee, &played, &kickoff, &day, &tags];
+        let endpoint = seller
+            .endpoint(connection, json!({"slug": "matches", "source": {"schema": self.schema, "table": matches},
+                "fields": fields.map(|field| json!({"name": field})),
+                "order_by": [id],
+                "filters": [{"field": club, "operators": ["eq", "like"]}, {"field": goals, "operators": ["eq", "gt", "in"]}, {"field": fee, "operators": ["gte"]},
+                    {"field": played, "operators": ["lt", "in"]}, {"field": kickoff, "operators": ["lt"]}, {"field": day, "operators": ["eq"]}]}))
+            .await;
+        seller.publish(&asset, 2).await;
+        seller.publish(&endpoint, 1).await;
+
+        let buyer = host().await.buyer(&unique("buyer"), 100).await;
+        buyer.buy(&asset).await;
+        let parameters = json!({"club": "Club 3", "least": 2});
+        let answer = buyer.execute(&asset, parameters).await.expect(200);
+        assert_eq!(answer.at("/data/answer_value"), 27);
+        if let Some(text) = self.digits {
+            digits_are_sold(seller, connection, &buyer, text).await;
+        }
+
+        let bought = buyer.buy(&endpoint).await;
+        let reader = (buyer.client).with_key(&bought.text("/data/endpoint_key/key"));
+        let page = async |query: &str| {
+            let path = format!("/endpoints/v1/{}/matches?{query}", seller.handle);
+            reader.get(&path).await.expect(200)
+        };
+        let first = page("limit=2").await;
+        assert_eq!(first.at("/data/service/billing/credits_used"), 1);
+        assert_eq!(
+            first.at("/data/response/data/0"),
+            &json!({&id: 1, &club: "Club 1", &goals: 1, &fee: 0.125, &played: "2026-01-01T00:01:00.000000Z",
+                &kickoff: "2026-01-01T00:01:00.000000", &day: "2026-01-02", &tags: ["n", "1"]})
+        );
+        let ids = async |query: &str| {
+            let page = page(query).await;
+            let rows = page.at("/data/response/data").as_array().unwrap();
+            let ids = rows.iter().map(|row| row[&id].as_i64().unwrap());
+            ids.collect::<Vec<i64>>()
+        };
+        let mut seen = Vec::new();
+        for start in [0, 40, 80] {
+            seen.extend(ids(&format!("limit=40&start={start}")).await);
+        }
+        assert_eq!(seen, (1..=100).collect::<Vec<i64>>());
+        for (query, wanted) in [
+            (
+                format!("{club}=Club%203&{goals}[gt]=2"),
+                vec![3, 24, 38, 59, 73, 94],
+            ),
+            (format!("{goals}[in]=4&{club}=Club%202"), vec![9, 79]),
+            (format!("{fee}[gte]=12.375&limit=10"), vec![99, 100]),
+            (format!("{fee}[gte]=12.3751&limit=10"), vec![100]),
+            (format!("{club}[like]=Club%206&limit=3"), vec![6, 13, 20]),
+            (format!("{club}[like]=Club%25"), vec![]),
+            (format!("{club}=%27%20OR%20%271%5C"), vec![]),
+            (format!("{played}[lt]=2026-01-01T00:03:00Z"), vec![1, 2]),
+            (format!("{played}[in]=2026-01-01T00:03:00Z"), vec![3]),
+            (format!("{kickoff}[lt]=2026-01-01T00:03:00"), vec![1, 2]),
+            (format!("{day}=2026-01-05"), vec![4]),
+        ] {
+            assert_eq!(ids(&query).await, wanted, "{query}");
+        }
+    }
+}
+
+async fn digits_are_sold(seller: &Company, connection: &str, buyer: &Company, text: &str) {
+    let asset = json!({"sql_logic": text});
+    let asset = seller.asset(connection, asset).await;
+    seller.publish(&asset, 1).await;
+    buyer.buy(&asset).await;
+    // Its text, because what these tests read of JSON has the digits of a double.
+    let path = buyer.path(&format!("/assets/{asset}/execute"));
+    let response = buyer.client.request(reqwest::Method::POST, &path);
+    let response = response.json(&json!({"params": {}})).send().await;
+    let text = response.expect("an answer").text().await.expect("a body");
+    assert!(text.contains(DIGITS), "{text}");
+}
+
+/// A caller hangs up once this statement has begun at the source, and nothing runs there soon after. `has_begun`: it has; `runs`: something does.
+pub async fn is_stopped(
+    seller: &Company,
+    connection: &str,
+    text: &str,
+    has_begun: impl Fn() -> bool,
+    runs: impl Fn() -> bool,
+) {
+    let asset = json!({"sql_logic": text});
+    let asset = seller.asset(connection, asset).await;
+    let path = seller.path(&format!("/assets/{asset}/execute"));
+    let client = seller.client.clone();
+    let call = tokio::spawn(async move { client.post(&path, json!({"params": {}})).await });
+    let since = Instant::now();
+    while !has_begun() {
+        assert!(since.elapsed() < Duration::from_secs(20), "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    call.abort();
+    let since = Instant::now();
+    while runs() {
+        assert!(since.elapsed() < Duration::from_secs(10), "it goes on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
