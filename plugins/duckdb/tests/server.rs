@@ -1,0 +1,235 @@
+//! What a session asks of a server, in which order, and what it makes of refusals.
+
+mod common;
+
+use common::{DISCONNECT, Reply, Talk, class_and_code, kind, query, raw, recorded, refuses, reply, text};
+use serde_json::json;
+use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
+use souk_tests::wire::LIMITS;
+
+/// A statement is read by DuckDB's parser once, and runs in a transaction that only reads, on a connection that is ended.
+#[test]
+fn a_statement_is_judged_once_and_runs_in_a_transaction() {
+    let mut talk = Talk::usual();
+    for round in 0..2 {
+        let id = talk.submit(Talk::select());
+        assert_eq!(talk.asked[0].path, "/quack");
+        assert!(talk.asked[0].body.windows(11).any(|part| part == b"secrettoken"));
+        talk.hears(0, reply("connected")).unwrap();
+        if round == 0 {
+            assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT 1')"));
+            talk.hears(0, reply("parsed_one")).unwrap();
+        }
+        assert_eq!(text(&talk.asked[0]), "BEGIN TRANSACTION READ ONLY");
+        talk.hears(0, reply("success")).unwrap();
+        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        talk.hears(0, reply("numbers")).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    }
+    // The clock of each statement is forgotten with it.
+    while !talk.pauses.is_empty() {
+        talk.wakes();
+    }
+    assert!(talk.asked.is_empty());
+}
+
+/// What DuckDB's parser takes for anything but one query that reads tables is not run.
+#[test]
+fn what_the_parser_refuses_is_not_run() {
+    for (name, class, code) in [
+        ("parsed_csv", ErrorClass::Permission, "read_only"),
+        ("parsed_file", ErrorClass::Permission, "read_only"),
+        ("parsed_two", ErrorClass::Permission, "read_only"),
+        ("parsed_drop", ErrorClass::Permission, "read_only"),
+        ("parsed_cte", ErrorClass::Permission, "read_only"),
+        ("parsed_syntax", ErrorClass::Source, "syntax_error"),
+        ("parsed", ErrorClass::Source, "parameters_misread"),
+        ("numbers", ErrorClass::Source, "malformed_answer"),
+        ("empty", ErrorClass::Source, "malformed_answer"),
+    ] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        talk.hears(0, reply(name)).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT, "{name}");
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (class, code), "{name}");
+        // Nor is it known now.
+        talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        assert!(text(&talk.asked[0]).contains("json_serialize_sql"));
+    }
+    let mut talk = Talk::usual();
+    let id = talk.submit(query(
+        "SELECT upper(?), s.* FROM s.t AS s, range(3) WHERE a = ?",
+        vec![Value::Text("x'y".into()), Value::Int64(1)],
+        LIMITS,
+    ));
+    for name in ["connected", "parsed", "success"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(
+        text(&talk.asked[0]),
+        "SELECT upper(CAST('x''y' AS VARCHAR)), s.* FROM s.t AS s, range(3) WHERE a = CAST('1' AS BIGINT)"
+    );
+    talk.hears(0, refuses("Could not convert string 'x'y' to INT32")).unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(class_and_code(&error), (ErrorClass::InvalidRequest, "invalid_value"));
+}
+
+#[test]
+fn a_database_is_used_before_anything_is_asked() {
+    let mut talk = Talk::open(json!({"database": "la\"ke.shop"})).unwrap();
+    let id = talk.submit(Talk::select());
+    talk.hears(0, reply("connected")).unwrap();
+    assert_eq!(text(&talk.asked[0]), "USE \"la\"\"ke\".\"shop\"");
+    talk.hears(0, refuses("SET schema: No catalog + schema named \"x\" found.")).unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(class_and_code(&error), (ErrorClass::Configuration, "unknown_database"));
+}
+
+/// More rows are fetched until there are none.
+#[test]
+fn rows_are_fetched_to_their_end() {
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, raw(200, &[], goes_on("filtered_ints"))).unwrap();
+    for _ in 0..3 {
+        assert_eq!(kind(&talk.asked[0]), 7);
+        talk.hears(0, reply("fetched")).unwrap();
+    }
+    talk.hears(0, reply("fetched_all")).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 2 + 3 * 2);
+}
+
+/// A recorded answer that says that there is more.
+fn goes_on(name: &str) -> Vec<u8> {
+    let body = recorded(name);
+    // Before the chunks (field 4) stands nothing, where there is no more.
+    let chunks = [0x04, 0x00, 0x01, 0x01, 0x2c, 0x01];
+    let at = body.windows(6).position(|part| part == chunks).unwrap();
+    [&body[..at], &[0x03, 0x00, 0x01], &body[at..]].concat()
+}
+
+/// A wire that breaks, or a server that is another one, in the middle of a result.
+#[test]
+fn half_a_result_is_none() {
+    for (answer, class, code) in [
+        (Err(WireFault::Reset), ErrorClass::Unavailable, "connection_lost"),
+        (Err(WireFault::BadResponse), ErrorClass::Source, "bad_response"),
+        (refuses("Invalid connection id"), ErrorClass::Unavailable, "connection_lost"),
+        (reply("numbers"), ErrorClass::Source, "malformed_answer"),
+        (reply("ended"), ErrorClass::Source, "malformed_answer"),
+        (raw(404, &[], ""), ErrorClass::Configuration, "no_quack"),
+        (raw(200, &[], "<html>"), ErrorClass::Source, "malformed_answer"),
+    ] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, raw(200, &[], goes_on("filtered_ints"))).unwrap();
+        talk.hears(0, answer).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, Err(WireFault::Refused)).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (class, code));
+    }
+}
+
+#[test]
+fn whoever_is_not_let_in_is_told_so() {
+    let thrown = |kind: &str| -> Reply {
+        let what = json!({"exception_type": kind, "exception_message": "as it says"}).to_string();
+        raw(500, &[("EXCEPTION_WHAT", what.as_str())], "")
+    };
+    for (answer, class, code) in [
+        (reply("unknown"), ErrorClass::Authentication, "credentials_refused"),
+        (
+            refuses("Unsupported Quack version - server only supports version 2 of quack"),
+            ErrorClass::Configuration,
+            "other_version",
+        ),
+        (thrown("Invalid Configuration"), ErrorClass::Configuration, "server_misconfigured"),
+        (thrown("Serialization"), ErrorClass::Internal, "message_refused"),
+        (thrown("IO"), ErrorClass::Source, "server_failed"),
+        (raw(404, &[], "nginx"), ErrorClass::Configuration, "no_quack"),
+        (raw(401, &[], ""), ErrorClass::Authentication, "credentials_refused"),
+        (Err(WireFault::Tls), ErrorClass::Configuration, "tls_failed"),
+    ] {
+        let mut talk = Talk::usual();
+        let error = talk.ask(Talk::select(), [answer]).error();
+        assert_eq!(class_and_code(&error), (class, code));
+        assert!(talk.asked.is_empty());
+    }
+}
+
+#[test]
+fn a_test_tries_to_write() {
+    for (answer, wanted) in [
+        (refuses("Cannot write to database \"memory\" - transaction is launched in read-only mode"), "true"),
+        (reply("success"), "false"),
+        (refuses("Out of Memory Error"), "NULL"),
+    ] {
+        let mut talk = Talk::usual();
+        let ping = Request::Ping(Limits { rows_max: 1, ..LIMITS });
+        let replies = ["connected", "parsed_one", "success"].map(reply);
+        let answer = talk.ask(ping, replies.into_iter().chain([answer, reply("ended")])).ok();
+        assert_eq!((answer.cell(0, 0).as_str(), answer.cell(1, 0).as_str()), ("v1.5.5", wanted));
+    }
+    let mut talk = Talk::usual();
+    let missing = refuses("Scalar Function with name json_serialize_sql does not exist!");
+    let error = talk.ask(Request::Ping(LIMITS), [reply("connected"), missing, reply("ended")]).error();
+    assert_eq!(class_and_code(&error), (ErrorClass::Configuration, "json_missing"));
+}
+
+/// Whoever gives up is not kept waiting, and leaves no connection.
+#[test]
+fn a_cancelled_statement_ends_its_connection() {
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    // The answer that nobody waits for any more, and the end of the connection.
+    assert_eq!((talk.asked.len(), kind(&talk.asked[1])), (2, DISCONNECT));
+    talk.hears(1, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.hears(0, reply("numbers")).unwrap();
+    assert!(talk.asked.is_empty());
+    // One that is being opened is ended when it is known.
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    talk.cancel(id);
+    talk.hears(0, reply("connected")).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+}
+
+#[test]
+fn a_statement_has_the_connections_time() {
+    let mut talk = Talk::open(json!({"statement_timeout_ms": 250})).unwrap();
+    let id = talk.submit(Talk::select());
+    for name in ["connected", "parsed_one", "success"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(talk.wakes(), 250);
+    assert_eq!(kind(&talk.asked[1]), DISCONNECT);
+    talk.hears(1, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(class_and_code(&error), (ErrorClass::Timeout, "statement_timeout"));
+}
+
+#[test]
+fn a_busy_proxy_is_asked_again() {
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    let first = talk.asked[0].body.clone();
+    talk.hears(0, raw(503, &[], "")).unwrap();
+    assert!(talk.asked.is_empty());
+    assert_eq!(talk.wakes(), 100);
+    assert_eq!(talk.asked[0].body, first);
+    talk.hears(0, raw(429, &[("Retry-After", "3600")], "")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.class, ErrorClass::RateLimited);
+}
