@@ -15,6 +15,7 @@ mod connectors;
 mod conversations;
 mod data_route;
 mod databricks_source;
+mod duckdb_source;
 mod declared;
 mod endpoints;
 mod ends_of_time;

@@ -17,7 +17,7 @@ const BIGNUM_BYTES_MAX: usize = 4_096;
 pub fn interval(months: i32, days: i32, micros: i64) -> String {
     let mut text = String::new();
     for (count, unit) in [(months / 12, "year"), (months % 12, "month"), (days, "day")] {
-        let plural = if count.abs() == 1 { "" } else { "s" };
+        let plural = if count.unsigned_abs() == 1 { "" } else { "s" };
         if count != 0 {
             let blank = if text.is_empty() { "" } else { " " };
             // A String takes everything.
