@@ -356,11 +356,17 @@ fn map(mut entry: Vec<(String, Type)>) -> Result<Type, Error> {
     let (Some((_, value)), Some((_, key)), None) = (entry.pop(), entry.pop(), entry.pop()) else {
         return Err(malformed());
     };
-    if let Type::List(_) | Type::Array(..) | Type::Map(..) | Type::Struct(_) | Type::Union(_) = key
+    // Of two documents, `1` and `"1"`, the same name would be made.
+    if let Type::List(_)
+    | Type::Array(..)
+    | Type::Map(..)
+    | Type::Struct(_)
+    | Type::Union(_)
+    | Type::Json = key
     {
         return Err(unsupported(
-            "MAP",
-            "whose keys are nested: write map_entries(…)",
+            "MAP with keys that are nested",
+            ": write map_entries(…)",
         ));
     }
     Ok(Type::Map(Box::new(key), Box::new(value)))
