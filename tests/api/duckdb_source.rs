@@ -93,7 +93,12 @@ async fn duckdb_forgets_what_is_abandoned() {
         &seller,
         &connection,
         "SELECT sum(sleep_ms(100)) AS n FROM range(30) AS r(i)",
-        || server.asked().iter().any(|text| text.contains("sleep_ms(100)) AS n")),
+        || {
+            server
+                .asked()
+                .iter()
+                .any(|text| text.contains("sleep_ms(100)) AS n"))
+        },
         || server.connections() > 0,
     )
     .await;

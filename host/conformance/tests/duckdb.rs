@@ -72,7 +72,11 @@ async fn it_conforms() {
         conforms("duckdb", source, TABLE, &settings, left_out).await;
         let since = Instant::now();
         while server.connections() > 0 {
-            assert!(since.elapsed() < Duration::from_secs(20), "{:?}", server.asked());
+            assert!(
+                since.elapsed() < Duration::from_secs(20),
+                "{:?}",
+                server.asked()
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -86,18 +90,62 @@ async fn refusals_are_told_as_what_they_are() {
     stocked(&server);
     for (more, text, kind, code) in [
         (json!({}), "DELETE FROM shop.stock", Permission, "read_only"),
-        (json!({}), "SELECT 1; DELETE FROM shop.stock", Permission, "read_only"),
-        (json!({}), "SELECT absent FROM shop.stock", SourceError, "unknown_column"),
-        (json!({}), "SELECT * FROM shop.absent", NotFound, "unknown_table"),
-        (json!({}), "SELECT * FROM nowhere.absent", NotFound, "unknown_schema"),
-        (json!({}), "SELECT absent(id) FROM shop.stock", NotFound, "unknown_function"),
+        (
+            json!({}),
+            "SELECT 1; DELETE FROM shop.stock",
+            Permission,
+            "read_only",
+        ),
+        (
+            json!({}),
+            "SELECT absent FROM shop.stock",
+            SourceError,
+            "unknown_column",
+        ),
+        (
+            json!({}),
+            "SELECT * FROM shop.absent",
+            NotFound,
+            "unknown_table",
+        ),
+        (
+            json!({}),
+            "SELECT * FROM nowhere.absent",
+            NotFound,
+            "unknown_schema",
+        ),
+        (
+            json!({}),
+            "SELECT absent(id) FROM shop.stock",
+            NotFound,
+            "unknown_function",
+        ),
         (json!({}), "SELECT FROM WHERE", SourceError, "syntax_error"),
-        (json!({}), "SELECT * FROM shop.stock WHERE day = 'x'", SourceError, "invalid_value"),
-        (json!({"database": "pond"}), "SELECT 1", Configuration, "unknown_database"),
-        (json!({"api_key": "wrong"}), "SELECT 1", Authentication, "credentials_refused"),
+        (
+            json!({}),
+            "SELECT * FROM shop.stock WHERE day = 'x'",
+            SourceError,
+            "invalid_value",
+        ),
+        (
+            json!({"database": "pond"}),
+            "SELECT 1",
+            Configuration,
+            "unknown_database",
+        ),
+        (
+            json!({"api_key": "wrong"}),
+            "SELECT 1",
+            Authentication,
+            "credentials_refused",
+        ),
     ] {
         let fault = refused(&server, more, text).await;
-        assert_eq!((fault.kind, fault.code.as_str()), (kind, code), "{text}: {fault:?}");
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (kind, code),
+            "{text}: {fault:?}"
+        );
     }
     assert_eq!(server.connections(), 0);
 }
@@ -136,26 +184,38 @@ async fn nothing_but_tables_is_read() {
         assert_eq!(fault.code, "read_only", "{text}");
     }
     // A view of the owner's may.
-    server.admin(&format!("CREATE VIEW shop.told AS SELECT * FROM read_csv('{file}')"));
+    server.admin(&format!(
+        "CREATE VIEW shop.told AS SELECT * FROM read_csv('{file}')"
+    ));
     let subject = subject(&server, json!({"database": "memory.shop"})).await;
     let told = ask(&subject, query("SELECT a FROM told")).await.unwrap();
     assert_eq!(told.cell(0, 0).as_i64(), Some(1));
-    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000))).await.unwrap();
+    let ping = ask(&subject, Request::Ping(Limits::new(1, 1_000)))
+        .await
+        .unwrap();
     assert_eq!(ping.cell(0, 0).as_str(), Some(duckdb::VERSION));
     assert_eq!(ping.cell(0, 1).as_bool(), Some(true));
     subject.close().await;
     assert_eq!(server.number("SELECT count(*) FROM shop.stock"), 60);
-    assert_eq!(server.number("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'souk%'"), 0);
+    assert_eq!(
+        server.number("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'souk%'"),
+        0
+    );
 }
 
 /// Without `json` there is no parser to ask, and nothing is run. A server that reads no files says so.
 #[tokio::test]
 async fn a_server_that_reads_no_files_says_so() {
     let server = DuckDb::start();
-    server.admin("CREATE VIEW told AS SELECT * FROM read_csv('/proc/version', columns = {'a': 'VARCHAR'})");
+    server.admin(
+        "CREATE VIEW told AS SELECT * FROM read_csv('/proc/version', columns = {'a': 'VARCHAR'})",
+    );
     server.admin("SET enable_external_access = false");
     let fault = refused(&server, json!({}), "SELECT * FROM told").await;
-    assert_eq!((fault.kind, fault.code.as_str()), (FaultKind::Permission, "access_disabled"));
+    assert_eq!(
+        (fault.kind, fault.code.as_str()),
+        (FaultKind::Permission, "access_disabled")
+    );
 }
 
 /// Whom nobody proves is told no token.
@@ -194,7 +254,10 @@ async fn results_are_as_long_and_as_wide_as_they_are() {
     assert_eq!(output.rows, 100_000);
     for row in [0, 24_575, 24_576, 49_152, 99_999] {
         assert_eq!(output.cell(row, 0).as_i64(), Some(row as i64));
-        assert_eq!(output.cell(row, 1).as_str(), Some(format!("x{row}").as_str()));
+        assert_eq!(
+            output.cell(row, 1).as_str(),
+            Some(format!("x{row}").as_str())
+        );
     }
     let columns: Vec<String> = (0..200).map(|n| format!("i + {n} AS c{n}")).collect();
     let wide = format!("SELECT {} FROM range(3000) AS r(i)", columns.join(", "));
@@ -205,11 +268,11 @@ async fn results_are_as_long_and_as_wide_as_they_are() {
     assert_eq!(server.connections(), 0);
 }
 
-/// A result that has begun is given up at DuckDB, which computes no more of it, when its time is over.
+/// A result that has begun is given up at DuckDB, which computes no more of it, when the request's time is over.
 #[tokio::test]
 async fn rows_that_nobody_wants_are_not_computed() {
     let server = DuckDb::start();
-    let subject = subject(&server, json!({"statement_timeout_ms": 600})).await;
+    let subject = subject(&server, json!({})).await;
     let source = subject.source(subject.place.as_ref().unwrap());
     let request = Request::Query(Query {
         // Without an end, and slow enough for the rows that are allowed.
@@ -217,8 +280,12 @@ async fn rows_that_nobody_wants_are_not_computed() {
         parameters: Vec::new(),
         limits: Limits::new(10_000_000, 256 << 20),
     });
-    let fault = subject.ask(&source, request).await.unwrap_err();
-    assert_eq!((fault.kind, fault.code.as_str()), (FaultKind::Timeout, "statement_timeout"), "{fault:?}");
+    let within = Duration::from_millis(900);
+    let fault = subject
+        .ask_within(&source, request, within)
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Timeout, "{fault:?}");
     is_idle(&server).await;
     subject.close().await;
 }
@@ -245,10 +312,21 @@ async fn what_has_no_row_yet_goes_on() {
     let slow = "SELECT count(*) FROM range(300000000) AS a(x), range(10) AS b(y) WHERE hash(x * y) % 7 = 3";
     let begun = Instant::now();
     let fault = ask(&subject, query(slow)).await.unwrap_err();
-    assert_eq!((fault.kind, fault.code.as_str()), (FaultKind::Timeout, "statement_timeout"), "{fault:?}");
+    assert_eq!(
+        (fault.kind, fault.code.as_str()),
+        (FaultKind::Timeout, "statement_timeout"),
+        "{fault:?}"
+    );
     assert!(begun.elapsed() < Duration::from_secs(5));
     // The session goes on with others.
-    assert_eq!(ask(&subject, query("SELECT 7")).await.unwrap().cell(0, 0).as_i64(), Some(7));
+    assert_eq!(
+        ask(&subject, query("SELECT 7"))
+            .await
+            .unwrap()
+            .cell(0, 0)
+            .as_i64(),
+        Some(7)
+    );
     let before = server.ticks();
     tokio::time::sleep(Duration::from_millis(1_000)).await;
     assert!(server.ticks() - before > 20, "it was stopped: say so");

@@ -15,7 +15,11 @@ pub fn statement(filter: &SchemaFilter) -> String {
     };
     let tables = |of: &str, name: &str| match filter.tables.is_empty() {
         true => names(of),
-        false => format!("{} AND {of}.{name} IN ({})", names(of), list(&filter.tables)),
+        false => format!(
+            "{} AND {of}.{name} IN ({})",
+            names(of),
+            list(&filter.tables)
+        ),
     };
     match filter.include_fields {
         true => format!(

@@ -324,40 +324,76 @@ mod tests {
         };
         let line = "\n\nLINE 1: select 'x'\n               ^";
         for (message, class, code) in [
-            ("Authentication failed", Authentication, "credentials_refused"),
+            (
+                "Authentication failed",
+                Authentication,
+                "credentials_refused",
+            ),
             (
                 "Unsupported Quack version - server only supports version 2 of quack",
                 Configuration,
                 "other_version",
             ),
-            ("Table with name nope does not exist!\nDid you mean \"pg_enum\"?", NotFound, "unknown_table"),
+            (
+                "Table with name nope does not exist!\nDid you mean \"pg_enum\"?",
+                NotFound,
+                "unknown_table",
+            ),
             (
                 "Table with name \"nosuch.tt\" does not exist because schema \"nosuch\" does not exist.",
                 NotFound,
                 "unknown_schema",
             ),
-            ("Catalog \"a\" does not exist!", NotFound, "unknown_database"),
-            ("Scalar Function with name absentfn does not exist!", NotFound, "unknown_function"),
-            ("Referenced column \"absent\" not found in FROM clause!", Source, "unknown_column"),
+            (
+                "Catalog \"a\" does not exist!",
+                NotFound,
+                "unknown_database",
+            ),
+            (
+                "Scalar Function with name absentfn does not exist!",
+                NotFound,
+                "unknown_function",
+            ),
+            (
+                "Referenced column \"absent\" not found in FROM clause!",
+                Source,
+                "unknown_column",
+            ),
             ("syntax error at or near \"selec\"", Source, "syntax_error"),
             (
                 "Cannot write to database \"memory\" - transaction is launched in read-only mode",
                 Permission,
                 "read_only",
             ),
-            ("Could not convert string 'x' to INT32", InvalidRequest, "invalid_value"),
-            ("Could not convert string 'y' to INT32", Source, "invalid_value"),
+            (
+                "Could not convert string 'x' to INT32",
+                InvalidRequest,
+                "invalid_value",
+            ),
+            (
+                "Could not convert string 'y' to INT32",
+                Source,
+                "invalid_value",
+            ),
             (
                 "invalid date field format: \"x\", expected format is (YYYY-MM-DD)",
                 InvalidRequest,
                 "invalid_value",
             ),
-            ("Overflow in addition of INT64 (9223372036854775807 + 1)!", Source, "invalid_value"),
+            (
+                "Overflow in addition of INT64 (9223372036854775807 + 1)!",
+                Source,
+                "invalid_value",
+            ),
             ("boo", Source, "sql_error"),
         ] {
             let message = format!("{message}{line}");
             let error = told(&message, &["x".to_owned()]);
-            assert_eq!((error.class, error.code.as_str()), (class, code), "{message}");
+            assert_eq!(
+                (error.class, error.code.as_str()),
+                (class, code),
+                "{message}"
+            );
             assert_eq!(error.detail.as_deref(), Some(message.as_str()));
         }
     }

@@ -29,10 +29,9 @@ const FUNCTIONS: [&str; 2] = ["getenv", "write_log"];
 /// Signs that names of files have and few of tables.
 const SIGNS_OF_FILES: [char; 12] = ['.', '/', '\\', ':', '*', '?', '[', ']', '{', '}', '~', '%'];
 /// What names of files end with: DuckDB takes `a.csv` for one where there is no table `csv` in `a`.
-const ENDS_OF_FILES: [&str; 32] = [
-    "arrow", "avro", "csv", "db", "ddb", "duckdb", "feather", "fgb", "geojson", "gpkg", "gz", "ipc",
-    "json", "jsonl", "lance", "log", "md", "ndjson", "orc", "parquet", "pq", "shp", "sqlite",
-    "sqlite3", "text", "tsv", "txt", "vortex", "xls", "xlsx", "xml", "zst",
+const ENDS_OF_FILES: [&str; 20] = [
+    "arrow", "avro", "csv", "db", "ddb", "duckdb", "fgb", "geojson", "gpkg", "gz", "ipc", "json",
+    "jsonl", "lance", "ndjson", "orc", "parquet", "tsv", "xlsx", "zst",
 ];
 /// Statements that are remembered, and their length together.
 const KNOWN_MAX: usize = 64;
@@ -132,7 +131,12 @@ impl Parsed {
         }
         let name = |name: &&String| name.to_lowercase();
         let is_allowed = |name: &String| TABLE_FUNCTIONS.contains(&name.as_str());
-        if let Some(name) = self.table_functions.iter().map(|n| name(&n)).find(|name| !is_allowed(name)) {
+        if let Some(name) = self
+            .table_functions
+            .iter()
+            .map(|n| name(&n))
+            .find(|name| !is_allowed(name))
+        {
             return Err(refused(format!(
                 "the statement may not call the table function {name}, which may read files or reach other servers: put it into a view"
             )));

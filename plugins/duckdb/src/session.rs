@@ -10,7 +10,7 @@ use souk_sdk::http::Request as HttpRequest;
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
-    Step,
+    Step, WireFault,
 };
 
 use crate::catalog;
@@ -61,8 +61,6 @@ struct Job {
     /// The HTTP request or the pause that it waits for.
     waits_for: u32,
     is_paused: bool,
-    /// The pause after which its statement has taken too long.
-    deadline: Option<u32>,
     /// What was asked last, to be asked again.
     asked: HttpRequest,
     work: Work,
@@ -146,7 +144,6 @@ impl Machine for Session {
                     id,
                     waits_for: 0,
                     is_paused: false,
-                    deadline: None,
                     asked: message(connect(&self.settings.token), SMALL_RESPONSE_BYTES)
                         .timeout_ms(limits.timeout_ms),
                     work,
@@ -175,14 +172,12 @@ impl Machine for Session {
             _ => return Ok(()),
         };
         // What nobody waits for any more is not known.
-        let is_its = |job: &Job| job.waits_for == number || job.deadline == Some(number);
-        let Some(at) = self.jobs.iter().position(is_its) else {
+        let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
             return Ok(());
         };
         let mut job = self.jobs.swap_remove(at);
         let is_open = match outcome {
             Some(outcome) => self.heard(&mut job, outcome, step),
-            None if job.deadline == Some(number) => self.is_late(&mut job, step),
             None => {
                 self.send(&mut job, step);
                 true
@@ -293,7 +288,7 @@ impl Session {
             return true;
         }
         let next = outcome
-            .map_err(|failure| failure.within(RESPONSE_BYTES_SHOWN))
+            .map_err(|failure| self.broken(job, failure))
             .and_then(|response| self.answered(job, &response, step));
         match next {
             Err(error) => self.end(job, Err(error), step),
@@ -302,9 +297,27 @@ impl Session {
             Ok(Next::Fetch) => {
                 job.stage = Stage::Fetch;
                 let body = fetch(job.connection.as_deref().unwrap_or_default(), &job.result);
-                let request = message(body, RESPONSE_BYTES_MAX).timeout_ms(job.limits.timeout_ms);
+                let request = message(body, RESPONSE_BYTES_MAX).timeout_ms(self.patience(job));
                 self.ask(job, request, step)
             }
+        }
+    }
+
+    /// How long the server may take to answer a statement, or to send more of its rows.
+    fn patience(&self, job: &Job) -> u32 {
+        match job.stage {
+            Stage::Ask | Stage::Fetch => {
+                (self.settings.statement_timeout_ms).min(job.limits.timeout_ms)
+            }
+            _ => job.limits.timeout_ms,
+        }
+    }
+
+    fn broken(&self, job: &Job, failure: HttpFailure) -> Error {
+        let is_the_statements = self.patience(job) < job.limits.timeout_ms;
+        match failure.fault {
+            WireFault::Timeout if is_the_statements => too_slow(),
+            _ => failure.within(RESPONSE_BYTES_SHOWN),
         }
     }
 
@@ -313,14 +326,9 @@ impl Session {
             Stage::Ask => RESPONSE_BYTES_MAX,
             _ => SMALL_RESPONSE_BYTES,
         };
-        if let Stage::Ask = stage {
-            let deadline = self.number();
-            job.deadline = Some(deadline);
-            step.wake(deadline, self.settings.statement_timeout_ms);
-        }
         job.stage = stage;
         let body = prepare(job.connection.as_deref().unwrap_or_default(), text);
-        let request = message(body, response_bytes_max).timeout_ms(job.limits.timeout_ms);
+        let request = message(body, response_bytes_max).timeout_ms(self.patience(job));
         self.ask(job, request, step)
     }
 
@@ -390,12 +398,14 @@ impl Session {
         match (&job.stage, &mut job.work) {
             (Stage::Use, _) => Ok(self.after_use(job)),
             (Stage::Check, work) => {
-                let (text, placeholders) = match work {
-                    Work::Query { statement, .. } => (&statement.text, statement.placeholders),
-                    _ => (&String::new(), 0),
-                };
-                parsed_of(rows)?.judge(placeholders)?;
-                self.known.add(text.clone());
+                let parsed = parsed_of(rows)?;
+                match work {
+                    Work::Query { statement, .. } => {
+                        parsed.judge(statement.placeholders)?;
+                        self.known.add(std::mem::take(&mut statement.text));
+                    }
+                    _ => parsed.judge(0)?,
+                }
                 Ok(Next::Statement(Stage::Begin, BEGIN.to_owned()))
             }
             (Stage::Begin, Work::Query { statement, .. }) => {
@@ -425,19 +435,9 @@ impl Session {
         }
     }
 
-    /// The time of a job's statement is over.
-    fn is_late(&mut self, job: &mut Job, step: &mut Step) -> bool {
-        job.deadline = None;
-        match job.stage {
-            Stage::Ask | Stage::Fetch => self.end(job, Err(too_slow()), step),
-            _ => true,
-        }
-    }
-
     /// Ends the connection; without one there is nothing left to do.
     fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
         job.stage = Stage::End(outcome);
-        job.deadline = None;
         match &job.connection {
             Some(connection) => {
                 let request = message(disconnect(connection), SMALL_RESPONSE_BYTES);

@@ -46,9 +46,7 @@ impl Settings {
         let is_name = |name: &str| !name.is_empty() && !name.contains('\0');
         let is_named = match &database {
             None => true,
-            Some((database, schema)) => {
-                is_name(database) && schema.as_deref().is_none_or(is_name)
-            }
+            Some((database, schema)) => is_name(database) && schema.as_deref().is_none_or(is_name),
         };
         match is_named {
             true => Ok(Settings {

@@ -115,12 +115,9 @@ impl Type {
                 0x100..=0xffff => 2,
                 _ => 4,
             }),
-            Type::Varchar
-            | Type::Json
-            | Type::Blob
-            | Type::Bit
-            | Type::Bignum
-            | Type::Geometry => Layout::Texts,
+            Type::Varchar | Type::Json | Type::Blob | Type::Bit | Type::Bignum | Type::Geometry => {
+                Layout::Texts
+            }
             Type::List(element) => Layout::List(Child::Of(element)),
             Type::Map(key, value) => Layout::List(Child::Entry(key, value)),
             Type::Array(element, size) => Layout::Array(element, *size),

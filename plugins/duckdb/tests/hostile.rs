@@ -10,7 +10,9 @@ const ROUNDS: usize = 60_000;
 
 #[test]
 fn no_answer_makes_it_panic() {
-    let mut spoiler = Spoiler::new(&[0, 1, 2, 3, 4, 7, 0x2c, 0x5a, 0x64, 0x65, 0x66, 0x68, 0x7f, 0x80, 0xff]);
+    let mut spoiler = Spoiler::new(&[
+        0, 1, 2, 3, 4, 7, 0x2c, 0x5a, 0x64, 0x65, 0x66, 0x68, 0x7f, 0x80, 0xff,
+    ]);
     let answers: Vec<Vec<u8>> = names().into_iter().map(recorded).collect();
     let (mut whole, mut refused) = (0, 0);
     for _ in 0..ROUNDS {
@@ -71,7 +73,12 @@ const INTEGER: &[u8] = &[100, 0, 13, 0xff, 0xff];
 const VARCHAR: &[u8] = &[100, 0, 25, 0xff, 0xff];
 
 fn list_of(kind: &[u8]) -> Vec<u8> {
-    [&[100, 0, 101, 101, 0, 1, 100, 0, 4, 200, 0][..], kind, &[0xff, 0xff, 0xff, 0xff]].concat()
+    [
+        &[100, 0, 101, 101, 0, 1, 100, 0, 4, 200, 0][..],
+        kind,
+        &[0xff, 0xff, 0xff, 0xff],
+    ]
+    .concat()
 }
 
 fn array_of(kind: &[u8], size: &[u8]) -> Vec<u8> {
@@ -88,7 +95,9 @@ fn code_of(answer: Vec<u8>) -> String {
 fn other_forms_of_vectors_are_read() {
     let constant = [90, 0, 2, 100, 0, 0, 102, 0, 4, 7, 0, 0, 0];
     let dictionary = [
-        &[90, 0, 3, 91, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 92, 0, 2][..],
+        &[
+            90, 0, 3, 91, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 92, 0, 2,
+        ][..],
         &[100, 0, 0, 102, 0, 8, 5, 0, 0, 0, 6, 0, 0, 0],
     ]
     .concat();
@@ -105,8 +114,14 @@ fn other_forms_of_vectors_are_read() {
     let mut beyond = dictionary.clone();
     beyond[6] = 2;
     assert_eq!(code_of(column(INTEGER, &[3], &beyond)), "malformed_answer");
-    assert_eq!(code_of(column(VARCHAR, &[3], &sequence)), "malformed_answer");
-    assert_eq!(code_of(column(VARCHAR, &[3], &[90, 0, 1])), "unsupported_vector");
+    assert_eq!(
+        code_of(column(VARCHAR, &[3], &sequence)),
+        "malformed_answer"
+    );
+    assert_eq!(
+        code_of(column(VARCHAR, &[3], &[90, 0, 1])),
+        "unsupported_vector"
+    );
 }
 
 /// Types and vectors that lie in each other without an end.
@@ -118,7 +133,10 @@ fn depth_has_an_end() {
     }
     assert_eq!(code_of(column(&kind, &[0], &[100, 0, 0])), "too_deep");
     let constants = [90, 0, 2].repeat(100_000);
-    assert_eq!(code_of(column(INTEGER, &[1], &constants)), "malformed_answer");
+    assert_eq!(
+        code_of(column(INTEGER, &[1], &constants)),
+        "malformed_answer"
+    );
 }
 
 /// A few bytes that stand for more values than there is memory.
@@ -126,16 +144,27 @@ fn depth_has_an_end() {
 fn what_is_said_is_not_what_is_kept() {
     let huge = [0xff, 0xff, 0xff, 0xff, 0x0f];
     // As many rows.
-    assert_eq!(code_of(column(INTEGER, &huge, &[90, 0, 4, 91, 0, 0, 92, 0, 0])), "malformed_answer");
+    assert_eq!(
+        code_of(column(INTEGER, &huge, &[90, 0, 4, 91, 0, 0, 92, 0, 0])),
+        "malformed_answer"
+    );
     // Arrays of arrays of a constant: a value of 2^60 numbers.
     let mut kind = INTEGER.to_vec();
     let mut vector = vec![90, 0, 2, 100, 0, 0, 102, 0, 4, 7, 0, 0, 0];
     for _ in 0..6 {
         kind = array_of(&kind, &[0x80, 0x08]);
-        vector = [&[100, 0, 0, 103, 0, 0x80, 0x08, 104, 0][..], &vector, &[0xff, 0xff]].concat();
+        vector = [
+            &[100, 0, 0, 103, 0, 0x80, 0x08, 104, 0][..],
+            &vector,
+            &[0xff, 0xff],
+        ]
+        .concat();
     }
     let code = code_of(column(&kind, &[1], &vector));
-    assert!(["chunk_too_large", "malformed_answer"].contains(&code.as_str()), "{code}");
+    assert!(
+        ["chunk_too_large", "malformed_answer"].contains(&code.as_str()),
+        "{code}"
+    );
     // A list of 100 million times the same number: as long as what a request may answer, and no longer.
     let child = [90, 0, 2, 100, 0, 0, 102, 0, 4, 7, 0, 0, 0];
     let many = [0x80, 0xc2, 0xd7, 0x2f];
@@ -149,7 +178,10 @@ fn what_is_said_is_not_what_is_kept() {
         &[0xff, 0xff],
     ]
     .concat();
-    assert_eq!(code_of(column(&list_of(INTEGER), &[1], &vector)), "bytes_limit");
+    assert_eq!(
+        code_of(column(&list_of(INTEGER), &[1], &vector)),
+        "bytes_limit"
+    );
     // An entry beyond its list.
     let vector = [
         &[100, 0, 0, 104, 0, 1, 105, 0, 1, 100, 0, 1, 101, 0, 1][..],
@@ -158,5 +190,8 @@ fn what_is_said_is_not_what_is_kept() {
         &[0xff, 0xff],
     ]
     .concat();
-    assert_eq!(code_of(column(&list_of(INTEGER), &[1], &vector)), "malformed_answer");
+    assert_eq!(
+        code_of(column(&list_of(INTEGER), &[1], &vector)),
+        "malformed_answer"
+    );
 }

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{DISCONNECT, Reply, Talk, class_and_code, kind, query, raw, recorded, refuses, reply, text};
+use common::{
+    DISCONNECT, Reply, Talk, class_and_code, kind, query, raw, recorded, refuses, reply, text,
+};
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
 use souk_tests::wire::LIMITS;
@@ -14,7 +16,12 @@ fn a_statement_is_judged_once_and_runs_in_a_transaction() {
     for round in 0..2 {
         let id = talk.submit(Talk::select());
         assert_eq!(talk.asked[0].path, "/quack");
-        assert!(talk.asked[0].body.windows(11).any(|part| part == b"secrettoken"));
+        assert!(
+            talk.asked[0]
+                .body
+                .windows(11)
+                .any(|part| part == b"secrettoken")
+        );
         talk.hears(0, reply("connected")).unwrap();
         if round == 0 {
             assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT 1')"));
@@ -27,10 +34,6 @@ fn a_statement_is_judged_once_and_runs_in_a_transaction() {
         assert_eq!(kind(&talk.asked[0]), DISCONNECT);
         talk.hears(0, reply("ended")).unwrap();
         assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
-    }
-    // The clock of each statement is forgotten with it.
-    while !talk.pauses.is_empty() {
-        talk.wakes();
     }
     assert!(talk.asked.is_empty());
 }
@@ -75,10 +78,14 @@ fn what_the_parser_refuses_is_not_run() {
         text(&talk.asked[0]),
         "SELECT upper(CAST('x''y' AS VARCHAR)), s.* FROM s.t AS s, range(3) WHERE a = CAST('1' AS BIGINT)"
     );
-    talk.hears(0, refuses("Could not convert string 'x'y' to INT32")).unwrap();
+    talk.hears(0, refuses("Could not convert string 'x'y' to INT32"))
+        .unwrap();
     talk.hears(0, reply("ended")).unwrap();
     let error = talk.ended(id).unwrap().error();
-    assert_eq!(class_and_code(&error), (ErrorClass::InvalidRequest, "invalid_value"));
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::InvalidRequest, "invalid_value")
+    );
 }
 
 #[test]
@@ -87,17 +94,25 @@ fn a_database_is_used_before_anything_is_asked() {
     let id = talk.submit(Talk::select());
     talk.hears(0, reply("connected")).unwrap();
     assert_eq!(text(&talk.asked[0]), "USE \"la\"\"ke\".\"shop\"");
-    talk.hears(0, refuses("SET schema: No catalog + schema named \"x\" found.")).unwrap();
+    talk.hears(
+        0,
+        refuses("SET schema: No catalog + schema named \"x\" found."),
+    )
+    .unwrap();
     talk.hears(0, reply("ended")).unwrap();
     let error = talk.ended(id).unwrap().error();
-    assert_eq!(class_and_code(&error), (ErrorClass::Configuration, "unknown_database"));
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Configuration, "unknown_database")
+    );
 }
 
 /// More rows are fetched until there are none.
 #[test]
 fn rows_are_fetched_to_their_end() {
     let (mut talk, id) = Talk::asking();
-    talk.hears(0, raw(200, &[], goes_on("filtered_ints"))).unwrap();
+    talk.hears(0, raw(200, &[], goes_on("filtered_ints")))
+        .unwrap();
     for _ in 0..3 {
         assert_eq!(kind(&talk.asked[0]), 7);
         talk.hears(0, reply("fetched")).unwrap();
@@ -121,16 +136,33 @@ fn goes_on(name: &str) -> Vec<u8> {
 #[test]
 fn half_a_result_is_none() {
     for (answer, class, code) in [
-        (Err(WireFault::Reset), ErrorClass::Unavailable, "connection_lost"),
-        (Err(WireFault::BadResponse), ErrorClass::Source, "bad_response"),
-        (refuses("Invalid connection id"), ErrorClass::Unavailable, "connection_lost"),
+        (
+            Err(WireFault::Reset),
+            ErrorClass::Unavailable,
+            "connection_lost",
+        ),
+        (
+            Err(WireFault::BadResponse),
+            ErrorClass::Source,
+            "bad_response",
+        ),
+        (
+            refuses("Invalid connection id"),
+            ErrorClass::Unavailable,
+            "connection_lost",
+        ),
         (reply("numbers"), ErrorClass::Source, "malformed_answer"),
         (reply("ended"), ErrorClass::Source, "malformed_answer"),
         (raw(404, &[], ""), ErrorClass::Configuration, "no_quack"),
-        (raw(200, &[], "<html>"), ErrorClass::Source, "malformed_answer"),
+        (
+            raw(200, &[], "<html>"),
+            ErrorClass::Source,
+            "malformed_answer",
+        ),
     ] {
         let (mut talk, id) = Talk::asking();
-        talk.hears(0, raw(200, &[], goes_on("filtered_ints"))).unwrap();
+        talk.hears(0, raw(200, &[], goes_on("filtered_ints")))
+            .unwrap();
         talk.hears(0, answer).unwrap();
         assert_eq!(kind(&talk.asked[0]), DISCONNECT);
         talk.hears(0, Err(WireFault::Refused)).unwrap();
@@ -146,17 +178,37 @@ fn whoever_is_not_let_in_is_told_so() {
         raw(500, &[("EXCEPTION_WHAT", what.as_str())], "")
     };
     for (answer, class, code) in [
-        (reply("unknown"), ErrorClass::Authentication, "credentials_refused"),
+        (
+            reply("unknown"),
+            ErrorClass::Authentication,
+            "credentials_refused",
+        ),
         (
             refuses("Unsupported Quack version - server only supports version 2 of quack"),
             ErrorClass::Configuration,
             "other_version",
         ),
-        (thrown("Invalid Configuration"), ErrorClass::Configuration, "server_misconfigured"),
-        (thrown("Serialization"), ErrorClass::Internal, "message_refused"),
+        (
+            thrown("Invalid Configuration"),
+            ErrorClass::Configuration,
+            "server_misconfigured",
+        ),
+        (
+            thrown("Serialization"),
+            ErrorClass::Internal,
+            "message_refused",
+        ),
         (thrown("IO"), ErrorClass::Source, "server_failed"),
-        (raw(404, &[], "nginx"), ErrorClass::Configuration, "no_quack"),
-        (raw(401, &[], ""), ErrorClass::Authentication, "credentials_refused"),
+        (
+            raw(404, &[], "nginx"),
+            ErrorClass::Configuration,
+            "no_quack",
+        ),
+        (
+            raw(401, &[], ""),
+            ErrorClass::Authentication,
+            "credentials_refused",
+        ),
         (Err(WireFault::Tls), ErrorClass::Configuration, "tls_failed"),
     ] {
         let mut talk = Talk::usual();
@@ -169,20 +221,41 @@ fn whoever_is_not_let_in_is_told_so() {
 #[test]
 fn a_test_tries_to_write() {
     for (answer, wanted) in [
-        (refuses("Cannot write to database \"memory\" - transaction is launched in read-only mode"), "true"),
+        (
+            refuses(
+                "Cannot write to database \"memory\" - transaction is launched in read-only mode",
+            ),
+            "true",
+        ),
         (reply("success"), "false"),
         (refuses("Out of Memory Error"), "NULL"),
     ] {
         let mut talk = Talk::usual();
-        let ping = Request::Ping(Limits { rows_max: 1, ..LIMITS });
+        let ping = Request::Ping(Limits {
+            rows_max: 1,
+            ..LIMITS
+        });
         let replies = ["connected", "parsed_one", "success"].map(reply);
-        let answer = talk.ask(ping, replies.into_iter().chain([answer, reply("ended")])).ok();
-        assert_eq!((answer.cell(0, 0).as_str(), answer.cell(1, 0).as_str()), ("v1.5.5", wanted));
+        let answer = talk
+            .ask(ping, replies.into_iter().chain([answer, reply("ended")]))
+            .ok();
+        assert_eq!(
+            (answer.cell(0, 0).as_str(), answer.cell(1, 0).as_str()),
+            ("v1.5.5", wanted)
+        );
     }
     let mut talk = Talk::usual();
     let missing = refuses("Scalar Function with name json_serialize_sql does not exist!");
-    let error = talk.ask(Request::Ping(LIMITS), [reply("connected"), missing, reply("ended")]).error();
-    assert_eq!(class_and_code(&error), (ErrorClass::Configuration, "json_missing"));
+    let error = talk
+        .ask(
+            Request::Ping(LIMITS),
+            [reply("connected"), missing, reply("ended")],
+        )
+        .error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Configuration, "json_missing")
+    );
 }
 
 /// Whoever gives up is not kept waiting, and leaves no connection.
@@ -213,11 +286,15 @@ fn a_statement_has_the_connections_time() {
     for name in ["connected", "parsed_one", "success"] {
         talk.hears(0, reply(name)).unwrap();
     }
-    assert_eq!(talk.wakes(), 250);
-    assert_eq!(kind(&talk.asked[1]), DISCONNECT);
-    talk.hears(1, reply("ended")).unwrap();
+    assert_eq!(talk.asked[0].timeout_ms, 250);
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    talk.hears(0, reply("ended")).unwrap();
     let error = talk.ended(id).unwrap().error();
-    assert_eq!(class_and_code(&error), (ErrorClass::Timeout, "statement_timeout"));
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Timeout, "statement_timeout")
+    );
 }
 
 #[test]
@@ -229,7 +306,8 @@ fn a_busy_proxy_is_asked_again() {
     assert!(talk.asked.is_empty());
     assert_eq!(talk.wakes(), 100);
     assert_eq!(talk.asked[0].body, first);
-    talk.hears(0, raw(429, &[("Retry-After", "3600")], "")).unwrap();
+    talk.hears(0, raw(429, &[("Retry-After", "3600")], ""))
+        .unwrap();
     let error = talk.ended(id).unwrap().error();
     assert_eq!(error.class, ErrorClass::RateLimited);
 }

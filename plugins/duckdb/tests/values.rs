@@ -161,9 +161,15 @@ fn an_empty_result_has_columns() {
     let answer = Talk::rows_of(reply("empty")).ok();
     let columns: Vec<_> = answer.columns.iter().collect();
     assert_eq!(answer.rows, 0);
-    assert_eq!((columns[0].name.as_str(), columns[0].kind), ("a", ColumnType::Int64));
+    assert_eq!(
+        (columns[0].name.as_str(), columns[0].kind),
+        ("a", ColumnType::Int64)
+    );
     assert_eq!(columns[0].native, "INTEGER");
-    assert_eq!((columns[1].native.as_str(), columns[1].kind), ("INTEGER[]", ColumnType::Json));
+    assert_eq!(
+        (columns[1].native.as_str(), columns[1].kind),
+        ("INTEGER[]", ColumnType::Json)
+    );
 }
 
 /// What no column has is told, and never told as another value.
@@ -177,7 +183,10 @@ fn what_no_column_has_is_refused() {
         ("state", "unsupported_type"),
     ] {
         let error = Talk::rows_of(reply(name)).error();
-        assert_eq!((error.class, error.code.as_str()), (ErrorClass::Source, code));
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Source, code)
+        );
     }
     // As WKB.
     let answer = Talk::rows_of(reply("geometry")).ok();
