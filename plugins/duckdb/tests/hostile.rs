@@ -178,10 +178,11 @@ fn what_is_said_is_not_what_is_kept() {
         &[0xff, 0xff],
     ]
     .concat();
-    assert_eq!(
-        code_of(column(&list_of(INTEGER), &[1], &vector)),
-        "bytes_limit"
-    );
+    let answer = column(&list_of(INTEGER), &[1], &vector);
+    let error = Talk::rows_of(raw(200, &[], answer)).error();
+    assert_eq!(error.code, "bytes_limit");
+    // It is noticed before all of it is written.
+    assert!(error.message.contains("nested"), "{}", error.message);
     // An entry beyond its list.
     let vector = [
         &[100, 0, 0, 104, 0, 1, 105, 0, 1, 100, 0, 1, 101, 0, 1][..],
