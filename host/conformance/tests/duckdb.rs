@@ -254,6 +254,13 @@ async fn results_are_as_long_and_as_wide_as_they_are() {
             Some(format!("x{row}").as_str())
         );
     }
+    // An answer of 22 MiB fits into a session, one of 26 is told to be too long.
+    let long = |bytes: usize| request(&format!("SELECT repeat('x', {bytes}) FROM range(24576)"));
+    let output = subject.ask(&source, long(900)).await.unwrap();
+    assert_eq!(output.rows, 24_576);
+    let fault = subject.ask(&source, long(1_100)).await.unwrap_err();
+    assert_eq!(fault.code, "bad_response");
+    assert!(fault.message.contains("24 MiB"), "{fault:?}");
     let columns: Vec<String> = (0..200).map(|n| format!("i + {n} AS c{n}")).collect();
     let wide = format!("SELECT {} FROM range(3000) AS r(i)", columns.join(", "));
     let output = subject.ask(&source, request(&wide)).await.unwrap();
