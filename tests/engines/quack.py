@@ -87,6 +87,7 @@ STATEMENTS = [
     ),
     ("filtered", "SELECT x, 'constant', CASE WHEN x % 2 = 0 THEN x END, chr((97 + x % 26)::INTEGER) FROM range(3000) t(x) WHERE x % 1000 < 3"),
     ("filtered_ints", "SELECT x FROM range(3000) t(x) WHERE x % 2999 < 1"),
+    ("unnamed", "SELECT row(1, 'x'), [row(1)], struct_insert(row(1, 2), a := 3)"),
     ("empty", "SELECT 1 AS a, [2] AS b WHERE false"),
     ("infinite_date", "SELECT DATE 'infinity'"),
     ("infinite_timestamp", "SELECT TIMESTAMPTZ '-infinity'"),
@@ -102,7 +103,11 @@ STATEMENTS = [
 # Of which the server's parser is asked.
 PARSED = [
     ("parsed_one", "SELECT 1"),
-    ("parsed", "SELECT upper(?), s.* FROM s.t AS s, range(3) WHERE a = ?"),
+    ("parsed", "SELECT upper( $souks_value_0 ), s.* FROM s.t AS s, range(3) WHERE a =  $souks_value_1 "),
+    # A value's name in what is a quote to DuckDB, which makes a blank of the first character.
+    ("parsed_hidden", "SELECT 1, \u200b$$  $souks_value_0  ' $$, ?, $$ ' a$$"),
+    ("parsed_plan", "SELECT json_serialize_plan('SELECT 1')"),
+    ("parsed_settings", "FROM pg_settings"),
     ("parsed_csv", "FROM read_csv('/etc/passwd')"),
     ("parsed_file", "SELECT * FROM '/etc/passwd'"),
     ("parsed_two", "SELECT 1; SELECT 2"),
@@ -153,7 +158,7 @@ def question(statement):
     quoted = statement.replace("'", "''")
     return (
         "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), "
-        f"{lists}\nFROM (SELECT json_serialize_sql('{quoted}') AS j)"
+        f"{lists}, CAST(current_setting('autoinstall_known_extensions') AS VARCHAR)\nFROM (SELECT json_serialize_sql('{quoted}') AS j)"
     )
 
 
@@ -168,6 +173,9 @@ def record(path):
         client.prepare("ROLLBACK")
     for name, statement in PARSED:
         lines.append((name, statement, client.prepare(question(statement))))
+    kept.execute("SET GLOBAL autoinstall_known_extensions = true")
+    lines.append(("parsed_installs", "SELECT 1", client.prepare(question("SELECT 1"))))
+    kept.execute("SET GLOBAL autoinstall_known_extensions = false")
     first = client.prepare("SELECT x FROM range(24578) t(x)")
     # What the result is called by is the last field of the body.
     result = first[first.rfind(b"\xff\xff\5\0") + 4 : -2]

@@ -9,177 +9,182 @@ const SHOWN: &str = "\n\nLINE ";
 /// Of what a server throws instead of answering it.
 const THROWN: &str = "exception_what";
 
-/// What DuckDB's words have in them, and what that is: the first that fits.
-const REFUSALS: &[(&str, ErrorClass, &str, &str)] = {
+/// What DuckDB's words begin with and have in them, and what that is: the first that fits. They begin in ways that no value stands in: what
+/// a caller or a row says decides nothing.
+type Refusal = (
+    &'static [&'static str],
+    &'static str,
+    ErrorClass,
+    &'static str,
+    &'static str,
+);
+
+/// Of whoever wants to be let in.
+const GREETINGS: &[Refusal] = &[
+    (
+        &["Authentication failed"],
+        "",
+        ErrorClass::Authentication,
+        "credentials_refused",
+        "the server refused the token",
+    ),
+    (
+        &["Unsupported Quack version"],
+        "",
+        ErrorClass::Configuration,
+        "other_version",
+        "the server speaks another version of Quack than 1, which is DuckDB 1.5's",
+    ),
+];
+
+/// Of a statement.
+const REFUSALS: &[Refusal] = {
     use ErrorClass::{
-        Authentication, Configuration, LimitExceeded, NotFound, Permission, Source, Timeout,
-        Unavailable,
+        Configuration, LimitExceeded, NotFound, Permission, Source, Timeout, Unavailable,
     };
     &[
         (
-            "Authentication failed",
-            Authentication,
-            "credentials_refused",
-            "the server refused the token",
-        ),
-        (
-            "Authorization failed",
+            &["Authorization failed"],
+            "",
             Permission,
             "authorization_refused",
             "the server's authorization function refuses the statement",
         ),
         (
-            "Unsupported Quack version",
-            Configuration,
-            "other_version",
-            "the server speaks another version of Quack than 1, which is DuckDB 1.5's",
-        ),
-        (
-            "Invalid connection id",
+            &["Invalid connection id"],
+            "",
             Unavailable,
             "connection_lost",
             "the server does not know the connection any more: was it started anew, and do all requests reach the same one?",
         ),
         (
-            "Database was closed",
+            &["Database was closed"],
+            "",
             Unavailable,
             "unavailable",
             "the server has closed its database",
         ),
         (
-            "launched in read-only mode",
+            &["Cannot write to database ", "Cannot execute statement "],
+            "in read-only mode",
             Permission,
             "read_only",
             "the statement tries to change what it reads; connections are read-only",
         ),
         (
-            "attached in read-only mode",
-            Permission,
-            "read_only",
-            "the statement tries to change what it reads; connections are read-only",
-        ),
-        (
-            "SET schema: No catalog",
+            &["SET schema: No catalog"],
+            "",
             Configuration,
             "unknown_database",
             "DuckDB has no database or schema of the name that the connection has as its database",
         ),
         (
-            "syntax error at or near",
+            &["syntax error at or near"],
+            "",
             Source,
             "syntax_error",
             "DuckDB cannot read the statement",
         ),
         (
-            "disabled by configuration",
+            &[
+                "Cannot access ",
+                "File system ",
+                "Loading external extensions ",
+            ],
+            "disabled ",
             Permission,
             "access_disabled",
             "the server does not read files or other servers",
         ),
         (
-            "disabled through configuration",
-            Permission,
-            "access_disabled",
-            "the server does not read files or other servers",
-        ),
-        (
-            "Function with name ",
+            &[
+                "Scalar Function with name ",
+                "Aggregate Function with name ",
+                "Table Function with name ",
+                "Macro Function with name ",
+                "Table Macro Function with name ",
+                "Function with name ",
+            ],
+            "",
             NotFound,
             "unknown_function",
             "the statement names a function that does not exist",
         ),
         (
+            &["Table with name "],
             "because schema ",
             NotFound,
             "unknown_schema",
             "the statement names a schema that does not exist",
         ),
         (
-            "Table with name ",
+            &["Table with name "],
+            "",
             NotFound,
             "unknown_table",
             "the statement names a table that does not exist",
         ),
         (
-            "Catalog \"",
+            &["Catalog \""],
+            "",
             NotFound,
             "unknown_database",
             "the statement names a database that does not exist",
         ),
         (
-            "Referenced table ",
+            &["Referenced table "],
+            "",
             Source,
             "unknown_table",
             "the statement names a table that it does not read",
         ),
         (
-            "Referenced column ",
+            &["Referenced column "],
+            "",
             Source,
             "unknown_column",
             "the statement names a column that does not exist",
         ),
         (
+            &["Table \"", "Values list \"", "Binding with name \""],
             "does not have a column named",
             Source,
             "unknown_column",
             "the statement names a column that does not exist",
         ),
         (
-            "No function matches",
+            &[
+                "No function matches",
+                "Could not choose a best candidate function",
+            ],
+            "",
             Source,
             "type_mismatch",
             "the statement computes with types that do not fit: CAST one of them",
         ),
         (
-            "Could not choose a best candidate function",
-            Source,
-            "type_mismatch",
-            "the statement computes with types that do not fit: CAST one of them",
-        ),
-        (
-            "Cannot compare values of type",
+            &["Cannot compare values of type", "Cannot mix values of type"],
+            "",
             Source,
             "type_mismatch",
             "the statement compares types that do not fit: CAST one of them",
         ),
         (
-            "Cannot mix values of type",
-            Source,
-            "type_mismatch",
-            "the statement compares types that do not fit: CAST one of them",
-        ),
-        (
-            "nterrupted",
+            &["Interrupted!"],
+            "",
             Timeout,
             "cancelled",
             "the statement was stopped at DuckDB",
         ),
         (
-            "Out of Memory",
-            LimitExceeded,
-            "resources_exceeded",
-            "the statement needs more memory than DuckDB has",
-        ),
-        (
-            "failed to allocate",
-            LimitExceeded,
-            "resources_exceeded",
-            "the statement needs more memory than DuckDB has",
-        ),
-        (
-            "could not allocate",
-            LimitExceeded,
-            "resources_exceeded",
-            "the statement needs more memory than DuckDB has",
-        ),
-        (
-            "failed to offload",
-            LimitExceeded,
-            "resources_exceeded",
-            "the statement needs more memory than DuckDB has",
-        ),
-        (
-            "failed to pin",
+            &[
+                "Out of Memory",
+                "failed to allocate data of size ",
+                "could not allocate block of size ",
+                "failed to offload data block of size ",
+                "failed to pin block of size ",
+            ],
+            "",
             LimitExceeded,
             "resources_exceeded",
             "the statement needs more memory than DuckDB has",
@@ -201,17 +206,31 @@ const OF_VALUES: &[&str] = &[
     "Invalid",
 ];
 
+/// The error of a server that lets nobody in.
+pub fn unwelcome(message: &str) -> Error {
+    let error = known(GREETINGS, message)
+        .unwrap_or_else(|| Error::source_failed("server_failed", "the server opens no connection"));
+    error.detail(message)
+}
+
 /// The error that a statement ended with. `values`: the caller's, as an error quotes them.
 pub fn told(message: &str, values: &[String]) -> Error {
     // The statement that is shown has the caller's values in it, whatever the error is about.
     let said = message.split(SHOWN).next().unwrap_or_default();
-    let known = REFUSALS.iter().find(|(words, ..)| said.contains(words));
-    let error = match known {
-        Some((_, class, code, text)) => Error::new(*class, *code, *text),
+    let error = match known(REFUSALS, said) {
+        Some(error) => error,
         None if OF_VALUES.iter().any(|words| said.contains(words)) => of_a_value(said, values),
         None => Error::source_failed("sql_error", "DuckDB could not run the statement"),
     };
     error.detail(message)
+}
+
+fn known(refusals: &[Refusal], said: &str) -> Option<Error> {
+    let fits = |(begins, has, ..): &&Refusal| {
+        begins.iter().any(|words| said.starts_with(words)) && said.contains(has)
+    };
+    let (.., class, code, text) = refusals.iter().find(fits)?;
+    Some(Error::new(*class, *code, *text))
 }
 
 /// A value that cannot become what it is compared with is the caller's only if it is named: what the seller's tables have may be none either.
@@ -280,6 +299,14 @@ pub fn malformed() -> Error {
     )
 }
 
+pub fn rows_lost() -> Error {
+    Error::new(
+        ErrorClass::Unavailable,
+        "rows_lost",
+        "the server goes on with other rows than those that come next: a part of the result was lost on its way",
+    )
+}
+
 pub fn other_version() -> Error {
     Error::configuration(
         "other_version",
@@ -319,21 +346,9 @@ mod tests {
     /// As DuckDB 1.5.5 says them.
     #[test]
     fn each_is_blamed_on_who_can_help() {
-        use ErrorClass::{
-            Authentication, Configuration, InvalidRequest, NotFound, Permission, Source,
-        };
+        use ErrorClass::{InvalidRequest, NotFound, Permission, Source, Unavailable};
         let line = "\n\nLINE 1: select 'x'\n               ^";
         for (message, class, code) in [
-            (
-                "Authentication failed",
-                Authentication,
-                "credentials_refused",
-            ),
-            (
-                "Unsupported Quack version - server only supports version 2 of quack",
-                Configuration,
-                "other_version",
-            ),
             (
                 "Table with name nope does not exist!\nDid you mean \"pg_enum\"?",
                 NotFound,
@@ -385,6 +400,17 @@ mod tests {
                 Source,
                 "invalid_value",
             ),
+            ("Invalid connection id", Unavailable, "connection_lost"),
+            (
+                "Cannot access file \"/a\" - file system operations are disabled by configuration",
+                Permission,
+                "access_disabled",
+            ),
+            (
+                "Values list \"v\" does not have a column named \"q\"",
+                Source,
+                "unknown_column",
+            ),
             ("boo", Source, "sql_error"),
         ] {
             let message = format!("{message}{line}");
@@ -396,5 +422,42 @@ mod tests {
             );
             assert_eq!(error.detail.as_deref(), Some(message.as_str()));
         }
+    }
+    /// Whatever a value says, which messages quote, or show without a quote.
+    #[test]
+    fn nobody_chooses_whose_fault_it_is() {
+        let words = [GREETINGS, REFUSALS].concat();
+        for (begins, has, ..) in words {
+            for words in begins {
+                let value = format!("{words}{has}");
+                for message in [
+                    format!("Could not convert string '{value}' to INT32"),
+                    format!("Could not convert string '' {value} '' to INT32"),
+                    format!(
+                        "Malformed JSON at byte 0 of input: unexpected character.  Input: \"{value}\""
+                    ),
+                ] {
+                    let error = told(&message, &[]);
+                    assert_eq!(error.code, "invalid_value", "{message}");
+                }
+                for message in [
+                    format!("missing ): ({value}"),
+                    format!(
+                        "Could not parse string \"{value}\" according to format specifier \"%d\"\n{value}\n^\nError: Expected a number"
+                    ),
+                    format!("Sequence with name {value} does not exist!"),
+                ] {
+                    let error = told(&message, &[]);
+                    assert_eq!(error.class, ErrorClass::Source, "{message}");
+                }
+            }
+        }
+        // Who may not come in is told so when he comes.
+        let error = told("Authentication failed", &[]);
+        assert_eq!(error.class, ErrorClass::Source);
+        assert_eq!(
+            unwelcome("Authentication failed").class,
+            ErrorClass::Authentication
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use souk_sdk::{Error, HttpResponse};
 
-use crate::errors::{malformed, refused};
+use crate::errors::{malformed, refused, rows_lost};
 use crate::types::{self, Type};
 use crate::vectors::{self, Chunk};
 use crate::wire::{Reader, Writer};
@@ -12,8 +12,8 @@ pub const VERSION: u64 = 1;
 /// What a server is told of who asks. It looks at neither.
 const CLIENT: &str = "souk";
 const PLATFORM: &str = "wasm32_wasip2";
-/// No number of a query: what DuckDB writes for one that is left out.
-const NO_QUERY: u64 = u64::MAX;
+/// No number: what DuckDB writes for one that is left out.
+const NO_NUMBER: u64 = u64::MAX;
 /// A connection's id is 32 digits.
 const CONNECTION_BYTES_MAX: usize = 256;
 
@@ -69,7 +69,7 @@ fn head(kind: u64, connection: &str) -> Writer {
         "" => head,
         connection => head.field(2).text(connection),
     };
-    head.field(3).number(NO_QUERY).end()
+    head.field(3).number(NO_NUMBER).end()
 }
 
 /// What a server answers.
@@ -246,11 +246,16 @@ pub fn names(written: &[u8]) -> Result<Vec<&str>, Error> {
     (0..count).map(|_| reader.text()).collect()
 }
 
-/// What stands behind the rows of [`Answer::Fetched`].
-pub fn fetched_to_its_end(mut rest: Reader<'_>) -> Result<(), Error> {
-    if rest.is_field(2) {
-        rest.number()?;
-    }
+/// What stands behind the rows of [`Answer::Fetched`]: that it is the `wanted` answer, the first being 1, since a lost one is not sent again.
+/// One without rows may have no number.
+pub fn fetched_to_its_end(mut rest: Reader<'_>, wanted: u32, is_empty: bool) -> Result<(), Error> {
+    rest.field(2)?;
+    let number = rest.number()?;
     rest.end()?;
-    rest.finish()
+    rest.finish()?;
+    match number {
+        number if number == u64::from(wanted) => Ok(()),
+        NO_NUMBER if is_empty => Ok(()),
+        _ => Err(rows_lost()),
+    }
 }

@@ -1,4 +1,5 @@
-//! A nested value as a JSON document: lists and arrays as lists, structs and maps as objects, of a union the member that there is.
+//! A nested value as a JSON document: lists and arrays as lists, structs and maps as objects, a struct of fields without names (`row(1, 2)`) as a list,
+//! of a union the member that there is.
 
 use std::io::Write;
 
@@ -49,7 +50,10 @@ pub fn document_of(
         }
         (Type::Struct(fields), Found::Struct(values, row)) => {
             let members = fields.iter().zip(*values);
-            object(members, *row, out, room)?;
+            match fields.iter().any(|(name, _)| name.is_empty()) {
+                true => unnamed(members, *row, out, room)?,
+                false => object(members, *row, out, room)?,
+            }
         }
         (Type::Union(members), Found::Struct(values, row)) => {
             let (tag, values) = values.split_first().ok_or_else(malformed)?;
@@ -83,6 +87,22 @@ fn object<'m, 'v: 'm>(
         document_of(kind, &values.at(row)?, out, room)?;
     }
     out.push(b'}');
+    Ok(())
+}
+
+/// The values of fields that have no names, or not all.
+fn unnamed<'m, 'v: 'm>(
+    members: impl Iterator<Item = (&'m (String, Type), &'m Vector<'v>)>,
+    row: usize,
+    out: &mut Vec<u8>,
+    room: usize,
+) -> Result<(), Error> {
+    out.push(b'[');
+    for (place, ((_, kind), values)) in members.enumerate() {
+        comma(place > 0, out);
+        document_of(kind, &values.at(row)?, out, room)?;
+    }
+    out.push(b']');
     Ok(())
 }
 

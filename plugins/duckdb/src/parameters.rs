@@ -13,6 +13,15 @@ const DIGITS_MAX: usize = 38;
 /// A longer value is in no error as a whole.
 const SHOWN_BYTES_MAX: usize = 1_000;
 
+/// Blanks, and what cannot be seen, beyond those of ASCII. DuckDB makes blanks of some of them before it reads a statement.
+pub fn is_blank_beyond_ascii(char: char) -> bool {
+    let is_invisible = matches!(
+        char,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    is_invisible || (!char.is_ascii() && char.is_whitespace())
+}
+
 /// The values in their order.
 pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
     let values = values.iter().enumerate().map(|(place, value)| {
@@ -55,9 +64,9 @@ fn literal(value: &Value) -> Result<String, &'static str> {
         Value::Int64(value) => cast(&value.to_string(), "BIGINT"),
         Value::Float64(value) => cast(&double(*value), "DOUBLE"),
         Value::Decimal(text) => decimal(text)?,
-        Value::Text(text) => cast(without_nul(text)?, "VARCHAR"),
+        Value::Text(text) => format!("CAST({} AS VARCHAR)", exact(without_nul(text)?)),
         Value::Bytes(bytes) => cast(&binary(bytes), "BLOB"),
-        Value::Json(text) => cast(without_nul(text)?, "JSON"),
+        Value::Json(text) => format!("CAST({} AS JSON)", exact(without_nul(text)?)),
         Value::Date(days) => {
             let date = date(i64::from(*days), "a date of the years 1 to 9999")?;
             cast(&date.to_string(), "DATE")
@@ -67,6 +76,15 @@ fn literal(value: &Value) -> Result<String, &'static str> {
         Value::Timestamp(micros) => cast(&format!("{}+00", clock(*micros)?), "TIMESTAMPTZ"),
         Value::LocalTimestamp(micros) => cast(&clock(*micros)?, "TIMESTAMP"),
     })
+}
+
+/// A text in which DuckDB changes nothing. It looks for blanks beyond ASCII outside of quotes, and takes what is quoted for the opposite behind an
+/// apostrophe in a comment.
+fn exact(text: &str) -> String {
+    match text.contains(is_blank_beyond_ascii) {
+        true => format!("decode(CAST({} AS BLOB))", quoted(&binary(text.as_bytes()))),
+        false => quoted(text),
+    }
 }
 
 /// DuckDB reads a statement to the first one.
@@ -182,6 +200,10 @@ mod tests {
             (
                 Value::Text("it's \\ 日本\n".into()),
                 "CAST('it''s \\ 日本\n' AS VARCHAR)",
+            ),
+            (
+                Value::Text("a\u{a0}'".into()),
+                "CAST(decode(CAST('\\x61\\xC2\\xA0\\x27' AS BLOB)) AS VARCHAR)",
             ),
             (
                 Value::Bytes(vec![0xff, 0, 10]),

@@ -9,6 +9,7 @@ use souk_sdk::Error;
 
 use crate::errors::{malformed, no_json};
 use crate::parameters::quoted;
+use crate::statements::name as name_of_value;
 use crate::values::plain;
 use crate::vectors::{Chunk, Found};
 
@@ -24,24 +25,40 @@ const TABLE_FUNCTIONS: [&str; 8] = [
     "unnest",
     "values",
 ];
-/// Functions of a row that do more than compute. `nextval` is refused by the transaction.
-const FUNCTIONS: [&str; 2] = ["getenv", "write_log"];
+/// Functions of a row that do more than compute: `json_serialize_plan` binds a text as a statement, whatever files that reads. `nextval` is
+/// refused by the transaction.
+const FUNCTIONS: [&str; 4] = [
+    "current_setting",
+    "getenv",
+    "json_serialize_plan",
+    "write_log",
+];
+/// What those of the server itself begin with.
+const FUNCTIONS_OF_QUACK: &str = "quack_";
+/// DuckDB's own views on its settings, its files and others' statements.
+const VIEWS: [&str; 4] = [
+    "duckdb_databases",
+    "duckdb_logs",
+    "pg_settings",
+    "pragma_database_list",
+];
 /// Signs that names of files have and few of tables.
 const SIGNS_OF_FILES: [char; 12] = ['.', '/', '\\', ':', '*', '?', '[', ']', '{', '}', '~', '%'];
 /// What names of files end with: DuckDB takes `a.csv` for one where there is no table `csv` in `a`.
-const ENDS_OF_FILES: [&str; 20] = [
+const ENDS_OF_FILES: [&str; 21] = [
     "arrow", "avro", "csv", "db", "ddb", "duckdb", "fgb", "geojson", "gpkg", "gz", "ipc", "json",
-    "jsonl", "lance", "ndjson", "orc", "parquet", "tsv", "xlsx", "zst",
+    "jsonl", "lance", "ndjson", "orc", "parquet", "shp", "tsv", "xlsx", "zst",
 ];
 /// Statements that are remembered, and their length together.
 const KNOWN_MAX: usize = 64;
 const KNOWN_BYTES_MAX: usize = 1 << 20;
 
-/// Asks what a text is.
+/// Asks what a text is, and whether binding it could bring new functions to the server.
 pub fn question(text: &str) -> String {
     let list = |path: &str| format!("to_json(j->>'$..{path}')");
     format!(
-        "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), {}, {}, {}, {}, {}, {}\n\
+        "SELECT j->>'$.error', j->>'$.error_type', j->>'$.error_message', json_array_length(j, '$.statements'), {}, {}, {}, {}, {}, {}, \
+         CAST(current_setting('autoinstall_known_extensions') AS VARCHAR)\n\
          FROM (SELECT json_serialize_sql({}) AS j)",
         list("function_name"),
         list("function.function_name"),
@@ -64,6 +81,7 @@ pub struct Parsed {
     schemas: Vec<String>,
     catalogs: Vec<String>,
     placeholders: Vec<String>,
+    installs: bool,
 }
 
 impl Parsed {
@@ -80,12 +98,15 @@ impl Parsed {
             schemas,
             catalogs,
             placeholders,
+            installs,
         ] = chunk.columns.as_slice()
         else {
             return Err(malformed());
         };
+        let installs = plain(installs, 0)? != "false";
         if plain(error, 0)? != "false" {
             return Ok(Parsed {
+                installs,
                 failure: Some((plain(kind, 0)?.to_owned(), plain(message, 0)?.to_owned())),
                 ..Parsed::default()
             });
@@ -109,11 +130,15 @@ impl Parsed {
             schemas: names(schemas)?,
             catalogs: names(catalogs)?,
             placeholders: names(placeholders)?,
+            installs,
         })
     }
 
-    /// Refuses what is not one query that reads tables.
+    /// Refuses what is not one query that reads tables, with so many values.
     pub fn judge(&self, placeholders: usize) -> Result<(), Error> {
+        if self.installs {
+            return Err(installs());
+        }
         match &self.failure {
             Some((kind, message)) => return Err(failed(kind, message)),
             None if self.statements != 1 => return Err(not_a_query()),
@@ -121,12 +146,12 @@ impl Parsed {
         }
         let mut named: Vec<&str> = self.placeholders.iter().map(String::as_str).collect();
         named.sort_unstable();
-        let mut wanted: Vec<String> = (1..=placeholders).map(|n| n.to_string()).collect();
+        let mut wanted: Vec<String> = (0..placeholders).map(name_of_value).collect();
         wanted.sort_unstable();
         if named != wanted {
             return Err(Error::source_failed(
                 "parameters_misread",
-                "the statement has other parameters than its placeholders: write ? for each, neither $1 nor ?1",
+                "DuckDB sees other parameters in the statement than its placeholders: write ? for each, neither $1 nor ?1, and none in what is quoted",
             ));
         }
         let name = |name: &&String| name.to_lowercase();
@@ -141,7 +166,9 @@ impl Parsed {
                 "the statement may not call the table function {name}, which may read files or reach other servers: put it into a view"
             )));
         }
-        let is_refused = |name: &String| FUNCTIONS.contains(&name.as_str());
+        let is_refused = |name: &String| {
+            FUNCTIONS.contains(&name.as_str()) || name.starts_with(FUNCTIONS_OF_QUACK)
+        };
         if let Some(name) = self.functions.iter().map(|n| name(&n)).find(is_refused) {
             return Err(refused(format!(
                 "the statement may not call the function {name}, which does more than read tables"
@@ -157,6 +184,12 @@ impl Parsed {
         // Where a name of a table stands those of its schema and database do.
         if self.tables.len() != self.schemas.len() || self.tables.len() != self.catalogs.len() {
             return Err(malformed());
+        }
+        let is_own = |name: &&String| VIEWS.contains(&name.to_lowercase().as_str());
+        if let Some(name) = self.tables.iter().find(is_own) {
+            return Err(refused(format!(
+                "the statement may not read {name}, which tells of the server and not of its tables"
+            )));
         }
         let is_an_end = |(table, schema): (&String, &String)| {
             !schema.is_empty() && ENDS_OF_FILES.contains(&table.to_lowercase().as_str())
@@ -190,6 +223,14 @@ fn not_a_query() -> Error {
 
 fn refused(message: String) -> Error {
     Error::permission("read_only", message)
+}
+
+/// A function or a file that DuckDB does not know has it download an extension, when a statement names it.
+fn installs() -> Error {
+    Error::configuration(
+        "installs_extensions",
+        "the server installs extensions when a statement names what they have: SET GLOBAL autoinstall_known_extensions = false at the server",
+    )
 }
 
 /// DuckDB's refusal of the question itself.
@@ -246,10 +287,17 @@ mod tests {
             tables: names(&["t", "größe 2", "json"]),
             schemas: names(&["", "s", ""]),
             catalogs: names(&["", "d", ""]),
-            placeholders: names(&["2", "1"]),
+            placeholders: names(&["souks_value_1", "souks_value_0"]),
             ..one()
         };
         parsed.judge(2).unwrap();
+        for other in [["souks_value_0", "1"], ["souks_value_0", "souks_value_0"]] {
+            let parsed = Parsed {
+                placeholders: names(&other),
+                ..one()
+            };
+            assert_eq!(parsed.judge(2).unwrap_err().code, "parameters_misread");
+        }
         assert_eq!(parsed.judge(1).unwrap_err().code, "parameters_misread");
         assert_eq!(parsed.judge(3).unwrap_err().code, "parameters_misread");
     }
@@ -284,6 +332,17 @@ mod tests {
                 functions: names(&["Write_Log"]),
                 ..one()
             },
+            Parsed {
+                functions: names(&["JSON_serialize_plan"]),
+                ..one()
+            },
+            Parsed {
+                functions: names(&["quack_uri_parser"]),
+                ..one()
+            },
+            table("PG_settings", ""),
+            table("duckdb_logs", "main"),
+            table("shp", "a"),
             table("/etc/passwd", ""),
             table("a.csv", ""),
             table("csv", "a"),
@@ -292,6 +351,12 @@ mod tests {
         ] {
             assert_eq!(parsed.judge(0).unwrap_err().code, "read_only");
         }
+        let installs = Parsed {
+            installs: true,
+            ..one()
+        };
+        let error = installs.judge(0).unwrap_err();
+        assert_eq!(error.code, "installs_extensions");
         let lost = Parsed {
             tables: names(&["t", "u"]),
             schemas: names(&["a"]),

@@ -56,16 +56,17 @@ impl Reading {
         self.rows(id, first.chunks, limits, step).map(drop)
     }
 
-    /// Tells more rows.
+    /// Tells more rows, of the answer of that number.
     pub fn more(
         &mut self,
         id: u32,
+        number: u32,
         chunks: Chunks<'_>,
         limits: &Limits,
         step: &mut Step,
     ) -> Result<(), Error> {
         let rest = self.rows(id, chunks, limits, step)?;
-        fetched_to_its_end(rest)
+        fetched_to_its_end(rest, number, chunks.count == 0)
     }
 
     fn rows<'a>(

@@ -2,7 +2,7 @@
 //!
 //! A request opens a connection (`Connect`), says where tables are (`Use`), has its statement read by DuckDB's parser unless this session knows it (`Check`), begins a
 //! transaction that only reads (`Begin`), asks (`Ask`, of a ping `Probe`) and fetches what there is more (`Fetch`); whatever came of it, the
-//! connection is ended (`End`), and the transaction with it. What was not answered because a proxy was busy is asked again after a pause.
+//! connection is ended (`End`), and the transaction with it. A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -14,7 +14,7 @@ use souk_sdk::{
 };
 
 use crate::catalog;
-use crate::errors::{cancelled, endless, malformed, told, too_slow};
+use crate::errors::{cancelled, endless, malformed, told, too_slow, unwelcome};
 use crate::messages::{self, Answer, Prepared as Rows, connect, disconnect, fetch, prepare};
 use crate::parameters::callers;
 use crate::parsed::{self, Known, Parsed, question};
@@ -32,9 +32,10 @@ const RESPONSE_BYTES_SHOWN: &str =
     "24 MiB: ask for fewer rows, or SET GLOBAL quack_fetch_batch_chunks at the server";
 /// Of an answer without rows.
 const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
-/// How long the server may take to end a connection: less than the two seconds that the host waits for the end of a request that was
-/// cancelled.
-const END_MS: u32 = 1_500;
+/// How long the server may take to end a connection, and how long it is left alone before it is told again: twice, that is less than the two
+/// seconds that the host waits for the end of a request that was cancelled.
+const END_MS: u32 = 900;
+const END_PAUSE_MS: u32 = 100;
 /// Answers of one statement, of 24,576 rows each.
 const ANSWERS_MAX: u32 = 100_000;
 /// Begins a transaction in which DuckDB writes to no database.
@@ -278,14 +279,14 @@ impl Session {
         step: &mut Step,
     ) -> bool {
         if let Stage::End(_) = job.stage {
-            // The server ends what it is told to, and nobody can do anything if it does not.
-            return conclude(job, step);
+            // The server ends what it is told to, as often as it is. Nobody can do anything if it was not told twice.
+            return match job.tries == 0 && is_unheard(&outcome) {
+                true => self.pause(job, END_PAUSE_MS, step),
+                false => conclude(job, step),
+            };
         }
-        if let Some(ms) = busy(&outcome, job.tries).filter(|_| !job.is_cancelled) {
-            job.tries += 1;
-            (job.waits_for, job.is_paused) = (self.number(), true);
-            step.wake(job.waits_for, ms);
-            return true;
+        if let Some(ms) = busy(job, &outcome) {
+            return self.pause(job, ms, step);
         }
         let next = outcome
             .map_err(|failure| self.broken(job, failure))
@@ -301,6 +302,14 @@ impl Session {
                 self.ask(job, request, step)
             }
         }
+    }
+
+    /// Asks the same again, later.
+    fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> bool {
+        job.tries += 1;
+        (job.waits_for, job.is_paused) = (self.number(), true);
+        step.wake(job.waits_for, ms);
+        true
     }
 
     /// How long the server may take to answer a statement, or to send more of its rows.
@@ -352,20 +361,21 @@ impl Session {
             }
             Answer::Prepared(rows) => self.prepared(job, &rows, step),
             Answer::Fetched(chunks) if matches!(job.stage, Stage::Fetch) => {
-                if chunks.count == 0 {
-                    return Ok(Next::Done);
-                }
+                let is_last = chunks.count == 0;
                 job.answers += 1;
                 if job.answers == ANSWERS_MAX {
                     return Err(endless(ANSWERS_MAX));
                 }
                 match &mut job.work {
                     Work::Query { reading, .. } | Work::Catalog { reading, .. } => {
-                        reading.more(job.id, chunks, &job.limits, step)?
+                        reading.more(job.id, job.answers, chunks, &job.limits, step)?
                     }
                     Work::Ping { .. } => return Err(malformed()),
                 }
-                Ok(Next::Fetch)
+                Ok(match is_last {
+                    true => Next::Done,
+                    false => Next::Fetch,
+                })
             }
             Answer::Refused(message) => refusal(job, message),
             _ => Err(malformed()),
@@ -386,7 +396,7 @@ impl Session {
 
     fn after_use(&self, job: &Job) -> Next {
         let text = match &job.work {
-            Work::Query { statement, .. } if !self.known.has(&statement.text) => &statement.text,
+            Work::Query { statement, .. } if !self.known.has(&statement.named) => &statement.named,
             Work::Ping { .. } => READ,
             _ => return Next::Statement(Stage::Begin, BEGIN.to_owned()),
         };
@@ -402,7 +412,7 @@ impl Session {
                 match work {
                     Work::Query { statement, .. } => {
                         parsed.judge(statement.placeholders)?;
-                        self.known.add(std::mem::take(&mut statement.text));
+                        self.known.add(std::mem::take(&mut statement.named));
                     }
                     _ => parsed.judge(0)?,
                 }
@@ -448,13 +458,21 @@ impl Session {
     }
 }
 
-/// How long to wait before the same is asked again of a proxy that is busy (429, 502, 503, 504); `None`: it was answered, or was asked often
-/// enough.
-fn busy(outcome: &Result<HttpResponse, HttpFailure>, tries: u32) -> Option<u32> {
+/// How long to wait before a busy proxy (429, 503) is asked again for a connection; `None`: it was answered, or was asked often enough. Nothing
+/// else can be asked twice: DuckDB may have done it, begins no transaction in another, runs a statement once more and sends the rows that come next.
+fn busy(job: &Job, outcome: &Result<HttpResponse, HttpFailure>) -> Option<u32> {
     let response = outcome.as_ref().ok()?;
-    match response.status {
-        429 | 502..=504 => response.busy_pause_ms(tries),
+    match (&job.stage, response.status) {
+        (Stage::Connect, 429 | 503) if !job.is_cancelled => response.busy_pause_ms(job.tries),
         _ => None,
+    }
+}
+
+/// Whether a proxy has kept something from the server, or a wire broke.
+fn is_unheard(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
+    match outcome {
+        Ok(response) => matches!(response.status, 429 | 502..=504),
+        Err(failure) => failure.fault == WireFault::Reset,
     }
 }
 
@@ -466,6 +484,7 @@ fn refusal(job: &mut Job, message: &str) -> Result<Next, Error> {
             *refuses_writes = is_held.then_some(true);
             Ok(Next::Done)
         }
+        (Stage::Connect, _) => Err(unwelcome(message)),
         (Stage::Check, _) => Err(parsed::unasked(message).unwrap_or_else(|| told(message, &[]))),
         (_, Work::Query { values, .. }) => Err(told(message, values)),
         _ => Err(told(message, &[])),

@@ -212,7 +212,10 @@ fn members(f: &mut fmt::Formatter<'_>, word: &str, fields: &[(String, Type)]) ->
     write!(f, "{word}(")?;
     for (place, (name, kind)) in fields.iter().enumerate() {
         let comma = if place > 0 { ", " } else { "" };
-        write!(f, "{comma}\"{}\" {kind}", name.replace('"', "\"\""))?;
+        match name.as_str() {
+            "" => write!(f, "{comma}{kind}")?,
+            name => write!(f, "{comma}\"{}\" {kind}", name.replace('"', "\"\""))?,
+        }
     }
     f.write_str(")")
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    DISCONNECT, Reply, Talk, class_and_code, kind, query, raw, recorded, refuses, reply, text,
+    DISCONNECT, Reply, Talk, class_and_code, fetched, goes_on, kind, query, raw, recorded, refuses,
+    reply, text,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -48,7 +49,14 @@ fn what_the_parser_refuses_is_not_run() {
         ("parsed_drop", ErrorClass::Permission, "read_only"),
         ("parsed_cte", ErrorClass::Permission, "read_only"),
         ("parsed_syntax", ErrorClass::Source, "syntax_error"),
+        ("parsed_plan", ErrorClass::Permission, "read_only"),
+        ("parsed_settings", ErrorClass::Permission, "read_only"),
         ("parsed", ErrorClass::Source, "parameters_misread"),
+        (
+            "parsed_installs",
+            ErrorClass::Configuration,
+            "installs_extensions",
+        ),
         ("numbers", ErrorClass::Source, "malformed_answer"),
         ("empty", ErrorClass::Source, "malformed_answer"),
     ] {
@@ -65,6 +73,24 @@ fn what_the_parser_refuses_is_not_run() {
         talk.hears(0, reply("connected")).unwrap();
         assert!(text(&talk.asked[0]).contains("json_serialize_sql"));
     }
+}
+
+/// DuckDB's parser is asked of the very text that runs, with a name in the place of each value, and sees all of them.
+#[test]
+fn values_stand_where_the_parser_sees_them() {
+    // As many parameters as there are values, of which the text hides one in a quote.
+    let mut talk = Talk::usual();
+    let one = query("SELECT ?", vec![Value::Int64(1)], LIMITS);
+    let id = talk.submit(one);
+    talk.hears(0, reply("connected")).unwrap();
+    assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT  $souks_value_0 ')"));
+    talk.hears(0, reply("parsed_hidden")).unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Source, "parameters_misread")
+    );
     let mut talk = Talk::usual();
     let id = talk.submit(query(
         "SELECT upper(?), s.* FROM s.t AS s, range(3) WHERE a = ?",
@@ -76,7 +102,7 @@ fn what_the_parser_refuses_is_not_run() {
     }
     assert_eq!(
         text(&talk.asked[0]),
-        "SELECT upper(CAST('x''y' AS VARCHAR)), s.* FROM s.t AS s, range(3) WHERE a = CAST('1' AS BIGINT)"
+        "SELECT upper( CAST('x''y' AS VARCHAR) ), s.* FROM s.t AS s, range(3) WHERE a =  CAST('1' AS BIGINT) "
     );
     talk.hears(0, refuses("Could not convert string 'x'y' to INT32"))
         .unwrap();
@@ -107,29 +133,62 @@ fn a_database_is_used_before_anything_is_asked() {
     );
 }
 
-/// More rows are fetched until there are none.
+/// More rows are fetched until there are none: what has none is called by a number, or by none.
 #[test]
 fn rows_are_fetched_to_their_end() {
-    let (mut talk, id) = Talk::asking();
-    talk.hears(0, raw(200, &[], goes_on("filtered_ints")))
-        .unwrap();
-    for _ in 0..3 {
-        assert_eq!(kind(&talk.asked[0]), 7);
-        talk.hears(0, reply("fetched")).unwrap();
+    let mut empty = recorded("fetched_all");
+    let number = empty.len() - 12..empty.len() - 2;
+    empty.splice(number, [4]);
+    for last in [reply("fetched_all"), raw(200, &[], empty)] {
+        let (mut talk, id) = Talk::fetching();
+        for number in 1..=3 {
+            assert_eq!(kind(&talk.asked[0]), 7);
+            talk.hears(0, fetched(number)).unwrap();
+        }
+        talk.hears(0, last).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 2 + 3 * 2);
     }
-    talk.hears(0, reply("fetched_all")).unwrap();
-    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
-    talk.hears(0, reply("ended")).unwrap();
-    assert_eq!(talk.ended(id).unwrap().ok().rows, 2 + 3 * 2);
 }
 
-/// A recorded answer that says that there is more.
-fn goes_on(name: &str) -> Vec<u8> {
-    let body = recorded(name);
-    // Before the chunks (field 4) stands nothing, where there is no more.
-    let chunks = [0x04, 0x00, 0x01, 0x01, 0x2c, 0x01];
-    let at = body.windows(6).position(|part| part == chunks).unwrap();
-    [&body[..at], &[0x03, 0x00, 0x01], &body[at..]].concat()
+/// Rows that were lost, or come twice, are noticed.
+#[test]
+fn rows_that_are_lost_are_missed() {
+    for numbers in [&[2][..], &[1, 1], &[1, 3], &[0]] {
+        let (mut talk, id) = Talk::fetching();
+        for number in numbers {
+            talk.hears(0, fetched(*number)).unwrap();
+        }
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Unavailable, "rows_lost"),
+            "{numbers:?}"
+        );
+    }
+}
+
+/// Of an answer that ends before its end nothing is believed.
+#[test]
+fn what_is_cut_off_is_no_end() {
+    let whole = recorded("fetched_all");
+    let head = 17;
+    let rubbish = [&whole[..head], b"rubbish"].concat();
+    let longer = [&whole[..], &[0]].concat();
+    let cut = (head..whole.len()).map(|end| whole[..end].to_vec());
+    for answer in cut.chain([rubbish, longer]) {
+        let (mut talk, id) = Talk::fetching();
+        talk.hears(0, raw(200, &[], answer)).unwrap();
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Source, "malformed_answer")
+        );
+    }
 }
 
 /// A wire that breaks, or a server that is another one, in the middle of a result.
@@ -154,15 +213,16 @@ fn half_a_result_is_none() {
         (reply("numbers"), ErrorClass::Source, "malformed_answer"),
         (reply("ended"), ErrorClass::Source, "malformed_answer"),
         (raw(404, &[], ""), ErrorClass::Configuration, "no_quack"),
+        // DuckDB may have sent them, and sends others when it is asked again.
+        (raw(502, &[], ""), ErrorClass::Unavailable, "unavailable"),
+        (raw(503, &[], ""), ErrorClass::Unavailable, "unavailable"),
         (
             raw(200, &[], "<html>"),
             ErrorClass::Source,
             "malformed_answer",
         ),
     ] {
-        let (mut talk, id) = Talk::asking();
-        talk.hears(0, raw(200, &[], goes_on("filtered_ints")))
-            .unwrap();
+        let (mut talk, id) = Talk::fetching();
         talk.hears(0, answer).unwrap();
         assert_eq!(kind(&talk.asked[0]), DISCONNECT);
         talk.hears(0, Err(WireFault::Refused)).unwrap();
@@ -297,6 +357,7 @@ fn a_statement_has_the_connections_time() {
     );
 }
 
+/// For a connection. What else is asked DuckDB may have done.
 #[test]
 fn a_busy_proxy_is_asked_again() {
     let mut talk = Talk::usual();
@@ -310,4 +371,64 @@ fn a_busy_proxy_is_asked_again() {
         .unwrap();
     let error = talk.ended(id).unwrap().error();
     assert_eq!(error.class, ErrorClass::RateLimited);
+    for asked in 0..=4 {
+        for status in [502, 503, 504] {
+            if (asked, status) == (0, 503) {
+                continue;
+            }
+            let mut talk = Talk::usual();
+            let id = talk.submit(Talk::select());
+            let answers = [
+                reply("connected"),
+                reply("parsed_one"),
+                reply("success"),
+                raw(200, &[], goes_on("filtered_ints")),
+            ];
+            for answer in answers.into_iter().take(asked) {
+                talk.hears(0, answer).unwrap();
+            }
+            talk.hears(0, raw(status, &[], "")).unwrap();
+            assert!(talk.pauses.is_empty(), "{asked}: {status}");
+            if asked > 0 {
+                talk.hears(0, reply("ended")).unwrap();
+            }
+            let error = talk.ended(id).unwrap().error();
+            assert!(
+                [ErrorClass::Unavailable, ErrorClass::Timeout].contains(&error.class),
+                "{asked}, {status}: {error:?}"
+            );
+        }
+    }
+}
+
+/// A connection that is not ended stays at the server, with its transaction.
+#[test]
+fn the_end_of_a_connection_is_told_twice() {
+    for answer in [
+        raw(429, &[], ""),
+        raw(502, &[], ""),
+        raw(504, &[], ""),
+        Err(WireFault::Reset),
+    ] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, reply("numbers")).unwrap();
+        let asked = talk.asked[0].body.clone();
+        talk.hears(0, answer.clone()).unwrap();
+        assert!(talk.asked.is_empty());
+        let paused = talk.wakes();
+        assert_eq!(
+            (kind(&talk.asked[0]), &talk.asked[0].body),
+            (DISCONNECT, &asked)
+        );
+        // The host waits two seconds for the end of what was cancelled.
+        assert!(2 * talk.asked[0].timeout_ms + paused < 2_000);
+        talk.hears(0, answer).unwrap();
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    }
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, reply("numbers")).unwrap();
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert!(talk.pauses.is_empty());
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Talk, reply};
-use souk_sdk::{ColumnType, ErrorClass};
+use souk_sdk::{ColumnData, ColumnType, ErrorClass};
 
 /// The one row of a recorded answer.
 fn row(name: &str) -> Vec<String> {
@@ -129,6 +129,17 @@ fn nested_values_are_documents() {
     );
 }
 
+/// A document has each name once.
+#[test]
+fn what_has_no_names_is_a_list() {
+    let answer = Talk::rows_of(reply("unnamed")).ok();
+    assert_eq!(answer.columns[0].native, "STRUCT(INTEGER, VARCHAR)");
+    assert_eq!(
+        [0, 1, 2].map(|column| answer.cell(column, 0)),
+        [r#"[1,"x"]"#, "[[1]]", "[1,2,3]"]
+    );
+}
+
 #[test]
 fn every_type_has_a_null() {
     let row = row("nulls");
@@ -147,13 +158,22 @@ fn rows_keep_their_order() {
                 chunks,
                 ..Default::default()
             };
-            let count = one.chunks[0][1].validity.as_ref().map_or(9, |_| 9);
-            (0..count.min(3)).map(move |row| (0..4).map(|column| one.cell(column, row)).collect())
+            let ColumnData::I64s(numbers) = &one.chunks[0][0].data else {
+                panic!("numbers");
+            };
+            let count = numbers.len();
+            (0..count).map(move |row| (0..4).map(|column| one.cell(column, row)).collect())
         })
         .collect();
-    assert_eq!(rows[0], ["0", "constant", "0", "a"]);
-    assert_eq!(rows[1], ["1", "constant", "NULL", "b"]);
-    assert_eq!(rows[2], ["2", "constant", "2", "c"]);
+    let wanted = [0, 1, 2, 1_000, 1_001, 1_002, 2_000, 2_001, 2_002].map(|number: u32| {
+        let even = match number % 2 {
+            0 => number.to_string(),
+            _ => "NULL".into(),
+        };
+        let letter = char::from(b'a' + (number % 26) as u8).to_string();
+        [number.to_string(), "constant".into(), even, letter]
+    });
+    assert_eq!(rows, wanted);
 }
 
 #[test]

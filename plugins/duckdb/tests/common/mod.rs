@@ -34,6 +34,24 @@ pub fn reply(name: &str) -> Reply {
     raw(200, &[], recorded(name))
 }
 
+/// A recorded answer that says that there is more.
+pub fn goes_on(name: &str) -> Vec<u8> {
+    let body = recorded(name);
+    // Before the chunks (field 4) stands nothing, where there is no more.
+    let chunks = [0x04, 0x00, 0x01, 0x01, 0x2c, 0x01];
+    let at = body.windows(6).position(|part| part == chunks).unwrap();
+    [&body[..at], &[0x03, 0x00, 0x01], &body[at..]].concat()
+}
+
+/// The recorded rows as the answer of that number.
+pub fn fetched(number: u8) -> Reply {
+    let mut body = recorded("fetched");
+    let at = body.len() - 3;
+    assert_eq!(body[at], 1);
+    body[at] = number;
+    raw(200, &[], body)
+}
+
 /// An error in DuckDB's words.
 pub fn refuses(message: &str) -> Reply {
     let mut body = vec![1, 0, 100, 3, 0];
@@ -98,6 +116,15 @@ impl Talk {
             talk.hears(0, reply(name)).unwrap();
         }
         assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        (talk, id)
+    }
+
+    /// A session that has asked for the second part of a statement's rows.
+    pub fn fetching() -> (Talk, u32) {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, raw(200, &[], goes_on("filtered_ints")))
+            .unwrap();
+        assert_eq!(kind(&talk.asked[0]), 7);
         (talk, id)
     }
 
