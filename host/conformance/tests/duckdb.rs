@@ -171,6 +171,12 @@ async fn nothing_but_tables_is_read() {
         "SELECT * FROM duckdb_settings()".into(),
         "SELECT * FROM duckdb_secrets()".into(),
         "SELECT write_log('x')".into(),
+        format!("SELECT json_serialize_plan('SELECT * FROM read_csv(''{file}'')')"),
+        "SELECT current_setting('threads')".into(),
+        "FROM pg_settings".into(),
+        "SELECT * FROM main.PRAGMA_database_list".into(),
+        "SELECT message FROM duckdb_logs".into(),
+        "SELECT path FROM duckdb_databases".into(),
         "SELECT nextval('shop.ids')".into(),
     ] {
         server.admin(&text);
@@ -196,6 +202,78 @@ async fn nothing_but_tables_is_read() {
         server.number("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'souk%'"),
         0
     );
+}
+
+/// A blank beyond ASCII begins a quote to DuckDB where there is none to a lexer, in which a placeholder then stands: a value that ends it would run.
+#[tokio::test]
+async fn no_value_leaves_its_place() {
+    let server = DuckDb::start();
+    stocked(&server);
+    let subject = subject(&server, json!({})).await;
+    for (text, value) in [
+        (
+            "SELECT 1, \u{200b}$$ ? ' $$, $1, $$ ' a$$",
+            "$$; COMMIT; DROP TABLE shop.stock; SELECT 1 --",
+        ),
+        (
+            "SELECT 1,\u{a0}$$ ? $$, $1",
+            "$$; COMMIT; DELETE FROM shop.stock; SELECT 1 --",
+        ),
+        (
+            "SELECT \u{feff}E'\\' ? ' /*'*/",
+            "; COMMIT; DELETE FROM shop.stock; SELECT 1 --",
+        ),
+    ] {
+        let fault = ask(&subject, valued(text, value)).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::SourceError, "blank_unclear"),
+            "{text}: {fault:?}"
+        );
+    }
+    // What could end a quote or a comment is a value as any other, and one with such blanks stays as it is, whatever the comments say.
+    for value in [
+        "$$; COMMIT; DROP TABLE shop.stock; --",
+        "' || '\"*/ \\",
+        "a\u{a0}b\u{200b}'c\u{3000}",
+    ] {
+        for text in [
+            "SELECT ?AS a",
+            "SELECT /* it's */ ? -- \"\n",
+            "SELECT a$b$ FROM (SELECT '$b$ \"', ?) AS a$b$(x, a$b$)",
+        ] {
+            let output = ask(&subject, valued(text, value)).await.unwrap();
+            assert_eq!(output.cell(0, 0).as_str(), Some(value), "{text}");
+        }
+    }
+    subject.close().await;
+    assert_eq!(server.number("SELECT count(*) FROM shop.stock"), 60);
+}
+
+fn valued(text: &str, value: &str) -> Request {
+    Request::Query(Query {
+        text: text.into(),
+        parameters: vec![Value::Text(value.into())],
+        limits: Limits::new(10, 1 << 20),
+    })
+}
+
+/// DuckDB downloads an extension when a statement names what it has, unless it is told not to.
+#[tokio::test]
+async fn a_server_that_installs_extensions_is_told_not_to() {
+    let server = DuckDb::start();
+    let subject = subject(&server, json!({})).await;
+    ask(&subject, query("SELECT 1")).await.unwrap();
+    server.admin("SET GLOBAL autoinstall_known_extensions = true");
+    for request in [query("SELECT 2"), Request::Ping(Limits::new(1, 1_000))] {
+        let fault = ask(&subject, request).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.code.as_str()),
+            (FaultKind::Configuration, "installs_extensions")
+        );
+    }
+    subject.close().await;
+    assert_eq!(server.connections(), 0);
 }
 
 /// That no file is read is the server's own word, too, where it is set so.

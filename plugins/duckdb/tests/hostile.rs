@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::{DISCONNECT, Talk, goes_on, kind, names, raw, recorded};
 use souk_tests::spoilt::Spoiler;
 
@@ -58,7 +56,7 @@ fn ends(talk: &mut Talk, answer: &[u8]) {
 fn no_rows_that_are_fetched_make_it_panic() {
     let mut spoiler = Spoiler::new(&[0, 1, 2, 8, 0x2c, 0x65, 0x66, 0x80, 0xff]);
     let (mut whole, mut refused) = (0, 0);
-    for round in 0..20_000 {
+    for round in 0..6_000 {
         let name = ["fetched", "fetched_all"][round % 2];
         let bytes = spoiler.spoilt(&[recorded(name)]).concat();
         let (mut talk, id) = Talk::fetching();
@@ -73,7 +71,7 @@ fn no_rows_that_are_fetched_make_it_panic() {
         }
     }
     println!("{whole} were read, {refused} refused");
-    assert!(whole > 100 && refused > 10_000);
+    assert!(whole > 50 && refused > 3_000);
 }
 
 /// An answer of one column, written by hand: its type, how many rows, its vector.
@@ -193,21 +191,17 @@ fn what_is_said_is_not_what_is_kept() {
         .concat();
     }
     assert_eq!(code_of(column(&kind, &[1], &vector)), "chunk_too_large");
-    // A long number that is said again and again.
-    let constant = [
-        &[90, 0, 2, 100, 0, 0, 102, 0, 1, 0x83, 8, 0x80, 4, 0][..],
-        &[0xff; 1_024],
-    ]
-    .concat();
-    let begun = Instant::now();
-    let answer = column(BIGNUM, &[0x80, 0x10], &constant);
-    assert_eq!(Talk::rows_of(raw(200, &[], answer)).ok().rows, 2_048);
-    println!("2,048 numbers of 2,467 digits in {:?}", begun.elapsed());
-    assert!(
-        begun.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        begun.elapsed()
-    );
+    // A number that takes long to write, said again and again in few bytes.
+    let constant = |bytes: &[u8]| {
+        let length = [bytes.len() as u8 & 0x7f | 0x80, (bytes.len() >> 7) as u8];
+        let vector = [&[90, 0, 2, 100, 0, 0, 102, 0, 1][..], &length, bytes].concat();
+        column(BIGNUM, &[0x80, 0x10], &vector)
+    };
+    let longest = [&[0x80, 1, 0][..], &[0xff; 256]].concat();
+    let answer = Talk::rows_of(raw(200, &[], constant(&longest))).ok();
+    assert_eq!((answer.rows, answer.cell(0, 0).len()), (2_048, 617));
+    let longer = [&[0x80, 1, 1][..], &[0xff; 257]].concat();
+    assert_eq!(code_of(constant(&longer)), "number_too_long");
     // A list of 100 million times the same number: as long as what a request may answer, and no longer.
     let child = [90, 0, 2, 100, 0, 0, 102, 0, 4, 7, 0, 0, 0];
     let many = [0x80, 0xc2, 0xd7, 0x2f];
