@@ -25,6 +25,7 @@ mod exports;
 mod faults;
 mod feeds;
 mod files;
+mod files_source;
 mod formats;
 mod hostile;
 mod hostile_platforms;
