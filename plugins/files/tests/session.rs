@@ -152,7 +152,7 @@ fn what_is_wrong_with_a_file_is_told() {
     ] {
         let (_directory, mut session) = file(name, bytes);
         let error = ping(&mut session).err().unwrap();
-        assert_eq!((error.class, error.code.as_str()), (ErrorClass::SourceFailed, code), "{name}: {error:?}");
+        assert_eq!((error.class, error.code.as_str()), (ErrorClass::Source, code), "{name}: {error:?}");
         assert!(error.message.contains(words), "{name}: {error:?}");
         let asked = ask(&mut session, "SELECT * FROM t").err().unwrap();
         assert_eq!(asked.code, code, "{name}: {asked:?}");
@@ -194,7 +194,7 @@ fn only_queries_are_run() {
         "SELECT 1; DROP TABLE orders",
     ] {
         let error = ask(&mut session, text).err().unwrap_or_else(|| panic!("{text}"));
-        let refused = matches!(error.class, ErrorClass::Permission | ErrorClass::SourceFailed);
+        let refused = matches!(error.class, ErrorClass::Permission | ErrorClass::Source);
         assert!(refused, "{text}: {error:?}");
     }
     for text in [
@@ -216,8 +216,8 @@ fn names_that_are_not_there_are_told() {
         ("SELECT * FROM absent", ErrorClass::NotFound, "table_not_found"),
         ("SELECT absent FROM orders", ErrorClass::NotFound, "column_not_found"),
         ("SELECT absent(id) FROM orders", ErrorClass::NotFound, "function_not_found"),
-        ("SELECT FROM WHERE", ErrorClass::SourceFailed, "syntax_error"),
-        ("SELECT 'x", ErrorClass::SourceFailed, "syntax_error"),
+        ("SELECT FROM WHERE", ErrorClass::Source, "syntax_error"),
+        ("SELECT 'x", ErrorClass::Source, "syntax_error"),
     ] {
         let error = ask(&mut session, text).err().unwrap();
         assert_eq!((error.class, error.code.as_str()), (class, code), "{text}: {error:?}");

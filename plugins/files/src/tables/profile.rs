@@ -125,7 +125,7 @@ impl Profile {
             _ if self.is_float => DataType::Utf8,
             _ if digits > DIGITS_MAX || differ && self.padded => DataType::Utf8,
             0 if !self.is_wide => DataType::Int64,
-            scale => DataType::Decimal128(DIGITS_MAX as u8, scale as i8),
+            scale => DataType::Decimal128(digits as u8, scale as i8),
         }
     }
 }
@@ -171,16 +171,16 @@ mod tests {
         profile.data_type()
     }
 
-    fn decimal(scale: i8) -> DataType {
-        DataType::Decimal128(38, scale)
+    fn decimal(precision: u8, scale: i8) -> DataType {
+        DataType::Decimal128(precision, scale)
     }
 
     #[test]
     fn numbers_are_those_that_are_written_so() {
         assert_eq!(of(&["0", "-5", "9223372036854775807"]), DataType::Int64);
-        assert_eq!(of(&["1", "9223372036854775808"]), decimal(0));
-        assert_eq!(of(&["1.50", "20.25"]), decimal(2));
-        assert_eq!(of(&["19.99", "5", "3.5"]), decimal(2));
+        assert_eq!(of(&["1", "9223372036854775808"]), decimal(19, 0));
+        assert_eq!(of(&["1.50", "20.25"]), decimal(4, 2));
+        assert_eq!(of(&["19.99", "5", "3.5"]), decimal(4, 2));
         // Versions, numbers of articles, what a program wrote of a float, and more digits than there are.
         for values in [
             &["1.10", "1.9"][..],
@@ -233,7 +233,7 @@ mod tests {
         quoted.quoted("12");
         assert_eq!(quoted.data_type(), DataType::Utf8);
         for (values, kind) in [
-            (&["1", "2.50", "3.125"][..], decimal(3)),
+            (&["1", "2.50", "3.125"][..], decimal(4, 3)),
             (&["1e-05", "0.25"], DataType::Float64),
             (&["1e-05", "1234567890123456789"], DataType::Utf8),
         ] {
