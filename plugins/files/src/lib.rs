@@ -12,6 +12,7 @@ mod catalog;
 mod clock;
 mod engine;
 mod errors;
+mod escapes;
 mod files;
 mod parameters;
 mod query;

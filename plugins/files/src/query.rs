@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::engine::Engine;
 use crate::errors;
+use crate::escapes;
 use crate::parameters::bound;
 use crate::values;
 use datafusion::common::config::Dialect;
@@ -38,8 +39,11 @@ fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
         .state()
         .sql_to_statement(text, &Dialect::PostgreSQL)
         .map_err(|error| errors::of_statement(&error))?;
-    match &parsed {
-        Parsed::Statement(statement) if matches!(**statement, Statement::Query(_)) => Ok(parsed),
+    match parsed {
+        Parsed::Statement(mut statement) if matches!(*statement, Statement::Query(_)) => {
+            escapes::rewrite(&mut statement)?;
+            Ok(Parsed::Statement(statement))
+        }
         _ => Err(refused()),
     }
 }

@@ -5,6 +5,7 @@ mod csv;
 mod json;
 mod lines;
 mod moment;
+mod pages;
 mod parquet;
 mod profile;
 mod streamed;

@@ -138,7 +138,8 @@ fn what_is_wrong_with_a_file_is_told() {
         ("t.csv", b"\xff\xfea\0", "not_utf8", "line 1"),
         ("t.csv", long.as_bytes(), "record_too_long", "8 MiB"),
         ("t.csv", wide.as_bytes(), "too_many_columns", "10000"),
-        ("t.csv.gz", b"a,b\n1,2\n", "file_broken", "damaged"),
+        ("t.csv.gz", b"a,b\n1,2\n3,4\n5,6\n", "file_broken", "damaged"),
+        ("t.csv.gz", b"a,b", "file_truncated", "ends before"),
         ("t.jsonl", b"{\"a\":1}\n[1]\n", "no_json_object", "line 2"),
         ("t.jsonl", b"{\"a\":1,\"a\":2}\n", "name_twice", "line 1"),
         ("t.jsonl", b"{\"a\":1} {\"a\":2}\n", "no_json_object", "line 1"),
@@ -216,7 +217,7 @@ fn names_that_are_not_there_are_told() {
         ("SELECT * FROM absent", ErrorClass::NotFound, "table_not_found"),
         ("SELECT absent FROM orders", ErrorClass::NotFound, "column_not_found"),
         ("SELECT absent(id) FROM orders", ErrorClass::NotFound, "function_not_found"),
-        ("SELECT FROM WHERE", ErrorClass::Source, "syntax_error"),
+        ("SELECT 1 +", ErrorClass::Source, "syntax_error"),
         ("SELECT 'x", ErrorClass::Source, "syntax_error"),
     ] {
         let error = ask(&mut session, text).err().unwrap();
@@ -248,6 +249,27 @@ fn values_are_bound_with_their_types() {
     let values = vec![Value::Int64(1), Value::Text("007".into()), Value::Int64(10), Value::Int64(0)];
     let answer = ask_with(&mut session, page, values, LIMITS).unwrap();
     assert_eq!(answer.lines(), ["2", "3"]);
+}
+
+/// Hosts write prefixes with an escape of their own.
+#[test]
+fn patterns_are_escaped_by_any_sign() {
+    let names = "n\n50%\n50x\na_b\naxb\nwhy!\nback\\slash\n";
+    let (_directory, mut session) = file("t.csv", names.as_bytes());
+    for (pattern, lines) in [
+        ("50!%%", &["50%"][..]),
+        ("a!_b%", &["a_b"]),
+        ("why!!%", &["why!"]),
+        ("back\\%", &["back\\slash"]),
+        ("a_b", &["a_b", "axb"]),
+        ("!!", &[]),
+    ] {
+        let text = "SELECT n FROM t WHERE n LIKE $1 ESCAPE '!' ORDER BY n";
+        let answer = ask_with(&mut session, text, vec![Value::Text(pattern.into())], LIMITS).unwrap();
+        assert_eq!(answer.lines(), lines, "{pattern}");
+    }
+    let text = "SELECT n FROM t WHERE n NOT LIKE '%''%%' ESCAPE '''' AND n ILIKE 'WHY%'";
+    assert_eq!(ask(&mut session, text).unwrap().lines(), ["why!"]);
 }
 
 /// A literal with a point is the decimal that it says, not the nearest float.
@@ -308,8 +330,14 @@ fn memory_is_held() {
     assert_eq!(ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(), ["1"]);
 }
 
+/// On a stack as large as a debug build needs: `host/conformance/tests/files.rs` has what fits into a component's.
 #[test]
 fn what_nests_too_deep_is_refused() {
+    let nests = std::thread::Builder::new().stack_size(64 << 20).spawn(nests);
+    nests.unwrap().join().unwrap();
+}
+
+fn nests() {
     let (_directory, mut session) = file("t.csv", b"n\n1\n");
     for text in [
         format!("SELECT {}1", "1+".repeat(5_000)),

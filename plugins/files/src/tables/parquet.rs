@@ -1,6 +1,7 @@
 //! Parquet: the footer is read once, then of each row group only the columns, and where the file has an index of its pages only the
 //! pages, that a statement needs.
 
+use super::pages::{check_footer, check_pages};
 use super::{Known, same_schema};
 use crate::clock::Clock;
 use crate::errors;
@@ -28,7 +29,8 @@ use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::errors::{ParquetError, Result as Read};
 use datafusion::parquet::file::metadata::{
-    PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder,
+    FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
+    ParquetMetaDataPushDecoder,
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -66,6 +68,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     for (name, slice) in files {
         clock.check()?;
         let metadata = metadata(slice)?;
+        check_footer(&metadata, slice.len())?;
         let found = schema_of(&metadata)?;
         match &schema {
             None => schema = Some(found),
@@ -95,6 +98,7 @@ fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
     if slice.len() < FILE_BYTES_MIN {
         return Err(errors::unreadable(std::io::ErrorKind::UnexpectedEof.into()));
     }
+    check_tail(slice)?;
     let failed = |error: ParquetError| errors::of_file(&error);
     let mut decoder = ParquetMetaDataPushDecoder::try_new(slice.len())
         .map_err(failed)?
@@ -102,7 +106,7 @@ fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
     let mut left = METADATA_BYTES_MAX;
     loop {
         match decoder.try_decode().map_err(failed)? {
-            DecodeResult::Data(metadata) => return Ok(metadata),
+            DecodeResult::Data(metadata) => return Ok(without_notes(metadata)),
             DecodeResult::NeedsData(ranges) => {
                 let buffers = read(slice, &ranges, &mut left, metadata_too_large)?;
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
@@ -110,6 +114,35 @@ fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
             DecodeResult::Finished => return Err(errors::broken("file_broken", "the file has no footer")),
         }
     }
+}
+
+/// The length of the footer is that of something in the file.
+fn check_tail(slice: &Slice) -> Result<(), Error> {
+    let tail = slice.bytes(slice.len() - 8..slice.len()).map_err(errors::unreadable)?;
+    let footer = tail.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length));
+    match u64::from(footer) + FILE_BYTES_MIN > slice.len() {
+        true => Err(errors::broken("file_broken", "the file is damaged, or not what its name says")),
+        false => Ok(()),
+    }
+}
+
+/// Types are Parquet's own: Arrow's, which writers may leave in a note, are not needed to read it, and their reader trusts them.
+fn without_notes(metadata: ParquetMetaData) -> ParquetMetaData {
+    let file = metadata.file_metadata();
+    let plain = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        None,
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    let (columns, offsets) = (metadata.column_index().cloned(), metadata.offset_index().cloned());
+    ParquetMetaDataBuilder::new(plain)
+        .set_column_index(columns)
+        .set_offset_index(offsets)
+        .set_row_groups(metadata.into_builder().take_row_groups())
+        .build()
 }
 
 fn metadata_too_large() -> Error {
@@ -234,7 +267,13 @@ impl AsyncFileReader for Part {
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Read<Vec<Bytes>>> {
-        std::future::ready(self.ranges(&ranges)).boxed()
+        // Only pages are asked for so; indexes come one by one.
+        let read = self.ranges(&ranges).and_then(|buffers| {
+            let checked = buffers.iter().try_for_each(|buffer| check_pages(buffer));
+            checked.map_err(|error| ParquetError::External(errors::boxed(error)))?;
+            Ok(buffers)
+        });
+        std::future::ready(read).boxed()
     }
 
     fn get_metadata<'a>(
