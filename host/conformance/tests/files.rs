@@ -22,7 +22,7 @@ fn stock() -> String {
             n % 28 + 1,
             n % 24,
             n % 60,
-            n % 2 == 0
+            n.is_multiple_of(2)
         )
     };
     let lines: String = (1..=60).map(line).collect();
@@ -58,7 +58,7 @@ async fn real_files_conform() {
 /// What takes all of the guest's memory ends its session, and the next one is served.
 #[tokio::test]
 #[ignore = "needs the connector `files`: tests/run --all-engines"]
-async fn real_files_outgrow_their_memory() {
+async fn real_files_keep_their_bounds() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stock.csv");
     std::fs::write(&path, stock()).unwrap();
@@ -72,6 +72,25 @@ async fn real_files_outgrow_their_memory() {
         });
         subject.ask(&source, request).await
     };
+    // What nests as deep as is allowed, and what would nest deeper.
+    for (text, is_taken) in [
+        (format!("SELECT {}1", "1+".repeat(390)), true),
+        (format!("SELECT {}1", "1+".repeat(20_000)), false),
+        (format!("SELECT {}1{}", "(".repeat(9_000), ")".repeat(9_000)), false),
+        (format!("SELECT {}true", "NOT ".repeat(9_000)), false),
+        (format!("SELECT {}1{}", "abs(".repeat(9_000), ")".repeat(9_000)), false),
+        (format!("SELECT count(*) FROM stock WHERE {}id = 1", "id = 2 OR ".repeat(120)), true),
+        (format!("SELECT CASE {} END", "WHEN 1 = 2 THEN 3 ".repeat(190)), true),
+        (format!("SELECT count(*) FROM (SELECT 1 {}) AS x", "UNION ALL SELECT 1 ".repeat(200)), true),
+        (format!("SELECT count(*) FROM ({}SELECT 1{}", "SELECT * FROM (".repeat(8), ") AS x".repeat(9)), true),
+        (format!("SELECT count(*) FROM stock WHERE id IN ({}1)", "1,".repeat(10_000)), true),
+    ] {
+        let asked = ask(&text).await;
+        println!("{}…: {:?}", &text[..30], asked.as_ref().map(|_| ()));
+        assert!(asked.is_ok() || !is_taken, "{}: {asked:?}", &text[..60]);
+        assert!(asked.is_err() || is_taken, "{}", &text[..60]);
+        assert!(ask("SELECT count(*) FROM stock").await.is_ok(), "after {}", &text[..60]);
+    }
     for text in [
         "SELECT length(repeat('x', 2000000000))",
         "SELECT count(*) FROM (SELECT v FROM generate_series(1, 100000000) AS g(v) GROUP BY v) AS x",

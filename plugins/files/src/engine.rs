@@ -126,6 +126,8 @@ fn config() -> Planned<SessionConfig> {
     // What is written with a point is the decimal that it says.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(DEPTH_MAX)?;
+    // A moment that is written, or made of a text, is one in UTC unless it says otherwise.
+    options.execution.time_zone = Some("UTC".to_owned());
     options.execution.parquet.pushdown_filters = true;
     options.execution.parquet.reorder_filters = true;
     // Sorts that do not fit fail: there is no disk to write to.
