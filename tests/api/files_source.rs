@@ -20,7 +20,7 @@ fn league() -> String {
         let mut line = json!({"id": n, "club": format!("Club {}", n % 7),
             "played": format!("2026-01-01T{:02}:{:02}:00Z", n / 60, n % 60), "kickoff": format!("2026-01-01 {:02}:{:02}:00", n / 60, n % 60),
             "day": day(n), "tags": ["n", n.to_string()]});
-        if n % 11 > 0 {
+        if !n.is_multiple_of(11) {
             line["goals"] = (n % 5).into();
         }
         // As JSON numbers are written, not as floats are printed.
@@ -84,11 +84,19 @@ async fn real_files_are_sold() {
     let (seller, connection) = seller("matches.jsonl", league().into_bytes()).await;
     let tested = test(&seller, &connection).await.expect(200);
     assert_eq!(tested.at("/data/success"), true, "{}", tested.body);
-    assert_eq!(tested.at("/data/read_only_verified"), true, "{}", tested.body);
+    assert_eq!(
+        tested.at("/data/read_only_verified"),
+        true,
+        "{}",
+        tested.body
+    );
     let path = seller.path(&format!("/connections/{connection}/schema"));
     let schema = seller.client.get(&path).await.expect(200);
     let text = schema.body.to_string();
-    assert!(text.contains("Decimal128(5, 3)") && text.contains("kickoff"), "{text}");
+    assert!(
+        text.contains("Decimal128(5, 3)") && text.contains("kickoff"),
+        "{text}"
+    );
     SOLD.is_sold(&seller, &connection).await;
 }
 
@@ -98,13 +106,23 @@ async fn real_files_are_sold() {
 async fn real_files_of_an_archive_are_joined() {
     let clubs = "club,city\nClub 1,Rome\nClub 2,Oslo\n";
     let matches = league();
-    let (seller, connection) = seller("league.tar", archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)])).await;
+    let (seller, connection) = seller(
+        "league.tar",
+        archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+    )
+    .await;
     let sql = "SELECT sum(goals) FROM matches JOIN clubs USING (club) WHERE city = 'Rome'";
     let before = answer(&seller, &connection, sql).await.expect(200);
     assert_eq!(before.at("/data/answer_value"), 24);
     let clubs = "club,city\nClub 2,Rome\n";
     let path = seller.path("/files/league.tar");
-    let replaced = seller.client.put_bytes(&path, archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)])).await;
+    let replaced = seller
+        .client
+        .put_bytes(
+            &path,
+            archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+        )
+        .await;
     replaced.expect(200);
     let after = answer(&seller, &connection, sql).await.expect(200);
     assert_eq!(after.at("/data/answer_value"), 26);
@@ -125,17 +143,33 @@ async fn real_files_are_only_read() {
         let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "bad", "result_type": "number", "sql_logic": sql});
         let created = seller.client.post(&seller.path("/assets"), body).await;
         if created.status == 201 {
-            let refused = seller.execute(&created.text("/data/asset_id"), json!({})).await;
+            let refused = seller
+                .execute(&created.text("/data/asset_id"), json!({}))
+                .await;
             assert_eq!(refused.status.as_u16(), 502, "{sql}: {}", refused.body);
         }
     }
-    let kept = answer(&seller, &connection, "SELECT count(*) FROM t WHERE code = '007'").await;
+    let kept = answer(
+        &seller,
+        &connection,
+        "SELECT count(*) FROM t WHERE code = '007'",
+    )
+    .await;
     assert_eq!(kept.expect(200).at("/data/answer_value"), 1);
 
-    let broken = seller.file("files", "broken.parquet", b"this is no Parquet, whatever its name says".to_vec()).await;
+    let broken = seller
+        .file(
+            "files",
+            "broken.parquet",
+            b"this is no Parquet, whatever its name says".to_vec(),
+        )
+        .await;
     let tested = test(&seller, &broken).await;
     let text = tested.body.to_string();
-    assert!(text.contains("the file is damaged, or not what its name says"), "{text}");
+    assert!(
+        text.contains("the file is damaged, or not what its name says"),
+        "{text}"
+    );
     let unknown = seller.file("files", "sheet.xlsx", b"PK".to_vec()).await;
     let tested = test(&seller, &unknown).await;
     let text = tested.body.to_string();
@@ -155,7 +189,9 @@ async fn real_files_stop_in_time() {
     let late = seller.execute(&asset, json!({})).await;
     assert_eq!(late.status.as_u16(), 504, "{}", late.body);
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
-    let next = answer(&seller, &connection, "SELECT max(n) FROM t").await.expect(200);
+    let next = answer(&seller, &connection, "SELECT max(n) FROM t")
+        .await
+        .expect(200);
     assert_eq!(next.at("/data/answer_value"), 4_999);
 }
 

@@ -76,31 +76,72 @@ async fn real_files_keep_their_bounds() {
     for (text, is_taken) in [
         (format!("SELECT {}1", "1+".repeat(390)), true),
         (format!("SELECT {}1", "1+".repeat(20_000)), false),
-        (format!("SELECT {}1{}", "(".repeat(9_000), ")".repeat(9_000)), false),
+        (
+            format!("SELECT {}1{}", "(".repeat(9_000), ")".repeat(9_000)),
+            false,
+        ),
         (format!("SELECT {}true", "NOT ".repeat(9_000)), false),
-        (format!("SELECT {}1{}", "abs(".repeat(9_000), ")".repeat(9_000)), false),
-        (format!("SELECT count(*) FROM stock WHERE {}id = 1", "id = 2 OR ".repeat(120)), true),
-        (format!("SELECT CASE {} END", "WHEN 1 = 2 THEN 3 ".repeat(190)), true),
-        (format!("SELECT count(*) FROM (SELECT 1 {}) AS x", "UNION ALL SELECT 1 ".repeat(200)), true),
-        (format!("SELECT count(*) FROM ({}SELECT 1{}", "SELECT * FROM (".repeat(8), ") AS x".repeat(9)), true),
-        (format!("SELECT count(*) FROM stock WHERE id IN ({}1)", "1,".repeat(10_000)), true),
+        (
+            format!("SELECT {}1{}", "abs(".repeat(9_000), ")".repeat(9_000)),
+            false,
+        ),
+        (
+            format!(
+                "SELECT count(*) FROM stock WHERE {}id = 1",
+                "id = 2 OR ".repeat(120)
+            ),
+            true,
+        ),
+        (
+            format!("SELECT CASE {} END", "WHEN 1 = 2 THEN 3 ".repeat(190)),
+            true,
+        ),
+        (
+            format!(
+                "SELECT count(*) FROM (SELECT 1 {}) AS x",
+                "UNION ALL SELECT 1 ".repeat(200)
+            ),
+            true,
+        ),
+        (
+            format!(
+                "SELECT count(*) FROM ({}SELECT 1{}",
+                "SELECT * FROM (".repeat(8),
+                ") AS x".repeat(9)
+            ),
+            true,
+        ),
+        (
+            format!(
+                "SELECT count(*) FROM stock WHERE id IN ({}1)",
+                "1,".repeat(10_000)
+            ),
+            true,
+        ),
     ] {
         let asked = ask(&text).await;
         println!("{}…: {:?}", &text[..30], asked.as_ref().map(|_| ()));
         assert!(asked.is_ok() || !is_taken, "{}: {asked:?}", &text[..60]);
         assert!(asked.is_err() || is_taken, "{}", &text[..60]);
-        assert!(ask("SELECT count(*) FROM stock").await.is_ok(), "after {}", &text[..60]);
+        assert!(
+            ask("SELECT count(*) FROM stock").await.is_ok(),
+            "after {}",
+            &text[..60]
+        );
     }
     for text in [
         "SELECT length(repeat('x', 2000000000))",
-        "SELECT count(*) FROM (SELECT v FROM generate_series(1, 100000000) AS g(v) GROUP BY v) AS x",
+        "SELECT count(*) FROM (SELECT v * 7919 % 99999989 AS w FROM generate_series(1, 100000000) AS g(v) GROUP BY 1) AS x",
         "SELECT length(string_agg(repeat('x', 1000), '')) FROM generate_series(1, 10000000) AS g(v)",
         "SELECT array_length(range(0, 4000000000))",
     ] {
         let begun = Instant::now();
         let refused = ask(text).await.expect_err(text);
         println!("{text}: {refused:?} in {:?}", begun.elapsed());
-        assert!(ask("SELECT count(*) FROM stock").await.is_ok(), "after {text}");
+        assert!(
+            ask("SELECT count(*) FROM stock").await.is_ok(),
+            "after {text}"
+        );
     }
     subject.close().await;
 }

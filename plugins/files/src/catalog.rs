@@ -59,7 +59,12 @@ impl Answer {
         Ok(())
     }
 
-    fn push(&mut self, table: &Table, rows: Option<u64>, field: Option<&Field>) -> Result<(), Error> {
+    fn push(
+        &mut self,
+        table: &Table,
+        rows: Option<u64>,
+        field: Option<&Field>,
+    ) -> Result<(), Error> {
         if self.rows == self.limits.rows_max {
             return Err(Error::too_many_rows(self.limits.rows_max));
         }

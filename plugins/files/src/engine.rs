@@ -4,9 +4,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::files::Opened;
 use crate::tables::{self, Table};
-use datafusion::catalog::{
-    CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider,
-};
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, Dialect};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result as Planned;
@@ -15,8 +13,8 @@ use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::prelude::SessionConfig;
 use souk_sdk::Error;
 use std::collections::BTreeMap;
@@ -56,7 +54,8 @@ impl Engine {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|error| {
-                Error::internal("no_runtime", "the connector could not start").detail(error.to_string())
+                Error::internal("no_runtime", "the connector could not start")
+                    .detail(error.to_string())
             })?;
         Ok(Engine {
             state,
@@ -83,10 +82,7 @@ impl Engine {
     }
 
     /// Runs a future to its end. Nothing in it waits for anything: what is pending has given way, so that the time is looked at.
-    pub fn finish<T>(
-        &self,
-        future: impl Future<Output = Planned<T>>,
-    ) -> Result<T, Error> {
+    pub fn finish<T>(&self, future: impl Future<Output = Planned<T>>) -> Result<T, Error> {
         let mut future = std::pin::pin!(future);
         let clock = self.clock();
         let watched = std::future::poll_fn(|context| {
@@ -186,7 +182,9 @@ impl PhysicalOptimizerRule for GiveWay {
         plan.transform_up(|node| {
             let multiplies = node.children().len() > 1 || node.name().starts_with("Unnest");
             Ok(match multiplies {
-                true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>),
+                true => {
+                    Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
+                }
                 false => Transformed::no(node),
             })
         })

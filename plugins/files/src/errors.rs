@@ -77,9 +77,10 @@ pub fn of_statement(error: &DataFusionError) -> Error {
 
 fn classify(root: &DataFusionError) -> Error {
     match root {
-        DataFusionError::SQL(..) => {
-            Error::source_failed("syntax_error", "the statement is not valid SQL for DataFusion")
-        }
+        DataFusionError::SQL(..) => Error::source_failed(
+            "syntax_error",
+            "the statement is not valid SQL for DataFusion",
+        ),
         DataFusionError::SchemaError(error, _) => of_names(error),
         DataFusionError::ResourcesExhausted(_) => out_of_memory(),
         DataFusionError::ParquetError(error) => damaged(error.as_ref()),
@@ -98,9 +99,10 @@ fn classify(root: &DataFusionError) -> Error {
 fn of_names(error: &SchemaError) -> Error {
     match error {
         SchemaError::FieldNotFound { .. } => column_not_found(),
-        SchemaError::AmbiguousReference { .. } => {
-            Error::source_failed("column_ambiguous", "the statement names a column that is there twice")
-        }
+        SchemaError::AmbiguousReference { .. } => Error::source_failed(
+            "column_ambiguous",
+            "the statement names a column that is there twice",
+        ),
         _ => Error::source_failed(
             "column_twice",
             "the statement has two columns of one name: name one of them otherwise",

@@ -13,7 +13,16 @@ const HELD: char = '\u{1}';
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Error> {
     let rewritten = visit_expressions_mut(statement, |expression| {
-        if let Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } = expression
+        if let Expr::Like {
+            pattern,
+            escape_char,
+            ..
+        }
+        | Expr::ILike {
+            pattern,
+            escape_char,
+            ..
+        } = expression
             && let Some(escape) = escape_char.as_ref().and_then(sign)
         {
             match translated(pattern, escape) {
@@ -41,7 +50,11 @@ fn sign(escape: &ValueWithSpan) -> Option<char> {
 
 /// The pattern with its backslashes escaped, and backslashes in place of the sign.
 fn translated(pattern: &Expr, sign: char) -> Result<Expr, Error> {
-    let sign = if sign == '\'' { "''".to_owned() } else { sign.to_string() };
+    let sign = if sign == '\'' {
+        "''".to_owned()
+    } else {
+        sign.to_string()
+    };
     let text = format!(
         r"replace(replace(replace(replace({pattern}, '\', '\\'), '{sign}{sign}', '{HELD}'), '{sign}', '\'), '{HELD}', '{sign}')"
     );

@@ -30,10 +30,34 @@ const FORMATS: &[(&str, Format)] = &[
     (".parquet", Format::Parquet),
     (".arrow", Format::Arrow),
     (".feather", Format::Arrow),
-    (".csv", Format::Csv { tabs: false, packed: false }),
-    (".csv.gz", Format::Csv { tabs: false, packed: true }),
-    (".tsv", Format::Csv { tabs: true, packed: false }),
-    (".tsv.gz", Format::Csv { tabs: true, packed: true }),
+    (
+        ".csv",
+        Format::Csv {
+            tabs: false,
+            packed: false,
+        },
+    ),
+    (
+        ".csv.gz",
+        Format::Csv {
+            tabs: false,
+            packed: true,
+        },
+    ),
+    (
+        ".tsv",
+        Format::Csv {
+            tabs: true,
+            packed: false,
+        },
+    ),
+    (
+        ".tsv.gz",
+        Format::Csv {
+            tabs: true,
+            packed: true,
+        },
+    ),
     (".jsonl", Format::Lines { packed: false }),
     (".jsonl.gz", Format::Lines { packed: true }),
     (".ndjson", Format::Lines { packed: false }),
@@ -63,7 +87,10 @@ pub fn open(directory: &Path, name: &FileName) -> Result<Opened, Error> {
     let name = name.as_str().to_owned();
     let members = match ends_with(&name, ".tar") {
         true => archive::members(&slice)?,
-        false => vec![Member { path: vec![name.clone()], slice }],
+        false => vec![Member {
+            path: vec![name.clone()],
+            slice,
+        }],
     };
     let tables = tables(members)?;
     if tables.is_empty() {
@@ -96,7 +123,10 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
         if table.parts.len() == PARTS_MAX {
             return Err(Error::configuration(
                 "too_many_files",
-                format!("the table \"{}\" is made of more than {PARTS_MAX} files", table.name),
+                format!(
+                    "the table \"{}\" is made of more than {PARTS_MAX} files",
+                    table.name
+                ),
             ));
         }
         table.parts.push((path.join("/"), slice));
@@ -169,16 +199,45 @@ mod tests {
 
     #[test]
     fn a_table_is_named_by_what_stands_before_the_extension() {
-        let packed = Format::Csv { tabs: false, packed: true };
+        let packed = Format::Csv {
+            tabs: false,
+            packed: true,
+        };
         for (path, place, name, format) in [
-            ("orders.parquet", "orders.parquet", "orders", Format::Parquet),
-            ("a/Orders 2024.v1.CSV.gz", "a/Orders 2024.v1.CSV.gz", "Orders 2024.v1", packed),
-            ("x/orders.parquet/part-0.snappy.parquet", "x/orders.parquet", "orders", Format::Parquet),
+            (
+                "orders.parquet",
+                "orders.parquet",
+                "orders",
+                Format::Parquet,
+            ),
+            (
+                "a/Orders 2024.v1.CSV.gz",
+                "a/Orders 2024.v1.CSV.gz",
+                "Orders 2024.v1",
+                packed,
+            ),
+            (
+                "x/orders.parquet/part-0.snappy.parquet",
+                "x/orders.parquet",
+                "orders",
+                Format::Parquet,
+            ),
             ("o.arrow", "o.arrow", "o", Format::Arrow),
         ] {
-            assert_eq!(of(path), Some((place.into(), name.into(), format)), "{path}");
+            assert_eq!(
+                of(path),
+                Some((place.into(), name.into(), format)),
+                "{path}"
+            );
         }
-        for path in ["README.md", "._orders.csv", "orders.parquet/_SUCCESS", ".csv", "orders", "a.tar.gz"] {
+        for path in [
+            "README.md",
+            "._orders.csv",
+            "orders.parquet/_SUCCESS",
+            ".csv",
+            "orders",
+            "a.tar.gz",
+        ] {
             assert_eq!(of(path), None, "{path}");
         }
     }

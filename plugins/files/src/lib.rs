@@ -50,7 +50,12 @@ souk_sdk::export_machine!(Session);
 impl Machine for Session {
     fn describe() -> Descriptor {
         Descriptor::new("files", env!("CARGO_PKG_VERSION"), Need::Directory)
-            .engine("files", "Parquet, CSV, JSON and Arrow files", "postgres", &["NONE"])
+            .engine(
+                "files",
+                "Parquet, CSV, JSON and Arrow files",
+                "postgres",
+                &["NONE"],
+            )
             .settings_schema(settings::SCHEMA)
             .abilities(&["schema"])
     }

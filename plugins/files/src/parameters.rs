@@ -70,9 +70,15 @@ fn decimal(text: &str) -> Result<ScalarValue, Error> {
     }
     let number: i128 = match whole.len() + fraction.len() {
         0 => 0,
-        _ => format!("{whole}{fraction}").parse().map_err(|_| not_a_number())?,
+        _ => format!("{whole}{fraction}")
+            .parse()
+            .map_err(|_| not_a_number())?,
     };
-    let number = if text.starts_with('-') { -number } else { number };
+    let number = if text.starts_with('-') {
+        -number
+    } else {
+        number
+    };
     Ok(ScalarValue::Decimal128(
         Some(number),
         digits.max(fraction.len()) as u8,
@@ -91,13 +97,26 @@ mod tests {
             ("-0.05", -5, 2, 2),
             ("0", 0, 1, 0),
             ("007", 7, 1, 0),
-            ("12345678901234567890123456789012345.678", 12_345_678_901_234_567_890_123_456_789_012_345_678, 38, 3),
+            (
+                "12345678901234567890123456789012345.678",
+                12_345_678_901_234_567_890_123_456_789_012_345_678,
+                38,
+                3,
+            ),
         ] {
             let bound = decimal(text).unwrap();
-            assert_eq!(bound, ScalarValue::Decimal128(Some(number), precision, scale), "{text}");
+            assert_eq!(
+                bound,
+                ScalarValue::Decimal128(Some(number), precision, scale),
+                "{text}"
+            );
         }
         for text in ["", "-", "1e5", "NaN", "1.2.3", "1 ", &"9".repeat(39)] {
-            assert_eq!(decimal(text).unwrap_err().code, "value_not_a_number", "{text}");
+            assert_eq!(
+                decimal(text).unwrap_err().code,
+                "value_not_a_number",
+                "{text}"
+            );
         }
     }
 }

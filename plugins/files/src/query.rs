@@ -60,8 +60,11 @@ fn bounded(text: &str) -> Result<(), Error> {
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, text)
         .tokenize()
         .map_err(|error| {
-            Error::source_failed("syntax_error", "the statement is not valid SQL for DataFusion")
-                .detail(error.to_string())
+            Error::source_failed(
+                "syntax_error",
+                "the statement is not valid SQL for DataFusion",
+            )
+            .detail(error.to_string())
         })?;
     let mut operators = 0;
     for token in &tokens {

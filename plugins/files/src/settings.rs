@@ -54,7 +54,16 @@ mod tests {
     /// No name reaches outside the directory.
     #[test]
     fn a_database_is_one_path_segment() {
-        for name in ["", ".", "..", "../a.csv", "a/b", "a\\b", "a\0b", "/etc/passwd"] {
+        for name in [
+            "",
+            ".",
+            "..",
+            "../a.csv",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "/etc/passwd",
+        ] {
             let refused = FileName::parse(name.into()).unwrap_err();
             assert_eq!(refused.code, "invalid_database", "{name:?}");
         }

@@ -32,7 +32,11 @@ pub const COLUMNS_MAX: usize = 10_000;
 pub struct NoStores(Arc<InMemory>);
 
 impl ObjectStoreRegistry for NoStores {
-    fn register_store(&self, _url: &Url, _store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+    fn register_store(
+        &self,
+        _url: &Url,
+        _store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
         None
     }
 
@@ -100,7 +104,11 @@ fn check_columns(schema: &Schema) -> Result<(), Error> {
             format!("the file has more than {COLUMNS_MAX} columns"),
         ));
     }
-    let mut names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(errors::broken(
@@ -118,7 +126,9 @@ fn same_schema(first: &SchemaRef, other: &Schema, name: &str) -> Result<(), Erro
             .fields()
             .iter()
             .zip(other.fields())
-            .all(|(left, right)| left.name() == right.name() && left.data_type() == right.data_type());
+            .all(|(left, right)| {
+                left.name() == right.name() && left.data_type() == right.data_type()
+            });
     match alike {
         true => Ok(()),
         false => Err(errors::broken(

@@ -45,7 +45,11 @@ fn is_json(field: &Field) -> bool {
         field.data_type(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
     );
-    is_text && field.metadata().get(EXTENSION).is_some_and(|name| name == JSON)
+    is_text
+        && field
+            .metadata()
+            .get(EXTENSION)
+            .is_some_and(|name| name == JSON)
 }
 
 /// Arrow's own name of a type, for people; that of a deep one is cut.
@@ -140,7 +144,10 @@ impl Filled {
     fn spend(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes += bytes as u64;
         match self.bytes > self.bytes_max {
-            true => Err(Error::limit_exceeded("bytes_limit", "the result has more bytes than the request allows")),
+            true => Err(Error::limit_exceeded(
+                "bytes_limit",
+                "the result has more bytes than the request allows",
+            )),
             false => Ok(()),
         }
     }
@@ -182,37 +189,73 @@ fn fill(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
         DataType::UInt64 => of_digits(array, filled, array.as_primitive::<UInt64Type>()),
         DataType::Decimal32(..) => of_digits(array, filled, array.as_primitive::<Decimal32Type>()),
         DataType::Decimal64(..) => of_digits(array, filled, array.as_primitive::<Decimal64Type>()),
-        DataType::Decimal128(..) => of_digits(array, filled, array.as_primitive::<Decimal128Type>()),
-        DataType::Decimal256(..) => of_digits(array, filled, array.as_primitive::<Decimal256Type>()),
+        DataType::Decimal128(..) => {
+            of_digits(array, filled, array.as_primitive::<Decimal128Type>())
+        }
+        DataType::Decimal256(..) => {
+            of_digits(array, filled, array.as_primitive::<Decimal256Type>())
+        }
         DataType::Float16 => f64s::<Float16Type>(array, filled, f64::from),
         DataType::Float32 => f64s::<Float32Type>(array, filled, shortest),
         DataType::Float64 => f64s::<Float64Type>(array, filled, |value| value),
         DataType::Date32 => each(array, filled, |filled, row| {
-            filled.builder.i32(array.as_primitive::<Date32Type>().value(row))?;
+            filled
+                .builder
+                .i32(array.as_primitive::<Date32Type>().value(row))?;
             filled.spend(4)
         }),
         DataType::Date64 => each(array, filled, |filled, row| {
-            filled.builder.i32(day(array.as_primitive::<Date64Type>().value(row))?)?;
+            filled
+                .builder
+                .i32(day(array.as_primitive::<Date64Type>().value(row))?)?;
             filled.spend(4)
         }),
-        DataType::Time32(Second) => i64s::<Time32SecondType>(array, filled, |value| time(value.into(), 1_000_000)),
-        DataType::Time32(_) => i64s::<Time32MillisecondType>(array, filled, |value| time(value.into(), 1_000)),
-        DataType::Time64(Nanosecond) => i64s::<Time64NanosecondType>(array, filled, |value| time(of_nanos(value)?, 1)),
+        DataType::Time32(Second) => {
+            i64s::<Time32SecondType>(array, filled, |value| time(value.into(), 1_000_000))
+        }
+        DataType::Time32(_) => {
+            i64s::<Time32MillisecondType>(array, filled, |value| time(value.into(), 1_000))
+        }
+        DataType::Time64(Nanosecond) => {
+            i64s::<Time64NanosecondType>(array, filled, |value| time(of_nanos(value)?, 1))
+        }
         DataType::Time64(_) => i64s::<Time64MicrosecondType>(array, filled, |value| time(value, 1)),
-        DataType::Timestamp(Second, _) => i64s::<TimestampSecondType>(array, filled, |value| times(value, 1_000_000)),
-        DataType::Timestamp(Millisecond, _) => i64s::<TimestampMillisecondType>(array, filled, |value| times(value, 1_000)),
+        DataType::Timestamp(Second, _) => {
+            i64s::<TimestampSecondType>(array, filled, |value| times(value, 1_000_000))
+        }
+        DataType::Timestamp(Millisecond, _) => {
+            i64s::<TimestampMillisecondType>(array, filled, |value| times(value, 1_000))
+        }
         DataType::Timestamp(Microsecond, _) => i64s::<TimestampMicrosecondType>(array, filled, Ok),
-        DataType::Timestamp(Nanosecond, _) => i64s::<TimestampNanosecondType>(array, filled, of_nanos),
-        DataType::Utf8 => each(array, filled, |filled, row| filled.var(array.as_string::<i32>().value(row).as_bytes())),
-        DataType::LargeUtf8 => each(array, filled, |filled, row| filled.var(array.as_string::<i64>().value(row).as_bytes())),
-        DataType::Utf8View => each(array, filled, |filled, row| filled.var(array.as_string_view().value(row).as_bytes())),
-        DataType::Binary => each(array, filled, |filled, row| filled.var(array.as_binary::<i32>().value(row))),
-        DataType::LargeBinary => each(array, filled, |filled, row| filled.var(array.as_binary::<i64>().value(row))),
-        DataType::BinaryView => each(array, filled, |filled, row| filled.var(array.as_binary_view().value(row))),
-        DataType::FixedSizeBinary(_) => each(array, filled, |filled, row| filled.var(array.as_fixed_size_binary().value(row))),
+        DataType::Timestamp(Nanosecond, _) => {
+            i64s::<TimestampNanosecondType>(array, filled, of_nanos)
+        }
+        DataType::Utf8 => each(array, filled, |filled, row| {
+            filled.var(array.as_string::<i32>().value(row).as_bytes())
+        }),
+        DataType::LargeUtf8 => each(array, filled, |filled, row| {
+            filled.var(array.as_string::<i64>().value(row).as_bytes())
+        }),
+        DataType::Utf8View => each(array, filled, |filled, row| {
+            filled.var(array.as_string_view().value(row).as_bytes())
+        }),
+        DataType::Binary => each(array, filled, |filled, row| {
+            filled.var(array.as_binary::<i32>().value(row))
+        }),
+        DataType::LargeBinary => each(array, filled, |filled, row| {
+            filled.var(array.as_binary::<i64>().value(row))
+        }),
+        DataType::BinaryView => each(array, filled, |filled, row| {
+            filled.var(array.as_binary_view().value(row))
+        }),
+        DataType::FixedSizeBinary(_) => each(array, filled, |filled, row| {
+            filled.var(array.as_fixed_size_binary().value(row))
+        }),
         _ if filled.builder.kind() == ColumnType::Json => {
             let writer = json::Writer::of(array)?;
-            each(array, filled, |filled, row| filled.var_with(|out| writer.write(row, out)))
+            each(array, filled, |filled, row| {
+                filled.var_with(|out| writer.write(row, out))
+            })
         }
         _ => displayed(array, filled),
     }
@@ -261,7 +304,9 @@ fn f64s<T: ArrowPrimitiveType>(
 
 /// Exact digits.
 fn of_digits<T: Digits>(array: &ArrayRef, filled: &mut Filled, values: &T) -> Result<(), Error> {
-    each(array, filled, |filled, row| filled.var(values.digits(row).as_bytes()))
+    each(array, filled, |filled, row| {
+        filled.var(values.digits(row).as_bytes())
+    })
 }
 
 trait Digits {
@@ -288,7 +333,10 @@ decimals!(Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type);
 
 /// The number that the shortest digits of a 32-bit number say: 0.1, not 0.10000000149011612.
 fn shortest(value: f32) -> f64 {
-    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
+    value
+        .to_string()
+        .parse()
+        .unwrap_or_else(|_| f64::from(value))
 }
 
 fn day(millis: i64) -> Result<i32, Error> {
@@ -333,11 +381,15 @@ fn out_of_range() -> Error {
 fn displayed(array: &ArrayRef, filled: &mut Filled) -> Result<(), Error> {
     use std::io::Write as _;
     let options = FormatOptions::default();
-    let formatter = ArrayFormatter::try_new(array, &options).map_err(|error| crate::errors::of_file(&error))?;
+    let formatter =
+        ArrayFormatter::try_new(array, &options).map_err(|error| crate::errors::of_file(&error))?;
     each(array, filled, |filled, row| {
         filled.var_with(|out| {
             write!(out, "{}", formatter.value(row)).map_err(|_| {
-                Error::source_failed("value_unreadable", "the source holds a value that cannot be written")
+                Error::source_failed(
+                    "value_unreadable",
+                    "the source holds a value that cannot be written",
+                )
             })
         })
     })

@@ -4,18 +4,33 @@ mod common;
 
 use common::{array, ask, batch, file, parquet, parquet_with, ping, schema};
 use datafusion::arrow::array::*;
-use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256};
+use datafusion::arrow::datatypes::{
+    DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256,
+};
 use datafusion::arrow::ipc::writer::FileWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
-use souk_sdk::ColumnType::{Boolean, Bytes, Date, Decimal, Float64, Int64, Json, LocalTimestamp, Text, Time, Timestamp};
+use souk_sdk::ColumnType::{
+    Boolean, Bytes, Date, Decimal, Float64, Int64, Json, LocalTimestamp, Text, Time, Timestamp,
+};
 use std::sync::Arc;
 
 fn every_type() -> RecordBatch {
-    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+    let lists =
+        ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
     let structure = StructArray::from(vec![
-        (Arc::new(Field::new("a", DataType::Utf8, true)), array(StringArray::from(vec![Some("x\"y"), None]))),
-        (Arc::new(Field::new("b", DataType::Decimal128(10, 2), true)), array(Decimal128Array::from(vec![150, 0]).with_precision_and_scale(10, 2).unwrap())),
+        (
+            Arc::new(Field::new("a", DataType::Utf8, true)),
+            array(StringArray::from(vec![Some("x\"y"), None])),
+        ),
+        (
+            Arc::new(Field::new("b", DataType::Decimal128(10, 2), true)),
+            array(
+                Decimal128Array::from(vec![150, 0])
+                    .with_precision_and_scale(10, 2)
+                    .unwrap(),
+            ),
+        ),
     ]);
     let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
     map.keys().append_value("k");
@@ -30,20 +45,78 @@ fn every_type() -> RecordBatch {
         ("u64", array(UInt64Array::from(vec![Some(u64::MAX), None]))),
         ("f32", array(Float32Array::from(vec![Some(0.1), None]))),
         ("f64", array(Float64Array::from(vec![Some(0.1), None]))),
-        ("d128", array(Decimal128Array::from(vec![Some(-12345), None]).with_precision_and_scale(38, 4).unwrap())),
-        ("d256", array(Decimal256Array::from(vec![Some(i256::from_string(&"9".repeat(76)).unwrap()), None]).with_precision_and_scale(76, 0).unwrap())),
+        (
+            "d128",
+            array(
+                Decimal128Array::from(vec![Some(-12345), None])
+                    .with_precision_and_scale(38, 4)
+                    .unwrap(),
+            ),
+        ),
+        (
+            "d256",
+            array(
+                Decimal256Array::from(vec![
+                    Some(i256::from_string(&"9".repeat(76)).unwrap()),
+                    None,
+                ])
+                .with_precision_and_scale(76, 0)
+                .unwrap(),
+            ),
+        ),
         ("text", array(StringArray::from(vec![Some("é"), None]))),
-        ("large", array(LargeStringArray::from(vec![Some("l"), None]))),
-        ("view", array(StringViewArray::from(vec![Some("a view that is long enough"), None]))),
-        ("bin", array(BinaryArray::from(vec![Some(&b"\x01"[..]), None]))),
-        ("fix", array(FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(*b"ab"), None].into_iter(), 2).unwrap())),
+        (
+            "large",
+            array(LargeStringArray::from(vec![Some("l"), None])),
+        ),
+        (
+            "view",
+            array(StringViewArray::from(vec![
+                Some("a view that is long enough"),
+                None,
+            ])),
+        ),
+        (
+            "bin",
+            array(BinaryArray::from(vec![Some(&b"\x01"[..]), None])),
+        ),
+        (
+            "fix",
+            array(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+                    [Some(*b"ab"), None].into_iter(),
+                    2,
+                )
+                .unwrap(),
+            ),
+        ),
         ("day", array(Date32Array::from(vec![Some(-1), None]))),
-        ("t32", array(Time32MillisecondArray::from(vec![Some(1), None]))),
-        ("t64", array(Time64NanosecondArray::from(vec![Some(2_000), None]))),
-        ("ts_ms", array(TimestampMillisecondArray::from(vec![Some(-1), None]))),
-        ("ts_ns", array(TimestampNanosecondArray::from(vec![Some(3_000), None]))),
-        ("tz", array(TimestampMicrosecondArray::from(vec![Some(5), None]).with_timezone("Europe/Berlin"))),
-        ("dict", array(DictionaryArray::<Int32Type>::from_iter([Some("d"), None]))),
+        (
+            "t32",
+            array(Time32MillisecondArray::from(vec![Some(1), None])),
+        ),
+        (
+            "t64",
+            array(Time64NanosecondArray::from(vec![Some(2_000), None])),
+        ),
+        (
+            "ts_ms",
+            array(TimestampMillisecondArray::from(vec![Some(-1), None])),
+        ),
+        (
+            "ts_ns",
+            array(TimestampNanosecondArray::from(vec![Some(3_000), None])),
+        ),
+        (
+            "tz",
+            array(
+                TimestampMicrosecondArray::from(vec![Some(5), None]).with_timezone("Europe/Berlin"),
+            ),
+        ),
+        (
+            "dict",
+            array(DictionaryArray::<Int32Type>::from_iter([Some("d"), None])),
+        ),
         ("list", array(lists)),
         ("st", array(structure)),
         ("map", array(map.finish())),
@@ -51,15 +124,40 @@ fn every_type() -> RecordBatch {
 }
 
 const TYPES: [souk_sdk::ColumnType; 24] = [
-    Boolean, Int64, Int64, Int64, Decimal, Float64, Float64, Decimal, Decimal, Text, Text, Text, Bytes, Bytes, Date, Time, Time,
-    LocalTimestamp, LocalTimestamp, Timestamp, Text, Json, Json, Json,
+    Boolean,
+    Int64,
+    Int64,
+    Int64,
+    Decimal,
+    Float64,
+    Float64,
+    Decimal,
+    Decimal,
+    Text,
+    Text,
+    Text,
+    Bytes,
+    Bytes,
+    Date,
+    Time,
+    Time,
+    LocalTimestamp,
+    LocalTimestamp,
+    Timestamp,
+    Text,
+    Json,
+    Json,
+    Json,
 ];
 
-const FIRST: &str = "true|-128|-9223372036854775808|4294967295|18446744073709551615|0.1|0.1|-1.2345|";
+const FIRST: &str =
+    "true|-128|-9223372036854775808|4294967295|18446744073709551615|0.1|0.1|-1.2345|";
 const NEXT: &str = "|é|l|a view that is long enough|\u{1}|ab|-1|1000|2|-1000|3|5|d|[1,null]|{\"a\":\"x\\\"y\",\"b\":1.50}|{\"k\":1}";
 
 fn lines() -> [String; 2] {
-    let nulls = [&["~"; 22][..], &["{\"a\":null,\"b\":0.00}", "~"]].concat().join("|");
+    let nulls = [&["~"; 22][..], &["{\"a\":null,\"b\":0.00}", "~"]]
+        .concat()
+        .join("|");
     [format!("{FIRST}{}{NEXT}", "9".repeat(76)), nulls]
 }
 
@@ -73,7 +171,9 @@ fn every_type_of_parquet_is_exact() {
         Compression::LZ4_RAW,
         Compression::BROTLI(Default::default()),
     ] {
-        let properties = WriterProperties::builder().set_compression(compression).build();
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .build();
         let (_directory, mut session) = file("t.parquet", &parquet_with(&every_type(), properties));
         let answer = ask(&mut session, "SELECT * FROM t").unwrap();
         assert_eq!(answer.kinds(), TYPES, "{compression}");
@@ -97,26 +197,49 @@ fn every_type_of_arrow_is_exact() {
 
 #[test]
 fn what_has_no_exact_type_is_told_or_written() {
-    let fine = batch(vec![("t", array(TimestampNanosecondArray::from(vec![1_001])))]);
+    let fine = batch(vec![(
+        "t",
+        array(TimestampNanosecondArray::from(vec![1_001])),
+    )]);
     let (_directory, mut session) = file("t.parquet", &parquet(&fine));
     let error = ask(&mut session, "SELECT t FROM t").err().unwrap();
     assert_eq!(error.code, "finer_than_microseconds");
     let text = ask(&mut session, "SELECT CAST(t AS text) FROM t").unwrap();
     assert_eq!(text.lines(), ["1970-01-01T00:00:00.000001001"]);
-    let interval = PrimitiveArray::<IntervalMonthDayNanoType>::from_value(IntervalMonthDayNanoType::make_value(1, 2, 3_000_000_000), 1);
-    let mut writer = FileWriter::try_new(Vec::new(), &batch(vec![("i", array(interval.clone()))]).schema()).unwrap();
+    let interval = PrimitiveArray::<IntervalMonthDayNanoType>::from_value(
+        IntervalMonthDayNanoType::make_value(1, 2, 3_000_000_000),
+        1,
+    );
+    let mut writer = FileWriter::try_new(
+        Vec::new(),
+        &batch(vec![("i", array(interval.clone()))]).schema(),
+    )
+    .unwrap();
     writer.write(&batch(vec![("i", array(interval))])).unwrap();
     writer.finish().unwrap();
     let (_directory, mut session) = file("t.arrow", writer.get_ref());
-    assert_eq!(ask(&mut session, "SELECT i FROM t").unwrap().lines(), ["1 mons 2 days 3.000000000 secs"]);
+    assert_eq!(
+        ask(&mut session, "SELECT i FROM t").unwrap().lines(),
+        ["1 mons 2 days 3.000000000 secs"]
+    );
 }
 
 fn million() -> Vec<u8> {
     let ids = Int64Array::from_iter_values(0..1_000_000);
-    let groups = StringArray::from_iter_values((0..1_000_000).map(|n| format!("group {}", n % 100)));
-    let notes = StringArray::from_iter_values((0..1_000_000u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
-    let rows = batch(vec![("id", array(ids)), ("grp", array(groups)), ("note", array(notes))]);
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100_000)).set_compression(Compression::SNAPPY).build();
+    let groups =
+        StringArray::from_iter_values((0..1_000_000).map(|n| format!("group {}", n % 100)));
+    let notes = StringArray::from_iter_values(
+        (0..1_000_000u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
+    );
+    let rows = batch(vec![
+        ("id", array(ids)),
+        ("grp", array(groups)),
+        ("note", array(notes)),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(100_000))
+        .set_compression(Compression::SNAPPY)
+        .build();
     parquet_with(&rows, properties)
 }
 
@@ -130,32 +253,60 @@ fn no_more_is_read_than_is_asked_for() {
     let answer = ask(&mut session, "SELECT note FROM t WHERE id = 123456").unwrap();
     assert_eq!(answer.rows.len(), 1);
     let read = session.bytes_read() - footer;
-    println!("file {} bytes, footer and indexes {footer}, one row {read}", bytes.len());
+    println!(
+        "file {} bytes, footer and indexes {footer}, one row {read}",
+        bytes.len()
+    );
     assert!(read < bytes.len() as u64 / 10, "{read} of {}", bytes.len());
     // What is counted is in the footer.
     let before = session.bytes_read();
-    assert_eq!(ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(), ["1000000"]);
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+        ["1000000"]
+    );
     assert_eq!(session.bytes_read(), before);
     // One column of three, and none of the footer again.
     ask(&mut session, "SELECT grp, count(*) FROM t GROUP BY grp").unwrap();
     let column = session.bytes_read() - before;
-    assert!(column < bytes.len() as u64 / 4, "{column} of {}", bytes.len());
+    assert!(
+        column < bytes.len() as u64 / 4,
+        "{column} of {}",
+        bytes.len()
+    );
 }
 
 #[test]
 fn the_catalog_is_the_footers() {
     let (_directory, mut session) = file("Sales 2024.parquet", &parquet(&every_type()));
     let answer = schema(&mut session).unwrap();
-    assert_eq!(answer.lines()[4], "public|Sales 2024|table|2|u64|UInt64|true|false");
-    assert_eq!(ask(&mut session, "SELECT u32 FROM \"Sales 2024\" LIMIT 1").unwrap().lines(), ["4294967295"]);
+    assert_eq!(
+        answer.lines()[4],
+        "public|Sales 2024|table|2|u64|UInt64|true|false"
+    );
+    assert_eq!(
+        ask(&mut session, "SELECT u32 FROM \"Sales 2024\" LIMIT 1")
+            .unwrap()
+            .lines(),
+        ["4294967295"]
+    );
     let wide = (0..200).map(|n| (n.to_string(), array(Int64Array::from(vec![n]))));
     let wide: Vec<(String, ArrayRef)> = wide.collect();
-    let wide = batch(wide.iter().map(|(name, array)| (name.as_str(), array.clone())).collect());
+    let wide = batch(
+        wide.iter()
+            .map(|(name, array)| (name.as_str(), array.clone()))
+            .collect(),
+    );
     let (_directory, mut session) = file("t.parquet", &parquet(&wide));
-    assert_eq!(ask(&mut session, "SELECT * FROM t").unwrap().columns.len(), 200);
+    assert_eq!(
+        ask(&mut session, "SELECT * FROM t").unwrap().columns.len(),
+        200
+    );
     let empty = batch(vec![("a", array(Int64Array::from(Vec::<i64>::new())))]);
     let (_directory, mut session) = file("t.parquet", &parquet(&empty));
-    assert_eq!(ask(&mut session, "SELECT * FROM t").unwrap().lines(), [""; 0]);
+    assert_eq!(
+        ask(&mut session, "SELECT * FROM t").unwrap().lines(),
+        [""; 0]
+    );
 }
 
 /// Files cut off and files with a byte changed are told, or read as something else; nothing of them breaks the connector.
@@ -183,6 +334,9 @@ fn damaged_files_break_nothing() {
             Err(_) => broke.push((at, change)),
         }
     }
-    println!("{read} of {} files with a changed byte were read", whole.len() * 3 / 5);
+    println!(
+        "{read} of {} files with a changed byte were read",
+        whole.len() * 3 / 5
+    );
     assert_eq!(broke, []);
 }

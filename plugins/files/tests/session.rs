@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ask, ask_with, directory, file, open, ping, schema, tar, LIMITS};
+use common::{LIMITS, ask, ask_with, directory, file, open, ping, schema, tar};
 use souk_sdk::{ColumnType, ErrorClass, Limits, Value};
 
 const ORDERS: &str = "id,sku,price,placed,at,paid,note\n\
@@ -15,7 +15,10 @@ fn csv_keeps_its_values() {
     let (_directory, mut session) = file("orders.csv", ORDERS.as_bytes());
     let answer = ask(&mut session, "SELECT * FROM orders ORDER BY id").unwrap();
     use ColumnType::{Boolean, Date, Decimal, Int64, Text, Timestamp};
-    assert_eq!(answer.kinds(), [Int64, Text, Decimal, Date, Timestamp, Boolean, Text]);
+    assert_eq!(
+        answer.kinds(),
+        [Int64, Text, Decimal, Date, Timestamp, Boolean, Text]
+    );
     assert_eq!(
         answer.lines(),
         [
@@ -24,7 +27,11 @@ fn csv_keeps_its_values() {
             "3|~|~|~|~|~|~",
         ]
     );
-    let sum = ask(&mut session, "SELECT sum(price), count(*), count(sku) FROM orders").unwrap();
+    let sum = ask(
+        &mut session,
+        "SELECT sum(price), count(*), count(sku) FROM orders",
+    )
+    .unwrap();
     assert_eq!(sum.lines(), ["12.75|3|2"]);
 }
 
@@ -80,9 +87,18 @@ fn json_lines_keep_their_values() {
 {"id":2,"price":2.125,"tags":{"x":null},"name":"q\"uote\u00e9","extra":true,"f":2.5}
 {"id":3,"name":null}"#;
     let (_directory, mut session) = file("t.jsonl", text.as_bytes());
-    let answer = ask(&mut session, "SELECT id, name, price, big, tags, at, zip, f, extra FROM t ORDER BY id").unwrap();
+    let answer = ask(
+        &mut session,
+        "SELECT id, name, price, big, tags, at, zip, f, extra FROM t ORDER BY id",
+    )
+    .unwrap();
     use ColumnType::{Boolean, Decimal, Float64, Int64, Json, Text, Timestamp};
-    assert_eq!(answer.kinds(), [Int64, Text, Decimal, Decimal, Json, Timestamp, Text, Float64, Boolean]);
+    assert_eq!(
+        answer.kinds(),
+        [
+            Int64, Text, Decimal, Decimal, Json, Timestamp, Text, Float64, Boolean
+        ]
+    );
     assert_eq!(
         answer.lines(),
         [
@@ -92,14 +108,20 @@ fn json_lines_keep_their_values() {
         ]
     );
     // Objects only, without a column: how many there are.
-    assert_eq!(ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(), ["3"]);
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+        ["3"]
+    );
 }
 
 #[test]
 fn an_archive_is_several_tables() {
     let archive = tar(&[
         ("shop/orders.csv", b"id,customer\n1,1\n2,1\n3,2\n"),
-        ("shop/customers.jsonl", b"{\"id\":1,\"name\":\"Ada\"}\n{\"id\":2,\"name\":\"Bob\"}\n"),
+        (
+            "shop/customers.jsonl",
+            b"{\"id\":1,\"name\":\"Ada\"}\n{\"id\":2,\"name\":\"Bob\"}\n",
+        ),
         ("shop/README.md", b"hello"),
         ("shop/._orders.csv", b"\0\0"),
         ("shop/events.csv/part-0.csv", b"n\n1\n2\n"),
@@ -114,8 +136,16 @@ fn an_archive_is_several_tables() {
     assert_eq!(answer.unwrap().lines(), ["Ada|2", "Bob|1"]);
     let answer = ask(&mut session, "SELECT sum(n) FROM public.events").unwrap();
     assert_eq!(answer.lines(), ["33"]);
-    let tables: Vec<String> = schema(&mut session).unwrap().rows.iter().map(|row| row[1].clone().unwrap()).collect();
-    assert_eq!(tables, ["customers", "customers", "events", "orders", "orders"]);
+    let tables: Vec<String> = schema(&mut session)
+        .unwrap()
+        .rows
+        .iter()
+        .map(|row| row[1].clone().unwrap())
+        .collect();
+    assert_eq!(
+        tables,
+        ["customers", "customers", "events", "orders", "orders"]
+    );
 }
 
 #[test]
@@ -123,37 +153,77 @@ fn names_that_collide_are_told() {
     let archive = tar(&[("a/orders.csv", b"x\n1\n"), ("b/orders.jsonl", b"{}\n")]);
     let directory = directory(&[("shop.tar", &archive)]);
     let error = open(directory.path(), "shop.tar").err().unwrap();
-    assert_eq!((error.class, error.code.as_str()), (ErrorClass::Configuration, "table_twice"));
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::Configuration, "table_twice")
+    );
     assert_eq!(error.detail.unwrap(), "a/orders.csv and b/orders.jsonl");
 }
 
 #[test]
 fn what_is_wrong_with_a_file_is_told() {
     let long = format!("a\n\"{}", "x".repeat(9 << 20));
-    let wide = (0..100_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let wide = (0..100_000)
+        .map(|n| n.to_string())
+        .collect::<Vec<_>>()
+        .join(",");
     for (name, bytes, code, words) in [
-        ("t.csv", &b"a,b\n1,2\n3\n"[..], "row_length", "line 3 has 1 fields"),
+        (
+            "t.csv",
+            &b"a,b\n1,2\n3\n"[..],
+            "row_length",
+            "line 3 has 1 fields",
+        ),
         ("t.csv", b"a,a\n1,2\n", "column_twice", "\"a\""),
         ("t.csv", b"a\n1\n\xff\n", "not_utf8", "line 3"),
         ("t.csv", b"\xff\xfea\0", "not_utf8", "line 1"),
         ("t.csv", long.as_bytes(), "record_too_long", "8 MiB"),
         ("t.csv", wide.as_bytes(), "too_many_columns", "10000"),
-        ("t.csv.gz", b"a,b\n1,2\n3,4\n5,6\n", "file_broken", "damaged"),
+        (
+            "t.csv.gz",
+            b"a,b\n1,2\n3,4\n5,6\n",
+            "file_broken",
+            "damaged",
+        ),
         ("t.csv.gz", b"a,b", "file_truncated", "ends before"),
         ("t.jsonl", b"{\"a\":1}\n[1]\n", "no_json_object", "line 2"),
         ("t.jsonl", b"{\"a\":1,\"a\":2}\n", "name_twice", "line 1"),
-        ("t.jsonl", b"{\"a\":1} {\"a\":2}\n", "no_json_object", "line 1"),
+        (
+            "t.jsonl",
+            b"{\"a\":1} {\"a\":2}\n",
+            "no_json_object",
+            "line 1",
+        ),
         ("t.jsonl", b"{\"a\":1\n", "no_json_object", "line 1"),
         ("t.jsonl", b"\n", "no_columns", "no columns"),
         ("t.parquet", b"PAR1", "file_truncated", "ends before"),
-        ("t.parquet", b"this is no Parquet file at all", "file_broken", "damaged"),
-        ("t.parquet", b"PAR1xxxx\xff\xff\xff\x7fPAR1", "file_broken", "damaged"),
-        ("t.arrow", b"this is no Arrow file at all", "file_broken", "damaged"),
+        (
+            "t.parquet",
+            b"this is no Parquet file at all",
+            "file_broken",
+            "damaged",
+        ),
+        (
+            "t.parquet",
+            b"PAR1xxxx\xff\xff\xff\x7fPAR1",
+            "file_broken",
+            "damaged",
+        ),
+        (
+            "t.arrow",
+            b"this is no Arrow file at all",
+            "file_broken",
+            "damaged",
+        ),
         ("t.arrow", b"", "file_broken", "damaged"),
     ] {
         let (_directory, mut session) = file(name, bytes);
         let error = ping(&mut session).err().unwrap();
-        assert_eq!((error.class, error.code.as_str()), (ErrorClass::Source, code), "{name}: {error:?}");
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (ErrorClass::Source, code),
+            "{name}: {error:?}"
+        );
         assert!(error.message.contains(words), "{name}: {error:?}");
         let asked = ask(&mut session, "SELECT * FROM t").err().unwrap();
         assert_eq!(asked.code, code, "{name}: {asked:?}");
@@ -164,10 +234,17 @@ fn what_is_wrong_with_a_file_is_told() {
         ("notes", b"x", "unknown_format"),
     ] {
         let directory = directory(&[(name, bytes)]);
-        assert_eq!(open(directory.path(), name).err().unwrap().code, code, "{name}");
+        assert_eq!(
+            open(directory.path(), name).err().unwrap().code,
+            code,
+            "{name}"
+        );
     }
     let directory = directory(&[]);
-    assert_eq!(open(directory.path(), "t.csv").err().unwrap().code, "database_not_found");
+    assert_eq!(
+        open(directory.path(), "t.csv").err().unwrap().code,
+        "database_not_found"
+    );
 }
 
 #[test]
@@ -194,7 +271,9 @@ fn only_queries_are_run() {
         "WITH x AS (INSERT INTO orders VALUES (1)) SELECT 1",
         "SELECT 1; DROP TABLE orders",
     ] {
-        let error = ask(&mut session, text).err().unwrap_or_else(|| panic!("{text}"));
+        let error = ask(&mut session, text)
+            .err()
+            .unwrap_or_else(|| panic!("{text}"));
         let refused = matches!(error.class, ErrorClass::Permission | ErrorClass::Source);
         assert!(refused, "{text}: {error:?}");
     }
@@ -207,21 +286,42 @@ fn only_queries_are_run() {
     ] {
         assert!(ask(&mut session, &text).is_err(), "{text}");
     }
-    assert_eq!(ask(&mut session, "SELECT count(*) FROM orders").unwrap().lines(), ["3"]);
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM orders")
+            .unwrap()
+            .lines(),
+        ["3"]
+    );
 }
 
 #[test]
 fn names_that_are_not_there_are_told() {
     let (_directory, mut session) = file("orders.csv", ORDERS.as_bytes());
     for (text, class, code) in [
-        ("SELECT * FROM absent", ErrorClass::NotFound, "table_not_found"),
-        ("SELECT absent FROM orders", ErrorClass::NotFound, "column_not_found"),
-        ("SELECT absent(id) FROM orders", ErrorClass::NotFound, "function_not_found"),
+        (
+            "SELECT * FROM absent",
+            ErrorClass::NotFound,
+            "table_not_found",
+        ),
+        (
+            "SELECT absent FROM orders",
+            ErrorClass::NotFound,
+            "column_not_found",
+        ),
+        (
+            "SELECT absent(id) FROM orders",
+            ErrorClass::NotFound,
+            "function_not_found",
+        ),
         ("SELECT 1 +", ErrorClass::Source, "syntax_error"),
         ("SELECT 'x", ErrorClass::Source, "syntax_error"),
     ] {
         let error = ask(&mut session, text).err().unwrap();
-        assert_eq!((error.class, error.code.as_str()), (class, code), "{text}: {error:?}");
+        assert_eq!(
+            (error.class, error.code.as_str()),
+            (class, code),
+            "{text}: {error:?}"
+        );
     }
 }
 
@@ -243,10 +343,20 @@ fn values_are_bound_with_their_types() {
         let answer = ask_with(&mut session, &text, vec![value], LIMITS).unwrap();
         assert_eq!(answer.rows.len(), lines, "{condition}");
     }
-    let few = ask_with(&mut session, "SELECT $1 + $2", vec![Value::Int64(1)], LIMITS);
+    let few = ask_with(
+        &mut session,
+        "SELECT $1 + $2",
+        vec![Value::Int64(1)],
+        LIMITS,
+    );
     assert_eq!(few.err().unwrap().code, "parameter_count");
     let page = "SELECT s.\"id\" FROM (\nSELECT * FROM orders\n) AS s\nWHERE (s.\"id\", s.\"sku\") > ($1, $2)\nORDER BY s.\"id\", s.\"sku\"\nLIMIT $3 OFFSET $4";
-    let values = vec![Value::Int64(1), Value::Text("007".into()), Value::Int64(10), Value::Int64(0)];
+    let values = vec![
+        Value::Int64(1),
+        Value::Text("007".into()),
+        Value::Int64(10),
+        Value::Int64(0),
+    ];
     let answer = ask_with(&mut session, page, values, LIMITS).unwrap();
     assert_eq!(answer.lines(), ["2", "3"]);
 }
@@ -265,7 +375,13 @@ fn patterns_are_escaped_by_any_sign() {
         ("!!", &[]),
     ] {
         let text = "SELECT n FROM t WHERE n LIKE $1 ESCAPE '!' ORDER BY n";
-        let answer = ask_with(&mut session, text, vec![Value::Text(pattern.into())], LIMITS).unwrap();
+        let answer = ask_with(
+            &mut session,
+            text,
+            vec![Value::Text(pattern.into())],
+            LIMITS,
+        )
+        .unwrap();
         assert_eq!(answer.lines(), lines, "{pattern}");
     }
     let text = "SELECT n FROM t WHERE n NOT LIKE '%''%%' ESCAPE '''' AND n ILIKE 'WHY%'";
@@ -275,8 +391,15 @@ fn patterns_are_escaped_by_any_sign() {
 /// A literal with a point is the decimal that it says, not the nearest float.
 #[test]
 fn decimals_are_compared_exactly() {
-    let (_directory, mut session) = file("t.csv", b"n\n12345678901234567890.01\n12345678901234567890.02\n");
-    let answer = ask(&mut session, "SELECT count(*) FROM t WHERE n > 12345678901234567890.01").unwrap();
+    let (_directory, mut session) = file(
+        "t.csv",
+        b"n\n12345678901234567890.01\n12345678901234567890.02\n",
+    );
+    let answer = ask(
+        &mut session,
+        "SELECT count(*) FROM t WHERE n > 12345678901234567890.01",
+    )
+    .unwrap();
     assert_eq!(answer.lines(), ["1"]);
 }
 
@@ -285,11 +408,22 @@ fn limits_are_held() {
     let numbers: String = (0..5_000).map(|n| format!("{n}\n")).collect();
     let (_directory, mut session) = file("t.csv", format!("n\n{numbers}").as_bytes());
     let error = ask(&mut session, "SELECT * FROM t").err().unwrap();
-    assert_eq!((error.class, error.code.as_str()), (ErrorClass::LimitExceeded, "rows_limit"));
-    let limits = Limits { rows_max: 5_000, bytes_max: 1_000, ..LIMITS };
-    let error = ask_with(&mut session, "SELECT * FROM t", Vec::new(), limits).err().unwrap();
+    assert_eq!(
+        (error.class, error.code.as_str()),
+        (ErrorClass::LimitExceeded, "rows_limit")
+    );
+    let limits = Limits {
+        rows_max: 5_000,
+        bytes_max: 1_000,
+        ..LIMITS
+    };
+    let error = ask_with(&mut session, "SELECT * FROM t", Vec::new(), limits)
+        .err()
+        .unwrap();
     assert_eq!(error.code, "bytes_limit");
-    let error = ask(&mut session, "SELECT repeat('x', 5000000)").err().unwrap();
+    let error = ask(&mut session, "SELECT repeat('x', 5000000)")
+        .err()
+        .unwrap();
     assert_eq!(error.code, "bytes_limit");
 }
 
@@ -298,7 +432,10 @@ fn limits_are_held() {
 fn time_is_held() {
     let numbers: String = (0..5_000).map(|n| format!("{n}\n")).collect();
     let (_directory, mut session) = file("t.csv", format!("n\n{numbers}").as_bytes());
-    let limits = Limits { timeout_ms: 300, ..LIMITS };
+    let limits = Limits {
+        timeout_ms: 300,
+        ..LIMITS
+    };
     for text in [
         "SELECT count(*) FROM t a, t b, t c WHERE a.n + b.n + c.n = 7",
         "SELECT sum(a.n) FROM t a CROSS JOIN t b CROSS JOIN t c",
@@ -308,11 +445,20 @@ fn time_is_held() {
         "SELECT count(*) FROM (SELECT unnest(range(0, 5000)) FROM t) x, t b",
     ] {
         let begun = std::time::Instant::now();
-        let error = ask_with(&mut session, text, Vec::new(), limits).err().unwrap();
+        let error = ask_with(&mut session, text, Vec::new(), limits)
+            .err()
+            .unwrap();
         assert_eq!(error.code, "statement_timeout", "{text}: {error:?}");
-        assert!(begun.elapsed().as_millis() < 3_000, "{text}: {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed().as_millis() < 3_000,
+            "{text}: {:?}",
+            begun.elapsed()
+        );
     }
-    assert_eq!(ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(), ["5000"]);
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+        ["5000"]
+    );
 }
 
 /// What needs more memory than there is fails, and the session goes on.
@@ -325,15 +471,23 @@ fn memory_is_held() {
     ] {
         let error = ask(&mut session, text).err().unwrap();
         let code = error.code.as_str();
-        assert!(code == "out_of_memory" || code == "statement_timeout", "{text}: {error:?}");
+        assert!(
+            code == "out_of_memory" || code == "statement_timeout",
+            "{text}: {error:?}"
+        );
     }
-    assert_eq!(ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(), ["1"]);
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+        ["1"]
+    );
 }
 
 /// On a stack as large as a debug build needs: `host/conformance/tests/files.rs` has what fits into a component's.
 #[test]
 fn what_nests_too_deep_is_refused() {
-    let nests = std::thread::Builder::new().stack_size(64 << 20).spawn(nests);
+    let nests = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(nests);
     nests.unwrap().join().unwrap();
 }
 

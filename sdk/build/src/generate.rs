@@ -1,7 +1,7 @@
 //! Rust source that embeds components: the bundle of connectors and the guests of the tests.
 
-use crate::places::write_if_changed;
 use crate::manifest::{Bundle, Manifest};
+use crate::places::write_if_changed;
 use crate::{Artifact, Build, BuildError, Effort, or_exit};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,12 @@ fn try_bundle(dir: &Path) -> Result<(), BuildError> {
         println!("cargo::rerun-if-changed={}", path.display());
         let manifest = Manifest::read(&entry.path())?;
         let is_wanted = all || manifest.bundle == Bundle::Always;
-        if !is_wanted || manifest.components.iter().all(|component| component.example) {
+        if !is_wanted
+            || manifest
+                .components
+                .iter()
+                .all(|component| component.example)
+        {
             continue;
         }
         match manifest.is_apart {

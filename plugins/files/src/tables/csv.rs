@@ -53,11 +53,17 @@ pub fn open(
     let mut found = Found::default();
     for (name, slice) in &text.files {
         let opened = text.open(slice)?;
-        found.file(opened, tabs).map_err(|error| named(error, name, files.len()))?;
+        found
+            .file(opened, tabs)
+            .map_err(|error| named(error, name, files.len()))?;
     }
     let fields = found.names.iter().zip(&found.profiles);
     let fields = fields.map(|(name, profile)| {
-        Field::new(name, profile.data_type(), profile.has_null || found.rows == 0)
+        Field::new(
+            name,
+            profile.data_type(),
+            profile.has_null || found.rows == 0,
+        )
     });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let source = CsvFiles {
@@ -80,7 +86,11 @@ fn named(error: Error, name: &str, files: usize) -> Error {
 impl Found {
     /// Reads one file from front to back.
     fn file(&mut self, mut opened: Opened, tabs: bool) -> Result<(), Error> {
-        let separator = if tabs { b'\t' } else { separator(opened.peek()?) };
+        let separator = if tabs {
+            b'\t'
+        } else {
+            separator(opened.peek()?)
+        };
         self.separators.push(separator);
         let begun = opened.begun();
         let mut reader = ReaderBuilder::new()
@@ -107,7 +117,10 @@ impl Found {
             is_first = false;
         }
         match is_first {
-            true => Err(errors::broken("no_columns", "the file is empty: its first line has to name the columns")),
+            true => Err(errors::broken(
+                "no_columns",
+                "the file is empty: its first line has to name the columns",
+            )),
             false => Ok(()),
         }
     }
@@ -128,17 +141,26 @@ impl Found {
             self.profiles = vec![Profile::default(); names.len()];
             self.names = names;
         } else if self.names != names {
-            return Err(errors::broken("columns_differ", "the files of one table have other columns"));
+            return Err(errors::broken(
+                "columns_differ",
+                "the files of one table have other columns",
+            ));
         }
         Ok(())
     }
 
     fn record(&mut self, record: &StringRecord) -> Result<(), Error> {
         if record.len() != self.profiles.len() {
-            let (line, fields) = (record.position().map_or(0, ::csv::Position::line), record.len());
+            let (line, fields) = (
+                record.position().map_or(0, ::csv::Position::line),
+                record.len(),
+            );
             return Err(errors::broken(
                 "row_length",
-                format!("line {line} has {fields} fields, and the first line names {}", self.profiles.len()),
+                format!(
+                    "line {line} has {fields} fields, and the first line names {}",
+                    self.profiles.len()
+                ),
             ));
         }
         for (profile, value) in self.profiles.iter_mut().zip(record) {
@@ -182,14 +204,17 @@ fn failed(error: ::csv::Error) -> Error {
     match error.into_kind() {
         ErrorKind::Io(error) => errors::unreadable(error),
         ErrorKind::Utf8 { .. } => text::not_utf8(line),
-        other => errors::broken("file_broken", "the file cannot be read as CSV").detail(format!("{other:?}")),
+        other => errors::broken("file_broken", "the file cannot be read as CSV")
+            .detail(format!("{other:?}")),
     }
 }
 
 impl Streamed for CsvFiles {
     fn batches(&self, columns: &[usize]) -> Result<Batches, Error> {
         let files = self.text.files.iter().zip(&self.separators);
-        let files: Vec<(Slice, u8)> = files.map(|((_, slice), separator)| (slice.clone(), *separator)).collect();
+        let files: Vec<(Slice, u8)> = files
+            .map(|((_, slice), separator)| (slice.clone(), *separator))
+            .collect();
         let (text, schema, rows) = (self.text.clone(), self.schema.clone(), self.batch_rows);
         let columns = columns.to_vec();
         let read = move |(slice, separator): (Slice, u8)| -> Batches {

@@ -61,7 +61,11 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
         found.file(&mut lines)?;
     }
     let rows = found.rows;
-    let fields: Vec<Field> = found.columns.iter().map(|column| column.field(rows)).collect();
+    let fields: Vec<Field> = found
+        .columns
+        .iter()
+        .map(|column| column.field(rows))
+        .collect();
     let schema = Arc::new(Schema::new(fields));
     let source = JsonFiles {
         text,
@@ -139,7 +143,11 @@ impl Column {
     }
 
     fn field(&self, rows: u64) -> Field {
-        let field = Field::new(&self.name, self.profile.data_type(), self.values < rows || rows == 0);
+        let field = Field::new(
+            &self.name,
+            self.profile.data_type(),
+            self.values < rows || rows == 0,
+        );
         match self.values > 0 && self.nested == self.values {
             true => crate::values::as_json(field),
             false => field,
@@ -149,27 +157,43 @@ impl Column {
 
 fn unquoted(text: &str) -> Result<Cow<'_, str>, Error> {
     // Without anything escaped it is what stands between the quotes.
-    if let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'))
+    if let Some(inner) = text
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
         && !inner.contains('\\')
     {
         return Ok(Cow::Borrowed(inner));
     }
     serde_json::from_str(text).map(Cow::Owned).map_err(|error| {
-        errors::broken("no_text", "the file has a text that is none, like half a pair of UTF-16")
-            .detail(error.to_string())
+        errors::broken(
+            "no_text",
+            "the file has a text that is none, like half a pair of UTF-16",
+        )
+        .detail(error.to_string())
     })
 }
 
 impl Streamed for JsonFiles {
     fn batches(&self, columns: &[usize]) -> Result<Batches, Error> {
-        let schema = Arc::new(self.schema.project(columns).map_err(|error| errors::of_file(&error))?);
+        let schema = Arc::new(
+            self.schema
+                .project(columns)
+                .map_err(|error| errors::of_file(&error))?,
+        );
         let names = schema.fields().iter().enumerate();
         let pass = Pass {
-            names: names.map(|(at, field)| (field.name().clone(), at)).collect(),
+            names: names
+                .map(|(at, field)| (field.name().clone(), at))
+                .collect(),
             schema,
             rows: self.batch_rows,
         };
-        let slices: Vec<Slice> = self.text.files.iter().map(|(_, slice)| slice.clone()).collect();
+        let slices: Vec<Slice> = self
+            .text
+            .files
+            .iter()
+            .map(|(_, slice)| slice.clone())
+            .collect();
         let text = self.text.clone();
         let pass = Arc::new(pass);
         let read = move |slice: Slice| -> Batches {
@@ -178,7 +202,9 @@ impl Streamed for JsonFiles {
                 Err(error) => return Box::new(std::iter::once(Err(error))),
             };
             let pass = pass.clone();
-            Box::new(std::iter::from_fn(move || pass.batch(&mut lines).transpose()))
+            Box::new(std::iter::from_fn(move || {
+                pass.batch(&mut lines).transpose()
+            }))
         };
         Ok(Box::new(slices.into_iter().flat_map(read)))
     }
@@ -194,7 +220,9 @@ struct Pass {
 impl Pass {
     fn batch(&self, lines: &mut Lines) -> Result<Option<RecordBatch>, Error> {
         let fields = self.schema.fields().iter();
-        let mut builders: Vec<Builder> = fields.map(|field| Builder::new(field.data_type())).collect();
+        let mut builders: Vec<Builder> = fields
+            .map(|field| Builder::new(field.data_type()))
+            .collect();
         let mut rows = 0;
         while rows < self.rows {
             let number = lines.number + 1;
@@ -262,9 +290,15 @@ impl Builder {
             Builder::Decimal(builder, scale) => {
                 builder.append_value(units(&text, *scale).ok_or_else(changed)?);
             }
-            Builder::Date(builder) => builder.append_value(Moment::parse(&text).ok_or_else(changed)?.days),
+            Builder::Date(builder) => {
+                builder.append_value(Moment::parse(&text).ok_or_else(changed)?.days)
+            }
             Builder::Timestamp(builder) => {
-                builder.append_value(Moment::parse(&text).ok_or_else(changed)?.micros_since_1970());
+                builder.append_value(
+                    Moment::parse(&text)
+                        .ok_or_else(changed)?
+                        .micros_since_1970(),
+                );
             }
         }
         Ok(())
@@ -306,7 +340,9 @@ impl Builder {
 fn units(text: &str, scale: usize) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let zeros = scale.checked_sub(fraction.len())?;
-    format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().ok()
+    format!("{whole}{fraction}{}", "0".repeat(zeros))
+        .parse()
+        .ok()
 }
 
 /// Uploads do not change once they have a name, and neither does what is found in them.

@@ -38,7 +38,9 @@ impl Lines {
             self.line.clear();
             self.number += 1;
             let mut line = (&mut self.bytes).take(RECORD_BYTES_MAX + 1);
-            let count = line.read_until(b'\n', &mut self.line).map_err(errors::unreadable)? as u64;
+            let count = line
+                .read_until(b'\n', &mut self.line)
+                .map_err(errors::unreadable)? as u64;
             if count > RECORD_BYTES_MAX {
                 return Err(text::record_too_long());
             }

@@ -21,7 +21,11 @@ impl Moment {
     pub fn parse(value: &str) -> Option<Moment> {
         let bytes = value.as_bytes();
         let date = bytes.get(..10)?;
-        let (year, month, day) = (number(&date[..4])?, number(&date[5..7])?, number(&date[8..])?);
+        let (year, month, day) = (
+            number(&date[..4])?,
+            number(&date[5..7])?,
+            number(&date[8..])?,
+        );
         if date[4] != b'-' || date[7] != b'-' || !is_day(year, month, day) {
             return None;
         }
@@ -53,7 +57,11 @@ impl Moment {
 /// Microseconds of the day, and what stands behind the time.
 fn clock(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let clock = bytes.get(..8)?;
-    let (hour, minute, second) = (number(&clock[..2])?, number(&clock[3..5])?, number(&clock[6..])?);
+    let (hour, minute, second) = (
+        number(&clock[..2])?,
+        number(&clock[3..5])?,
+        number(&clock[6..])?,
+    );
     if clock[2] != b':' || clock[5] != b':' || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -62,11 +70,15 @@ fn clock(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let Some(b'.') = rest.first() else {
         return Some((micros, rest));
     };
-    let digits = rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = rest[1..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     if !(1..=FRACTION_MAX).contains(&digits) {
         return None;
     }
-    let fraction = i64::from(number(&rest[1..=digits])?) * 10i64.pow((FRACTION_MAX - digits) as u32);
+    let fraction =
+        i64::from(number(&rest[1..=digits])?) * 10i64.pow((FRACTION_MAX - digits) as u32);
     Some((micros + fraction, &rest[digits + 1..]))
 }
 
@@ -87,7 +99,9 @@ fn zone(rest: &[u8]) -> Option<Option<i64>> {
 
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0u32, |number, digit| {
-        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+        digit
+            .is_ascii_digit()
+            .then(|| number * 10 + u32::from(digit - b'0'))
     })
 }
 
@@ -104,7 +118,11 @@ fn is_day(year: u32, month: u32, day: u32) -> bool {
 
 /// Days since 1970-01-01 of the proleptic Gregorian calendar: years begin in March, so that a leap day is the last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (year, month) = if month <= 2 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);
     let of_year = (153 * month + 2) / 5 + day - 1;
@@ -126,9 +144,20 @@ mod tests {
             ("9999-12-31 23:59:59.999999", 253_402_300_799_999_999),
             ("0001-01-01", -62_135_596_800_000_000),
         ] {
-            assert_eq!(Moment::parse(text).unwrap().micros_since_1970(), micros, "{text}");
+            assert_eq!(
+                Moment::parse(text).unwrap().micros_since_1970(),
+                micros,
+                "{text}"
+            );
         }
-        for text in ["2024-01-01 ", "2024-01-01T", "2024-01-01x00:00:00", "2024-01-01 00:00:00+1", "2024-01-01 00:00:00+15:00", "2024-01-01 00:00:00."] {
+        for text in [
+            "2024-01-01 ",
+            "2024-01-01T",
+            "2024-01-01x00:00:00",
+            "2024-01-01 00:00:00+1",
+            "2024-01-01 00:00:00+15:00",
+            "2024-01-01 00:00:00.",
+        ] {
             assert_eq!(Moment::parse(text), None, "{text}");
         }
     }

@@ -22,10 +22,14 @@ pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
             let place = place.ok_or_else(outside)?;
             let index = indexes.map(|columns| columns.and_then(|columns| columns.get(number)));
             let is_right = index.is_none_or(|index| {
-                index.is_some_and(|index| are_inside(&index.page_locations, &place, group.num_rows()))
+                index.is_some_and(|index| {
+                    are_inside(&index.page_locations, &place, group.num_rows())
+                })
             });
             if !is_right {
-                return Err(broken("its index says that a page lies outside of its column"));
+                return Err(broken(
+                    "its index says that a page lies outside of its column",
+                ));
             }
         }
     }
@@ -34,20 +38,35 @@ pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
 
 /// Where a column's pages are.
 fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
-    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or_else(|| column.data_page_offset());
     let end = start.checked_add(column.compressed_size())?;
-    let signs = [start, end, column.data_page_offset(), column.compressed_size(), column.num_values()];
-    signs.iter().all(|number| *number >= 0).then_some(start as u64..end as u64)
+    let signs = [
+        start,
+        end,
+        column.data_page_offset(),
+        column.compressed_size(),
+        column.num_values(),
+    ];
+    signs
+        .iter()
+        .all(|number| *number >= 0)
+        .then_some(start as u64..end as u64)
 }
 
 fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
     let mut next_row = 0;
     let mut next = place.start;
     for page in pages {
-        let (Ok(start), Ok(size)) = (u64::try_from(page.offset), u64::try_from(page.compressed_page_size)) else {
+        let (Ok(start), Ok(size)) = (
+            u64::try_from(page.offset),
+            u64::try_from(page.compressed_page_size),
+        ) else {
             return false;
         };
-        let is_next = start >= next && page.first_row_index >= next_row && page.first_row_index <= rows;
+        let is_next =
+            start >= next && page.first_row_index >= next_row && page.first_row_index <= rows;
         match start.checked_add(size) {
             Some(end) if is_next && end <= place.end => next = end,
             _ => return false,
@@ -60,7 +79,10 @@ fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
 /// Goes from page to page through bytes that are pages from their first on to their last.
 pub fn check_pages(mut bytes: &[u8]) -> Result<(), Error> {
     while !bytes.is_empty() {
-        let mut header = Header { bytes, sizes: [None; 2] };
+        let mut header = Header {
+            bytes,
+            sizes: [None; 2],
+        };
         header.structure(0).ok_or_else(no_page)?;
         let rest = header.bytes;
         let [Some(unpacked), Some(packed)] = header.sizes else {
@@ -190,15 +212,40 @@ mod tests {
 
     /// Type 0, unpacked and packed sizes, and a header of a data page with two fields.
     fn page(unpacked: u8, packed: u8, body: usize) -> Vec<u8> {
-        let head = [0x15, 0, 0x15, unpacked << 1, 0x15, packed << 1, 0x2c, 0x15, 4, 0x15, 0, 0, 0];
+        let head = [
+            0x15,
+            0,
+            0x15,
+            unpacked << 1,
+            0x15,
+            packed << 1,
+            0x2c,
+            0x15,
+            4,
+            0x15,
+            0,
+            0,
+            0,
+        ];
         [&head[..], &vec![7; body]].concat()
     }
 
     #[test]
     fn pages_end_where_they_should() {
         check_pages(&[page(5, 5, 5), page(0, 0, 0), page(9, 3, 3)].concat()).unwrap();
-        for bytes in [page(5, 5, 4), page(5, 5, 6), vec![0], vec![0x15], vec![0xff; 30], vec![0x1c; 300]] {
-            assert_eq!(check_pages(&bytes).unwrap_err().code, "file_broken", "{bytes:?}");
+        for bytes in [
+            page(5, 5, 4),
+            page(5, 5, 6),
+            vec![0],
+            vec![0x15],
+            vec![0xff; 30],
+            vec![0x1c; 300],
+        ] {
+            assert_eq!(
+                check_pages(&bytes).unwrap_err().code,
+                "file_broken",
+                "{bytes:?}"
+            );
         }
         let bomb = [0x15, 0, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 0, 0];
         assert_eq!(check_pages(&bomb).unwrap_err().code, "page_too_large");

@@ -13,9 +13,7 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::{
-    Int96Coercer, transform_schema_to_view,
-};
+use datafusion::datasource::physical_plan::parquet::{Int96Coercer, transform_schema_to_view};
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfigBuilder, ParquetFileReaderFactory, ParquetSource,
 };
@@ -111,17 +109,26 @@ fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
                 let buffers = read(slice, &ranges, &mut left, metadata_too_large)?;
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
             }
-            DecodeResult::Finished => return Err(errors::broken("file_broken", "the file has no footer")),
+            DecodeResult::Finished => {
+                return Err(errors::broken("file_broken", "the file has no footer"));
+            }
         }
     }
 }
 
 /// The length of the footer is that of something in the file.
 fn check_tail(slice: &Slice) -> Result<(), Error> {
-    let tail = slice.bytes(slice.len() - 8..slice.len()).map_err(errors::unreadable)?;
-    let footer = tail.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length));
+    let tail = slice
+        .bytes(slice.len() - 8..slice.len())
+        .map_err(errors::unreadable)?;
+    let footer = tail
+        .first_chunk::<4>()
+        .map_or(0, |length| u32::from_le_bytes(*length));
     match u64::from(footer) + FILE_BYTES_MIN > slice.len() {
-        true => Err(errors::broken("file_broken", "the file is damaged, or not what its name says")),
+        true => Err(errors::broken(
+            "file_broken",
+            "the file is damaged, or not what its name says",
+        )),
         false => Ok(()),
     }
 }
@@ -137,7 +144,10 @@ fn without_notes(metadata: ParquetMetaData) -> ParquetMetaData {
         file.schema_descr_ptr(),
         file.column_orders().cloned(),
     );
-    let (columns, offsets) = (metadata.column_index().cloned(), metadata.offset_index().cloned());
+    let (columns, offsets) = (
+        metadata.column_index().cloned(),
+        metadata.offset_index().cloned(),
+    );
     ParquetMetaDataBuilder::new(plain)
         .set_column_index(columns)
         .set_offset_index(offsets)
@@ -217,12 +227,13 @@ impl TableProvider for ParquetTable {
             num_rows: usize::try_from(self.rows).map_or(Precision::Absent, Precision::Exact),
             ..Statistics::new_unknown(&self.schema)
         };
-        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-            .with_file_group(FileGroup::new(files.collect()))
-            .with_statistics(statistics)
-            .with_projection_indices(projection.cloned())?
-            .with_limit(limit)
-            .build();
+        let config =
+            FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+                .with_file_group(FileGroup::new(files.collect()))
+                .with_statistics(statistics)
+                .with_projection_indices(projection.cloned())?
+                .with_limit(limit)
+                .build();
         Ok(DataSourceExec::from_data_source(config))
     }
 }

@@ -72,7 +72,11 @@ impl Profile {
         let first = self.found.is_none();
         self.agree(Kind::Number);
         self.whole = self.whole.max(whole.len());
-        self.fraction_min = if first { fraction.len() } else { self.fraction_min.min(fraction.len()) };
+        self.fraction_min = if first {
+            fraction.len()
+        } else {
+            self.fraction_min.min(fraction.len())
+        };
         self.fraction_max = self.fraction_max.max(fraction.len());
         self.padded |= fraction.ends_with('0');
         self.is_wide |= whole.len() >= 19 && fraction.is_empty() && value.parse::<i64>().is_err();
@@ -83,7 +87,9 @@ impl Profile {
         match is_number(value) {
             true => self.number(value),
             false => {
-                let digits = value.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+                let digits = value
+                    .bytes()
+                    .take_while(|byte| !matches!(byte, b'e' | b'E'));
                 let digits = digits.filter(u8::is_ascii_digit).count();
                 self.agree(Kind::Number);
                 self.is_float = true;
@@ -152,7 +158,8 @@ pub fn is_number(value: &str) -> bool {
     let unsigned = value.strip_prefix('-').unwrap_or(value);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_minus_zero = value.starts_with('-') && !value.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    let is_minus_zero =
+        value.starts_with('-') && !value.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
     digits(whole) && digits(fraction) && (whole == "0" || !whole.starts_with('0')) && !is_minus_zero
 }
 
@@ -205,8 +212,14 @@ mod tests {
         let local = DataType::Timestamp(TimeUnit::Microsecond, None);
         let moment = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         assert_eq!(of(&["2024-02-29", "1999-12-31"]), DataType::Date32);
-        assert_eq!(of(&["2024-02-29 00:00:00", "2024-02-29T23:59:59.999999"]), local);
-        assert_eq!(of(&["2024-02-29T00:00:00Z", "2024-02-29 01:00:00.5+01:00"]), moment);
+        assert_eq!(
+            of(&["2024-02-29 00:00:00", "2024-02-29T23:59:59.999999"]),
+            local
+        );
+        assert_eq!(
+            of(&["2024-02-29T00:00:00Z", "2024-02-29 01:00:00.5+01:00"]),
+            moment
+        );
         for values in [
             &["2023-02-29"][..],
             &["2024-1-1"],

@@ -28,7 +28,10 @@ pub struct Text {
 impl Text {
     pub fn open(&self, slice: &Slice) -> Result<Opened, Error> {
         let bytes: Box<dyn BufRead + Send> = match self.packed {
-            true => Box::new(BufReader::with_capacity(AHEAD_BYTES, MultiGzDecoder::new(slice.reader()))),
+            true => Box::new(BufReader::with_capacity(
+                AHEAD_BYTES,
+                MultiGzDecoder::new(slice.reader()),
+            )),
             false => Box::new(slice.reader()),
         };
         let begun = Arc::new(AtomicU64::new(0));
@@ -81,7 +84,9 @@ impl Opened {
 
 impl Read for Opened {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.clock.check().map_err(|error| io::Error::other(errors::boxed(error)))?;
+        self.clock
+            .check()
+            .map_err(|error| io::Error::other(errors::boxed(error)))?;
         let beyond = self.begun.load(Ordering::Relaxed) + RECORD_BYTES_MAX + into.len() as u64;
         if self.read > beyond {
             return Err(io::Error::other(errors::boxed(record_too_long())));
@@ -100,5 +105,8 @@ pub fn record_too_long() -> Error {
 }
 
 pub fn not_utf8(line: u64) -> Error {
-    errors::broken("not_utf8", format!("line {line} of the file is not UTF-8: save it in that encoding"))
+    errors::broken(
+        "not_utf8",
+        format!("line {line} of the file is not UTF-8: save it in that encoding"),
+    )
 }

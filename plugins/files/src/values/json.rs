@@ -71,30 +71,57 @@ fn writer(array: &ArrayRef) -> Result<Write, Error> {
             float(array.as_primitive::<Float16Type>().value(row).into(), out)
         }),
         DataType::Float32 => Box::new(move |row, out| {
-            float(super::shortest(array.as_primitive::<Float32Type>().value(row)), out)
+            float(
+                super::shortest(array.as_primitive::<Float32Type>().value(row)),
+                out,
+            )
         }),
-        DataType::Float64 => Box::new(move |row, out| {
-            float(array.as_primitive::<Float64Type>().value(row), out)
-        }),
+        DataType::Float64 => {
+            Box::new(move |row, out| float(array.as_primitive::<Float64Type>().value(row), out))
+        }
         DataType::Decimal32(..) => Box::new(move |row, out| {
-            shown(array.as_primitive::<Decimal32Type>().value_as_string(row), out)
+            shown(
+                array.as_primitive::<Decimal32Type>().value_as_string(row),
+                out,
+            )
         }),
         DataType::Decimal64(..) => Box::new(move |row, out| {
-            shown(array.as_primitive::<Decimal64Type>().value_as_string(row), out)
+            shown(
+                array.as_primitive::<Decimal64Type>().value_as_string(row),
+                out,
+            )
         }),
         DataType::Decimal128(..) => Box::new(move |row, out| {
-            shown(array.as_primitive::<Decimal128Type>().value_as_string(row), out)
+            shown(
+                array.as_primitive::<Decimal128Type>().value_as_string(row),
+                out,
+            )
         }),
         DataType::Decimal256(..) => Box::new(move |row, out| {
-            shown(array.as_primitive::<Decimal256Type>().value_as_string(row), out)
+            shown(
+                array.as_primitive::<Decimal256Type>().value_as_string(row),
+                out,
+            )
         }),
         DataType::Utf8 => Box::new(move |row, out| text(array.as_string::<i32>().value(row), out)),
-        DataType::LargeUtf8 => Box::new(move |row, out| text(array.as_string::<i64>().value(row), out)),
-        DataType::Utf8View => Box::new(move |row, out| text(array.as_string_view().value(row), out)),
-        DataType::Binary => Box::new(move |row, out| bytes(array.as_binary::<i32>().value(row), out)),
-        DataType::LargeBinary => Box::new(move |row, out| bytes(array.as_binary::<i64>().value(row), out)),
-        DataType::BinaryView => Box::new(move |row, out| bytes(array.as_binary_view().value(row), out)),
-        DataType::FixedSizeBinary(_) => Box::new(move |row, out| bytes(array.as_fixed_size_binary().value(row), out)),
+        DataType::LargeUtf8 => {
+            Box::new(move |row, out| text(array.as_string::<i64>().value(row), out))
+        }
+        DataType::Utf8View => {
+            Box::new(move |row, out| text(array.as_string_view().value(row), out))
+        }
+        DataType::Binary => {
+            Box::new(move |row, out| bytes(array.as_binary::<i32>().value(row), out))
+        }
+        DataType::LargeBinary => {
+            Box::new(move |row, out| bytes(array.as_binary::<i64>().value(row), out))
+        }
+        DataType::BinaryView => {
+            Box::new(move |row, out| bytes(array.as_binary_view().value(row), out))
+        }
+        DataType::FixedSizeBinary(_) => {
+            Box::new(move |row, out| bytes(array.as_fixed_size_binary().value(row), out))
+        }
         DataType::List(_) => {
             let values = Writer::of(array.as_list::<i32>().values())?;
             Box::new(move |row, out| {
@@ -133,11 +160,23 @@ where
 /// An object; where two fields have one name, a list of the values.
 fn structure(array: &ArrayRef) -> Result<Write, Error> {
     let array = array.as_struct();
-    let names: Vec<String> = array.fields().iter().map(|field| field.name().clone()).collect();
-    let writers = array.columns().iter().map(Writer::of).collect::<Result<Vec<_>, Error>>()?;
+    let names: Vec<String> = array
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
+    let writers = array
+        .columns()
+        .iter()
+        .map(Writer::of)
+        .collect::<Result<Vec<_>, Error>>()?;
     let distinct: HashSet<&String> = names.iter().collect();
     let is_object = distinct.len() == names.len();
-    let (open, close) = if is_object { (b'{', b'}') } else { (b'[', b']') };
+    let (open, close) = if is_object {
+        (b'{', b'}')
+    } else {
+        (b'[', b']')
+    };
     Ok(Box::new(move |row, out| {
         out.push(open);
         for (at, (name, writer)) in names.iter().zip(&writers).enumerate() {
@@ -194,7 +233,8 @@ fn map(array: &ArrayRef) -> Result<Write, Error> {
 fn displayed(array: ArrayRef) -> Write {
     Box::new(move |row, out| {
         let options = FormatOptions::default();
-        let formatter = ArrayFormatter::try_new(&array, &options).map_err(|error| errors::of_file(&error))?;
+        let formatter =
+            ArrayFormatter::try_new(&array, &options).map_err(|error| errors::of_file(&error))?;
         text(&formatter.value(row).to_string(), out)
     })
 }

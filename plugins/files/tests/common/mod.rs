@@ -120,10 +120,16 @@ pub fn request(session: &mut Session, request: Request) -> Result<Answer, Error>
             Event::Columns(shape) => answer.columns = shape.columns.unwrap_or_default(),
             Event::Batch(rows) => {
                 let rows_of = rows.batch.rows as usize;
-                let columns: Vec<Vec<Option<String>>> =
-                    rows.batch.chunks.iter().map(|chunk| texts(chunk, rows_of)).collect();
+                let columns: Vec<Vec<Option<String>>> = rows
+                    .batch
+                    .chunks
+                    .iter()
+                    .map(|chunk| texts(chunk, rows_of))
+                    .collect();
                 for row in 0..rows_of {
-                    answer.rows.push(columns.iter().map(|column| column[row].clone()).collect());
+                    answer
+                        .rows
+                        .push(columns.iter().map(|column| column[row].clone()).collect());
                 }
             }
             Event::Done(7) => return Ok(answer),
@@ -153,8 +159,10 @@ fn texts(chunk: &Chunk, rows: usize) -> Vec<Option<String>> {
 }
 
 pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .unwrap()
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
 }
 
 pub fn parquet(batch: &RecordBatch) -> Vec<u8> {

@@ -40,7 +40,10 @@ pub const LITERALS: &[Literal] = &[
         "named_struct('a', 1, 'b', make_array('x\"y'))",
         "{\"a\":1,\"b\":[\"x\\\"y\"]}",
     ),
-    ("map(make_array('a', 'b'), make_array(1, NULL))", "{\"a\":1,\"b\":null}"),
+    (
+        "map(make_array('a', 'b'), make_array(1, NULL))",
+        "{\"a\":1,\"b\":null}",
+    ),
 ];
 pub const NULLS: &[&str] = &[
     "NULL",
