@@ -26,8 +26,8 @@ pub const SCHEMA: &str = "public";
 const CATALOG: &str = "files";
 
 /// All that groups, sorts and joins keep: past it a statement fails and the session goes on. The host's cap on the component's memory
-/// lies above it, and leaves room for what is read and for the answer.
-const MEMORY_BYTES: usize = 224 << 20;
+/// lies far above it: a table of groups that grows is there twice, and twice as large, and what is read and the answer have their room.
+const MEMORY_BYTES: usize = 128 << 20;
 /// Rows that are computed at a time.
 const BATCH_ROWS: usize = 8_192;
 /// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.

@@ -78,7 +78,8 @@ impl Profile {
             self.fraction_min.min(fraction.len())
         };
         self.fraction_max = self.fraction_max.max(fraction.len());
-        self.padded |= fraction.ends_with('0');
+        // Programs write `100.0` of a float.
+        self.padded |= fraction.len() > 1 && fraction.ends_with('0');
         self.is_wide |= whole.len() >= 19 && fraction.is_empty() && value.parse::<i64>().is_err();
     }
 
@@ -188,6 +189,7 @@ mod tests {
         assert_eq!(of(&["1", "9223372036854775808"]), decimal(19, 0));
         assert_eq!(of(&["1.50", "20.25"]), decimal(4, 2));
         assert_eq!(of(&["19.99", "5", "3.5"]), decimal(4, 2));
+        assert_eq!(of(&["100.0", "0.125"]), decimal(6, 3));
         // Versions, numbers of articles, what a program wrote of a float, and more digits than there are.
         for values in [
             &["1.10", "1.9"][..],
