@@ -2,6 +2,7 @@
 //! `host.rs` for how the parts are put together.
 
 mod busy_poll;
+mod c_heap;
 mod cli;
 mod commands;
 mod demo;
@@ -60,6 +61,7 @@ fn block_on<F: Future<Output = Result<()>>>(
     run: fn(Settings) -> F,
 ) -> Result<()> {
     private::keep_to_owner();
+    c_heap::share();
     logs::start(&settings.log, settings.log_format)?;
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(BACKGROUND_THREADS)

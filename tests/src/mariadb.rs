@@ -176,6 +176,15 @@ impl MariaDb {
         }
     }
 
+    /// For Rust's clients, without TLS.
+    pub fn url(&self, database: &str) -> String {
+        let password = self.password.replace(' ', "%20");
+        format!(
+            "mysql://{}:{password}@127.0.0.1:{}/{database}?prefer_socket=false",
+            self.user, self.port
+        )
+    }
+
     /// A new database, of UTF-8, with this schema; returns its name.
     pub fn database(&self, schema: &str) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -89,6 +89,14 @@ impl PgBouncer {
         bouncer
     }
 
+    /// Its last words, if it is gone. 1.18 ends by itself after some cancels (`bad client state`, `server in bad state`; mended in 1.19.1).
+    pub fn crash(&mut self) -> Option<String> {
+        let status = self.server.try_wait().ok().flatten()?;
+        let log = fs::read_to_string(self._directory.path().join("log")).unwrap_or_default();
+        let last = log.lines().rfind(|line| line.contains("FATAL"));
+        Some(format!("{status}: {}", last.unwrap_or("no word")))
+    }
+
     async fn wait_until_ready(&self, cluster: &PgCluster) {
         let since = Instant::now();
         let mut config = tokio_postgres::Config::new();

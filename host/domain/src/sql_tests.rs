@@ -232,6 +232,8 @@ fn words_that_write_are_refused_where_the_engine_may_run_them() {
         for sql in [
             "SELECT * INTO u FROM t",
             "SELECT 1\u{a0}INTO u",
+            "SELECT 1\u{200b}INTO u",
+            "SELECT 1\u{feff}INTO u",
             "SELECT 1INTO OUTFILE '/tmp/x'",
             "SELECT 1 INTO OUTFILE '/tmp/x'",
             "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",

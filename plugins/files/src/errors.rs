@@ -138,7 +138,7 @@ fn column_not_found() -> Error {
 }
 
 pub fn out_of_memory() -> Error {
-    Error::limit_exceeded(
+    Error::source_failed(
         "out_of_memory",
         "the statement needs more memory than a session has",
     )

@@ -85,7 +85,7 @@ fn bounded(text: &str) -> Result<(), Error> {
         }
     }
     match operators > OPERATORS_MAX {
-        true => Err(Error::limit_exceeded(
+        true => Err(Error::source_failed(
             "statement_too_deep",
             format!("the statement has more than {OPERATORS_MAX} operators"),
         )),

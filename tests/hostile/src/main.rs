@@ -14,7 +14,7 @@ use souk_hostile::flood::{Flood, Tally};
 use souk_hostile::scenarios::{self, Ask, Scenario, Source, Work};
 use souk_hostile::stage::{Stage, unique};
 use souk_hostile::watch::{Usage, Watched};
-use souk_load::market::{Market, unlimit};
+use souk_load::market::{Market, Sources, unlimit};
 use souk_load::{generator, queries};
 use souk_tests::{Company, PgCluster, guests, host};
 
@@ -93,14 +93,13 @@ async fn open(options: &Options, cluster: &PgCluster) -> Vec<Build> {
     for (name, binary) in binaries {
         let Some(binary) = binary else { continue };
         let watched = Watched::start(Some(binary)).await;
-        let market = Market::on(
-            &watched.host,
-            guests::FIXED_ROWS.to_vec(),
+        let sources = Sources {
             cluster,
-            &database,
-            &file,
-        )
-        .await;
+            database: &database,
+            file: &file,
+            mariadb: None,
+        };
+        let market = Market::on(&watched.host, guests::FIXED_ROWS.to_vec(), &sources).await;
         builds.push(Build {
             name,
             watched,

@@ -1,7 +1,9 @@
 //! One command, `tests/load/run`, measures souk against native handlers on this machine and prints
 //! ratios of one interleaved run. See README.md beside this crate for figures that were reached.
 
+mod answers;
 mod native;
+mod native_mysql;
 mod native_sqlite;
 
 use std::io::BufRead;
@@ -11,9 +13,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use souk_load::market::{self, Market};
+use souk_load::market::{self, Market, Sources};
 use souk_load::{generator, queries};
-use souk_tests::{PgCluster, guests, host};
+use souk_tests::{MariaDb, PgCluster, guests, host};
 
 #[derive(Parser)]
 #[command(about = "Measures souk against native handlers on the same PostgreSQL, interleaved.")]
@@ -51,6 +53,7 @@ enum Mode {
     Pooled,
     Local,
     Sqlite,
+    Mysql,
 }
 
 /// One way to answer one query.
@@ -206,8 +209,9 @@ fn processor_time(process: u32) -> Duration {
 struct Prepared {
     races: Vec<(&'static str, Vec<Competitor>)>,
     _markets: Vec<Market>,
-    _natives: [Native; 3],
+    _natives: [Native; 4],
     _cluster: PgCluster,
+    _mariadb: MariaDb,
     _files: tempfile::TempDir,
 }
 
@@ -218,24 +222,34 @@ async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
     let files = tempfile::tempdir()?;
     let file = files.path().join("players.db");
     native_sqlite::write(&file)?;
+    let mariadb = MariaDb::start(&[]);
+    let schema = mariadb.database(queries::MARIADB_SCHEMA);
     let natives = [
         Native::start("pooled", &url)?,
         Native::start("local", &url)?,
         Native::start("sqlite", &file.to_string_lossy())?,
+        Native::start("mysql", &mariadb.url(&schema))?,
     ];
     let ours = guests::FIXED_ROWS.to_vec();
-    let mut builds = vec![(host::binary(), ours.clone())];
+    let mut builds = vec![(host::binary(), ours.clone(), Some((&mariadb, &*schema)))];
     if let Some(other) = &options.other {
         let guest = options
             .other_guest
             .as_ref()
             .map(std::fs::read)
             .transpose()?;
-        builds.push((other.clone(), guest.unwrap_or(ours)));
+        // It may be one from before that engine.
+        builds.push((other.clone(), guest.unwrap_or(ours), None));
     }
     let mut markets = Vec::new();
-    for (binary, guest) in builds {
-        markets.push(Market::open(binary, guest, &cluster, &database, &file).await);
+    for (binary, guest, mariadb) in builds {
+        let sources = Sources {
+            cluster: &cluster,
+            database: &database,
+            file: &file,
+            mariadb,
+        };
+        markets.push(Market::open(binary, guest, &sources).await);
     }
     let races = market::QUERIES.iter().map(|&query| {
         let competitors = natives_for(query, &natives)
@@ -261,7 +275,8 @@ async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
                         address: market.address.clone(),
                         requests: market.charged(query),
                     }),
-            );
+            )
+            .filter(|competitor| !competitor.requests.is_empty());
         (query, competitors.collect())
     });
     Ok(Prepared {
@@ -269,13 +284,15 @@ async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
         _markets: markets,
         _natives: natives,
         _cluster: cluster,
+        _mariadb: mariadb,
         _files: files,
     })
 }
 
 /// The native handlers that answer a query.
-fn natives_for(query: &str, [pooled, local, sqlite]: &[Native; 3]) -> Vec<Competitor> {
-    let requests = match query.trim_start_matches("file: ") {
+fn natives_for(query: &str, [pooled, local, sqlite, mysql]: &[Native; 4]) -> Vec<Competitor> {
+    let (source, what) = market::parts(query);
+    let requests = match what {
         "single row" => queries::ids()
             .map(|id| generator::request("GET", &format!("/single?id={id}"), &[], ""))
             .collect(),
@@ -284,9 +301,10 @@ fn natives_for(query: &str, [pooled, local, sqlite]: &[Native; 3]) -> Vec<Compet
         "1,000 rows" => vec![generator::request("GET", "/rows?limit=1000", &[], "")],
         _ => return Vec::new(),
     };
-    let natives = match query.starts_with("file: ") {
-        true => vec![("native", sqlite)],
-        false => vec![("native pooled", pooled), ("native local", local)],
+    let natives = match source {
+        "file" => vec![("native", sqlite)],
+        "mariadb" => vec![("native", mysql)],
+        _ => vec![("native pooled", pooled), ("native local", local)],
     };
     let competitor = |(name, native): (&'static str, &Native)| Competitor {
         name,

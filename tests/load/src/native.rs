@@ -1,96 +1,37 @@
 //! The native handlers that souk is measured against: axum + tokio-postgres, prepared statements,
-//! the same rows as JSON, no key, no limit, no sandbox. Two of them: a pool of connections on a
+//! the same rows as JSON, written straight into one buffer, no key, no limit, no sandbox. Two of them: a pool of connections on a
 //! multi-threaded runtime, and connections local to each worker thread with several requests in
-//! flight. (The one for SQLite is in `native_sqlite.rs`.)
+//! flight. (Those for SQLite and MariaDB are in `native_sqlite.rs` and `native_mysql.rs`.)
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::{Deserialize, Serialize};
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
+use crate::answers::{self, Page, number, value};
 use souk_load::queries;
 
 /// As many connections as the pooled host would be given.
 const POOL_SIZE: usize = 16;
 
-#[derive(Serialize)]
-pub struct Player<T> {
-    pub id: i64,
-    pub name: T,
-    pub team: T,
-    pub goals: i32,
-    pub rating: f64,
-    pub active: bool,
-}
-
-impl<'a> Player<&'a str> {
-    fn of(row: &'a Row) -> Self {
-        Player {
+fn page(rows: Vec<Row>) -> Response {
+    let mut page = Page::of(rows.len());
+    for row in &rows {
+        page.player(&answers::Player {
             id: row.get(0),
             name: row.get(1),
             team: row.get(2),
-            goals: row.get(3),
+            goals: i64::from(row.get::<_, i32>(3)),
             rating: row.get(4),
             active: row.get(5),
-        }
+        });
     }
-}
-
-#[derive(Serialize)]
-struct Page<T> {
-    data: PageData<T>,
-}
-#[derive(Serialize)]
-struct PageData<T> {
-    response: Rows<T>,
-}
-#[derive(Serialize)]
-struct Rows<T> {
-    data: Vec<Player<T>>,
-}
-#[derive(Serialize)]
-struct Number {
-    data: NumberData,
-}
-#[derive(Serialize)]
-struct NumberData {
-    answer_value: i64,
-}
-
-#[derive(Deserialize)]
-pub struct ById {
-    pub id: i64,
-}
-#[derive(Deserialize)]
-pub struct ByLimit {
-    pub limit: i64,
-}
-
-fn json<T: Serialize>(body: &T) -> Response {
-    match serde_json::to_vec(body) {
-        Ok(bytes) => ([(CONTENT_TYPE, "application/json")], bytes).into_response(),
-        Err(_) => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
-}
-
-pub fn page<T: Serialize>(data: Vec<Player<T>>) -> Response {
-    let response = Rows { data };
-    json(&Page {
-        data: PageData { response },
-    })
-}
-
-pub fn number(answer_value: i64) -> Response {
-    json(&Number {
-        data: NumberData { answer_value },
-    })
+    page.finish()
 }
 
 pub fn failed(error: impl std::fmt::Display) -> Response {
@@ -113,15 +54,14 @@ pub async fn serve_pooled(
 
     async fn single(
         State(pool): State<deadpool_postgres::Pool>,
-        Query(query): Query<ById>,
+        RawQuery(query): RawQuery,
     ) -> Response {
         let run = async {
             let client = pool.get().await?;
             let statement = client.prepare_cached(queries::SINGLE).await?;
-            anyhow::Ok(client.query(&statement, &[&query.id]).await?)
+            anyhow::Ok(client.query(&statement, &[&value(query)]).await?)
         };
-        run.await
-            .map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
+        run.await.map_or_else(failed, page)
     }
     async fn aggregate(State(pool): State<deadpool_postgres::Pool>) -> Response {
         let run = async {
@@ -133,15 +73,14 @@ pub async fn serve_pooled(
     }
     async fn rows(
         State(pool): State<deadpool_postgres::Pool>,
-        Query(query): Query<ByLimit>,
+        RawQuery(query): RawQuery,
     ) -> Response {
         let run = async {
             let client = pool.get().await?;
             let statement = client.prepare_cached(queries::ROWS).await?;
-            anyhow::Ok(client.query(&statement, &[&query.limit]).await?)
+            anyhow::Ok(client.query(&statement, &[&value(query)]).await?)
         };
-        run.await
-            .map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
+        run.await.map_or_else(failed, page)
     }
     let router = Router::new()
         .route("/single", get(single))
@@ -224,9 +163,9 @@ pub fn serve<F: Future<Output = anyhow::Result<Router>>>(
 }
 
 fn local_router(local: Arc<Local>) -> Router {
-    async fn single(State(local): State<Arc<Local>>, Query(query): Query<ById>) -> Response {
-        let rows = local.client.query(&local.single, &[&query.id]).await;
-        rows.map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
+    async fn single(State(local): State<Arc<Local>>, RawQuery(query): RawQuery) -> Response {
+        let rows = local.client.query(&local.single, &[&value(query)]).await;
+        rows.map_or_else(failed, page)
     }
     async fn aggregate(State(local): State<Arc<Local>>) -> Response {
         let row = local
@@ -235,9 +174,9 @@ fn local_router(local: Arc<Local>) -> Router {
             .await;
         row.map_or_else(failed, |row| number(row.get(0)))
     }
-    async fn rows(State(local): State<Arc<Local>>, Query(query): Query<ByLimit>) -> Response {
-        let rows = local.client.query(&local.rows, &[&query.limit]).await;
-        rows.map_or_else(failed, |rows| page(rows.iter().map(Player::of).collect()))
+    async fn rows(State(local): State<Arc<Local>>, RawQuery(query): RawQuery) -> Response {
+        let rows = local.client.query(&local.rows, &[&value(query)]).await;
+        rows.map_or_else(failed, page)
     }
     Router::new()
         .route("/single", get(single))
@@ -252,6 +191,7 @@ pub fn run(mode: crate::Mode, source: &str, threads: usize) -> anyhow::Result<()
     println!("{}", listener.local_addr()?);
     match mode {
         crate::Mode::Sqlite => crate::native_sqlite::run(source, listener, threads),
+        crate::Mode::Mysql => crate::native_mysql::run(source, listener, threads),
         crate::Mode::Local => serve_local(source.parse()?, listener, threads),
         crate::Mode::Pooled => {
             listener.set_nonblocking(true)?;

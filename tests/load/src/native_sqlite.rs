@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use axum::Router;
-use axum::extract::Query;
+use axum::extract::RawQuery;
 use axum::response::Response;
 use axum::routing::get;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::native::{ById, ByLimit, Player, failed, number, page, serve};
+use crate::answers::{Page, Player, number, value};
+use crate::native::{failed, serve};
 use souk_load::queries;
 
 thread_local! {
@@ -29,28 +30,29 @@ fn with<T>(run: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Re
     })
 }
 
-fn player(row: &Row<'_>) -> rusqlite::Result<Player<String>> {
-    Ok(Player {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        team: row.get(2)?,
-        goals: row.get(3)?,
-        rating: row.get(4)?,
-        active: row.get(5)?,
-    })
-}
-
 fn players(sql: &str, parameter: i64) -> Response {
-    let players = with(|connection| {
+    let written = with(|connection| {
         let mut statement = connection.prepare_cached(sql)?;
-        let rows = statement.query_map([parameter], player)?;
-        rows.collect::<rusqlite::Result<Vec<_>>>()
+        let mut rows = statement.query([parameter])?;
+        let mut page = Page::of(1);
+        while let Some(row) = rows.next()? {
+            let (name, team) = (row.get_ref(1)?, row.get_ref(2)?);
+            page.player(&Player {
+                id: row.get(0)?,
+                name: name.as_str()?,
+                team: team.as_str()?,
+                goals: row.get(3)?,
+                rating: row.get(4)?,
+                active: row.get(5)?,
+            });
+        }
+        Ok(page)
     });
-    players.map_or_else(failed, page)
+    written.map_or_else(failed, Page::finish)
 }
 
-async fn single(Query(query): Query<ById>) -> Response {
-    players(queries::SINGLE, query.id)
+async fn single(RawQuery(query): RawQuery) -> Response {
+    players(queries::SINGLE, value(query))
 }
 
 async fn aggregate() -> Response {
@@ -61,8 +63,8 @@ async fn aggregate() -> Response {
     goals.map_or_else(failed, number)
 }
 
-async fn rows(Query(query): Query<ByLimit>) -> Response {
-    players(queries::ROWS, query.limit)
+async fn rows(RawQuery(query): RawQuery) -> Response {
+    players(queries::ROWS, value(query))
 }
 
 pub fn run(path: &str, listener: std::net::TcpListener, threads: usize) -> anyhow::Result<()> {

@@ -416,7 +416,7 @@ impl Lexer<'_> {
             && self.sql[at..]
                 .chars()
                 .next()
-                .is_some_and(char::is_whitespace)
+                .is_some_and(|char| char.is_whitespace() || is_invisible(char))
     }
 
     fn char_len(&self, at: usize) -> usize {
@@ -457,6 +457,14 @@ impl Lexer<'_> {
             at += 1;
         }
     }
+}
+
+/// No blank to Unicode, but to some engines: DuckDB takes a zero-width space and a byte order mark for one.
+fn is_invisible(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
 }
 
 fn begins_word(byte: u8) -> bool {

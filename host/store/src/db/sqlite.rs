@@ -25,8 +25,8 @@ const WRITER: &[&str] = &[
     "PRAGMA secure_delete = ON",
     // Rows of an index that an `ANALYZE` looks at: some milliseconds, however large it is.
     "PRAGMA analysis_limit = 1000",
-    // Checkpoints are made beside the commits, see `checkpoint`. Should those fail, a commit makes one when the log has 256 MiB.
-    "PRAGMA wal_autocheckpoint = 65536",
+    // Checkpoints are made beside the commits, see `checkpoint`. Should those fail, a commit makes one when the log has 1 GiB.
+    "PRAGMA wal_autocheckpoint = 262144",
     // `LOG_BYTES`: what a log that is begun anew keeps of its file.
     "PRAGMA journal_size_limit = 33554432",
 ];
@@ -121,6 +121,15 @@ pub(super) type Writer = Arc<Mutex<Option<AnyConnection>>>;
 const LOG_BYTES: u64 = 32 << 20;
 /// How often its length is looked at. Charges write some 50 MB a second when nothing else keeps them.
 const LOOK: Duration = Duration::from_millis(100);
+/// A disk that takes longer for a copy of little, while others write to it say, is not waited for in the writer's turn: everybody who writes would
+/// wait as well, and give up after [`super::Db`]'s five seconds (seen on 2026-11-25 as answers of 503 in one moment).
+const COPY_SLOW: Duration = Duration::from_millis(250);
+/// But a log of this size is.
+const LOG_BYTES_MAX: u64 = 512 << 20;
+/// How soon a disk that was slow is asked again.
+const SLOW_LOOK: Duration = Duration::from_secs(1);
+/// A turn that was this long is told.
+const TURN_LONG: Duration = Duration::from_secs(1);
 
 /// Keeps the log short for as long as the store is open. The commit that finds the log too long would else have to copy it, and all charges
 /// would wait for that: tens of milliseconds, about ten times a second under load.
@@ -142,8 +151,9 @@ pub(super) async fn keep_log_short(path: PathBuf, options: AnyConnectOptions, wr
         if state.0 <= LOG_BYTES || copied == Some(state) {
             continue;
         }
-        match checkpoint(&options, &writer).await {
-            Ok(()) => copied = Some(state),
+        match checkpoint(&options, &writer, state.0).await {
+            Ok(true) => copied = Some(state),
+            Ok(false) => tokio::time::sleep(SLOW_LOOK).await,
             // A full disk, most likely: whoever writes next is told.
             Err(error) => {
                 tracing::warn!(%error, "the store's log could not be checkpointed");
@@ -152,26 +162,63 @@ pub(super) async fn keep_log_short(path: PathBuf, options: AnyConnectOptions, wr
     }
 }
 
-/// Copies most of the log while others write, then, in the writer's turn, the little that they wrote meanwhile: the next commit begins the
-/// log anew. (The file keeps [`LOG_BYTES`]: writing into it is faster than making it longer.)
+/// Copies most of the log, which has `length` bytes, while others write, then, in the writer's turn, the little that they wrote meanwhile: the
+/// next commit begins the log anew. (The file keeps [`LOG_BYTES`]: writing into it is faster than making it longer.) False where the disk is too
+/// slow for that turn.
 pub(super) async fn checkpoint(
     options: &AnyConnectOptions,
     writer: &Writer,
-) -> Result<(), sqlx::Error> {
+    length: u64,
+) -> Result<bool, sqlx::Error> {
     const COPY: &str = "PRAGMA wal_checkpoint(PASSIVE)";
     let mut connection = options.connect().await?;
     connection.execute("PRAGMA busy_timeout = 5000").await?;
     connection.execute(COPY).await?;
-    let turn = writer.lock().await;
+    let begun = Instant::now();
     connection.execute(COPY).await?;
-    drop(turn);
-    connection.close().await
+    let took = begun.elapsed();
+    let has_turn = may_take_turn(took, length);
+    if has_turn {
+        let turn = writer.lock().await;
+        let begun = Instant::now();
+        connection.execute(COPY).await?;
+        drop(turn);
+        let took = begun.elapsed();
+        if took > TURN_LONG {
+            tracing::warn!(
+                took_ms = took.as_millis(),
+                "the disk is slow: everybody who writes has waited while the store's log was copied"
+            );
+        }
+    } else {
+        tracing::warn!(
+            took_ms = took.as_millis(),
+            log_bytes = length,
+            "the disk is slow: the store's log is copied later"
+        );
+    }
+    connection.close().await?;
+    Ok(has_turn)
+}
+
+/// Whether a copy that would take as long as the last one is waited for by everybody who writes.
+fn may_take_turn(last_copy: Duration, log_bytes: u64) -> bool {
+    last_copy <= COPY_SLOW || log_bytes >= LOG_BYTES_MAX
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use sqlx::Row;
+
+    /// Nobody waits for a slow disk, unless for a log that may not become longer.
+    #[test]
+    fn a_slow_disk_is_not_waited_for() {
+        let (quick, slow) = (Duration::from_millis(1), Duration::from_secs(6));
+        assert!(may_take_turn(quick, LOG_BYTES + 1));
+        assert!(!may_take_turn(slow, LOG_BYTES + 1));
+        assert!(may_take_turn(slow, LOG_BYTES_MAX));
+    }
 
     /// A log that has become long is copied and begun anew, and its file is cut back.
     #[tokio::test]
@@ -194,7 +241,7 @@ mod tests {
         assert!(length() > LOG_BYTES, "{}", length());
 
         let writer: Writer = Arc::new(Mutex::new(Some(connection)));
-        checkpoint(&options, &writer).await.unwrap();
+        checkpoint(&options, &writer, length()).await.unwrap();
         let mut slot = writer.lock().await;
         let connection = slot.as_mut().unwrap();
         connection.execute(insert).await.unwrap();

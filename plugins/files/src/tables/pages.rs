@@ -101,7 +101,7 @@ pub fn check_pages(mut bytes: &[u8]) -> Result<(), Error> {
             return Err(no_page());
         };
         if unpacked > PAGE_BYTES_MAX {
-            return Err(Error::limit_exceeded(
+            return Err(Error::source_failed(
                 "page_too_large",
                 "a page of the file unpacks to more than 96 MiB: write smaller pages",
             ));

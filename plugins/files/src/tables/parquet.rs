@@ -178,7 +178,7 @@ fn metadata_too_large() -> Error {
 }
 
 fn row_group_too_large() -> Error {
-    Error::limit_exceeded(
+    Error::source_failed(
         "row_group_too_large",
         "the columns that are read of one row group have more than 160 MiB: write smaller row groups, or select fewer columns",
     )

@@ -1,0 +1,115 @@
+//! The native handler for MariaDB: mysql_async, prepared statements, and connections local to each worker thread. The protocol answers one
+//! statement at a time on each.
+
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use axum::routing::get;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, Row, Value};
+
+use crate::answers::{Page, Player, number, value};
+use crate::native::{failed, serve};
+use souk_load::queries;
+
+/// On each thread: with two of them as many as the pooled handler of PostgreSQL has.
+const CONNECTIONS_MAX: usize = 8;
+
+fn integer(row: &Row, column: usize) -> i64 {
+    match row.as_ref(column) {
+        Some(Value::Int(value)) => *value,
+        Some(Value::Bytes(digits)) => text_of(digits).parse().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn text_of(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+fn text(row: &Row, column: usize) -> &str {
+    match row.as_ref(column) {
+        Some(Value::Bytes(bytes)) => text_of(bytes),
+        _ => "",
+    }
+}
+
+fn float(row: &Row, column: usize) -> f64 {
+    match row.as_ref(column) {
+        Some(Value::Double(value)) => *value,
+        _ => 0.0,
+    }
+}
+
+fn add(mut page: Page, row: Row) -> Page {
+    page.player(&Player {
+        id: integer(&row, 0),
+        name: text(&row, 1),
+        team: text(&row, 2),
+        goals: integer(&row, 3),
+        rating: float(&row, 4),
+        active: integer(&row, 5) != 0,
+    });
+    page
+}
+
+async fn players(pool: &Pool, sql: &str, parameter: i64) -> Response {
+    let run = async {
+        let mut connection = pool.get_conn().await?;
+        connection
+            .exec_fold(sql, (parameter,), Page::of(1), add)
+            .await
+    };
+    run.await.map_or_else(failed, Page::finish)
+}
+
+async fn single(State(pool): State<Pool>, RawQuery(query): RawQuery) -> Response {
+    players(
+        &pool,
+        &queries::with_question_marks(queries::SINGLE),
+        value(query),
+    )
+    .await
+}
+
+async fn rows(State(pool): State<Pool>, RawQuery(query): RawQuery) -> Response {
+    players(
+        &pool,
+        &queries::with_question_marks(queries::ROWS),
+        value(query),
+    )
+    .await
+}
+
+async fn aggregate(State(pool): State<Pool>) -> Response {
+    let run = async {
+        let mut connection = pool.get_conn().await?;
+        let sql = queries::with_question_marks(queries::AGGREGATE);
+        connection
+            .exec_first::<Row, _, _>(sql, (queries::TEAM,))
+            .await
+    };
+    run.await
+        .map_or_else(failed, |row| number(row.map_or(0, |row| integer(&row, 0))))
+}
+
+/// `url` is of mysql_async's form.
+pub fn run(url: &str, listener: std::net::TcpListener, threads: usize) -> anyhow::Result<()> {
+    let opts = Opts::from_url(url)?;
+    serve(listener, threads, move || {
+        let opts = opts.clone();
+        async move {
+            let constraints = PoolConstraints::new(1, CONNECTIONS_MAX).unwrap_or_default();
+            let pooled = PoolOpts::default()
+                .with_constraints(constraints)
+                // Nothing of a session's is changed.
+                .with_reset_connection(false);
+            let pool = Pool::new(OptsBuilder::from_opts(opts).pool_opts(pooled));
+            Ok(Router::new()
+                .route("/single", get(single))
+                .route("/aggregate", get(aggregate))
+                .route("/rows", get(rows))
+                .with_state(pool))
+        }
+    })
+}
