@@ -76,6 +76,7 @@ fn the_arrows_run_one_way() {
         ("plugins/clickhouse", &["souk-sdk"]),
         ("plugins/databricks", &["souk-sdk"]),
         ("plugins/duckdb", &["souk-sdk"]),
+        ("plugins/files", &["souk-sdk"]),
         ("plugins/mysql", &["souk-sdk"]),
         ("plugins/sqlite", &["souk-sdk"]),
         ("plugins/publishers", &["souk-sdk"]),

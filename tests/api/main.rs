@@ -26,6 +26,7 @@ mod exports;
 mod faults;
 mod feeds;
 mod files;
+mod files_source;
 mod formats;
 mod hostile;
 mod hostile_platforms;

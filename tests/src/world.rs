@@ -271,12 +271,17 @@ impl Company {
 
     /// Uploads `bytes` as a file and connects it.
     pub async fn sqlite(&self, name: &str, bytes: Vec<u8>) -> String {
+        self.file("sqlite", name, bytes).await
+    }
+
+    /// The same with an engine of files.
+    pub async fn file(&self, engine: &str, name: &str, bytes: Vec<u8>) -> String {
         self.client
             .put_bytes(&self.path(&format!("/files/{name}")), bytes)
             .await
             .expect(201);
         self.connection(
-            "sqlite",
+            engine,
             json!({"credential_type": "NONE", "credentials": "{}", "database": name}),
         )
         .await

@@ -36,7 +36,7 @@ pub fn release_dir(target_dir: &Path) -> PathBuf {
 /// Builds every component of `manifests` in one run.
 ///
 /// Packages are named by their manifests' directories; all must belong to one workspace if there
-/// are several.
+/// are several, and be optimised alike.
 pub fn build(
     manifests: &[Manifest],
     effort: Effort,
@@ -82,6 +82,11 @@ pub fn build(
         QUICK
     } {
         command.env(format!("CARGO_PROFILE_RELEASE_{key}"), value);
+    }
+    if let Some(level) = &first.opt_level
+        && effort == Effort::Shipped
+    {
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level);
     }
     for manifest in manifests {
         command.envs(&manifest.env);

@@ -1,42 +1,62 @@
 //! Rust source that embeds components: the bundle of connectors and the guests of the tests.
 
+use crate::manifest::{Bundle, Manifest};
 use crate::places::write_if_changed;
-use crate::{Artifact, Build, BuildError, Effort, manifest::Manifest, or_exit};
+use crate::{Artifact, Build, BuildError, Effort, or_exit};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Set where a debug build shall bundle what only release builds do.
+const BUNDLE_ALL: &str = "SOUK_BUNDLE_ALL";
 
 /// Builds every connector in a subfolder of `dir` and writes `OUT_DIR/bundle.rs`: one expression,
 /// `&[("name", include_bytes!(…)), …]`, ordered by name.
 ///
-/// A subfolder is a connector if its manifest has a `cdylib` library.
+/// A subfolder is a connector if its manifest has a `cdylib` library. One that says `bundle = "release"` is left out of debug builds, unless
+/// `SOUK_BUNDLE_ALL` is set.
 pub fn bundle(dir: impl AsRef<Path>) {
     or_exit(try_bundle(dir.as_ref()))
 }
 
 fn try_bundle(dir: &Path) -> Result<(), BuildError> {
+    println!("cargo::rerun-if-env-changed={BUNDLE_ALL}");
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let all = is_release || std::env::var_os(BUNDLE_ALL).is_some_and(|all| !all.is_empty());
     let mut packages = Vec::new();
+    let mut apart = Vec::new();
     for entry in std::fs::read_dir(dir)
         .map_err(BuildError::io("cannot list", dir))?
         .flatten()
     {
-        let manifest = entry.path().join("Cargo.toml");
-        if !manifest.is_file() {
+        let path = entry.path().join("Cargo.toml");
+        if !path.is_file() {
             continue;
         }
-        println!("cargo::rerun-if-changed={}", manifest.display());
-        if Manifest::read(&entry.path())?
-            .components
-            .iter()
-            .any(|component| !component.example)
+        println!("cargo::rerun-if-changed={}", path.display());
+        let manifest = Manifest::read(&entry.path())?;
+        let is_wanted = all || manifest.bundle == Bundle::Always;
+        if !is_wanted
+            || manifest
+                .components
+                .iter()
+                .all(|component| component.example)
         {
-            packages.push(entry.path());
+            continue;
+        }
+        match manifest.is_apart {
+            true => apart.push(entry.path()),
+            false => packages.push(entry.path()),
         }
     }
     packages.sort();
-    let built = packages
+    let mut built = packages
         .into_iter()
         .fold(Build::in_script()?, Build::package)
         .run()?;
+    for package in apart {
+        built.extend(Build::in_script()?.package(package).run()?);
+    }
+    built.sort_by(|left, right| left.name.cmp(&right.name));
     let mut source = String::from("&[\n");
     for artifact in &built {
         let _ = writeln!(

@@ -17,6 +17,21 @@ pub struct Manifest {
     pub env: BTreeMap<String, String>,
     /// `[package.metadata.souk] features = […]`: switched on for the component only.
     pub features: Vec<String>,
+    /// `[package.metadata.souk] opt-level = "s"`: where a component is shipped smaller than fast.
+    pub opt_level: Option<String>,
+    /// `[package.metadata.souk] bundle = "release"`: not bundled by builds for trying things out, which its own would keep waiting.
+    pub bundle: Bundle,
+    /// It has a `[workspace]` of its own, and so a `Cargo.lock`.
+    pub is_apart: bool,
+}
+
+/// Which builds of the host bundle it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bundle {
+    #[default]
+    Always,
+    Release,
 }
 
 /// One `.wasm` file that cargo makes of a package.
@@ -42,6 +57,7 @@ impl Component {
 #[derive(Deserialize)]
 struct File {
     package: Package,
+    workspace: Option<toml::Table>,
     lib: Option<Target>,
     #[serde(default)]
     example: Vec<Target>,
@@ -69,6 +85,10 @@ struct Souk {
     env: BTreeMap<String, String>,
     #[serde(default)]
     features: Vec<String>,
+    #[serde(rename = "opt-level")]
+    opt_level: Option<String>,
+    #[serde(default)]
+    bundle: Bundle,
 }
 
 #[derive(Deserialize)]
@@ -123,6 +143,9 @@ impl Manifest {
             c: souk.c,
             env: souk.env,
             features: souk.features,
+            opt_level: souk.opt_level,
+            bundle: souk.bundle,
+            is_apart: file.workspace.is_some(),
         })
     }
 }
@@ -146,6 +169,16 @@ mod tests {
         );
         assert!(manifest.c);
         assert_eq!(manifest.env["FLAGS"], "-O");
+    }
+
+    #[test]
+    fn what_takes_long_to_build_says_so() {
+        let plain = Manifest::parse(Path::new("x"), "[package]\nname = \"x\"").unwrap();
+        assert_eq!((plain.bundle, plain.is_apart), (Bundle::Always, false));
+        let slow = "[package]\nname = \"x\"\n[package.metadata.souk]\nbundle = \"release\"\nopt-level = \"s\"\n[workspace]";
+        let slow = Manifest::parse(Path::new("x"), slow).unwrap();
+        assert_eq!((slow.bundle, slow.is_apart), (Bundle::Release, true));
+        assert_eq!(slow.opt_level.as_deref(), Some("s"));
     }
 
     #[test]

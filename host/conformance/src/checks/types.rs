@@ -4,6 +4,7 @@
 mod bigquery;
 mod databricks;
 mod duckdb;
+mod files;
 mod snowflake;
 mod sqlserver;
 mod trino;
@@ -378,6 +379,10 @@ pub fn columns(suite: &mut Suite<'_>, truth: &Truth) {
 
 pub async fn run(suite: &mut Suite<'_>, place: &Place) {
     let known = match suite.dialect {
+        // Its text is PostgreSQL's, its types are its own.
+        Some(Dialect::Postgres) if suite.subject.engine.slug == "files" => {
+            (files::LITERALS, files::NULLS, files::ECHOES, files::MANY)
+        }
         Some(Dialect::Postgres) => (POSTGRES, POSTGRES_NULLS, POSTGRES_ECHOES, POSTGRES_MANY),
         // Its text is quoted as MySQL's, its expressions are its own.
         Some(Dialect::MySql) if suite.subject.engine.slug == "databricks" => (

@@ -1,0 +1,210 @@
+//! DataFusion, with the session's tables and nothing else: one thread, a bounded memory, no other catalogs, files or settings.
+
+use crate::clock::Clock;
+use crate::errors;
+use crate::files::Opened;
+use crate::tables::{self, Table};
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
+use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, Dialect};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result as Planned;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::prelude::SessionConfig;
+use souk_sdk::Error;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The one schema.
+pub const SCHEMA: &str = "public";
+const CATALOG: &str = "files";
+
+/// All that groups, sorts and joins keep: past it a statement fails and the session goes on. The host's cap on the component's memory
+/// lies far above it: a table of groups that grows is there twice, and twice as large, and what is read and the answer have their room.
+const MEMORY_BYTES: usize = 128 << 20;
+/// Rows that are computed at a time.
+const BATCH_ROWS: usize = 8_192;
+/// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.
+const DEPTH_MAX: usize = 40;
+
+pub struct Engine {
+    state: SessionState,
+    tables: Arc<Tables>,
+    runtime: tokio::runtime::Runtime,
+    read: Arc<AtomicU64>,
+}
+
+impl Engine {
+    pub fn new(opened: Opened, clock: Clock) -> Result<Engine, Error> {
+        let tables = opened.tables.into_iter().map(|files| {
+            let name = files.name.clone();
+            (name, Table::new(files))
+        });
+        let tables = Arc::new(Tables {
+            by_name: tables.collect(),
+            clock,
+        });
+        let state = state(tables.clone()).map_err(|error| errors::of_statement(&error))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(|error| {
+                Error::internal("no_runtime", "the connector could not start")
+                    .detail(error.to_string())
+            })?;
+        Ok(Engine {
+            state,
+            tables,
+            runtime,
+            read: opened.read,
+        })
+    }
+
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.tables.clock
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.by_name.values()
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Runs a future to its end. Nothing in it waits for anything: what is pending has given way, so that the time is looked at.
+    pub fn finish<T>(&self, future: impl Future<Output = Planned<T>>) -> Result<T, Error> {
+        let mut future = std::pin::pin!(future);
+        let clock = self.clock();
+        let watched = std::future::poll_fn(|context| {
+            if let Err(error) = clock.check() {
+                return std::task::Poll::Ready(Err(error));
+            }
+            let polled = future.as_mut().poll(context);
+            if polled.is_pending() {
+                // Where a task of its own computes, its giving way wakes nobody else.
+                context.waker().wake_by_ref();
+            }
+            polled.map_err(|error| errors::of_statement(&error))
+        });
+        let finished = self.runtime.block_on(watched);
+        if finished.is_err() {
+            // Tasks that are given up let go of their memory only when they are next due.
+            self.runtime.block_on(tokio::task::yield_now());
+        }
+        finished
+    }
+}
+
+fn state(tables: Arc<Tables>) -> Planned<SessionState> {
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema(SCHEMA, tables)?;
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config()?)
+        .with_runtime_env(runtime()?)
+        .with_physical_optimizer_rule(Arc::new(GiveWay))
+        .build();
+    state
+        .catalog_list()
+        .register_catalog(CATALOG.to_owned(), Arc::new(catalog));
+    Ok(state)
+}
+
+fn config() -> Planned<SessionConfig> {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(1)
+        .with_batch_size(BATCH_ROWS)
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_information_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::PostgreSQL;
+    // What is written with a point is the decimal that it says.
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(DEPTH_MAX)?;
+    // A moment that is written, or made of a text, is one in UTC unless it says otherwise.
+    options.execution.time_zone = Some("UTC".to_owned());
+    options.execution.parquet.pushdown_filters = true;
+    options.execution.parquet.reorder_filters = true;
+    // Sorts that do not fit fail: there is no disk to write to.
+    options.execution.sort_spill_reservation_bytes = 0;
+    Ok(config)
+}
+
+fn runtime() -> Planned<Arc<RuntimeEnv>> {
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(MEMORY_BYTES)))
+        .with_disk_manager_builder(
+            DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+        )
+        .with_object_store_registry(Arc::new(tables::NoStores::default()))
+        .build_arc()
+}
+
+/// The tables as DataFusion looks for them.
+#[derive(Debug)]
+struct Tables {
+    by_name: BTreeMap<String, Table>,
+    clock: Clock,
+}
+
+#[async_trait::async_trait]
+impl SchemaProvider for Tables {
+    fn table_names(&self) -> Vec<String> {
+        self.by_name.keys().cloned().collect()
+    }
+
+    async fn table(&self, name: &str) -> Planned<Option<Arc<dyn TableProvider>>> {
+        match self.by_name.get(name) {
+            Some(table) => match table.opened(&self.clock) {
+                Ok(known) => Ok(Some(known.provider)),
+                Err(error) => Err(errors::through(error)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+}
+
+/// What makes many rows of few gives way after each so many: whoever waits for them looks at the time only then.
+#[derive(Debug)]
+struct GiveWay;
+
+impl PhysicalOptimizerRule for GiveWay {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Planned<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let multiplies = node.children().len() > 1 || node.name().starts_with("Unnest");
+            Ok(match multiplies {
+                true => {
+                    Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
+                }
+                false => Transformed::no(node),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "give_way"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,160 @@
+//! DataFusion's errors as errors of the contract, and the connector's own on their way through DataFusion.
+
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+use std::error::Error as StdError;
+use std::fmt;
+
+use souk_sdk::Error;
+
+/// An error of the contract where a library wants one of the standard library's.
+#[derive(Clone, Debug)]
+struct Told(Error);
+
+impl fmt::Display for Told {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl StdError for Told {}
+
+/// Carries an error through DataFusion; [`of_statement`] finds it again.
+pub fn through(error: Error) -> DataFusionError {
+    DataFusionError::External(boxed(error))
+}
+
+/// The same for libraries that take any error.
+pub fn boxed(error: Error) -> Box<dyn StdError + Send + Sync> {
+    Box::new(Told(error))
+}
+
+/// The file is not what its name says, or is damaged.
+pub fn broken(code: &str, message: impl Into<String>) -> Error {
+    Error::source_failed(code, message)
+}
+
+/// The file cannot be read.
+pub fn unreadable(error: std::io::Error) -> Error {
+    if let Some(told) = error.get_ref().and_then(|inner| told(inner)) {
+        return told;
+    }
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => broken(
+            "file_truncated",
+            "the file ends before what it says that it holds: upload it anew",
+        ),
+        std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput => broken(
+            "file_broken",
+            "the file is damaged, or not what its name says",
+        )
+        .detail(error.to_string()),
+        _ => Error::unavailable("read_failed", "the file cannot be read").detail(error.to_string()),
+    }
+}
+
+/// What Parquet's and Arrow's readers say of a file.
+pub fn of_file(error: &(dyn StdError + 'static)) -> Error {
+    told(error).unwrap_or_else(|| damaged(error))
+}
+
+fn damaged(error: &(dyn StdError + 'static)) -> Error {
+    broken(
+        "file_broken",
+        "the file is damaged, or not what its name says",
+    )
+    .detail(error.to_string())
+}
+
+/// An error met while preparing or running a statement.
+pub fn of_statement(error: &DataFusionError) -> Error {
+    if let Some(told) = told(error) {
+        return told;
+    }
+    let root = error.find_root();
+    classify(root).detail(root.strip_backtrace())
+}
+
+fn classify(root: &DataFusionError) -> Error {
+    match root {
+        DataFusionError::SQL(..) => Error::source_failed(
+            "syntax_error",
+            "the statement is not valid SQL for DataFusion",
+        ),
+        DataFusionError::SchemaError(error, _) => of_names(error),
+        DataFusionError::ResourcesExhausted(_) => out_of_memory(),
+        DataFusionError::ParquetError(error) => damaged(error.as_ref()),
+        DataFusionError::NotImplemented(_) => Error::source_failed(
+            "not_implemented",
+            "the statement asks for what DataFusion does not do",
+        ),
+        DataFusionError::Plan(text) => of_plan(text),
+        DataFusionError::ArrowError(..) => {
+            Error::source_failed("statement_failed", "the statement failed at a value")
+        }
+        _ => Error::source_failed("statement_failed", "the statement failed"),
+    }
+}
+
+fn of_names(error: &SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { .. } => column_not_found(),
+        SchemaError::AmbiguousReference { .. } => Error::source_failed(
+            "column_ambiguous",
+            "the statement names a column that is there twice",
+        ),
+        _ => Error::source_failed(
+            "column_twice",
+            "the statement has two columns of one name: name one of them otherwise",
+        ),
+    }
+}
+
+fn of_plan(text: &str) -> Error {
+    let lower = text.to_ascii_lowercase();
+    if lower.starts_with("table ") && lower.contains("not found")
+        || lower.contains("table not found")
+        || lower.starts_with("failed to resolve")
+    {
+        return Error::not_found(
+            "table_not_found",
+            "the statement names a table that does not exist",
+        );
+    }
+    if lower.contains("invalid function") {
+        return Error::not_found(
+            "function_not_found",
+            "the statement names a function that does not exist",
+        );
+    }
+    Error::source_failed("statement_failed", "the statement cannot be planned")
+}
+
+fn column_not_found() -> Error {
+    Error::not_found(
+        "column_not_found",
+        "the statement names a column that does not exist; a name with capital letters stands in quotes",
+    )
+}
+
+pub fn out_of_memory() -> Error {
+    Error::source_failed(
+        "out_of_memory",
+        "the statement needs more memory than a session has",
+    )
+}
+
+/// The connector's own error, however deep others have packed it.
+fn told(error: &(dyn StdError + 'static)) -> Option<Error> {
+    if let Some(Told(error)) = error.downcast_ref::<Told>() {
+        return Some(error.clone());
+    }
+    // What has no source of its own in the standard library's sense.
+    if let Some(DataFusionError::Shared(shared)) = error.downcast_ref::<DataFusionError>() {
+        return told(shared.as_ref());
+    }
+    if let Some(error) = error.downcast_ref::<std::io::Error>() {
+        return error.get_ref().and_then(|inner| told(inner));
+    }
+    error.source().and_then(told)
+}

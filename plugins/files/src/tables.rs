@@ -1,0 +1,140 @@
+//! The tables of a session: each is opened when it is first asked for, and then known.
+
+mod arrow;
+mod csv;
+mod json;
+mod lines;
+mod moment;
+mod pages;
+mod parquet;
+mod profile;
+mod streamed;
+mod text;
+
+use crate::clock::Clock;
+use crate::errors;
+use crate::files::{Files, Format};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::error::Result as Planned;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::object_store::ObjectStore;
+use datafusion::object_store::memory::InMemory;
+use souk_sdk::Error;
+use std::sync::{Arc, OnceLock};
+use url::Url;
+
+/// Columns of one table: a file of more is a mistake, or meant to be one.
+pub const COLUMNS_MAX: usize = 10_000;
+
+/// DataFusion asks for a store of objects before it reads Parquet, and then reads through the connector: there is nothing in this one.
+#[derive(Debug, Default)]
+pub struct NoStores(Arc<InMemory>);
+
+impl ObjectStoreRegistry for NoStores {
+    fn register_store(
+        &self,
+        _url: &Url,
+        _store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, _url: &Url) -> Planned<Arc<dyn ObjectStore>> {
+        Ok(self.0.clone())
+    }
+}
+
+#[derive(Debug)]
+pub struct Table {
+    pub files: Files,
+    opened: OnceLock<Result<Known, Error>>,
+}
+
+/// What is known of a table that was opened.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub provider: Arc<dyn TableProvider>,
+    /// `None` where counting would be reading all of it.
+    pub rows: Option<u64>,
+}
+
+impl Table {
+    pub fn new(files: Files) -> Table {
+        Table {
+            files,
+            opened: OnceLock::new(),
+        }
+    }
+
+    /// What it holds. What is wrong with the file is found once; what ran out of time is tried again.
+    pub fn opened(&self, clock: &Clock) -> Result<Known, Error> {
+        if let Some(known) = self.opened.get() {
+            return known.clone();
+        }
+        let found = self.open(clock);
+        if let Err(error) = &found
+            && error.code == "statement_timeout"
+        {
+            return found;
+        }
+        self.opened.get_or_init(|| found).clone()
+    }
+
+    fn open(&self, clock: &Clock) -> Result<Known, Error> {
+        let parts = &self.files.parts;
+        let known = match self.files.format {
+            Format::Parquet => parquet::open(parts, clock),
+            Format::Arrow => arrow::open(parts, clock),
+            Format::Csv { tabs, packed } => csv::open(parts, clock, tabs, packed),
+            Format::Lines { packed } => json::open(parts, clock, packed),
+        }?;
+        check_columns(&known.provider.schema())?;
+        Ok(known)
+    }
+}
+
+fn check_columns(schema: &Schema) -> Result<(), Error> {
+    if schema.fields().is_empty() {
+        return Err(errors::broken("no_columns", "the file has no columns"));
+    }
+    if schema.fields().len() > COLUMNS_MAX {
+        return Err(errors::broken(
+            "too_many_columns",
+            format!("the file has more than {COLUMNS_MAX} columns"),
+        ));
+    }
+    let mut names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(errors::broken(
+            "column_twice",
+            format!("two columns of the file have the name \"{}\"", pair[0]),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// All files of a table hold the same columns, in the same order.
+fn same_schema(first: &SchemaRef, other: &Schema, name: &str) -> Result<(), Error> {
+    let alike = first.fields().len() == other.fields().len()
+        && first
+            .fields()
+            .iter()
+            .zip(other.fields())
+            .all(|(left, right)| {
+                left.name() == right.name() && left.data_type() == right.data_type()
+            });
+    match alike {
+        true => Ok(()),
+        false => Err(errors::broken(
+            "columns_differ",
+            "the files of one table have other columns, or columns of other types",
+        )
+        .detail(name.to_owned())),
+    }
+}

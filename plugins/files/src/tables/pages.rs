@@ -1,0 +1,265 @@
+//! What Parquet's reader takes on trust: where pages lie, and how large they say that they are. A page that ends behind its column would end
+//! the connector, and one that unpacks to gigabytes its memory.
+
+use crate::errors;
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use datafusion::parquet::file::page_index::offset_index::PageLocation;
+use souk_sdk::Error;
+use std::ops::Range;
+
+/// One page, unpacked. Writers make pages of a megabyte or so.
+const PAGE_BYTES_MAX: u64 = 96 << 20;
+/// How deep the structures of a page's header nest.
+const DEPTH_MAX: usize = 8;
+
+/// Everything that the footer and the index of pages say lies within the file, and each page within its column.
+pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
+    let outside = || broken("its footer says that something lies outside of the file");
+    for (at, group) in metadata.row_groups().iter().enumerate() {
+        let indexes = metadata.offset_index().map(|groups| groups.get(at));
+        for (number, column) in group.columns().iter().enumerate() {
+            let place = place(column).filter(|place| place.end <= len);
+            let place = place.ok_or_else(outside)?;
+            if !has_rows(column, group.num_rows()) {
+                return Err(broken("a column has another number of values than rows"));
+            }
+            let index = indexes.map(|columns| columns.and_then(|columns| columns.get(number)));
+            let is_right = index.is_none_or(|index| {
+                index.is_some_and(|index| {
+                    are_inside(&index.page_locations, &place, group.num_rows())
+                })
+            });
+            if !is_right {
+                return Err(broken(
+                    "its index says that a page lies outside of its column",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A column has a value, which may be NULL, for each row; one in a list may have more.
+fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
+    let values = column.num_values();
+    match column.column_descr().max_rep_level() {
+        0 => values == rows,
+        _ => values >= rows && rows >= 0,
+    }
+}
+
+/// Where a column's pages are.
+fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or_else(|| column.data_page_offset());
+    let end = start.checked_add(column.compressed_size())?;
+    let signs = [
+        start,
+        end,
+        column.data_page_offset(),
+        column.compressed_size(),
+        column.num_values(),
+    ];
+    signs
+        .iter()
+        .all(|number| *number >= 0)
+        .then_some(start as u64..end as u64)
+}
+
+fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
+    let mut next_row = 0;
+    let mut next = place.start;
+    for page in pages {
+        let (Ok(start), Ok(size)) = (
+            u64::try_from(page.offset),
+            u64::try_from(page.compressed_page_size),
+        ) else {
+            return false;
+        };
+        let is_next =
+            start >= next && page.first_row_index >= next_row && page.first_row_index <= rows;
+        match start.checked_add(size) {
+            Some(end) if is_next && end <= place.end => next = end,
+            _ => return false,
+        }
+        next_row = page.first_row_index;
+    }
+    true
+}
+
+/// Goes from page to page through bytes that are pages from their first on to their last.
+pub fn check_pages(mut bytes: &[u8]) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        let mut header = Header {
+            bytes,
+            sizes: [None; 2],
+        };
+        header.structure(0).ok_or_else(no_page)?;
+        let rest = header.bytes;
+        let [Some(unpacked), Some(packed)] = header.sizes else {
+            return Err(no_page());
+        };
+        if unpacked > PAGE_BYTES_MAX {
+            return Err(Error::source_failed(
+                "page_too_large",
+                "a page of the file unpacks to more than 96 MiB: write smaller pages",
+            ));
+        }
+        let packed = usize::try_from(packed).map_err(|_| no_page())?;
+        bytes = rest.get(packed..).ok_or_else(no_page)?;
+    }
+    Ok(())
+}
+
+fn no_page() -> Error {
+    broken("a page of it does not end where it should")
+}
+
+fn broken(what: &str) -> Error {
+    errors::broken(
+        "file_broken",
+        "the file is damaged, or not what its name says",
+    )
+    .detail(what)
+}
+
+/// A page's header in Thrift's compact protocol, of which the two sizes are read and everything else is passed over.
+struct Header<'a> {
+    bytes: &'a [u8],
+    /// Unpacked, and as it lies in the file.
+    sizes: [Option<u64>; 2],
+}
+
+impl Header<'_> {
+    fn structure(&mut self, depth: usize) -> Option<()> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let mut field = 0i64;
+        loop {
+            let head = self.byte()?;
+            let kind = head & 0x0f;
+            if kind == 0 {
+                return Some(());
+            }
+            field = match head >> 4 {
+                0 => self.signed()?,
+                ahead => field.checked_add(ahead.into())?,
+            };
+            match (depth, field, kind) {
+                (0, 2, 5) => self.sizes[0] = Some(u64::try_from(self.signed()?).ok()?),
+                (0, 3, 5) => self.sizes[1] = Some(u64::try_from(self.signed()?).ok()?),
+                _ => self.skip(kind, depth)?,
+            }
+        }
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+        match kind {
+            1 | 2 => Some(()),
+            3 => self.take(1),
+            4..=6 => self.varint().map(|_| ()),
+            7 => self.take(8),
+            8 => {
+                let len = self.varint()?;
+                self.take(len)
+            }
+            9 | 10 => self.list(depth),
+            12 => self.structure(depth + 1),
+            // Maps and what comes later: no header of a page has them.
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Option<()> {
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.varint()?,
+            count => count.into(),
+        };
+        for _ in 0..count {
+            match head & 0x0f {
+                // Of a list booleans are bytes.
+                1 | 2 => self.take(1)?,
+                kind => self.skip(kind, depth + 1)?,
+            }
+        }
+        Some(())
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, count: u64) -> Option<()> {
+        self.bytes = self.bytes.get(usize::try_from(count).ok()?..)?;
+        Some(())
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Thrift's zigzag: 0, -1, 1, -2, …
+    fn signed(&mut self) -> Option<i64> {
+        let number = self.varint()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Type 0, unpacked and packed sizes, and a header of a data page with two fields.
+    fn page(unpacked: u8, packed: u8, body: usize) -> Vec<u8> {
+        let head = [
+            0x15,
+            0,
+            0x15,
+            unpacked << 1,
+            0x15,
+            packed << 1,
+            0x2c,
+            0x15,
+            4,
+            0x15,
+            0,
+            0,
+            0,
+        ];
+        [&head[..], &vec![7; body]].concat()
+    }
+
+    #[test]
+    fn pages_end_where_they_should() {
+        check_pages(&[page(5, 5, 5), page(0, 0, 0), page(9, 3, 3)].concat()).unwrap();
+        for bytes in [
+            page(5, 5, 4),
+            page(5, 5, 6),
+            vec![0],
+            vec![0x15],
+            vec![0xff; 30],
+            vec![0x1c; 300],
+        ] {
+            assert_eq!(
+                check_pages(&bytes).unwrap_err().code,
+                "file_broken",
+                "{bytes:?}"
+            );
+        }
+        let bomb = [0x15, 0, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 0, 0];
+        assert_eq!(check_pages(&bomb).unwrap_err().code, "page_too_large");
+    }
+}

@@ -1,0 +1,313 @@
+//! Parquet: the footer is read once, then of each row group only the columns, and where the file has an index of its pages only the
+//! pages, that a statement needs.
+
+use super::pages::{check_footer, check_pages};
+use super::{Known, same_schema};
+use crate::clock::Clock;
+use crate::errors;
+use crate::slice::Slice;
+use bytes::Bytes;
+use datafusion::arrow::datatypes::{SchemaRef, TimeUnit};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::{Int96Coercer, transform_schema_to_view};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfigBuilder, ParquetFileReaderFactory, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result as Planned;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::Expr;
+use datafusion::parquet::DecodeResult;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::errors::{ParquetError, Result as Read};
+use datafusion::parquet::file::metadata::{
+    FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
+    ParquetMetaDataPushDecoder,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use souk_sdk::Error;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What one row group may take of memory, as it lies in the file.
+const READ_BYTES_MAX: u64 = 160 << 20;
+/// Footers and indexes of pages. A footer of 10,000 columns and 100 row groups has less.
+const METADATA_BYTES_MAX: u64 = 64 << 20;
+/// The shortest file that is one: two marks and the length of nothing.
+const FILE_BYTES_MIN: u64 = 12;
+
+#[derive(Clone, Debug)]
+struct Part {
+    slice: Slice,
+    metadata: Arc<ParquetMetaData>,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+struct ParquetTable {
+    schema: SchemaRef,
+    parts: Arc<Vec<Part>>,
+    rows: u64,
+}
+
+pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
+    let mut schema: Option<SchemaRef> = None;
+    let mut parts = Vec::with_capacity(files.len());
+    let mut rows = 0u64;
+    for (name, slice) in files {
+        clock.check()?;
+        let metadata = metadata(slice)?;
+        check_footer(&metadata, slice.len())?;
+        let found = schema_of(&metadata)?;
+        match &schema {
+            None => schema = Some(found),
+            Some(first) => same_schema(first, &found, name)?,
+        }
+        rows = rows.saturating_add(rows_of(&metadata)?);
+        parts.push(Part {
+            slice: slice.clone(),
+            metadata: Arc::new(metadata),
+            clock: clock.clone(),
+        });
+    }
+    let schema = schema.ok_or_else(|| errors::broken("no_files", "the table has no files"))?;
+    let provider = Arc::new(ParquetTable {
+        schema,
+        parts: Arc::new(parts),
+        rows,
+    });
+    Ok(Known {
+        provider,
+        rows: Some(rows),
+    })
+}
+
+fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
+    if slice.len() < FILE_BYTES_MIN {
+        return Err(errors::unreadable(std::io::ErrorKind::UnexpectedEof.into()));
+    }
+    check_tail(slice)?;
+    let failed = |error: ParquetError| errors::of_file(&error);
+    let mut decoder = ParquetMetaDataPushDecoder::try_new(slice.len())
+        .map_err(failed)?
+        .with_page_index_policy(PageIndexPolicy::Optional);
+    let mut left = METADATA_BYTES_MAX;
+    loop {
+        match decoder.try_decode().map_err(failed)? {
+            DecodeResult::Data(metadata) => return Ok(without_notes(metadata)),
+            DecodeResult::NeedsData(ranges) => {
+                let buffers = read(slice, &ranges, &mut left, metadata_too_large)?;
+                decoder.push_ranges(ranges, buffers).map_err(failed)?;
+            }
+            DecodeResult::Finished => {
+                return Err(errors::broken("file_broken", "the file has no footer"));
+            }
+        }
+    }
+}
+
+/// As many rows as the row groups have, which is what the footer has to say of them all.
+fn rows_of(metadata: &ParquetMetaData) -> Result<u64, Error> {
+    let mut groups = metadata.row_groups().iter();
+    let rows = groups.try_fold(0i64, |rows, group| rows.checked_add(group.num_rows()));
+    match rows {
+        Some(rows) if rows >= 0 && rows == metadata.file_metadata().num_rows() => {
+            Ok(rows.unsigned_abs())
+        }
+        _ => Err(errors::broken(
+            "file_broken",
+            "the file is damaged, or not what its name says",
+        )
+        .detail("its footer has another number of rows than its row groups")),
+    }
+}
+
+/// The length of the footer is that of something in the file.
+fn check_tail(slice: &Slice) -> Result<(), Error> {
+    let tail = slice
+        .bytes(slice.len() - 8..slice.len())
+        .map_err(errors::unreadable)?;
+    let footer = tail
+        .first_chunk::<4>()
+        .map_or(0, |length| u32::from_le_bytes(*length));
+    match u64::from(footer) + FILE_BYTES_MIN > slice.len() {
+        true => Err(errors::broken(
+            "file_broken",
+            "the file is damaged, or not what its name says",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Types are Parquet's own: Arrow's, which writers may leave in a note, are not needed to read it, and their reader trusts them.
+fn without_notes(metadata: ParquetMetaData) -> ParquetMetaData {
+    let file = metadata.file_metadata();
+    let plain = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        None,
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    let (columns, offsets) = (
+        metadata.column_index().cloned(),
+        metadata.offset_index().cloned(),
+    );
+    ParquetMetaDataBuilder::new(plain)
+        .set_column_index(columns)
+        .set_offset_index(offsets)
+        .set_row_groups(metadata.into_builder().take_row_groups())
+        .build()
+}
+
+fn metadata_too_large() -> Error {
+    errors::broken(
+        "footer_too_large",
+        "the file's footer and its indexes have more than 64 MiB: write fewer columns or larger row groups",
+    )
+}
+
+fn row_group_too_large() -> Error {
+    Error::source_failed(
+        "row_group_too_large",
+        "the columns that are read of one row group have more than 160 MiB: write smaller row groups, or select fewer columns",
+    )
+}
+
+/// The bytes of `ranges`, as long as they are no more than `left`.
+fn read(
+    slice: &Slice,
+    ranges: &[Range<u64>],
+    left: &mut u64,
+    too_large: fn() -> Error,
+) -> Result<Vec<Bytes>, Error> {
+    let mut buffers = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let len = range.end.saturating_sub(range.start);
+        *left = left.checked_sub(len).ok_or_else(too_large)?;
+        buffers.push(slice.bytes(range.clone()).map_err(errors::unreadable)?);
+    }
+    Ok(buffers)
+}
+
+/// Texts are read as views: what is only compared or grouped by is not copied. Days of the year 9999 are in no 64 bits of nanoseconds,
+/// so that times of Spark's old kind are read in microseconds.
+fn schema_of(metadata: &ParquetMetaData) -> Result<SchemaRef, Error> {
+    let file = metadata.file_metadata();
+    let schema = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())
+        .map_err(|error| errors::of_file(&error))?;
+    let schema = Int96Coercer::new(file.schema_descr(), &schema, &TimeUnit::Microsecond)
+        .coerce()
+        .unwrap_or(schema);
+    Ok(Arc::new(transform_schema_to_view(&schema)))
+}
+
+#[async_trait::async_trait]
+impl TableProvider for ParquetTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Planned<Arc<dyn ExecutionPlan>> {
+        let mut options = state.default_table_options().parquet;
+        options.global.pushdown_filters = true;
+        // Their reader trusts what the file says of their place and length.
+        options.global.bloom_filter_on_read = false;
+        options.global.coerce_int96 = Some("us".to_owned());
+        let source = ParquetSource::new(self.schema.clone())
+            .with_table_parquet_options(options)
+            .with_enable_page_index(true)
+            .with_parquet_file_reader_factory(Arc::new(Readers(self.parts.clone())));
+        let files = self.parts.iter().enumerate();
+        let files = files.map(|(at, part)| PartitionedFile::new(at.to_string(), part.slice.len()));
+        let statistics = Statistics {
+            num_rows: usize::try_from(self.rows).map_or(Precision::Absent, Precision::Exact),
+            ..Statistics::new_unknown(&self.schema)
+        };
+        let config =
+            FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+                .with_file_group(FileGroup::new(files.collect()))
+                .with_statistics(statistics)
+                .with_projection_indices(projection.cloned())?
+                .with_limit(limit)
+                .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// Reads the parts of a table, which are named by their numbers.
+#[derive(Debug)]
+struct Readers(Arc<Vec<Part>>);
+
+impl ParquetFileReaderFactory for Readers {
+    fn create_reader(
+        &self,
+        _partition: usize,
+        file: PartitionedFile,
+        _hint: Option<usize>,
+        _metrics: &ExecutionPlanMetricsSet,
+    ) -> Planned<Box<dyn AsyncFileReader + Send>> {
+        let at: Option<usize> = file.path().as_ref().parse().ok();
+        match at.and_then(|at| self.0.get(at)) {
+            Some(part) => Ok(Box::new(part.clone())),
+            None => Err(errors::through(Error::internal(
+                "part_lost",
+                "the connector lost a file of the table",
+            ))),
+        }
+    }
+}
+
+impl Part {
+    fn ranges(&self, ranges: &[Range<u64>]) -> Read<Vec<Bytes>> {
+        let mut left = READ_BYTES_MAX;
+        self.clock
+            .check()
+            .and_then(|()| read(&self.slice, ranges, &mut left, row_group_too_large))
+            .map_err(|error| ParquetError::External(errors::boxed(error)))
+    }
+}
+
+impl AsyncFileReader for Part {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Read<Bytes>> {
+        let read = self.ranges(std::slice::from_ref(&range));
+        std::future::ready(read.map(|mut buffers| buffers.pop().unwrap_or_default())).boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Read<Vec<Bytes>>> {
+        // Only pages are asked for so; indexes come one by one.
+        let read = self.ranges(&ranges).and_then(|buffers| {
+            let checked = buffers.iter().try_for_each(|buffer| check_pages(buffer));
+            checked.map_err(|error| ParquetError::External(errors::boxed(error)))?;
+            Ok(buffers)
+        });
+        std::future::ready(read).boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        _options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, Read<Arc<ParquetMetaData>>> {
+        std::future::ready(Ok(self.metadata.clone())).boxed()
+    }
+}

@@ -1,0 +1,396 @@
+//! Parquet and Arrow files: types to the last digit, and no more read than is asked for.
+
+mod common;
+
+use common::{array, ask, batch, file, parquet, parquet_with, ping, schema};
+use datafusion::arrow::array::*;
+use datafusion::arrow::datatypes::{
+    DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256,
+};
+use datafusion::arrow::ipc::writer::FileWriter;
+use datafusion::parquet::basic::{Compression, ZstdLevel};
+use datafusion::parquet::file::properties::WriterProperties;
+use souk_sdk::ColumnType::{
+    Boolean, Bytes, Date, Decimal, Float64, Int64, Json, LocalTimestamp, Text, Time, Timestamp,
+};
+use std::sync::Arc;
+
+fn every_type() -> RecordBatch {
+    let lists =
+        ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+    let structure = StructArray::from(vec![
+        (
+            Arc::new(Field::new("a", DataType::Utf8, true)),
+            array(StringArray::from(vec![Some("x\"y"), None])),
+        ),
+        (
+            Arc::new(Field::new("b", DataType::Decimal128(10, 2), true)),
+            array(
+                Decimal128Array::from(vec![150, 0])
+                    .with_precision_and_scale(10, 2)
+                    .unwrap(),
+            ),
+        ),
+    ]);
+    let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    map.keys().append_value("k");
+    map.values().append_value(1);
+    map.append(true).unwrap();
+    map.append(false).unwrap();
+    batch(vec![
+        ("b", array(BooleanArray::from(vec![Some(true), None]))),
+        ("i8", array(Int8Array::from(vec![Some(-128), None]))),
+        ("i64", array(Int64Array::from(vec![Some(i64::MIN), None]))),
+        ("u32", array(UInt32Array::from(vec![Some(u32::MAX), None]))),
+        ("u64", array(UInt64Array::from(vec![Some(u64::MAX), None]))),
+        ("f32", array(Float32Array::from(vec![Some(0.1), None]))),
+        ("f64", array(Float64Array::from(vec![Some(0.1), None]))),
+        (
+            "d128",
+            array(
+                Decimal128Array::from(vec![Some(-12345), None])
+                    .with_precision_and_scale(38, 4)
+                    .unwrap(),
+            ),
+        ),
+        (
+            "d256",
+            array(
+                Decimal256Array::from(vec![
+                    Some(i256::from_string(&"9".repeat(76)).unwrap()),
+                    None,
+                ])
+                .with_precision_and_scale(76, 0)
+                .unwrap(),
+            ),
+        ),
+        ("text", array(StringArray::from(vec![Some("é"), None]))),
+        (
+            "large",
+            array(LargeStringArray::from(vec![Some("l"), None])),
+        ),
+        (
+            "view",
+            array(StringViewArray::from(vec![
+                Some("a view that is long enough"),
+                None,
+            ])),
+        ),
+        (
+            "bin",
+            array(BinaryArray::from(vec![Some(&b"\x01"[..]), None])),
+        ),
+        (
+            "fix",
+            array(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+                    [Some(*b"ab"), None].into_iter(),
+                    2,
+                )
+                .unwrap(),
+            ),
+        ),
+        ("day", array(Date32Array::from(vec![Some(-1), None]))),
+        (
+            "t32",
+            array(Time32MillisecondArray::from(vec![Some(1), None])),
+        ),
+        (
+            "t64",
+            array(Time64NanosecondArray::from(vec![Some(2_000), None])),
+        ),
+        (
+            "ts_ms",
+            array(TimestampMillisecondArray::from(vec![Some(-1), None])),
+        ),
+        (
+            "ts_ns",
+            array(TimestampNanosecondArray::from(vec![Some(3_000), None])),
+        ),
+        (
+            "tz",
+            array(
+                TimestampMicrosecondArray::from(vec![Some(5), None]).with_timezone("Europe/Berlin"),
+            ),
+        ),
+        (
+            "dict",
+            array(DictionaryArray::<Int32Type>::from_iter([Some("d"), None])),
+        ),
+        ("list", array(lists)),
+        ("st", array(structure)),
+        ("map", array(map.finish())),
+    ])
+}
+
+const TYPES: [souk_sdk::ColumnType; 24] = [
+    Boolean,
+    Int64,
+    Int64,
+    Int64,
+    Decimal,
+    Float64,
+    Float64,
+    Decimal,
+    Decimal,
+    Text,
+    Text,
+    Text,
+    Bytes,
+    Bytes,
+    Date,
+    Time,
+    Time,
+    LocalTimestamp,
+    LocalTimestamp,
+    Timestamp,
+    Text,
+    Json,
+    Json,
+    Json,
+];
+
+const FIRST: &str =
+    "true|-128|-9223372036854775808|4294967295|18446744073709551615|0.1|0.1|-1.2345|";
+const NEXT: &str = "|é|l|a view that is long enough|\u{1}|ab|-1|1000|2|-1000|3|5|d|[1,null]|{\"a\":\"x\\\"y\",\"b\":1.50}|{\"k\":1}";
+
+fn lines() -> [String; 2] {
+    let nulls = [&["~"; 22][..], &["{\"a\":null,\"b\":0.00}", "~"]]
+        .concat()
+        .join("|");
+    [format!("{FIRST}{}{NEXT}", "9".repeat(76)), nulls]
+}
+
+#[test]
+fn every_type_of_parquet_is_exact() {
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::LZ4_RAW,
+        Compression::BROTLI(Default::default()),
+    ] {
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .build();
+        let (_directory, mut session) = file("t.parquet", &parquet_with(&every_type(), properties));
+        let answer = ask(&mut session, "SELECT * FROM t").unwrap();
+        assert_eq!(answer.kinds(), TYPES, "{compression}");
+        assert_eq!(answer.lines(), lines(), "{compression}");
+    }
+}
+
+#[test]
+fn every_type_of_arrow_is_exact() {
+    let all = every_type();
+    let mut writer = FileWriter::try_new(Vec::new(), &all.schema()).unwrap();
+    writer.write(&all).unwrap();
+    writer.finish().unwrap();
+    let (_directory, mut session) = file("t.arrow", writer.get_ref());
+    let answer = ask(&mut session, "SELECT * FROM t").unwrap();
+    assert_eq!(answer.kinds(), TYPES);
+    assert_eq!(answer.lines(), lines());
+    let some = ask(&mut session, "SELECT text, i64 FROM t WHERE u64 > 1").unwrap();
+    assert_eq!(some.lines(), ["é|-9223372036854775808"]);
+}
+
+#[test]
+fn what_has_no_exact_type_is_told_or_written() {
+    let fine = batch(vec![(
+        "t",
+        array(TimestampNanosecondArray::from(vec![1_001])),
+    )]);
+    let (_directory, mut session) = file("t.parquet", &parquet(&fine));
+    let error = ask(&mut session, "SELECT t FROM t").err().unwrap();
+    assert_eq!(error.code, "finer_than_microseconds");
+    let text = ask(&mut session, "SELECT CAST(t AS text) FROM t").unwrap();
+    assert_eq!(text.lines(), ["1970-01-01T00:00:00.000001001"]);
+    let interval = PrimitiveArray::<IntervalMonthDayNanoType>::from_value(
+        IntervalMonthDayNanoType::make_value(1, 2, 3_000_000_000),
+        1,
+    );
+    let mut writer = FileWriter::try_new(
+        Vec::new(),
+        &batch(vec![("i", array(interval.clone()))]).schema(),
+    )
+    .unwrap();
+    writer.write(&batch(vec![("i", array(interval))])).unwrap();
+    writer.finish().unwrap();
+    let (_directory, mut session) = file("t.arrow", writer.get_ref());
+    assert_eq!(
+        ask(&mut session, "SELECT i FROM t").unwrap().lines(),
+        ["1 mons 2 days 3.000000000 secs"]
+    );
+}
+
+fn million() -> Vec<u8> {
+    let ids = Int64Array::from_iter_values(0..1_000_000);
+    let groups =
+        StringArray::from_iter_values((0..1_000_000).map(|n| format!("group {}", n % 100)));
+    let notes = StringArray::from_iter_values(
+        (0..1_000_000u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
+    );
+    let rows = batch(vec![
+        ("id", array(ids)),
+        ("grp", array(groups)),
+        ("note", array(notes)),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(100_000))
+        .set_compression(Compression::SNAPPY)
+        .build();
+    parquet_with(&rows, properties)
+}
+
+/// A filter on one column reads that one, of the row groups where it may hold, and of the others' columns what is left.
+#[test]
+fn no_more_is_read_than_is_asked_for() {
+    let bytes = million();
+    let (_directory, mut session) = file("t.parquet", &bytes);
+    ping(&mut session).unwrap();
+    let footer = session.bytes_read();
+    let answer = ask(&mut session, "SELECT note FROM t WHERE id = 123456").unwrap();
+    assert_eq!(answer.rows.len(), 1);
+    let read = session.bytes_read() - footer;
+    println!(
+        "file {} bytes, footer and indexes {footer}, one row {read}",
+        bytes.len()
+    );
+    assert!(read < bytes.len() as u64 / 10, "{read} of {}", bytes.len());
+    // What is counted is in the footer.
+    let before = session.bytes_read();
+    assert_eq!(
+        ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+        ["1000000"]
+    );
+    assert_eq!(session.bytes_read(), before);
+    // One column of three, and none of the footer again.
+    ask(&mut session, "SELECT grp, count(*) FROM t GROUP BY grp").unwrap();
+    let column = session.bytes_read() - before;
+    assert!(
+        column < bytes.len() as u64 / 4,
+        "{column} of {}",
+        bytes.len()
+    );
+}
+
+/// `count(*)` is answered by the footer, which has to be one that the rows agree with.
+#[test]
+fn counts_are_those_of_the_rows() {
+    use datafusion::parquet::file::metadata::{
+        FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+    };
+    let rows = batch(vec![("n", array(Int64Array::from(vec![1, 2, 3])))]);
+    let whole = parquet(&rows);
+    // The total is a field of its own in front of the list of row groups; zigzag says 2 n of n.
+    let with_total = |zigzag: u8| {
+        let places = whole.windows(4);
+        let mut places = places
+            .enumerate()
+            .filter(|(_, four)| *four == [0x16, 6, 0x19, 0x1c]);
+        let (at, _) = places.next().unwrap();
+        assert!(places.next().is_none());
+        let mut changed = whole.clone();
+        changed[at + 1] = zigzag;
+        changed
+    };
+    let with_group = |of_group: i64| {
+        let bytes = bytes::Bytes::from(whole.clone());
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&bytes)
+            .unwrap();
+        let schema = metadata.file_metadata().schema_descr_ptr();
+        let file = FileMetaData::new(1, of_group, None, None, schema, None);
+        let groups = metadata.row_groups().iter().map(|group| {
+            let group = group.clone().into_builder().set_num_rows(of_group);
+            group.build().unwrap()
+        });
+        let metadata = ParquetMetaDataBuilder::new(file)
+            .set_row_groups(groups.collect())
+            .build();
+        let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
+        let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
+        let mut changed = whole[..data].to_vec();
+        let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
+        writer.finish().unwrap();
+        changed
+    };
+    let (_directory, mut session) = file("t.parquet", &with_group(3));
+    let count = ask(&mut session, "SELECT count(*) FROM t").unwrap();
+    assert_eq!(count.lines(), ["3"]);
+    let totals = [0, 1, 4, 8, 100].map(with_total);
+    let groups = [-3, 0, 2, 4].map(with_group);
+    for (at, bytes) in totals.iter().chain(&groups).enumerate() {
+        let (_directory, mut session) = file("t.parquet", bytes);
+        let error = ask(&mut session, "SELECT count(*) FROM t").err();
+        let code = error.map(|error| error.code);
+        assert_eq!(code.as_deref(), Some("file_broken"), "the file {at}");
+    }
+}
+
+#[test]
+fn the_catalog_is_the_footers() {
+    let (_directory, mut session) = file("Sales 2024.parquet", &parquet(&every_type()));
+    let answer = schema(&mut session).unwrap();
+    assert_eq!(
+        answer.lines()[4],
+        "public|Sales 2024|table|2|u64|UInt64|true|false"
+    );
+    assert_eq!(
+        ask(&mut session, "SELECT u32 FROM \"Sales 2024\" LIMIT 1")
+            .unwrap()
+            .lines(),
+        ["4294967295"]
+    );
+    let wide = (0..200).map(|n| (n.to_string(), array(Int64Array::from(vec![n]))));
+    let wide: Vec<(String, ArrayRef)> = wide.collect();
+    let wide = batch(
+        wide.iter()
+            .map(|(name, array)| (name.as_str(), array.clone()))
+            .collect(),
+    );
+    let (_directory, mut session) = file("t.parquet", &parquet(&wide));
+    assert_eq!(
+        ask(&mut session, "SELECT * FROM t").unwrap().columns.len(),
+        200
+    );
+    let empty = batch(vec![("a", array(Int64Array::from(Vec::<i64>::new())))]);
+    let (_directory, mut session) = file("t.parquet", &parquet(&empty));
+    assert_eq!(
+        ask(&mut session, "SELECT * FROM t").unwrap().lines(),
+        [""; 0]
+    );
+}
+
+/// Files cut off and files with a byte changed are told, or read as something else; nothing of them breaks the connector.
+#[test]
+fn damaged_files_break_nothing() {
+    let whole = parquet(&every_type());
+    let look = |bytes: &[u8]| {
+        let (_directory, mut session) = file("t.parquet", bytes);
+        let pinged = ping(&mut session).is_ok();
+        let asked = ask(&mut session, "SELECT * FROM t").is_ok();
+        assert!(pinged || !asked);
+        asked
+    };
+    assert!(look(&whole));
+    for end in (0..whole.len()).step_by(97) {
+        assert!(!look(&whole[..end]), "cut at {end}");
+    }
+    let (mut read, mut broke) = (0, Vec::new());
+    let changes = (0..whole.len()).flat_map(|at| [(at, 0x5a), (at, 0xff), (at, 0x01)]);
+    for (at, change) in changes.step_by(5) {
+        let mut changed = whole.clone();
+        changed[at] ^= change;
+        match std::panic::catch_unwind(|| look(&changed)) {
+            Ok(asked) => read += usize::from(asked),
+            Err(_) => broke.push((at, change)),
+        }
+    }
+    println!(
+        "{read} of {} files with a changed byte were read",
+        whole.len() * 3 / 5
+    );
+    assert_eq!(broke, []);
+}

@@ -1,0 +1,16 @@
+//! Builds the component of a package, as it is shipped, outside of a build script: `component PACKAGE_DIR OUT_DIR`. Prints where it is.
+
+use souk_build::{Build, or_exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(package), Some(out_dir)) = (arguments.next(), arguments.next()) else {
+        eprintln!("component PACKAGE_DIR OUT_DIR");
+        return ExitCode::FAILURE;
+    };
+    for artifact in or_exit(Build::new(out_dir).package(package).run()) {
+        println!("{}", artifact.path.display());
+    }
+    ExitCode::SUCCESS
+}

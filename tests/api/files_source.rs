@@ -1,0 +1,218 @@
+//! Files as a source, through the connector `files`. It takes many minutes to build, so that debug builds do not bundle it: these tests put it to
+//! work as an operator does, and are run by `tests/run --all-engines`.
+
+use serde_json::json;
+use souk_tests::Company;
+use tokio::sync::OnceCell;
+
+use crate::league::{DIGITS, League};
+use crate::{host, unique};
+
+const SOLD: League = League {
+    schema: "public",
+    name: str::to_owned,
+    digits: Some("SELECT CAST('12345678901234567890.00100' AS decimal(25, 5)) AS fee"),
+};
+
+/// A hundred matches, a line each.
+fn league() -> String {
+    let line = |n: u32| {
+        let mut line = json!({"id": n, "club": format!("Club {}", n % 7),
+            "played": format!("2026-01-01T{:02}:{:02}:00Z", n / 60, n % 60), "kickoff": format!("2026-01-01 {:02}:{:02}:00", n / 60, n % 60),
+            "day": day(n), "tags": ["n", n.to_string()]});
+        if !n.is_multiple_of(11) {
+            line["goals"] = (n % 5).into();
+        }
+        // As JSON numbers are written, not as floats are printed.
+        let fee = f64::from(n) / 8.0;
+        let text = line.to_string();
+        format!("{},\"fee\":{fee}}}", text.trim_end_matches('}'))
+    };
+    (1..=100).map(|n| line(n) + "\n").collect()
+}
+
+/// So many days after New Year of 2026.
+fn day(n: u32) -> String {
+    let (month, day) = match n {
+        0..31 => (1, n + 1),
+        31..59 => (2, n - 30),
+        59..90 => (3, n - 58),
+        _ => (4, n - 89),
+    };
+    format!("2026-{month:02}-{day:02}")
+}
+
+/// Puts the connector to work for the platform, once, where it is not bundled.
+async fn put_to_work() {
+    static DONE: OnceCell<()> = OnceCell::const_new();
+    DONE.get_or_init(|| async {
+        let platform = host().await.platform();
+        if platform.get("/connectors/files").await.status == 200 {
+            return;
+        }
+        let path = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
+        let wasm = tokio::fs::read(path).await.expect("the component");
+        let uploaded = platform.post_wasm("/connectors?activate=true", wasm).await;
+        uploaded.expect(201);
+    })
+    .await;
+}
+
+async fn seller(name: &str, bytes: Vec<u8>) -> (Company, String) {
+    put_to_work().await;
+    let seller = host().await.company(&unique("files")).await;
+    let connection = seller.file("files", name, bytes).await;
+    (seller, connection)
+}
+
+async fn test(seller: &Company, connection: &str) -> souk_tests::Answer {
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    seller.client.post(&path, json!({})).await
+}
+
+async fn answer(seller: &Company, connection: &str, sql: &str) -> souk_tests::Answer {
+    let asset = json!({"sql_logic": sql});
+    let asset = seller.asset(connection, asset).await;
+    seller.execute(&asset, json!({})).await
+}
+
+/// A seller uploads a file, sees that it is read, and what is in it, and sells an asset and an endpoint of it; a buyer pays and reads pages, filtered,
+/// to the last digit.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_are_sold() {
+    let (seller, connection) = seller("matches.jsonl", league().into_bytes()).await;
+    let tested = test(&seller, &connection).await.expect(200);
+    assert_eq!(tested.at("/data/success"), true, "{}", tested.body);
+    assert_eq!(
+        tested.at("/data/read_only_verified"),
+        true,
+        "{}",
+        tested.body
+    );
+    let path = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&path).await.expect(200);
+    let text = schema.body.to_string();
+    assert!(
+        text.contains("Decimal128(5, 3)") && text.contains("kickoff"),
+        "{text}"
+    );
+    SOLD.is_sold(&seller, &connection).await;
+}
+
+/// Files of one archive are tables that a statement joins; the next upload is read from the next request on.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_of_an_archive_are_joined() {
+    let clubs = "club,city\nClub 1,Rome\nClub 2,Oslo\n";
+    let matches = league();
+    let (seller, connection) = seller(
+        "league.tar",
+        archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+    )
+    .await;
+    let sql = "SELECT sum(goals) FROM matches JOIN clubs USING (club) WHERE city = 'Rome'";
+    let before = answer(&seller, &connection, sql).await.expect(200);
+    assert_eq!(before.at("/data/answer_value"), 24);
+    let clubs = "club,city\nClub 2,Rome\n";
+    let path = seller.path("/files/league.tar");
+    let replaced = seller
+        .client
+        .put_bytes(
+            &path,
+            archive(&[("matches.jsonl", &matches), ("clubs.csv", clubs)]),
+        )
+        .await;
+    replaced.expect(200);
+    let after = answer(&seller, &connection, sql).await.expect(200);
+    assert_eq!(after.at("/data/answer_value"), 26);
+}
+
+/// Nothing but queries of the file's own tables is run, and what is wrong with a file is told to who owns it.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_are_only_read() {
+    let csv = format!("n,code\n{DIGITS},007\n");
+    let (seller, connection) = seller("t.csv", csv.into_bytes()).await;
+    for sql in [
+        "WITH x AS (INSERT INTO t VALUES (1, 'x')) SELECT 1",
+        "SELECT 1 INTO x",
+        "SELECT count(*) FROM '/data/t.csv'",
+        "SELECT count(*) FROM information_schema.tables",
+    ] {
+        let body = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "bad", "result_type": "number", "sql_logic": sql});
+        let created = seller.client.post(&seller.path("/assets"), body).await;
+        if created.status == 201 {
+            let refused = seller
+                .execute(&created.text("/data/asset_id"), json!({}))
+                .await;
+            assert_eq!(refused.status.as_u16(), 502, "{sql}: {}", refused.body);
+        }
+    }
+    let kept = answer(
+        &seller,
+        &connection,
+        "SELECT count(*) FROM t WHERE code = '007'",
+    )
+    .await;
+    assert_eq!(kept.expect(200).at("/data/answer_value"), 1);
+
+    let broken = seller
+        .file(
+            "files",
+            "broken.parquet",
+            b"this is no Parquet, whatever its name says".to_vec(),
+        )
+        .await;
+    let tested = test(&seller, &broken).await;
+    let text = tested.body.to_string();
+    assert!(
+        text.contains("the file is damaged, or not what its name says"),
+        "{text}"
+    );
+    let unknown = seller.file("files", "sheet.xlsx", b"PK".to_vec()).await;
+    let tested = test(&seller, &unknown).await;
+    let text = tested.body.to_string();
+    assert!(text.contains("says no format that is known here"), "{text}");
+}
+
+/// A statement that does not end ends with the time that it has, and the next one is answered.
+#[tokio::test]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_stop_in_time() {
+    let numbers: String = (0..2_000).map(|n| format!("{n}\n")).collect();
+    let (seller, connection) = seller("t.csv", format!("n\n{numbers}").into_bytes()).await;
+    let endless = "SELECT sum(v % 7) FROM generate_series(1, 100000000000) AS g(v)";
+    let asset = json!({"sql_logic": endless, "timeout_ms": 1_000});
+    let asset = seller.asset(&connection, asset).await;
+    let begun = std::time::Instant::now();
+    let late = seller.execute(&asset, json!({})).await;
+    assert_eq!(late.status.as_u16(), 504, "{}", late.body);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    let next = answer(&seller, &connection, "SELECT max(n) FROM t")
+        .await
+        .expect(200);
+    assert_eq!(next.at("/data/answer_value"), 1_999);
+}
+
+/// A tar archive of texts: a header of 512 bytes for each, and its bytes up to the next multiple of that.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, text) in files {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[100..107].copy_from_slice(b"0000644");
+        header[124..135].copy_from_slice(format!("{:011o}", text.len()).as_bytes());
+        header[156] = b'0';
+        header[257..263].copy_from_slice(b"ustar\0");
+        header[263..265].copy_from_slice(b"00");
+        header[148..156].copy_from_slice(b"        ");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1_024, 0);
+    bytes
+}
