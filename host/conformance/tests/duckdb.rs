@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use souk_conformance::{Place, Subject};
-use souk_sandbox::{Fault, FaultKind, Limits, Query, Request, SchemaFilter};
+use souk_sandbox::{Fault, FaultKind, Limits, Query, Request, SchemaFilter, Value};
 use souk_tests::{DuckDb, duckdb};
 
 use common::{ask, conforms, conforms_without_a_source, merged, query};
