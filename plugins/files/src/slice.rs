@@ -50,14 +50,20 @@ impl Slice {
     pub fn bytes(&self, range: Range<u64>) -> io::Result<Bytes> {
         let part = self.part(range)?;
         let mut bytes = vec![0; usize::try_from(part.len).map_err(io::Error::other)?];
+        part.fill(0, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// All of `into` from `at` on.
+    pub fn fill(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
-        while filled < bytes.len() {
-            match part.read_at(filled as u64, &mut bytes[filled..])? {
+        while filled < into.len() {
+            match self.read_at(at + filled as u64, &mut into[filled..])? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => filled += count,
             }
         }
-        Ok(bytes.into())
+        Ok(())
     }
 
     /// From front to back.

@@ -1,6 +1,7 @@
 //! The tables of a session: each is opened when it is first asked for, and then known.
 
 mod arrow;
+mod blocks;
 mod csv;
 mod json;
 mod lines;

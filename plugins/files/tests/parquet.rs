@@ -7,7 +7,8 @@ use datafusion::arrow::array::*;
 use datafusion::arrow::datatypes::{
     DataType, Field, Int32Type, Int64Type, IntervalMonthDayNanoType, i256,
 };
-use datafusion::arrow::ipc::writer::FileWriter;
+use datafusion::arrow::ipc::CompressionType;
+use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
 use souk_sdk::ColumnType::{
@@ -361,6 +362,87 @@ fn the_catalog_is_the_footers() {
         ask(&mut session, "SELECT * FROM t").unwrap().lines(),
         [""; 0]
     );
+}
+
+fn arrow(batch: &RecordBatch, packed: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default()
+        .try_with_compression(packed)
+        .unwrap();
+    let mut writer =
+        FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    writer.get_ref().clone()
+}
+
+#[test]
+fn packed_arrow_is_exact() {
+    for packed in [CompressionType::LZ4_FRAME, CompressionType::ZSTD] {
+        let (_directory, mut session) = file("t.feather", &arrow(&every_type(), Some(packed)));
+        let answer = ask(&mut session, "SELECT * FROM t").unwrap();
+        assert_eq!(answer.lines(), lines(), "{packed:?}");
+        assert_eq!(
+            ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
+            ["2"]
+        );
+    }
+}
+
+/// Footers that say gigabytes, and batches that are larger than is read at once.
+#[test]
+fn what_arrow_says_of_itself_is_not_believed() {
+    let long = [&b"ARROW1\0\0"[..], &[0xff, 0xff, 0xff, 0x7f], b"ARROW1"].concat();
+    let (_directory, mut session) = file("t.arrow", &long);
+    let error = ping(&mut session).err().unwrap();
+    assert_eq!(
+        error.detail.as_deref(),
+        Some("its footer is longer than the file")
+    );
+    let large = batch(vec![
+        ("n", array(Int64Array::from(vec![1]))),
+        ("x", array(StringArray::from(vec!["x".repeat(100 << 20)]))),
+    ]);
+    for packed in [None, Some(CompressionType::ZSTD)] {
+        let (_directory, mut session) = file("t.arrow", &arrow(&large, packed));
+        let error = ask(&mut session, "SELECT n FROM t").err().unwrap();
+        assert_eq!(error.code, "batch_too_large");
+    }
+}
+
+#[test]
+fn damaged_arrow_files_break_nothing() {
+    for packed in [None, Some(CompressionType::ZSTD)] {
+        let whole = arrow(&every_type(), packed);
+        let look = |bytes: &[u8]| {
+            let (_directory, mut session) = file("t.arrow", bytes);
+            ping(&mut session).is_ok()
+                && ask(&mut session, "SELECT * FROM t").is_ok()
+                && ask(&mut session, "SELECT text FROM t WHERE i64 < 0").is_ok()
+                && ask(&mut session, "SELECT count(*) FROM t").unwrap().lines() == ["2"]
+        };
+        assert!(look(&whole));
+        for end in (0..whole.len()).step_by(97) {
+            assert!(!look(&whole[..end]), "cut at {end}");
+        }
+        let (mut read, mut broke, mut changes) = (0, Vec::new(), 0);
+        for at in 0..whole.len() {
+            for change in [0x5a, 0xff, 0x01, 0x80] {
+                // Most of it is heads; of what is far from them a part says the same.
+                if (at * 4 + change) % 37 > 0 && (at, change) != (8119, 0x80) {
+                    continue;
+                }
+                let mut changed = whole.clone();
+                changed[at] ^= change as u8;
+                changes += 1;
+                match std::panic::catch_unwind(|| look(&changed)) {
+                    Ok(asked) => read += usize::from(asked),
+                    Err(_) => broke.push((at, change)),
+                }
+            }
+        }
+        println!("{read} of {changes} files with a changed byte were read");
+        assert_eq!(broke, [], "of {} bytes, {packed:?}", whole.len());
+    }
 }
 
 /// Files cut off and files with a byte changed are told, or read as something else; nothing of them breaks the connector.
