@@ -2,6 +2,7 @@
 
 use crate::slice::Slice;
 use souk_sdk::Error;
+use std::collections::BTreeMap;
 use std::path::Component;
 
 /// Files, folders and whatever else it lists.
@@ -14,11 +15,11 @@ pub struct Member {
     pub slice: Slice,
 }
 
-/// The files of an archive, in the order in which they lie there.
+/// The files of an archive by their paths. Of a path that it has twice the last counts: so `tar -r` replaces a file.
 pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
     let mut reader = tar::Archive::new(archive.reader());
     let entries = reader.entries_with_seek().map_err(broken)?;
-    let mut members = Vec::new();
+    let mut members: BTreeMap<Vec<String>, Slice> = BTreeMap::new();
     for (count, entry) in entries.enumerate() {
         if count == ENTRIES_MAX {
             return Err(Error::configuration(
@@ -34,9 +35,12 @@ pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
         let end = start.checked_add(entry.size()).ok_or_else(truncated)?;
         let path = path_of(&entry)?;
         let slice = archive.part(start..end).map_err(|_| truncated())?;
-        members.push(Member { path, slice });
+        members.insert(path, slice);
     }
-    Ok(members)
+    let members = members.into_iter();
+    Ok(members
+        .map(|(path, slice)| Member { path, slice })
+        .collect())
 }
 
 fn path_of(entry: &tar::Entry<'_, impl std::io::Read>) -> Result<Vec<String>, Error> {

@@ -90,9 +90,18 @@ impl Engine {
                 return std::task::Poll::Ready(Err(error));
             }
             let polled = future.as_mut().poll(context);
+            if polled.is_pending() {
+                // Where a task of its own computes, its giving way wakes nobody else.
+                context.waker().wake_by_ref();
+            }
             polled.map_err(|error| errors::of_statement(&error))
         });
-        self.runtime.block_on(watched)
+        let finished = self.runtime.block_on(watched);
+        if finished.is_err() {
+            // Tasks that are given up let go of their memory only when they are next due.
+            self.runtime.block_on(tokio::task::yield_now());
+        }
+        finished
     }
 }
 

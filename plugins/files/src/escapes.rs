@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 
 /// What stands for an escaped sign while the others become backslashes; patterns do not have it.
 const HELD: char = '\u{1}';
+/// What stands for the pattern until it is put there: written and read again it might be another one.
+const PATTERN: &str = "pattern";
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Error> {
     let rewritten = visit_expressions_mut(statement, |expression| {
@@ -56,13 +58,21 @@ fn translated(pattern: &Expr, sign: char) -> Result<Expr, Error> {
         sign.to_string()
     };
     let text = format!(
-        r"replace(replace(replace(replace({pattern}, '\', '\\'), '{sign}{sign}', '{HELD}'), '{sign}', '\'), '{HELD}', '{sign}')"
+        r"replace(replace(replace(replace({PATTERN}, '\', '\\'), '{sign}{sign}', '{HELD}'), '{sign}', '\'), '{HELD}', '{sign}')"
     );
-    Parser::new(&PostgreSqlDialect {})
+    let mut translated = Parser::new(&PostgreSqlDialect {})
         .try_with_sql(&text)
         .and_then(|mut parser| parser.parse_expr())
         .map_err(|error| {
             Error::source_failed("syntax_error", "the pattern of a LIKE cannot be read")
                 .detail(error.to_string())
-        })
+        })?;
+    // Whatever is put there is not looked at again.
+    let _: ControlFlow<()> = visit_expressions_mut(&mut translated, |expression| {
+        if matches!(expression, Expr::Identifier(name) if name.value == PATTERN) {
+            expression.clone_from(pattern);
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(translated)
 }

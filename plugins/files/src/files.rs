@@ -108,7 +108,7 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
     let mut tables: BTreeMap<String, Files> = BTreeMap::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     for Member { path, slice } in members {
-        let Some((place, name, format)) = table_of(&path) else {
+        let Some((place, name, format)) = table_of(&path)? else {
             continue;
         };
         let first = places.entry(name.clone()).or_insert_with(|| place.clone());
@@ -120,6 +120,9 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
             format,
             parts: Vec::new(),
         });
+        if table.format != format {
+            return Err(formats_differ(&path));
+        }
         if table.parts.len() == PARTS_MAX {
             return Err(Error::configuration(
                 "too_many_files",
@@ -140,22 +143,28 @@ fn tables(members: Vec<Member>) -> Result<Vec<Files>, Error> {
     Ok(tables.into_values().collect())
 }
 
-/// What makes two files parts of one table, the table's name, and its format. `None` of what is no table: `README`, `._orders.csv`.
-fn table_of(path: &[String]) -> Option<(String, String, Format)> {
-    let (name, folders) = path.split_last()?;
-    // What Spark and systems leave beside files.
-    if name.starts_with(['.', '_']) {
-        return None;
+/// What makes two files parts of one table, the table's name, and the file's format.
+type Place = (String, String, Format);
+
+/// `None` of what is no table: `README`, `._orders.csv`, `_temporary/orders.csv`.
+fn table_of(path: &[String]) -> Result<Option<Place>, Error> {
+    let Some((name, folders)) = path.split_last() else {
+        return Ok(None);
+    };
+    // What Spark, notebooks and systems leave beside files.
+    if path.iter().any(|part| part.starts_with(['.', '_'])) {
+        return Ok(None);
     }
-    let whole = |at: usize| path[..=at].join("/");
-    for (at, folder) in folders.iter().enumerate() {
-        if let Some((stem, format)) = split(folder) {
-            let format = split(name).map_or(format, |(_, of_part)| of_part);
-            return Some((whole(at), stem.to_owned(), format));
-        }
+    let Some((own, format)) = split(name) else {
+        return Ok(None);
+    };
+    let tables = folders.iter().enumerate();
+    let mut tables = tables.filter_map(|(at, folder)| split(folder).map(|(stem, _)| (at, stem)));
+    let (at, stem) = tables.next().unwrap_or((folders.len(), own));
+    if folders.iter().skip(at).any(|folder| folder.contains('=')) {
+        return Err(folder_is_a_column(path));
     }
-    let (stem, format) = split(name)?;
-    Some((whole(path.len() - 1), stem.to_owned(), format))
+    Ok(Some((path[..=at].join("/"), stem.to_owned(), format)))
 }
 
 /// A name before its extension, and the format that the extension says.
@@ -170,6 +179,23 @@ fn ends_with(name: &str, extension: &str) -> bool {
     let at = name.len().checked_sub(extension.len());
     at.and_then(|at| name.get(at..))
         .is_some_and(|end| end.eq_ignore_ascii_case(extension))
+}
+
+fn formats_differ(path: &[String]) -> Error {
+    Error::configuration(
+        "formats_differ",
+        "the files of one table are of several formats: leave one format in its folder",
+    )
+    .detail(path.join("/"))
+}
+
+/// Hive's way: what the folders say is in none of the files.
+fn folder_is_a_column(path: &[String]) -> Error {
+    Error::configuration(
+        "folder_is_a_column",
+        "a table's folder is divided by the values of a column, which its files do not have: write them with the column, and without the folders",
+    )
+    .detail(path.join("/"))
 }
 
 fn twice(name: &str, first: &str, second: &str) -> Error {
@@ -194,7 +220,7 @@ mod tests {
 
     fn of(path: &str) -> Option<(String, String, Format)> {
         let parts: Vec<String> = path.split('/').map(str::to_owned).collect();
-        table_of(&parts)
+        table_of(&parts).unwrap()
     }
 
     #[test]
@@ -234,6 +260,9 @@ mod tests {
             "README.md",
             "._orders.csv",
             "orders.parquet/_SUCCESS",
+            "orders.parquet/_temporary/0/part-0.parquet",
+            ".ipynb_checkpoints/orders.csv",
+            "orders.parquet/README.md",
             ".csv",
             "orders",
             "a.tar.gz",

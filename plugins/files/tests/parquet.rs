@@ -275,6 +275,60 @@ fn no_more_is_read_than_is_asked_for() {
     );
 }
 
+/// `count(*)` is answered by the footer, which has to be one that the rows agree with.
+#[test]
+fn counts_are_those_of_the_rows() {
+    use datafusion::parquet::file::metadata::{
+        FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+    };
+    let rows = batch(vec![("n", array(Int64Array::from(vec![1, 2, 3])))]);
+    let whole = parquet(&rows);
+    // The total is a field of its own in front of the list of row groups; zigzag says 2 n of n.
+    let with_total = |zigzag: u8| {
+        let places = whole.windows(4);
+        let mut places = places
+            .enumerate()
+            .filter(|(_, four)| *four == [0x16, 6, 0x19, 0x1c]);
+        let (at, _) = places.next().unwrap();
+        assert!(places.next().is_none());
+        let mut changed = whole.clone();
+        changed[at + 1] = zigzag;
+        changed
+    };
+    let with_group = |of_group: i64| {
+        let bytes = bytes::Bytes::from(whole.clone());
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&bytes)
+            .unwrap();
+        let schema = metadata.file_metadata().schema_descr_ptr();
+        let file = FileMetaData::new(1, of_group, None, None, schema, None);
+        let groups = metadata.row_groups().iter().map(|group| {
+            let group = group.clone().into_builder().set_num_rows(of_group);
+            group.build().unwrap()
+        });
+        let metadata = ParquetMetaDataBuilder::new(file)
+            .set_row_groups(groups.collect())
+            .build();
+        let footer = whole[whole.len() - 8..whole.len() - 4].try_into().unwrap();
+        let data = whole.len() - 8 - u32::from_le_bytes(footer) as usize;
+        let mut changed = whole[..data].to_vec();
+        let writer = ParquetMetaDataWriter::new(&mut changed, &metadata);
+        writer.finish().unwrap();
+        changed
+    };
+    let (_directory, mut session) = file("t.parquet", &with_group(3));
+    let count = ask(&mut session, "SELECT count(*) FROM t").unwrap();
+    assert_eq!(count.lines(), ["3"]);
+    let totals = [0, 1, 4, 8, 100].map(with_total);
+    let groups = [-3, 0, 2, 4].map(with_group);
+    for (at, bytes) in totals.iter().chain(&groups).enumerate() {
+        let (_directory, mut session) = file("t.parquet", bytes);
+        let error = ask(&mut session, "SELECT count(*) FROM t").err();
+        let code = error.map(|error| error.code);
+        assert_eq!(code.as_deref(), Some("file_broken"), "the file {at}");
+    }
+}
+
 #[test]
 fn the_catalog_is_the_footers() {
     let (_directory, mut session) = file("Sales 2024.parquet", &parquet(&every_type()));

@@ -18,8 +18,11 @@ pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
     for (at, group) in metadata.row_groups().iter().enumerate() {
         let indexes = metadata.offset_index().map(|groups| groups.get(at));
         for (number, column) in group.columns().iter().enumerate() {
-            let place = place(column).filter(|place| place.end <= len && group.num_rows() >= 0);
+            let place = place(column).filter(|place| place.end <= len);
             let place = place.ok_or_else(outside)?;
+            if !has_rows(column, group.num_rows()) {
+                return Err(broken("a column has another number of values than rows"));
+            }
             let index = indexes.map(|columns| columns.and_then(|columns| columns.get(number)));
             let is_right = index.is_none_or(|index| {
                 index.is_some_and(|index| {
@@ -34,6 +37,15 @@ pub fn check_footer(metadata: &ParquetMetaData, len: u64) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// A column has a value, which may be NULL, for each row; one in a list may have more.
+fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
+    let values = column.num_values();
+    match column.column_descr().max_rep_level() {
+        0 => values == rows,
+        _ => values >= rows && rows >= 0,
+    }
 }
 
 /// Where a column's pages are.

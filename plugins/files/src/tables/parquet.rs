@@ -72,8 +72,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
             None => schema = Some(found),
             Some(first) => same_schema(first, &found, name)?,
         }
-        let count = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
-        rows = rows.saturating_add(count);
+        rows = rows.saturating_add(rows_of(&metadata)?);
         parts.push(Part {
             slice: slice.clone(),
             metadata: Arc::new(metadata),
@@ -113,6 +112,22 @@ fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
                 return Err(errors::broken("file_broken", "the file has no footer"));
             }
         }
+    }
+}
+
+/// As many rows as the row groups have, which is what the footer has to say of them all.
+fn rows_of(metadata: &ParquetMetaData) -> Result<u64, Error> {
+    let mut groups = metadata.row_groups().iter();
+    let rows = groups.try_fold(0i64, |rows, group| rows.checked_add(group.num_rows()));
+    match rows {
+        Some(rows) if rows >= 0 && rows == metadata.file_metadata().num_rows() => {
+            Ok(rows.unsigned_abs())
+        }
+        _ => Err(errors::broken(
+            "file_broken",
+            "the file is damaged, or not what its name says",
+        )
+        .detail("its footer has another number of rows than its row groups")),
     }
 }
 
@@ -216,6 +231,8 @@ impl TableProvider for ParquetTable {
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         let mut options = state.default_table_options().parquet;
         options.global.pushdown_filters = true;
+        // Their reader trusts what the file says of their place and length.
+        options.global.bloom_filter_on_read = false;
         options.global.coerce_int96 = Some("us".to_owned());
         let source = ParquetSource::new(self.schema.clone())
             .with_table_parquet_options(options)

@@ -87,6 +87,7 @@ impl Profile {
     pub fn json_number(&mut self, value: &str) {
         match is_number(value) {
             true => self.number(value),
+            false if !is_float(value) => self.other(),
             false => {
                 let digits = value
                     .bytes()
@@ -162,6 +163,14 @@ pub fn is_number(value: &str) -> bool {
     let is_minus_zero =
         value.starts_with('-') && !value.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
     digits(whole) && digits(fraction) && (whole == "0" || !whole.starts_with('0')) && !is_minus_zero
+}
+
+/// Whether a float of 64 bits has all its digits: not what it makes infinite or zero of, nor what it keeps but some digits of.
+fn is_float(value: &str) -> bool {
+    let digits = value.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = !digits.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    let float = value.parse::<f64>();
+    float.is_ok_and(|float| float.is_normal() || is_zero)
 }
 
 fn parts(value: &str) -> (&str, &str) {
