@@ -1,7 +1,9 @@
 //! A session, and a server that answers each of its requests as a test says: what DuckDB 1.5.5 has answered (`recorded.txt`), or worse.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 use souk_connector_duckdb::Session;
@@ -12,17 +14,25 @@ use souk_tests::wire::{Answer, LIMITS};
 
 const RECORDED: &str = include_str!("../recorded.txt");
 
-/// What a server has answered, by its name.
-pub fn recorded(name: &str) -> Vec<u8> {
+/// What a server has answered, by its name: thousands of spoilt answers are made of it.
+static ANSWERS: LazyLock<HashMap<&str, Vec<u8>>> = LazyLock::new(|| {
     let lines = RECORDED.lines().filter(|line| !line.starts_with('#'));
-    let mut fields = lines.map(|line| line.split('\t').collect::<Vec<_>>());
-    let found = fields.find(|fields| fields[0] == name);
-    let digits = found.unwrap_or_else(|| panic!("{name} is not recorded"))[2];
-    let digits = digits.as_bytes().chunks(2).map(|two| {
-        let two = std::str::from_utf8(two).unwrap();
-        u8::from_str_radix(two, 16).unwrap()
-    });
-    digits.collect()
+    let answer = |line: &'static str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let digits = fields[2].as_bytes().chunks(2).map(|two| {
+            let two = std::str::from_utf8(two).unwrap();
+            u8::from_str_radix(two, 16).unwrap()
+        });
+        (fields[0], digits.collect())
+    };
+    lines.map(answer).collect()
+});
+
+pub fn recorded(name: &str) -> Vec<u8> {
+    let found = ANSWERS.get(name);
+    found
+        .unwrap_or_else(|| panic!("{name} is not recorded"))
+        .clone()
 }
 
 pub fn names() -> Vec<&'static str> {
