@@ -6,13 +6,13 @@ use crate::{Artifact, Build, BuildError, Effort, or_exit};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Set where a debug build shall bundle what only release builds do.
+/// Set where a build shall bundle also what is bundled only when it is asked for.
 const BUNDLE_ALL: &str = "SOUK_BUNDLE_ALL";
 
 /// Builds every connector in a subfolder of `dir` and writes `OUT_DIR/bundle.rs`: one expression,
 /// `&[("name", include_bytes!(…)), …]`, ordered by name.
 ///
-/// A subfolder is a connector if its manifest has a `cdylib` library. One that says `bundle = "release"` is left out of debug builds, unless
+/// A subfolder is a connector if its manifest has a `cdylib` library. One that says `bundle = "asked"` is left out unless
 /// `SOUK_BUNDLE_ALL` is set.
 pub fn bundle(dir: impl AsRef<Path>) {
     or_exit(try_bundle(dir.as_ref()))
@@ -20,8 +20,7 @@ pub fn bundle(dir: impl AsRef<Path>) {
 
 fn try_bundle(dir: &Path) -> Result<(), BuildError> {
     println!("cargo::rerun-if-env-changed={BUNDLE_ALL}");
-    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let all = is_release || std::env::var_os(BUNDLE_ALL).is_some_and(|all| !all.is_empty());
+    let all = std::env::var_os(BUNDLE_ALL).is_some_and(|all| !all.is_empty());
     let mut packages = Vec::new();
     let mut apart = Vec::new();
     for entry in std::fs::read_dir(dir)

@@ -19,7 +19,7 @@ pub struct Manifest {
     pub features: Vec<String>,
     /// `[package.metadata.souk] opt-level = "s"`: where a component is shipped smaller than fast.
     pub opt_level: Option<String>,
-    /// `[package.metadata.souk] bundle = "release"`: not bundled by builds for trying things out, which its own would keep waiting.
+    /// `[package.metadata.souk] bundle = "asked"`: bundled where that is asked for, because its own build keeps others waiting.
     pub bundle: Bundle,
     /// It has a `[workspace]` of its own, and so a `Cargo.lock`.
     pub is_apart: bool,
@@ -31,7 +31,7 @@ pub struct Manifest {
 pub enum Bundle {
     #[default]
     Always,
-    Release,
+    Asked,
 }
 
 /// One `.wasm` file that cargo makes of a package.
@@ -175,9 +175,9 @@ mod tests {
     fn what_takes_long_to_build_says_so() {
         let plain = Manifest::parse(Path::new("x"), "[package]\nname = \"x\"").unwrap();
         assert_eq!((plain.bundle, plain.is_apart), (Bundle::Always, false));
-        let slow = "[package]\nname = \"x\"\n[package.metadata.souk]\nbundle = \"release\"\nopt-level = \"s\"\n[workspace]";
+        let slow = "[package]\nname = \"x\"\n[package.metadata.souk]\nbundle = \"asked\"\nopt-level = \"s\"\n[workspace]";
         let slow = Manifest::parse(Path::new("x"), slow).unwrap();
-        assert_eq!((slow.bundle, slow.is_apart), (Bundle::Release, true));
+        assert_eq!((slow.bundle, slow.is_apart), (Bundle::Asked, true));
         assert_eq!(slow.opt_level.as_deref(), Some("s"));
     }
 
