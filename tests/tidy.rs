@@ -54,7 +54,7 @@ fn dependencies(directory: &str) -> BTreeSet<String> {
 /// connector's Rust code, the sandbox does not know the store, and the API does not know the sandbox.
 #[test]
 fn the_arrows_run_one_way() {
-    let allowed: [(&str, &[&str]); 24] = [
+    let allowed: [(&str, &[&str]); 25] = [
         ("host/domain", &[]),
         ("host/store", &["souk-domain"]),
         ("host/outbound", &[]),
@@ -75,6 +75,7 @@ fn the_arrows_run_one_way() {
         ("plugins/bigquery", &["souk-sdk", "souk-signing"]),
         ("plugins/clickhouse", &["souk-sdk"]),
         ("plugins/databricks", &["souk-sdk"]),
+        ("plugins/duckdb", &["souk-sdk"]),
         ("plugins/files", &["souk-sdk"]),
         ("plugins/mysql", &["souk-sdk"]),
         ("plugins/sqlite", &["souk-sdk"]),

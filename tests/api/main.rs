@@ -16,6 +16,7 @@ mod conversations;
 mod data_route;
 mod databricks_source;
 mod declared;
+mod duckdb_source;
 mod endpoints;
 mod ends_of_time;
 mod envelope;

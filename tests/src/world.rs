@@ -9,6 +9,7 @@ use crate::bigquery::BigQuery;
 use crate::clickhouse::ClickHouse;
 use crate::client::Client;
 use crate::databricks::{self, Databricks};
+use crate::duckdb::{self, DuckDb};
 use crate::host::TestHost;
 use crate::mariadb::MariaDb;
 use crate::postgres::PgCluster;
@@ -177,6 +178,16 @@ impl Company {
         }
         fields["credentials"] = credentials.to_string().into();
         self.connection("trino", fields).await
+    }
+
+    /// A connection to a DuckDB, in this schema of its database.
+    pub async fn duckdb(&self, server: &DuckDb, schema: &str) -> String {
+        let credentials = json!({"api_key": duckdb::TOKEN}).to_string();
+        let mut fields = json!({"credential_type": "API_KEY", "credentials": credentials, "base_url": server.base_url(), "database": format!("memory.{schema}")});
+        if let Some(pem) = &server.ca_pem {
+            fields["ca_pem"] = pem.as_str().into();
+        }
+        self.connection("duckdb", fields).await
     }
 
     /// A connection to a Databricks, in this schema of its catalog; as a service principal where there is TLS.

@@ -156,6 +156,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "databricks",
         include_str!("../migrations/0045_databricks.sql"),
     ),
+    (46, "duckdb", include_str!("../migrations/0046_duckdb.sql")),
     (47, "files", include_str!("../migrations/0047_files.sql")),
 ];
 

@@ -491,7 +491,7 @@ async fn engine_ids_are_stable() {
         .map(|engine| engine.slug)
         .collect();
     assert_eq!(
-        slugs[..10],
+        slugs[..11],
         [
             "postgres",
             "mysql",
@@ -502,7 +502,8 @@ async fn engine_ids_are_stable() {
             "seller-api",
             "trino",
             "snowflake",
-            "databricks"
+            "databricks",
+            "duckdb"
         ]
     );
 }

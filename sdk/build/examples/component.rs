@@ -9,6 +9,8 @@ fn main() -> ExitCode {
         eprintln!("component PACKAGE_DIR OUT_DIR");
         return ExitCode::FAILURE;
     };
+    // Build scripts run elsewhere, and are told where the C compiler is.
+    let out_dir = std::path::absolute(&out_dir).unwrap_or_else(|_| out_dir.into());
     for artifact in or_exit(Build::new(out_dir).package(package).run()) {
         println!("{}", artifact.path.display());
     }

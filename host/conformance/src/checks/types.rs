@@ -3,6 +3,7 @@
 
 mod bigquery;
 mod databricks;
+mod duckdb;
 mod files;
 mod snowflake;
 mod sqlserver;
@@ -414,6 +415,12 @@ pub async fn run(suite: &mut Suite<'_>, place: &Place) {
         Some(Dialect::Generic) if suite.subject.engine.slug == "trino" => {
             (trino::LITERALS, trino::NULLS, trino::ECHOES, trino::MANY)
         }
+        Some(Dialect::Generic) if suite.subject.engine.slug == "duckdb" => (
+            duckdb::LITERALS,
+            duckdb::NULLS,
+            duckdb::ECHOES,
+            duckdb::MANY,
+        ),
         Some(Dialect::Generic) if suite.subject.engine.slug == "snowflake" => (
             snowflake::LITERALS,
             snowflake::NULLS,

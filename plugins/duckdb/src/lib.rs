@@ -1,0 +1,31 @@
+//! DuckDB as a connector: a state machine over Quack, the protocol of DuckDB's own server (version 1: DuckDB 1.5).
+//!
+//! Start reading at `session` (which messages a request becomes, and in what order); `messages` makes and reads them, `wire` knows DuckDB's
+//! binary serialization, `types` its logical types, `vectors` the columns of a chunk, `values` and `nested` what becomes of their cells, `notation` how
+//! times and the like are written. `statements` makes the host's text DuckDB's, `parsed` judges what DuckDB's own parser says of it,
+//! `parameters` writes bound values, `reading` turns chunks into batches, `catalog` asks for the schema, `errors` says whose fault a refusal is.
+//!
+//! **Read-only.** A statement is one query to the connector's lexer, one `SELECT` to DuckDB's parser, which names no function that reads
+//! files, and runs in a transaction that was begun `READ ONLY`, in which DuckDB writes to no database.
+//!
+//! **Bounded.** A chunk is decoded where it lies, one at a time; what it says of itself is believed only as far as its bytes go.
+
+mod catalog;
+mod errors;
+mod messages;
+mod nested;
+mod notation;
+mod parameters;
+mod parsed;
+mod reading;
+mod session;
+mod settings;
+mod statements;
+mod types;
+mod values;
+mod vectors;
+mod wire;
+
+pub use session::Session;
+
+souk_sdk::export_machine!(Session);

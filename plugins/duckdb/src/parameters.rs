@@ -1,0 +1,255 @@
+//! Bound values as literals of DuckDB's, each of its own type. Quack binds none: they are written where the placeholders stand.
+
+use std::fmt::Write;
+
+use souk_sdk::statements::callers_values;
+use souk_sdk::time::{DAY_US, Date, TimeOfDay};
+use souk_sdk::{ColumnType, Error, Value};
+
+/// Years of which a literal is read without doubt.
+const YEARS: std::ops::RangeInclusive<i64> = 1..=9999;
+/// Digits of a `DECIMAL`.
+const DIGITS_MAX: usize = 38;
+/// A longer value is in no error as a whole.
+const SHOWN_BYTES_MAX: usize = 1_000;
+
+/// Blanks, and what cannot be seen, beyond those of ASCII. DuckDB makes blanks of some of them before it reads a statement.
+pub fn is_blank_beyond_ascii(char: char) -> bool {
+    let is_invisible = matches!(
+        char,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    is_invisible || (!char.is_ascii() && char.is_whitespace())
+}
+
+/// The values in their order.
+pub fn literals(values: &[Value]) -> Result<Vec<String>, Error> {
+    let values = values.iter().enumerate().map(|(place, value)| {
+        literal(value).map_err(|wanted| {
+            Error::invalid_request("parameter_type", format!("must be {wanted}")).parameter(place)
+        })
+    });
+    values.collect()
+}
+
+/// The caller's values, as an error may quote them. Those of the page are the host's own.
+pub fn callers(text: &str, values: &[Value]) -> Vec<String> {
+    let callers = values.iter().take(callers_values(text, values.len()));
+    callers.filter_map(shown).collect()
+}
+
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Int64(value) => Some(value.to_string()),
+        Value::Text(text) | Value::Json(text) | Value::Decimal(text)
+            if text.len() <= SHOWN_BYTES_MAX =>
+        {
+            Some(text.clone())
+        }
+        _ => None,
+    }
+}
+
+/// A text as a literal. Nothing but a quote has a meaning in it.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The error is what it should have been.
+fn literal(value: &Value) -> Result<String, &'static str> {
+    let cast = |text: &str, kind: &str| format!("CAST({} AS {kind})", quoted(text));
+    Ok(match value {
+        Value::Null(declared) => null(*declared).to_owned(),
+        Value::Boolean(value) => cast(&value.to_string(), "BOOLEAN"),
+        Value::Int64(value) => cast(&value.to_string(), "BIGINT"),
+        Value::Float64(value) => cast(&double(*value), "DOUBLE"),
+        Value::Decimal(text) => decimal(text)?,
+        Value::Text(text) => format!("CAST({} AS VARCHAR)", exact(without_nul(text)?)),
+        Value::Bytes(bytes) => cast(&binary(bytes), "BLOB"),
+        Value::Json(text) => format!("CAST({} AS JSON)", exact(without_nul(text)?)),
+        Value::Date(days) => {
+            let date = date(i64::from(*days), "a date of the years 1 to 9999")?;
+            cast(&date.to_string(), "DATE")
+        }
+        Value::Time(micros) if *micros <= DAY_US => cast(&TimeOfDay(*micros).to_string(), "TIME"),
+        Value::Time(_) => return Err("a time up to 24:00:00"),
+        Value::Timestamp(micros) => cast(&format!("{}+00", clock(*micros)?), "TIMESTAMPTZ"),
+        Value::LocalTimestamp(micros) => cast(&clock(*micros)?, "TIMESTAMP"),
+    })
+}
+
+/// A text in which DuckDB changes nothing. It looks for blanks beyond ASCII outside of quotes, and takes what is quoted for the opposite behind an
+/// apostrophe in a comment.
+fn exact(text: &str) -> String {
+    match text.contains(is_blank_beyond_ascii) {
+        true => format!("decode(CAST({} AS BLOB))", quoted(&binary(text.as_bytes()))),
+        false => quoted(text),
+    }
+}
+
+/// DuckDB reads a statement to the first one.
+fn without_nul(text: &str) -> Result<&str, &'static str> {
+    match text.contains('\0') {
+        true => Err("a text without the character NUL"),
+        false => Ok(text),
+    }
+}
+
+/// Of no type a NULL takes that of what it stands beside.
+fn null(declared: Option<ColumnType>) -> &'static str {
+    match declared {
+        None => "NULL",
+        Some(ColumnType::Boolean) => "CAST(NULL AS BOOLEAN)",
+        Some(ColumnType::Int64) => "CAST(NULL AS BIGINT)",
+        Some(ColumnType::Float64) => "CAST(NULL AS DOUBLE)",
+        // What it stands beside keeps its digits: with more of them here it would be cut to the 38 that there are.
+        Some(ColumnType::Decimal) => "CAST(NULL AS DECIMAL(1, 0))",
+        Some(ColumnType::Text) => "CAST(NULL AS VARCHAR)",
+        Some(ColumnType::Bytes) => "CAST(NULL AS BLOB)",
+        Some(ColumnType::Date) => "CAST(NULL AS DATE)",
+        Some(ColumnType::Time) => "CAST(NULL AS TIME)",
+        Some(ColumnType::Timestamp) => "CAST(NULL AS TIMESTAMPTZ)",
+        Some(ColumnType::LocalTimestamp) => "CAST(NULL AS TIMESTAMP)",
+        Some(ColumnType::Json) => "CAST(NULL AS JSON)",
+    }
+}
+
+/// The shortest digits that say the number.
+fn double(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "nan".to_owned(),
+        f64::INFINITY => "inf".to_owned(),
+        f64::NEG_INFINITY => "-inf".to_owned(),
+        value => format!("{value:e}"),
+    }
+}
+
+fn decimal(text: &str) -> Result<String, &'static str> {
+    let wanted = "a number of at most 38 digits";
+    let (sign, digits) = match text.as_bytes() {
+        [b'-', ..] => ("-", &text[1..]),
+        [b'+', ..] => ("", &text[1..]),
+        _ => ("", text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return Err(wanted);
+    }
+    let whole = whole.trim_start_matches('0');
+    let scale = fraction.len();
+    match whole.len() + scale {
+        count @ ..=DIGITS_MAX => {
+            let width = count.max(1);
+            Ok(format!(
+                "CAST('{sign}0{whole}.{fraction}0' AS DECIMAL({width}, {scale}))"
+            ))
+        }
+        _ => Err(wanted),
+    }
+}
+
+fn binary(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(4 * bytes.len());
+    for byte in bytes {
+        // A String takes everything.
+        let _ = write!(text, "\\x{byte:02X}");
+    }
+    text
+}
+
+fn clock(micros: i64) -> Result<String, &'static str> {
+    let wanted = "a timestamp of the years 1 to 9999";
+    let date = date(micros.div_euclid(DAY_US), wanted)?;
+    Ok(format!("{date} {}", TimeOfDay::of(micros)))
+}
+
+fn date(days: i64, wanted: &'static str) -> Result<Date, &'static str> {
+    let date = Date::from_days(days);
+    match YEARS.contains(&date.year) {
+        true => Ok(date),
+        false => Err(wanted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_every_digit() {
+        for (value, wanted) in [
+            (
+                Value::Int64(i64::MIN),
+                "CAST('-9223372036854775808' AS BIGINT)",
+            ),
+            (Value::Float64(0.1), "CAST('1e-1' AS DOUBLE)"),
+            (Value::Float64(f64::NEG_INFINITY), "CAST('-inf' AS DOUBLE)"),
+            (
+                Value::Decimal("-12345678901234567890.00100".into()),
+                "CAST('-012345678901234567890.001000' AS DECIMAL(25, 5))",
+            ),
+            (
+                Value::Decimal("+007".into()),
+                "CAST('07.0' AS DECIMAL(1, 0))",
+            ),
+            (
+                Value::Decimal("0.05".into()),
+                "CAST('0.050' AS DECIMAL(2, 2))",
+            ),
+            (
+                Value::Text("it's \\ 日本\n".into()),
+                "CAST('it''s \\ 日本\n' AS VARCHAR)",
+            ),
+            (
+                Value::Text("a\u{a0}'".into()),
+                "CAST(decode(CAST('\\x61\\xC2\\xA0\\x27' AS BLOB)) AS VARCHAR)",
+            ),
+            (
+                Value::Bytes(vec![0xff, 0, 10]),
+                "CAST('\\xFF\\x00\\x0A' AS BLOB)",
+            ),
+            (Value::Boolean(true), "CAST('true' AS BOOLEAN)"),
+            (
+                Value::Json("{\"a\":\"'\"}".into()),
+                "CAST('{\"a\":\"''\"}' AS JSON)",
+            ),
+            (Value::Date(19_782), "CAST('2024-02-29' AS DATE)"),
+            (Value::Time(1), "CAST('00:00:00.000001' AS TIME)"),
+            (
+                Value::Timestamp(-1),
+                "CAST('1969-12-31 23:59:59.999999+00' AS TIMESTAMPTZ)",
+            ),
+            (
+                Value::LocalTimestamp(0),
+                "CAST('1970-01-01 00:00:00.000000' AS TIMESTAMP)",
+            ),
+            (Value::Null(None), "NULL"),
+            (
+                Value::Null(Some(ColumnType::Timestamp)),
+                "CAST(NULL AS TIMESTAMPTZ)",
+            ),
+        ] {
+            assert_eq!(literal(&value).as_deref(), Ok(wanted), "{value:?}");
+        }
+    }
+
+    /// What DuckDB's types do not have is the caller's mistake, and named by its place.
+    #[test]
+    fn what_does_not_fit_is_the_callers() {
+        for value in [
+            Value::Decimal("9".repeat(39)),
+            Value::Decimal("1e5".into()),
+            Value::Decimal("NaN".into()),
+            Value::Decimal("1.'; DROP".into()),
+            Value::Decimal(String::new()),
+            Value::Text("a\0b".into()),
+            Value::Date(i32::MAX),
+            Value::Time(DAY_US + 1),
+            Value::Timestamp(i64::MIN),
+        ] {
+            let error = literals(&[Value::Int64(1), value]).unwrap_err();
+            assert_eq!(error.parameter, Some(1));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The rows of a result, chunk by chunk, as batches of columns.
+
+use std::rc::Rc;
+
+use souk_sdk::results::{Shape, Shapes, Told, value_bytes_max};
+use souk_sdk::{Column, Error, Limits, Rows, Step};
+
+use crate::errors::malformed;
+use crate::messages::{Chunks, Prepared, fetched_to_its_end, names};
+use crate::types::{self, Type};
+use crate::values::push;
+use crate::vectors::Chunk;
+use crate::wire::Reader;
+
+/// The types and names that describe columns.
+const DESCRIBED_BYTES_MAX: usize = 1 << 20;
+
+/// Whose columns a result has.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Columns {
+    /// The statement's.
+    Own,
+    /// The contract's of a catalog.
+    Catalog,
+}
+
+/// A result as far as it was read.
+pub struct Reading {
+    columns: Columns,
+    /// With its types as they were written: each chunk says them again.
+    shape: Option<(Rc<Shape<Type>>, Vec<u8>)>,
+    told: Told,
+}
+
+impl Reading {
+    pub fn new(columns: Columns) -> Reading {
+        Reading {
+            columns,
+            shape: None,
+            told: Told::default(),
+        }
+    }
+
+    /// Tells the columns of a result and its first rows.
+    pub fn begin(
+        &mut self,
+        id: u32,
+        first: &Prepared<'_>,
+        limits: &Limits,
+        shapes: &mut Shapes<Type>,
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        let shape = self.shape_of(shapes, first)?;
+        step.columns(id, shape.number, shape.columns.describe());
+        self.shape = Some((shape, first.types.to_vec()));
+        self.rows(id, first.chunks, limits, step).map(drop)
+    }
+
+    /// Tells more rows, of the answer of that number.
+    pub fn more(
+        &mut self,
+        id: u32,
+        number: u32,
+        chunks: Chunks<'_>,
+        limits: &Limits,
+        step: &mut Step,
+    ) -> Result<(), Error> {
+        let rest = self.rows(id, chunks, limits, step)?;
+        fetched_to_its_end(rest, number, chunks.count == 0)
+    }
+
+    fn rows<'a>(
+        &mut self,
+        id: u32,
+        chunks: Chunks<'a>,
+        limits: &Limits,
+        step: &mut Step,
+    ) -> Result<Reader<'a>, Error> {
+        let (shape, written) = self.shape.as_ref().ok_or_else(malformed)?;
+        let room = value_bytes_max(limits);
+        let told = &mut self.told;
+        chunks.each(&shape.types, written, |chunk: &Chunk<'_>| {
+            let mut batches = told.page(shape, limits);
+            for row in 0..chunk.rows {
+                let full = batches
+                    .row(|place, kind, into| push(kind, &chunk.columns[place], row, into, room))?;
+                full.into_iter().for_each(|batch| step.batch(id, batch));
+            }
+            let rest = batches.rest();
+            rest.into_iter().for_each(|batch| step.batch(id, batch));
+            Ok(())
+        })
+    }
+
+    /// The shape of a description: one that is known, or a new one.
+    fn shape_of(
+        &self,
+        shapes: &mut Shapes<Type>,
+        first: &Prepared<'_>,
+    ) -> Result<Rc<Shape<Type>>, Error> {
+        if first.types.len() + first.names.len() > DESCRIBED_BYTES_MAX {
+            return Err(Error::limit_exceeded(
+                "columns_too_long",
+                "the names and types of the result's columns are longer than 1 MiB",
+            ));
+        }
+        let whose: &[u8] = match self.columns {
+            Columns::Own => b"q",
+            Columns::Catalog => b"c",
+        };
+        let described = [whose, first.types, first.names].concat();
+        if let Some(known) = shapes.find(|known| known == described) {
+            return Ok(known);
+        }
+        let types = types::list(&mut Reader::new(first.types))?;
+        let own = types::columns(&types, &names(first.names)?);
+        let columns = match self.columns {
+            Columns::Own if own.is_empty() => return Err(malformed()),
+            Columns::Own => own,
+            Columns::Catalog => catalog(&own)?,
+        };
+        Ok(shapes.add(&described, columns, types))
+    }
+}
+
+fn catalog(own: &[Column]) -> Result<Vec<Column>, Error> {
+    let columns = Rows::schema_columns();
+    let is_same = columns.iter().map(|column| column.kind);
+    match is_same.eq(own.iter().map(|column| column.kind)) {
+        true => Ok(columns),
+        false => Err(malformed()),
+    }
+}

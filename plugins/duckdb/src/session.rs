@@ -1,0 +1,534 @@
+//! A session: any number of requests under way, each on a connection of its own to the server.
+//!
+//! A request opens a connection (`Connect`), says where tables are (`Use`), has its statement read by DuckDB's parser unless this session knows it (`Check`), begins a
+//! transaction that only reads (`Begin`), asks (`Ask`, of a ping `Probe`) and fetches what there is more (`Fetch`); whatever came of it, the
+//! connection is ended (`End`), and the transaction with it. A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//!
+//! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
+
+use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::results::{SHAPES_MAX, Shapes};
+use souk_sdk::{
+    Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
+    Step, WireFault,
+};
+
+use crate::catalog;
+use crate::errors::{cancelled, endless, malformed, told, too_slow, unwelcome};
+use crate::messages::{self, Answer, Prepared as Rows, connect, disconnect, fetch, prepare};
+use crate::parameters::callers;
+use crate::parsed::{self, Known, Parsed, question};
+use crate::reading::{Columns, Reading};
+use crate::settings::{self, Settings};
+use crate::statements::{self, Prepared};
+use crate::types::{self, Type};
+use crate::wire::Reader;
+
+/// Where a server is asked, below the connection's address.
+const PATH: &str = "/quack";
+/// A server sends 24,576 rows at once, unless it is told otherwise (`quack_fetch_batch_chunks`): what they may be long.
+const RESPONSE_BYTES_MAX: u64 = 24 << 20;
+const RESPONSE_BYTES_SHOWN: &str =
+    "24 MiB: ask for fewer rows, or SET GLOBAL quack_fetch_batch_chunks at the server";
+/// Of an answer without rows.
+const SMALL_RESPONSE_BYTES: u64 = 4 << 20;
+/// How long the server may take to end a connection, and how long it is left alone before it is told again: twice, that is less than the two
+/// seconds that the host waits for the end of a request that was cancelled.
+const END_MS: u32 = 900;
+const END_PAUSE_MS: u32 = 100;
+/// Answers of one statement, of 24,576 rows each.
+const ANSWERS_MAX: u32 = 100_000;
+/// Begins a transaction in which DuckDB writes to no database.
+const BEGIN: &str = "BEGIN TRANSACTION READ ONLY";
+/// What it has to refuse, and the words in which it does.
+const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
+const PROBE_REFUSED: &str = "read-only mode";
+/// The statement that a ping has read.
+const READ: &str = "SELECT 1";
+/// A number that no shape of a result has.
+const PING_SHAPE: u32 = SHAPES_MAX as u32;
+
+pub struct Session {
+    settings: Settings,
+    last: u32,
+    shapes: Shapes<Type>,
+    known: Known,
+    jobs: Vec<Job>,
+}
+
+/// A request of the host's that is under way.
+struct Job {
+    id: u32,
+    /// The HTTP request or the pause that it waits for.
+    waits_for: u32,
+    is_paused: bool,
+    /// What was asked last, to be asked again.
+    asked: HttpRequest,
+    work: Work,
+    stage: Stage,
+    limits: Limits,
+    /// Its connection at the server.
+    connection: Option<String>,
+    /// What more rows are asked for by.
+    result: Vec<u8>,
+    answers: u32,
+    /// Of what was asked last.
+    tries: u32,
+    is_cancelled: bool,
+}
+
+enum Work {
+    Query {
+        statement: Prepared,
+        /// The caller's values, as an error quotes them.
+        values: Vec<String>,
+        reading: Reading,
+    },
+    Catalog {
+        text: String,
+        reading: Reading,
+    },
+    Ping {
+        version: String,
+        refuses_writes: Option<bool>,
+    },
+}
+
+enum Stage {
+    Connect,
+    Use,
+    Check,
+    Begin,
+    Ask,
+    Probe,
+    Fetch,
+    /// What the request has come to.
+    End(Result<(), Error>),
+}
+
+/// What comes after an answer.
+enum Next {
+    /// A statement of that stage.
+    Statement(Stage, String),
+    Fetch,
+    Done,
+}
+
+impl Machine for Session {
+    fn describe() -> Descriptor {
+        Descriptor::new("duckdb", env!("CARGO_PKG_VERSION"), Need::Http)
+            .engine("duckdb", "DuckDB", "generic", &["API_KEY"])
+            .settings_schema(settings::SCHEMA)
+            .abilities(&["schema", "pipelining", "cancel"])
+    }
+
+    fn open(settings: souk_sdk::Settings) -> Result<Session, Error> {
+        Ok(Session {
+            settings: Settings::parse(&settings)?,
+            last: 0,
+            shapes: Shapes::default(),
+            known: Known::default(),
+            jobs: Vec::new(),
+        })
+    }
+
+    /// A server keeps what is connected to it for ever: each request connects, and ends that.
+    fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        step.ready();
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
+        match begun(request) {
+            Ok((work, limits)) => {
+                let mut job = Job {
+                    id,
+                    waits_for: 0,
+                    is_paused: false,
+                    asked: message(connect(&self.settings.token), SMALL_RESPONSE_BYTES)
+                        .timeout_ms(limits.timeout_ms),
+                    work,
+                    stage: Stage::Connect,
+                    limits,
+                    connection: None,
+                    result: Vec::new(),
+                    answers: 0,
+                    tries: 0,
+                    is_cancelled: false,
+                };
+                self.send(&mut job, step);
+                self.jobs.push(job);
+            }
+            Err(error) => step.failed(id, error),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, input: Input, step: &mut Step) -> Result<(), Error> {
+        let (number, outcome) = match input {
+            Input::Response(response) => (response.id, Some(Ok(response))),
+            Input::RequestFailed(failure) => (failure.id, Some(Err(failure))),
+            Input::Woken(number) => (number, None),
+            // There is no wire of its own, and nothing else was asked for.
+            _ => return Ok(()),
+        };
+        // What nobody waits for any more is not known.
+        let Some(at) = self.jobs.iter().position(|job| job.waits_for == number) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        let is_open = match outcome {
+            Some(outcome) => self.heard(&mut job, outcome, step),
+            None => {
+                self.send(&mut job, step);
+                true
+            }
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+
+    /// Ends the connection; one that is being opened is ended when it is known. A statement that runs on it goes on until it has rows.
+    fn cancel(&mut self, id: u32, step: &mut Step) -> Result<(), Error> {
+        let is_it = |job: &Job| job.id == id && !job.is_cancelled;
+        let Some(at) = self.jobs.iter().position(is_it) else {
+            return Ok(());
+        };
+        let mut job = self.jobs.swap_remove(at);
+        job.is_cancelled = true;
+        let is_open = match job.stage {
+            Stage::End(_) => true,
+            Stage::Connect if !job.is_paused => true,
+            _ => self.end(&mut job, Err(cancelled()), step),
+        };
+        if is_open {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+}
+
+/// What a request becomes.
+fn begun(request: Request) -> Result<(Work, Limits), Error> {
+    match request {
+        Request::Query(Query {
+            text,
+            parameters,
+            limits,
+        }) => {
+            let work = Work::Query {
+                statement: statements::prepare(&text, &parameters)?,
+                values: callers(&text, &parameters),
+                reading: Reading::new(Columns::Own),
+            };
+            Ok((work, limits))
+        }
+        Request::Schema(filter) => {
+            let work = Work::Catalog {
+                text: catalog::statement(&filter),
+                reading: Reading::new(Columns::Catalog),
+            };
+            Ok((work, filter.limits))
+        }
+        Request::Ping(limits) => {
+            let work = Work::Ping {
+                version: String::new(),
+                refuses_writes: None,
+            };
+            Ok((work, limits))
+        }
+        Request::Call(_) => Err(Error::unsupported("functions")),
+        Request::Errand(_) => Err(Error::unsupported("errands")),
+    }
+}
+
+fn message(body: Vec<u8>, response_bytes_max: u64) -> HttpRequest {
+    HttpRequest::post(PATH)
+        .header("content-type", "application/vnd.duckdb")
+        .body(body)
+        .response_bytes_max(response_bytes_max)
+}
+
+impl Session {
+    /// A number for an HTTP request or a pause.
+    fn number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+
+    /// Sends what a job asks.
+    fn send(&mut self, job: &mut Job, step: &mut Step) {
+        (job.waits_for, job.is_paused) = (self.number(), false);
+        step.request(job.asked.clone().numbered(job.waits_for));
+    }
+
+    fn ask(&mut self, job: &mut Job, request: HttpRequest, step: &mut Step) -> bool {
+        job.asked = request;
+        job.tries = 0;
+        self.send(job, step);
+        true
+    }
+
+    /// What a job does with an answer. Whether it goes on.
+    fn heard(
+        &mut self,
+        job: &mut Job,
+        outcome: Result<HttpResponse, HttpFailure>,
+        step: &mut Step,
+    ) -> bool {
+        if let Stage::End(_) = job.stage {
+            // The server ends what it is told to, as often as it is. Nobody can do anything if it was not told twice.
+            return match job.tries == 0 && is_unheard(&outcome) {
+                true => self.pause(job, END_PAUSE_MS, step),
+                false => conclude(job, step),
+            };
+        }
+        if let Some(ms) = busy(job, &outcome) {
+            return self.pause(job, ms, step);
+        }
+        let next = outcome
+            .map_err(|failure| self.broken(job, failure))
+            .and_then(|response| self.answered(job, &response, step));
+        match next {
+            Err(error) => self.end(job, Err(error), step),
+            Ok(Next::Done) => self.end(job, Ok(()), step),
+            Ok(Next::Statement(stage, text)) => self.ask_statement(job, stage, &text, step),
+            Ok(Next::Fetch) => {
+                job.stage = Stage::Fetch;
+                let body = fetch(job.connection.as_deref().unwrap_or_default(), &job.result);
+                let request = message(body, RESPONSE_BYTES_MAX).timeout_ms(self.patience(job));
+                self.ask(job, request, step)
+            }
+        }
+    }
+
+    /// Asks the same again, later.
+    fn pause(&mut self, job: &mut Job, ms: u32, step: &mut Step) -> bool {
+        job.tries += 1;
+        (job.waits_for, job.is_paused) = (self.number(), true);
+        step.wake(job.waits_for, ms);
+        true
+    }
+
+    /// How long the server may take to answer a statement, or to send more of its rows.
+    fn patience(&self, job: &Job) -> u32 {
+        match job.stage {
+            Stage::Ask | Stage::Fetch => {
+                (self.settings.statement_timeout_ms).min(job.limits.timeout_ms)
+            }
+            _ => job.limits.timeout_ms,
+        }
+    }
+
+    fn broken(&self, job: &Job, failure: HttpFailure) -> Error {
+        let is_the_statements = self.patience(job) < job.limits.timeout_ms;
+        match failure.fault {
+            WireFault::Timeout if is_the_statements => too_slow(),
+            _ => failure.within(RESPONSE_BYTES_SHOWN),
+        }
+    }
+
+    fn ask_statement(&mut self, job: &mut Job, stage: Stage, text: &str, step: &mut Step) -> bool {
+        let response_bytes_max = match stage {
+            Stage::Ask => RESPONSE_BYTES_MAX,
+            _ => SMALL_RESPONSE_BYTES,
+        };
+        job.stage = stage;
+        let body = prepare(job.connection.as_deref().unwrap_or_default(), text);
+        let request = message(body, response_bytes_max).timeout_ms(self.patience(job));
+        self.ask(job, request, step)
+    }
+
+    /// Takes what an answer has in it.
+    fn answered(
+        &mut self,
+        job: &mut Job,
+        response: &HttpResponse,
+        step: &mut Step,
+    ) -> Result<Next, Error> {
+        match messages::read(response)? {
+            Answer::Connected(connected) if matches!(job.stage, Stage::Connect) => {
+                job.connection = Some(connected.connection);
+                if job.is_cancelled {
+                    return Err(cancelled());
+                }
+                if let Work::Ping { version, .. } = &mut job.work {
+                    *version = connected.server_version;
+                }
+                Ok(self.after_connect(job))
+            }
+            Answer::Prepared(rows) => self.prepared(job, &rows, step),
+            Answer::Fetched(chunks) if matches!(job.stage, Stage::Fetch) => {
+                let is_last = chunks.count == 0;
+                job.answers += 1;
+                if job.answers == ANSWERS_MAX {
+                    return Err(endless(ANSWERS_MAX));
+                }
+                match &mut job.work {
+                    Work::Query { reading, .. } | Work::Catalog { reading, .. } => {
+                        reading.more(job.id, job.answers, chunks, &job.limits, step)?
+                    }
+                    Work::Ping { .. } => return Err(malformed()),
+                }
+                Ok(match is_last {
+                    true => Next::Done,
+                    false => Next::Fetch,
+                })
+            }
+            Answer::Refused(message) => refusal(job, message),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// The first statement of a connection.
+    fn after_connect(&self, job: &Job) -> Next {
+        match &self.settings.database {
+            None => self.after_use(job),
+            Some((database, schema)) => {
+                let names = [Some(database), schema.as_ref()].into_iter().flatten();
+                let names: Vec<String> = names.map(|name| identifier(name)).collect();
+                Next::Statement(Stage::Use, format!("USE {}", names.join(".")))
+            }
+        }
+    }
+
+    fn after_use(&self, job: &Job) -> Next {
+        let text = match &job.work {
+            Work::Query { statement, .. } if !self.known.has(&statement.named) => &statement.named,
+            Work::Ping { .. } => READ,
+            _ => return Next::Statement(Stage::Begin, BEGIN.to_owned()),
+        };
+        Next::Statement(Stage::Check, question(text))
+    }
+
+    /// A statement was carried out.
+    fn prepared(&mut self, job: &mut Job, rows: &Rows<'_>, step: &mut Step) -> Result<Next, Error> {
+        match (&job.stage, &mut job.work) {
+            (Stage::Use, _) => Ok(self.after_use(job)),
+            (Stage::Check, work) => {
+                let parsed = parsed_of(rows)?;
+                match work {
+                    Work::Query { statement, .. } => {
+                        parsed.judge(statement.placeholders)?;
+                        self.known.add(std::mem::take(&mut statement.named));
+                    }
+                    _ => parsed.judge(0)?,
+                }
+                Ok(Next::Statement(Stage::Begin, BEGIN.to_owned()))
+            }
+            (Stage::Begin, Work::Query { statement, .. }) => {
+                let text = std::mem::take(&mut statement.filled);
+                Ok(Next::Statement(Stage::Ask, text))
+            }
+            (Stage::Begin, Work::Catalog { text, .. }) => {
+                Ok(Next::Statement(Stage::Ask, std::mem::take(text)))
+            }
+            (Stage::Begin, Work::Ping { .. }) => {
+                Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
+            }
+            // What is done is undone when the connection ends.
+            (Stage::Probe, Work::Ping { refuses_writes, .. }) => {
+                *refuses_writes = Some(false);
+                Ok(Next::Done)
+            }
+            (Stage::Ask, Work::Query { reading, .. } | Work::Catalog { reading, .. }) => {
+                reading.begin(job.id, rows, &job.limits, &mut self.shapes, step)?;
+                job.result = rows.result.to_vec();
+                Ok(match rows.goes_on {
+                    true => Next::Fetch,
+                    false => Next::Done,
+                })
+            }
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Ends the connection; without one there is nothing left to do.
+    fn end(&mut self, job: &mut Job, outcome: Result<(), Error>, step: &mut Step) -> bool {
+        job.stage = Stage::End(outcome);
+        match &job.connection {
+            Some(connection) => {
+                let request = message(disconnect(connection), SMALL_RESPONSE_BYTES);
+                self.ask(job, request.timeout_ms(END_MS), step)
+            }
+            None => conclude(job, step),
+        }
+    }
+}
+
+/// How long to wait before a busy proxy (429, 503) is asked again for a connection; `None`: it was answered, or was asked often enough. Nothing
+/// else can be asked twice: DuckDB may have done it, begins no transaction in another, runs a statement once more and sends the rows that come next.
+fn busy(job: &Job, outcome: &Result<HttpResponse, HttpFailure>) -> Option<u32> {
+    let response = outcome.as_ref().ok()?;
+    match (&job.stage, response.status) {
+        (Stage::Connect, 429 | 503) if !job.is_cancelled => response.busy_pause_ms(job.tries),
+        _ => None,
+    }
+}
+
+/// Whether a proxy has kept something from the server, or a wire broke.
+fn is_unheard(outcome: &Result<HttpResponse, HttpFailure>) -> bool {
+    match outcome {
+        Ok(response) => matches!(response.status, 429 | 502..=504),
+        Err(failure) => failure.fault == WireFault::Reset,
+    }
+}
+
+/// DuckDB has refused something.
+fn refusal(job: &mut Job, message: &str) -> Result<Next, Error> {
+    match (&job.stage, &mut job.work) {
+        (Stage::Probe, Work::Ping { refuses_writes, .. }) => {
+            let is_held = message.contains(PROBE_REFUSED);
+            *refuses_writes = is_held.then_some(true);
+            Ok(Next::Done)
+        }
+        (Stage::Connect, _) => Err(unwelcome(message)),
+        (Stage::Check, _) => Err(parsed::unasked(message).unwrap_or_else(|| told(message, &[]))),
+        (_, Work::Query { values, .. }) => Err(told(message, values)),
+        _ => Err(told(message, &[])),
+    }
+}
+
+/// What the parser has said, which is one row.
+fn parsed_of(rows: &Rows<'_>) -> Result<Parsed, Error> {
+    let kinds = types::list(&mut Reader::new(rows.types))?;
+    let mut parsed = None;
+    rows.chunks.each(&kinds, rows.types, |chunk| {
+        match chunk.rows == 1 && parsed.is_none() {
+            true => parsed = Some(Parsed::read(chunk)?),
+            false => return Err(malformed()),
+        }
+        Ok(())
+    })?;
+    parsed.ok_or_else(malformed)
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Says what a request has come to. It does not go on.
+fn conclude(job: &mut Job, step: &mut Step) -> bool {
+    let outcome = match &mut job.stage {
+        Stage::End(outcome) => std::mem::replace(outcome, Ok(())),
+        _ => Err(cancelled()),
+    };
+    match (outcome, &job.work) {
+        (_, _) if job.is_cancelled => step.failed(job.id, cancelled()),
+        (Err(error), _) => step.failed(job.id, error),
+        (
+            Ok(()),
+            Work::Ping {
+                version,
+                refuses_writes,
+            },
+        ) => {
+            step.pong(job.id, PING_SHAPE, Some(version), *refuses_writes);
+            step.done(job.id);
+        }
+        (Ok(()), _) => step.done(job.id),
+    }
+    false
+}

@@ -1,0 +1,235 @@
+//! A cell of a vector as a value of a column.
+
+use souk_sdk::time::DAY_US;
+use souk_sdk::{ColumnBuilder, Error};
+
+use crate::errors::malformed;
+use crate::nested::document_of;
+use crate::notation::{bignum, bits, decimal, interval, time_ns, time_tz, timestamp_ns, uuid};
+use crate::types::Type;
+use crate::vectors::{Found, Vector};
+
+/// The years from -99999 to 99999, which a host takes; DuckDB has more.
+const DAYS: std::ops::RangeInclusive<i64> = -37_243_412..=35_804_721;
+const SECOND_US: i64 = 1_000_000;
+
+/// Appends a cell. `room`: how many bytes a column may become.
+pub fn push(
+    kind: &Type,
+    vector: &Vector<'_>,
+    row: usize,
+    into: &mut ColumnBuilder,
+    room: usize,
+) -> Result<(), Error> {
+    let found = vector.at(row)?;
+    if let Found::Null = found {
+        into.null();
+        return Ok(());
+    }
+    match kind {
+        Type::Boolean => into.boolean(boolean(&found)?),
+        Type::Signed(..=8) | Type::Unsigned(..=4) => into.i64(integer(kind, &found)?),
+        Type::Signed(_) | Type::Unsigned(_) | Type::Decimal { .. } | Type::Bignum => {
+            into.var_with(|out| number(kind, &found, out))
+        }
+        Type::Float | Type::Double => into.f64(float(kind, &found)?),
+        Type::Blob | Type::Geometry => into.var(bytes(&found)?),
+        Type::Date => into.i32(day(&found)?),
+        Type::Time => into.i64(time(&found)?),
+        Type::TimestampS | Type::TimestampMs | Type::Timestamp | Type::TimestampTz => {
+            into.i64(instant(kind, &found)?)
+        }
+        Type::Varchar | Type::Json => into.var(text(&found)?.as_bytes()),
+        Type::Bit
+        | Type::Uuid
+        | Type::TimeNs
+        | Type::TimeTz
+        | Type::TimestampNs
+        | Type::Interval => into.var(written(kind, &found)?.as_bytes()),
+        Type::Enum(words) => into.var(word(words, &found)?.as_bytes()),
+        Type::List(_) | Type::Array(..) | Type::Map(..) | Type::Struct(_) | Type::Union(_) => {
+            into.var_with(|out| document_of(kind, &found, out, room))
+        }
+    }
+}
+
+/// A text, or nothing where there is none.
+pub fn plain<'a>(vector: &Vector<'a>, row: usize) -> Result<&'a str, Error> {
+    match vector.at(row)? {
+        Found::Null => Ok(""),
+        found => text(&found),
+    }
+}
+
+pub fn text<'a>(found: &Found<'_, 'a>) -> Result<&'a str, Error> {
+    std::str::from_utf8(bytes(found)?).map_err(|_| malformed())
+}
+
+pub fn bytes<'a>(found: &Found<'_, 'a>) -> Result<&'a [u8], Error> {
+    match found {
+        Found::Text(bytes) => Ok(bytes),
+        _ => Err(malformed()),
+    }
+}
+
+pub fn boolean(found: &Found<'_, '_>) -> Result<bool, Error> {
+    match fixed(found)? {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        _ => Err(malformed()),
+    }
+}
+
+/// A whole number of at most 64 bits that has a sign, or of 32 that has none.
+pub fn integer(kind: &Type, found: &Found<'_, '_>) -> Result<i64, Error> {
+    i64::try_from(whole(kind, found)?).map_err(|_| malformed())
+}
+
+/// Any whole number but those of 128 bits without a sign.
+fn whole(kind: &Type, found: &Found<'_, '_>) -> Result<i128, Error> {
+    let bytes = match found {
+        Found::Number(number) => return Ok(i128::from(*number)),
+        Found::Fixed(bytes) => *bytes,
+        _ => return Err(malformed()),
+    };
+    let has_sign = !matches!(kind, Type::Unsigned(_) | Type::Enum(_));
+    let is_negative = has_sign && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut wide = [if is_negative { 0xff } else { 0 }; 16];
+    let place = wide.get_mut(..bytes.len()).ok_or_else(malformed)?;
+    place.copy_from_slice(bytes);
+    Ok(i128::from_le_bytes(wide))
+}
+
+/// A number of as many digits as it has.
+pub fn number(kind: &Type, found: &Found<'_, '_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    match kind {
+        Type::Bignum => out.extend_from_slice(bignum(bytes(found)?)?.as_bytes()),
+        Type::Unsigned(16) => {
+            let number = u128::from_le_bytes(fixed(found)?);
+            out.extend_from_slice(number.to_string().as_bytes());
+        }
+        Type::Decimal { scale, .. } => decimal(whole(kind, found)?, *scale, out),
+        _ => decimal(whole(kind, found)?, 0, out),
+    }
+    Ok(())
+}
+
+pub fn float(kind: &Type, found: &Found<'_, '_>) -> Result<f64, Error> {
+    match kind {
+        Type::Float => Ok(shortest(f32::from_le_bytes(fixed(found)?))),
+        _ => Ok(f64::from_le_bytes(fixed(found)?)),
+    }
+}
+
+/// The double whose digits are those of the single: 0.1 and not 0.10000000149011612, which nobody has written.
+fn shortest(value: f32) -> f64 {
+    match value.is_finite() {
+        // Digits of a float are one.
+        true => value.to_string().parse().unwrap_or(f64::from(value)),
+        false => f64::from(value),
+    }
+}
+
+/// Days since 1970.
+pub fn day(found: &Found<'_, '_>) -> Result<i32, Error> {
+    let days = integer(&Type::Date, found)?;
+    match i32::try_from(days) {
+        Ok(i32::MAX) => Err(infinite("infinity")),
+        Ok(days) if days == -i32::MAX => Err(infinite("-infinity")),
+        Ok(days) if DAYS.contains(&i64::from(days)) => Ok(days),
+        _ => Err(too_far()),
+    }
+}
+
+/// Microseconds since midnight, 24:00 among them.
+pub fn time(found: &Found<'_, '_>) -> Result<i64, Error> {
+    match integer(&Type::Time, found)? {
+        micros @ 0..=DAY_US => Ok(micros),
+        _ => Err(malformed()),
+    }
+}
+
+/// Microseconds since 1970.
+pub fn instant(kind: &Type, found: &Found<'_, '_>) -> Result<i64, Error> {
+    let units = integer(kind, found)?;
+    let each = match kind {
+        Type::TimestampS => SECOND_US,
+        Type::TimestampMs => SECOND_US / 1_000,
+        _ => 1,
+    };
+    is_finite(units)?;
+    let micros = units.checked_mul(each).ok_or_else(too_far)?;
+    match DAYS.contains(&micros.div_euclid(DAY_US)) {
+        true => Ok(micros),
+        false => Err(too_far()),
+    }
+}
+
+fn is_finite(units: i64) -> Result<(), Error> {
+    match units {
+        i64::MAX => Err(infinite("infinity")),
+        units if units == -i64::MAX => Err(infinite("-infinity")),
+        _ => Ok(()),
+    }
+}
+
+/// A value that is a text here, and none at DuckDB.
+pub fn written(kind: &Type, found: &Found<'_, '_>) -> Result<String, Error> {
+    match kind {
+        Type::Bit => bits(bytes(found)?),
+        Type::Uuid => Ok(uuid(fixed(found)?)),
+        Type::TimeNs => time_ns(integer(kind, found)?),
+        Type::TimeTz => time_tz(integer(kind, found)?),
+        Type::TimestampNs => {
+            let nanos = integer(kind, found)?;
+            is_finite(nanos)?;
+            Ok(timestamp_ns(nanos))
+        }
+        Type::Interval => {
+            let bytes: [u8; 16] = fixed(found)?;
+            let [months, days] = [&bytes[..4], &bytes[4..8]].map(|part| {
+                let part: [u8; 4] = part.try_into().unwrap_or_default();
+                i32::from_le_bytes(part)
+            });
+            let micros = i64::from_le_bytes(bytes[8..].try_into().unwrap_or_default());
+            Ok(interval(months, days, micros))
+        }
+        _ => Err(malformed()),
+    }
+}
+
+/// The word of an enumeration.
+pub fn word<'t>(words: &'t [String], found: &Found<'_, '_>) -> Result<&'t str, Error> {
+    let place = whole(&Type::Enum(Vec::new()), found)?;
+    let place = usize::try_from(place).map_err(|_| malformed())?;
+    words.get(place).map(String::as_str).ok_or_else(malformed)
+}
+
+/// Exactly so many bytes.
+fn fixed<const N: usize>(found: &Found<'_, '_>) -> Result<[u8; N], Error> {
+    match found {
+        Found::Fixed(bytes) => (*bytes).try_into().map_err(|_| malformed()),
+        _ => Err(malformed()),
+    }
+}
+
+/// No column has it, and NULL would be another value.
+#[cold]
+fn infinite(shown: &str) -> Error {
+    Error::source_failed(
+        "infinite_time",
+        "a date or timestamp in the result is infinite, and would leave as text only",
+    )
+    .detail(format!(
+        "{shown}: select it as CAST(… AS VARCHAR), or as NULLIF(…, '{shown}') if NULL will do"
+    ))
+}
+
+#[cold]
+fn too_far() -> Error {
+    Error::source_failed(
+        "distant_time",
+        "a date or timestamp in the result is of a year after 99999, and would leave as text only",
+    )
+    .detail("a year after 99999: select it as CAST(… AS VARCHAR)")
+}

@@ -1,0 +1,434 @@
+//! What a session asks of a server, in which order, and what it makes of refusals.
+
+mod common;
+
+use common::{
+    DISCONNECT, Reply, Talk, class_and_code, fetched, goes_on, kind, query, raw, recorded, refuses,
+    reply, text,
+};
+use serde_json::json;
+use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
+use souk_tests::wire::LIMITS;
+
+/// A statement is read by DuckDB's parser once, and runs in a transaction that only reads, on a connection that is ended.
+#[test]
+fn a_statement_is_judged_once_and_runs_in_a_transaction() {
+    let mut talk = Talk::usual();
+    for round in 0..2 {
+        let id = talk.submit(Talk::select());
+        assert_eq!(talk.asked[0].path, "/quack");
+        assert!(
+            talk.asked[0]
+                .body
+                .windows(11)
+                .any(|part| part == b"secrettoken")
+        );
+        talk.hears(0, reply("connected")).unwrap();
+        if round == 0 {
+            assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT 1')"));
+            talk.hears(0, reply("parsed_one")).unwrap();
+        }
+        assert_eq!(text(&talk.asked[0]), "BEGIN TRANSACTION READ ONLY");
+        talk.hears(0, reply("success")).unwrap();
+        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        talk.hears(0, reply("numbers")).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    }
+    assert!(talk.asked.is_empty());
+}
+
+/// What DuckDB's parser takes for anything but one query that reads tables is not run.
+#[test]
+fn what_the_parser_refuses_is_not_run() {
+    for (name, class, code) in [
+        ("parsed_csv", ErrorClass::Permission, "read_only"),
+        ("parsed_file", ErrorClass::Permission, "read_only"),
+        ("parsed_two", ErrorClass::Permission, "read_only"),
+        ("parsed_drop", ErrorClass::Permission, "read_only"),
+        ("parsed_cte", ErrorClass::Permission, "read_only"),
+        ("parsed_syntax", ErrorClass::Source, "syntax_error"),
+        ("parsed_plan", ErrorClass::Permission, "read_only"),
+        ("parsed_settings", ErrorClass::Permission, "read_only"),
+        ("parsed", ErrorClass::Source, "parameters_misread"),
+        (
+            "parsed_installs",
+            ErrorClass::Configuration,
+            "installs_extensions",
+        ),
+        ("numbers", ErrorClass::Source, "malformed_answer"),
+        ("empty", ErrorClass::Source, "malformed_answer"),
+    ] {
+        let mut talk = Talk::usual();
+        let id = talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        talk.hears(0, reply(name)).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT, "{name}");
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (class, code), "{name}");
+        // Nor is it known now.
+        talk.submit(Talk::select());
+        talk.hears(0, reply("connected")).unwrap();
+        assert!(text(&talk.asked[0]).contains("json_serialize_sql"));
+    }
+}
+
+/// DuckDB's parser is asked of the very text that runs, with a name in the place of each value, and sees all of them.
+#[test]
+fn values_stand_where_the_parser_sees_them() {
+    // As many parameters as there are values, of which the text hides one in a quote.
+    let mut talk = Talk::usual();
+    let one = query("SELECT ?", vec![Value::Int64(1)], LIMITS);
+    let id = talk.submit(one);
+    talk.hears(0, reply("connected")).unwrap();
+    assert!(text(&talk.asked[0]).contains("json_serialize_sql('SELECT  $souks_value_0 ')"));
+    talk.hears(0, reply("parsed_hidden")).unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Source, "parameters_misread")
+    );
+    let mut talk = Talk::usual();
+    let id = talk.submit(query(
+        "SELECT upper(?), s.* FROM s.t AS s, range(3) WHERE a = ?",
+        vec![Value::Text("x'y".into()), Value::Int64(1)],
+        LIMITS,
+    ));
+    for name in ["connected", "parsed", "success"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(
+        text(&talk.asked[0]),
+        "SELECT upper( CAST('x''y' AS VARCHAR) ), s.* FROM s.t AS s, range(3) WHERE a =  CAST('1' AS BIGINT) "
+    );
+    talk.hears(0, refuses("Could not convert string 'x'y' to INT32"))
+        .unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::InvalidRequest, "invalid_value")
+    );
+}
+
+#[test]
+fn a_database_is_used_before_anything_is_asked() {
+    let mut talk = Talk::open(json!({"database": "la\"ke.shop"})).unwrap();
+    let id = talk.submit(Talk::select());
+    talk.hears(0, reply("connected")).unwrap();
+    assert_eq!(text(&talk.asked[0]), "USE \"la\"\"ke\".\"shop\"");
+    talk.hears(
+        0,
+        refuses("SET schema: No catalog + schema named \"x\" found."),
+    )
+    .unwrap();
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Configuration, "unknown_database")
+    );
+}
+
+/// More rows are fetched until there are none: what has none is called by a number, or by none.
+#[test]
+fn rows_are_fetched_to_their_end() {
+    let mut empty = recorded("fetched_all");
+    let number = empty.len() - 12..empty.len() - 2;
+    empty.splice(number, [4]);
+    for last in [reply("fetched_all"), raw(200, &[], empty)] {
+        let (mut talk, id) = Talk::fetching();
+        for number in 1..=3 {
+            assert_eq!(kind(&talk.asked[0]), 7);
+            talk.hears(0, fetched(number)).unwrap();
+        }
+        talk.hears(0, last).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 2 + 3 * 2);
+    }
+}
+
+/// Rows that were lost, or come twice, are noticed.
+#[test]
+fn rows_that_are_lost_are_missed() {
+    for numbers in [&[2][..], &[1, 1], &[1, 3], &[0]] {
+        let (mut talk, id) = Talk::fetching();
+        for number in numbers {
+            talk.hears(0, fetched(*number)).unwrap();
+        }
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Unavailable, "rows_lost"),
+            "{numbers:?}"
+        );
+    }
+}
+
+/// Of an answer that ends before its end nothing is believed.
+#[test]
+fn what_is_cut_off_is_no_end() {
+    let whole = recorded("fetched_all");
+    let head = 17;
+    let rubbish = [&whole[..head], b"rubbish"].concat();
+    let longer = [&whole[..], &[0]].concat();
+    let cut = (head..whole.len()).map(|end| whole[..end].to_vec());
+    for answer in cut.chain([rubbish, longer]) {
+        let (mut talk, id) = Talk::fetching();
+        talk.hears(0, raw(200, &[], answer)).unwrap();
+        talk.hears(0, reply("ended")).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(
+            class_and_code(&error),
+            (ErrorClass::Source, "malformed_answer")
+        );
+    }
+}
+
+/// A wire that breaks, or a server that is another one, in the middle of a result.
+#[test]
+fn half_a_result_is_none() {
+    for (answer, class, code) in [
+        (
+            Err(WireFault::Reset),
+            ErrorClass::Unavailable,
+            "connection_lost",
+        ),
+        (
+            Err(WireFault::BadResponse),
+            ErrorClass::Source,
+            "bad_response",
+        ),
+        (
+            refuses("Invalid connection id"),
+            ErrorClass::Unavailable,
+            "connection_lost",
+        ),
+        (reply("numbers"), ErrorClass::Source, "malformed_answer"),
+        (reply("ended"), ErrorClass::Source, "malformed_answer"),
+        (raw(404, &[], ""), ErrorClass::Configuration, "no_quack"),
+        // DuckDB may have sent them, and sends others when it is asked again.
+        (raw(502, &[], ""), ErrorClass::Unavailable, "unavailable"),
+        (raw(503, &[], ""), ErrorClass::Unavailable, "unavailable"),
+        (
+            raw(200, &[], "<html>"),
+            ErrorClass::Source,
+            "malformed_answer",
+        ),
+    ] {
+        let (mut talk, id) = Talk::fetching();
+        talk.hears(0, answer).unwrap();
+        assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+        talk.hears(0, Err(WireFault::Refused)).unwrap();
+        let error = talk.ended(id).unwrap().error();
+        assert_eq!(class_and_code(&error), (class, code));
+    }
+}
+
+#[test]
+fn whoever_is_not_let_in_is_told_so() {
+    let thrown = |kind: &str| -> Reply {
+        let what = json!({"exception_type": kind, "exception_message": "as it says"}).to_string();
+        raw(500, &[("EXCEPTION_WHAT", what.as_str())], "")
+    };
+    for (answer, class, code) in [
+        (
+            reply("unknown"),
+            ErrorClass::Authentication,
+            "credentials_refused",
+        ),
+        (
+            refuses("Unsupported Quack version - server only supports version 2 of quack"),
+            ErrorClass::Configuration,
+            "other_version",
+        ),
+        (
+            thrown("Invalid Configuration"),
+            ErrorClass::Configuration,
+            "server_misconfigured",
+        ),
+        (
+            thrown("Serialization"),
+            ErrorClass::Internal,
+            "message_refused",
+        ),
+        (thrown("IO"), ErrorClass::Source, "server_failed"),
+        (
+            raw(404, &[], "nginx"),
+            ErrorClass::Configuration,
+            "no_quack",
+        ),
+        (
+            raw(401, &[], ""),
+            ErrorClass::Authentication,
+            "credentials_refused",
+        ),
+        (Err(WireFault::Tls), ErrorClass::Configuration, "tls_failed"),
+    ] {
+        let mut talk = Talk::usual();
+        let error = talk.ask(Talk::select(), [answer]).error();
+        assert_eq!(class_and_code(&error), (class, code));
+        assert!(talk.asked.is_empty());
+    }
+}
+
+#[test]
+fn a_test_tries_to_write() {
+    for (answer, wanted) in [
+        (
+            refuses(
+                "Cannot write to database \"memory\" - transaction is launched in read-only mode",
+            ),
+            "true",
+        ),
+        (reply("success"), "false"),
+        (refuses("Out of Memory Error"), "NULL"),
+    ] {
+        let mut talk = Talk::usual();
+        let ping = Request::Ping(Limits {
+            rows_max: 1,
+            ..LIMITS
+        });
+        let replies = ["connected", "parsed_one", "success"].map(reply);
+        let answer = talk
+            .ask(ping, replies.into_iter().chain([answer, reply("ended")]))
+            .ok();
+        assert_eq!(
+            (answer.cell(0, 0).as_str(), answer.cell(1, 0).as_str()),
+            ("v1.5.5", wanted)
+        );
+    }
+    let mut talk = Talk::usual();
+    let missing = refuses("Scalar Function with name json_serialize_sql does not exist!");
+    let error = talk
+        .ask(
+            Request::Ping(LIMITS),
+            [reply("connected"), missing, reply("ended")],
+        )
+        .error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Configuration, "json_missing")
+    );
+}
+
+/// Whoever gives up is not kept waiting, and leaves no connection.
+#[test]
+fn a_cancelled_statement_ends_its_connection() {
+    let (mut talk, id) = Talk::asking();
+    talk.cancel(id);
+    // The answer that nobody waits for any more, and the end of the connection.
+    assert_eq!((talk.asked.len(), kind(&talk.asked[1])), (2, DISCONNECT));
+    talk.hears(1, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+    talk.hears(0, reply("numbers")).unwrap();
+    assert!(talk.asked.is_empty());
+    // One that is being opened is ended when it is known.
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    talk.cancel(id);
+    talk.hears(0, reply("connected")).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    talk.hears(0, reply("ended")).unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+}
+
+#[test]
+fn a_statement_has_the_connections_time() {
+    let mut talk = Talk::open(json!({"statement_timeout_ms": 250})).unwrap();
+    let id = talk.submit(Talk::select());
+    for name in ["connected", "parsed_one", "success"] {
+        talk.hears(0, reply(name)).unwrap();
+    }
+    assert_eq!(talk.asked[0].timeout_ms, 250);
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert_eq!(kind(&talk.asked[0]), DISCONNECT);
+    talk.hears(0, reply("ended")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(
+        class_and_code(&error),
+        (ErrorClass::Timeout, "statement_timeout")
+    );
+}
+
+/// For a connection. What else is asked DuckDB may have done.
+#[test]
+fn a_busy_proxy_is_asked_again() {
+    let mut talk = Talk::usual();
+    let id = talk.submit(Talk::select());
+    let first = talk.asked[0].body.clone();
+    talk.hears(0, raw(503, &[], "")).unwrap();
+    assert!(talk.asked.is_empty());
+    assert_eq!(talk.wakes(), 100);
+    assert_eq!(talk.asked[0].body, first);
+    talk.hears(0, raw(429, &[("Retry-After", "3600")], ""))
+        .unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.class, ErrorClass::RateLimited);
+    for asked in 0..=4 {
+        for status in [502, 503, 504] {
+            if (asked, status) == (0, 503) {
+                continue;
+            }
+            let mut talk = Talk::usual();
+            let id = talk.submit(Talk::select());
+            let answers = [
+                reply("connected"),
+                reply("parsed_one"),
+                reply("success"),
+                raw(200, &[], goes_on("filtered_ints")),
+            ];
+            for answer in answers.into_iter().take(asked) {
+                talk.hears(0, answer).unwrap();
+            }
+            talk.hears(0, raw(status, &[], "")).unwrap();
+            assert!(talk.pauses.is_empty(), "{asked}: {status}");
+            if asked > 0 {
+                talk.hears(0, reply("ended")).unwrap();
+            }
+            let error = talk.ended(id).unwrap().error();
+            assert!(
+                [ErrorClass::Unavailable, ErrorClass::Timeout].contains(&error.class),
+                "{asked}, {status}: {error:?}"
+            );
+        }
+    }
+}
+
+/// A connection that is not ended stays at the server, with its transaction.
+#[test]
+fn the_end_of_a_connection_is_told_twice() {
+    for answer in [
+        raw(429, &[], ""),
+        raw(502, &[], ""),
+        raw(504, &[], ""),
+        Err(WireFault::Reset),
+    ] {
+        let (mut talk, id) = Talk::asking();
+        talk.hears(0, reply("numbers")).unwrap();
+        let asked = talk.asked[0].body.clone();
+        talk.hears(0, answer.clone()).unwrap();
+        assert!(talk.asked.is_empty());
+        let paused = talk.wakes();
+        assert_eq!(
+            (kind(&talk.asked[0]), &talk.asked[0].body),
+            (DISCONNECT, &asked)
+        );
+        // The host waits two seconds for the end of what was cancelled.
+        assert!(2 * talk.asked[0].timeout_ms + paused < 2_000);
+        talk.hears(0, answer).unwrap();
+        assert!(talk.asked.is_empty() && talk.pauses.is_empty());
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+    }
+    let (mut talk, id) = Talk::asking();
+    talk.hears(0, reply("numbers")).unwrap();
+    talk.hears(0, Err(WireFault::Timeout)).unwrap();
+    assert!(talk.pauses.is_empty());
+    assert_eq!(talk.ended(id).unwrap().ok().rows, 1);
+}

@@ -1,0 +1,105 @@
+//! A DuckDB as a source, through the connector `duckdb`: the vendor's own server of Quack.
+
+use serde_json::json;
+use souk_tests::{Company, DuckDb};
+
+use crate::league::{League, is_stopped};
+use crate::{host, unique};
+
+const LEAGUE: [&str; 2] = [
+    "CREATE SCHEMA league",
+    "CREATE TABLE league.matches AS SELECT n::BIGINT AS id, 'Club ' || n % 7 AS club, CASE WHEN n % 11 > 0 THEN (n % 5)::INTEGER END AS goals, (n / 8.0)::DECIMAL(20, 5) AS fee, \
+     TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_minutes(n) AS played, TIMESTAMP '2026-01-01' + to_minutes(n) AS kickoff, DATE '2026-01-01' + n::INTEGER AS day, ['n', n::VARCHAR] AS tags \
+     FROM range(1, 101) AS r(n)",
+];
+
+const SOLD: League = League {
+    schema: "league",
+    name: str::to_owned,
+    digits: Some("SELECT 12345678901234567890.00100::DECIMAL(25, 5) AS fee"),
+};
+
+async fn seller(server: &DuckDb) -> (Company, String) {
+    LEAGUE.into_iter().for_each(|statement| {
+        server.admin(statement);
+    });
+    let seller = host().await.company(&unique("duckdb")).await;
+    let connection = seller.duckdb(server, "league").await;
+    (seller, connection)
+}
+
+/// A seller connects a DuckDB behind a proxy with a certificate of its own, sees that it works, that it refuses writes and what is in it, and
+/// sells an asset and an endpoint of it; a buyer pays and reads pages, filtered, to the last digit.
+#[tokio::test]
+async fn a_seller_sells_from_duckdb() {
+    let server = DuckDb::start_tls().await;
+    let (seller, connection) = seller(&server).await;
+    let path = seller.path(&format!("/connections/{connection}/test"));
+    let test = seller.client.post(&path, json!({})).await.expect(200);
+    assert_eq!(test.at("/data/success"), true, "{}", test.body);
+    assert_eq!(test.at("/data/read_only_verified"), true, "{}", test.body);
+    let path = seller.path(&format!("/connections/{connection}/schema"));
+    let schema = seller.client.get(&path).await.expect(200);
+    assert!(
+        schema.body.to_string().contains("DECIMAL(20,5)"),
+        "{}",
+        schema.body
+    );
+
+    SOLD.is_sold(&seller, &connection).await;
+    assert_eq!(server.connections(), 0);
+}
+
+/// A text that writes may be saved by nobody; one that the host does not see through is refused before it is run, by what DuckDB's parser
+/// says of it, or by the transaction.
+#[tokio::test]
+async fn duckdb_refuses_what_writes() {
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    server.admin("CREATE SEQUENCE league.ids");
+    for text in [
+        "DELETE FROM matches",
+        "COPY matches TO '/tmp/matches.csv'",
+        "SELECT 1; DELETE FROM matches",
+    ] {
+        let path = seller.path("/assets");
+        let fields = json!({"connection_id": connection, "asset_type": "CALCULATION", "name": "writes", "result_type": "number", "sql_logic": text});
+        seller.client.post(&path, fields).await.expect(400);
+    }
+    for text in [
+        "SELECT nextval('ids') AS n",
+        "SELECT count(*) AS n FROM read_text('/etc/hostname')",
+        "SELECT count(*) AS n FROM '/etc/hostname'",
+    ] {
+        let asset = seller.asset(&connection, json!({"sql_logic": text})).await;
+        let path = seller.path(&format!("/assets/{asset}/execute"));
+        let answer = seller.client.post(&path, json!({"params": {}})).await;
+        assert_eq!(
+            answer.at("/error/details/fault_code"),
+            "read_only",
+            "{text}: {}",
+            answer.body
+        );
+    }
+    assert_eq!(server.number("SELECT count(*) FROM league.matches"), 100);
+}
+
+/// What nobody waits for any more has no connection at DuckDB.
+#[tokio::test]
+async fn duckdb_forgets_what_is_abandoned() {
+    let server = DuckDb::start();
+    let (seller, connection) = seller(&server).await;
+    is_stopped(
+        &seller,
+        &connection,
+        "SELECT sum(sleep_ms(100)) AS n FROM range(30) AS r(i)",
+        || {
+            server
+                .asked()
+                .iter()
+                .any(|text| text.contains("sleep_ms(100)) AS n"))
+        },
+        || server.connections() > 0,
+    )
+    .await;
+}
