@@ -12,6 +12,8 @@ mod profile;
 mod streamed;
 mod text;
 
+pub use parquet::Reads;
+
 use crate::clock::Clock;
 use crate::errors;
 use crate::files::{Files, Format};
