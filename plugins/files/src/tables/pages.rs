@@ -50,7 +50,7 @@ fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
 }
 
 /// How deep structures and lists of a schema nest.
-const SCHEMA_DEPTH_MAX: usize = 64;
+const SCHEMA_DEPTH_MAX: usize = 40;
 /// Columns, and what they are in.
 const SCHEMA_MAX: u64 = 2 * super::COLUMNS_MAX as u64;
 
