@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 /// Operators of one statement. `a + b + …` nests as deep as it is long, and each rule that looks at it goes as deep.
 const OPERATORS_MAX: usize = 400;
 /// Tables and queries of one statement.
-const TABLES_MAX: usize = 500;
+const TABLES_MAX: usize = 400;
 /// Steps of a plan, and how many of them nest: what is done to a plan recurses, too.
 const NODES_MAX: usize = 2_000;
 const NODES_DEPTH_MAX: usize = 450;
@@ -246,7 +246,6 @@ fn is_operator(word: &datafusion::sql::sqlparser::tokenizer::Word) -> bool {
             | Keyword::COLLATE
             | Keyword::OVERLAPS
             | Keyword::NOTNULL
-            | Keyword::SELECT
             | Keyword::VALUES
             | Keyword::UNNEST
     )

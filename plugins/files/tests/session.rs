@@ -337,6 +337,7 @@ fn only_queries_are_run() {
     let (directory, mut session) = file("orders.csv", ORDERS.as_bytes());
     let other = directory.path().join("other.csv");
     std::fs::write(&other, "x\n1\n").unwrap();
+    let is_syntax: [&str; 0] = [];
     for text in [
         "DELETE FROM orders",
         "DROP TABLE orders",
@@ -359,8 +360,12 @@ fn only_queries_are_run() {
         let error = ask(&mut session, text)
             .err()
             .unwrap_or_else(|| panic!("{text}"));
-        let refused = matches!(error.class, ErrorClass::Permission | ErrorClass::Source);
-        assert!(refused, "{text}: {error:?}");
+        // What is no statement of this dialect, or two of them, is none that is read.
+        let is_syntax = is_syntax.contains(&text) && error.code == "syntax_error";
+        assert!(
+            is_syntax || error.code == "statement_refused",
+            "{text}: {error:?}"
+        );
     }
     for text in [
         "SELECT * FROM '/data/other.csv'".to_owned(),
@@ -562,11 +567,7 @@ fn memory_is_held() {
         "SELECT v FROM generate_series(1, 100000000) g(v) ORDER BY v * 7 % 1000003 LIMIT 1 OFFSET 60000000",
     ] {
         let error = ask(&mut session, text).err().unwrap();
-        let code = error.code.as_str();
-        assert!(
-            code == "out_of_memory" || code == "statement_timeout",
-            "{text}: {error:?}"
-        );
+        assert_eq!(error.code, "out_of_memory", "{text}: {error:?}");
     }
     assert_eq!(
         ask(&mut session, "SELECT count(*) FROM t").unwrap().lines(),
@@ -629,6 +630,11 @@ fn nests() {
         chain(100, |last| format!("SELECT x FROM c{last}"))
     );
     assert_eq!(ask(&mut session, &text).unwrap().lines(), ["1"]);
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 {}) AS x",
+        "UNION ALL SELECT 1 ".repeat(200)
+    );
+    assert_eq!(ask(&mut session, &text).unwrap().lines(), ["201"]);
     let text = format!("SELECT {}1", "1+".repeat(390));
     assert_eq!(ask(&mut session, &text).unwrap().lines(), ["391"]);
 }
