@@ -125,7 +125,8 @@ fn config() -> Planned<SessionConfig> {
         .with_batch_size(BATCH_ROWS)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_information_schema(false);
+        .with_information_schema(false)
+        .with_extension(Arc::new(tables::Reads::default()));
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
     // What is written with a point is the decimal that it says.

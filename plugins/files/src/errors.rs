@@ -92,6 +92,10 @@ fn classify(root: &DataFusionError) -> Error {
         DataFusionError::ArrowError(..) => {
             Error::source_failed("statement_failed", "the statement failed at a value")
         }
+        // What DataFusion calls a bug is none of the source's.
+        DataFusionError::Internal(_) => {
+            Error::internal("engine_failed", "the statement met a mistake of DataFusion")
+        }
         _ => Error::source_failed("statement_failed", "the statement failed"),
     }
 }

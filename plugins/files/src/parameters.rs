@@ -1,12 +1,13 @@
 //! A request's values as DataFusion binds them, each of its declared type.
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::ScalarValue;
 use souk_sdk::{ColumnType, Error, Value};
 use std::sync::Arc;
 
-/// Digits that a decimal of 128 bits holds.
+/// Digits that a decimal of 128 bits holds, and one of 256.
 const DIGITS_MAX: usize = 38;
+const WIDE_DIGITS_MAX: usize = 76;
 
 pub fn bound(value: &Value) -> Result<ScalarValue, Error> {
     Ok(match value {
@@ -54,7 +55,7 @@ fn decimal(text: &str) -> Result<ScalarValue, Error> {
     let not_a_number = || {
         Error::invalid_request(
             "value_not_a_number",
-            "a decimal parameter is no number of at most 38 digits",
+            "a decimal parameter is no number of at most 76 digits",
         )
     };
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -65,8 +66,17 @@ fn decimal(text: &str) -> Result<ScalarValue, Error> {
     }
     let whole = whole.trim_start_matches('0');
     let digits = (whole.len() + fraction.len()).max(1);
-    if digits > DIGITS_MAX {
+    if digits > WIDE_DIGITS_MAX {
         return Err(not_a_number());
+    }
+    if digits > DIGITS_MAX {
+        let sign = if text.starts_with('-') { "-" } else { "" };
+        let number = i256::from_string(&format!("{sign}{whole}{fraction}"));
+        return Ok(ScalarValue::Decimal256(
+            Some(number.ok_or_else(not_a_number)?),
+            digits as u8,
+            fraction.len() as i8,
+        ));
     }
     let number: i128 = match whole.len() + fraction.len() {
         0 => 0,
@@ -111,7 +121,10 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "-", "1e5", "NaN", "1.2.3", "1 ", &"9".repeat(39)] {
+        let wide = decimal(&format!("-{}.5", "9".repeat(75))).unwrap();
+        let number = i256::from_string(&format!("-{}5", "9".repeat(75)));
+        assert_eq!(wide, ScalarValue::Decimal256(number, 76, 1));
+        for text in ["", "-", "1e5", "NaN", "1.2.3", "1 ", &"9".repeat(77)] {
             assert_eq!(
                 decimal(text).unwrap_err().code,
                 "value_not_a_number",

@@ -7,6 +7,7 @@ use crate::escapes;
 use crate::parameters::bound;
 use crate::values;
 use datafusion::common::config::Dialect;
+use datafusion::common::tree_node::{TreeNodeRecursion, TreeNodeVisitor};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::execution::SendableRecordBatchStream;
@@ -14,19 +15,27 @@ use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{self, Statement, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures_util::StreamExt;
 use souk_sdk::{Batch, Error, Limits, Query};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Operators of one statement. `a + b + …` nests as deep as it is long, and each rule that looks at it goes as deep.
 const OPERATORS_MAX: usize = 400;
+/// Tables and queries of one statement.
+const TABLES_MAX: usize = 400;
+/// Steps of a plan, and how many of them nest: what is done to a plan recurses, too.
+const NODES_MAX: usize = 2_000;
+const NODES_DEPTH_MAX: usize = 450;
 
 pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     engine.clock().allow(query.limits.timeout_ms);
     let statement = parse(engine, &query.text)?;
     let plan = engine.finish(engine.state().statement_to_plan(statement))?;
+    plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
     let stream = engine.finish(begin(engine, plan))?;
@@ -41,6 +50,7 @@ fn parse(engine: &Engine, text: &str) -> Result<Parsed, Error> {
         .map_err(|error| errors::of_statement(&error))?;
     match parsed {
         Parsed::Statement(mut statement) if matches!(*statement, Statement::Query(_)) => {
+            few_tables(&statement)?;
             escapes::rewrite(&mut statement)?;
             Ok(Parsed::Statement(statement))
         }
@@ -85,11 +95,130 @@ fn bounded(text: &str) -> Result<(), Error> {
         }
     }
     match operators > OPERATORS_MAX {
-        true => Err(Error::source_failed(
-            "statement_too_deep",
-            format!("the statement has more than {OPERATORS_MAX} operators"),
-        )),
+        true => Err(too_deep(format!(
+            "the statement has more than {OPERATORS_MAX} operators"
+        ))),
         false => Ok(()),
+    }
+}
+
+fn too_deep(message: String) -> Error {
+    Error::source_failed("statement_too_deep", message)
+}
+
+/// Refuses what tables make large: each of a list in `FROM` is joined to all before it, and of a `WITH` that the next uses twice
+/// there are twice as many.
+fn few_tables(statement: &Statement) -> Result<(), Error> {
+    let mut tables = Tables::default();
+    let _: ControlFlow<()> = statement.visit(&mut tables);
+    match tables.counted > TABLES_MAX {
+        true => Err(too_deep(format!(
+            "the statement makes more than {TABLES_MAX} tables and queries of itself"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// How many tables and queries there are, with those of each `WITH` wherever it is named.
+#[derive(Default)]
+struct Tables {
+    counted: usize,
+    /// What each `WITH` has.
+    named: HashMap<String, usize>,
+    open: Vec<OpenQuery>,
+}
+
+struct OpenQuery {
+    counted: usize,
+    /// Of its `WITH`, those that were not looked at yet, the next one last.
+    names: Vec<String>,
+}
+
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        let names = with.map(|table| table.alias.name.value.to_lowercase());
+        let mut names: Vec<String> = names.collect();
+        names.reverse();
+        self.open.push(OpenQuery { counted: 1, names });
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &ast::ObjectName) -> ControlFlow<()> {
+        let counted = self
+            .named
+            .get(&name.to_string().replace('"', "").to_lowercase());
+        let counted = counted.copied().unwrap_or(1);
+        match self.open.last_mut() {
+            Some(query) => query.counted = query.counted.saturating_add(counted),
+            None => self.counted = self.counted.saturating_add(counted),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        let Some(query) = self.open.pop() else {
+            return ControlFlow::Continue(());
+        };
+        match self.open.last_mut() {
+            None => self.counted = self.counted.saturating_add(query.counted),
+            Some(around) => match around.names.pop() {
+                // One of that name elsewhere may be larger.
+                Some(name) => {
+                    let counted = self.named.entry(name).or_default();
+                    *counted = query.counted.max(*counted);
+                }
+                None => around.counted = around.counted.saturating_add(query.counted),
+            },
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Refuses what is still too large. It stops at the first step that is too much.
+fn plan_is_bounded(plan: &LogicalPlan) -> Result<(), Error> {
+    let mut size = PlanSize::default();
+    plan.visit_with_subqueries(&mut size)
+        .map_err(|error| errors::of_statement(&error))?;
+    match size.is_bounded() {
+        true => Ok(()),
+        false => Err(too_deep(format!(
+            "the statement has more than {NODES_MAX} steps, or more than {NODES_DEPTH_MAX} that follow on each other"
+        ))),
+    }
+}
+
+#[derive(Default)]
+struct PlanSize {
+    nodes: usize,
+    depth: usize,
+    depth_max: usize,
+}
+
+impl PlanSize {
+    fn is_bounded(&self) -> bool {
+        self.nodes <= NODES_MAX && self.depth_max <= NODES_DEPTH_MAX
+    }
+}
+
+impl<'n> TreeNodeVisitor<'n> for PlanSize {
+    type Node = LogicalPlan;
+
+    fn f_down(&mut self, _node: &'n LogicalPlan) -> Planned<TreeNodeRecursion> {
+        self.nodes += 1;
+        self.depth += 1;
+        self.depth_max = self.depth_max.max(self.depth);
+        Ok(match self.is_bounded() {
+            true => TreeNodeRecursion::Continue,
+            false => TreeNodeRecursion::Stop,
+        })
+    }
+
+    fn f_up(&mut self, _node: &'n LogicalPlan) -> Planned<TreeNodeRecursion> {
+        self.depth -= 1;
+        Ok(TreeNodeRecursion::Continue)
     }
 }
 
@@ -108,6 +237,17 @@ fn is_operator(word: &datafusion::sql::sqlparser::tokenizer::Word) -> bool {
             | Keyword::JOIN
             | Keyword::BETWEEN
             | Keyword::WHEN
+            | Keyword::IN
+            | Keyword::ILIKE
+            | Keyword::SIMILAR
+            | Keyword::RLIKE
+            | Keyword::REGEXP
+            | Keyword::AT
+            | Keyword::COLLATE
+            | Keyword::OVERLAPS
+            | Keyword::NOTNULL
+            | Keyword::VALUES
+            | Keyword::UNNEST
     )
 }
 

@@ -12,6 +12,8 @@ mod profile;
 mod streamed;
 mod text;
 
+pub use parquet::Reads;
+
 use crate::clock::Clock;
 use crate::errors;
 use crate::files::{Files, Format};
@@ -21,7 +23,7 @@ use datafusion::error::Result as Planned;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::object_store::ObjectStore;
 use datafusion::object_store::memory::InMemory;
-use souk_sdk::Error;
+use souk_sdk::{Error, ErrorClass};
 use std::sync::{Arc, OnceLock};
 use url::Url;
 
@@ -68,15 +70,15 @@ impl Table {
         }
     }
 
-    /// What it holds. What is wrong with the file is found once; what ran out of time is tried again.
+    /// What it holds. What is wrong with the file is found once; what ran out of time, or could not be read just now, is tried again.
     pub fn opened(&self, clock: &Clock) -> Result<Known, Error> {
         if let Some(known) = self.opened.get() {
             return known.clone();
         }
         let found = self.open(clock);
-        if let Err(error) = &found
-            && error.code == "statement_timeout"
-        {
+        let is_passing =
+            |error: &Error| matches!(error.class, ErrorClass::Timeout | ErrorClass::Unavailable);
+        if found.as_ref().is_err_and(is_passing) {
             return found;
         }
         self.opened.get_or_init(|| found).clone()

@@ -119,6 +119,8 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, Error> {
     let of = match array.data_type() {
         DataType::Dictionary(_, value) => value.as_ref(),
         DataType::RunEndEncoded(_, value) => value.data_type(),
+        DataType::ListView(value) => &DataType::List(value.clone()),
+        DataType::LargeListView(value) => &DataType::LargeList(value.clone()),
         _ => return Ok(array.clone()),
     };
     let array = cast(array, of).map_err(|error| crate::errors::of_file(&error))?;
@@ -159,6 +161,15 @@ impl Filled {
 
     fn var(&mut self, value: &[u8]) -> Result<(), Error> {
         self.spend(value.len())?;
+        // A file may say of any text that it is JSON.
+        if self.builder.kind() == ColumnType::Json
+            && serde_json::from_slice::<serde::de::IgnoredAny>(value).is_err()
+        {
+            return Err(Error::source_failed(
+                "no_json",
+                "the source holds a text that is not the JSON which its column says: CAST(… AS text)",
+            ));
+        }
         self.builder.var(value)
     }
 

@@ -225,6 +225,28 @@ fn what_has_no_exact_type_is_told_or_written() {
     );
 }
 
+/// Views of lists are lists; a text that says it is JSON is looked at.
+#[test]
+fn what_arrow_calls_otherwise_is_what_it_holds() {
+    let list = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None])]);
+    let rows = batch(vec![("v", array(ListViewArray::from(list)))]);
+    let (_directory, mut session) = file("t.arrow", &arrow(&rows, None));
+    let answer = ask(&mut session, "SELECT v FROM t").unwrap();
+    assert_eq!(
+        (answer.kinds(), answer.lines()),
+        (vec![Json], vec!["[1,null]".to_owned()])
+    );
+    for (text, code) in [("{\"a\":1}", None), ("{a:1}", Some("no_json"))] {
+        let field = Field::new("j", DataType::Utf8, true)
+            .with_metadata([("ARROW:extension:name".to_owned(), "arrow.json".to_owned())].into());
+        let schema = Arc::new(datafusion::arrow::datatypes::Schema::new(vec![field]));
+        let rows = RecordBatch::try_new(schema, vec![array(StringArray::from(vec![text]))]);
+        let (_directory, mut session) = file("t.arrow", &arrow(&rows.unwrap(), None));
+        let asked = ask(&mut session, "SELECT j FROM t");
+        assert_eq!(asked.err().map(|error| error.code).as_deref(), code);
+    }
+}
+
 fn million() -> Vec<u8> {
     let ids = Int64Array::from_iter_values(0..1_000_000);
     let groups =
@@ -443,6 +465,60 @@ fn damaged_arrow_files_break_nothing() {
         println!("{read} of {changes} files with a changed byte were read");
         assert_eq!(broke, [], "of {} bytes, {packed:?}", whole.len());
     }
+}
+
+/// Each page is of less than is allowed, and five of them are not.
+#[test]
+fn what_is_unpacked_is_counted_together() {
+    let zeros = "0".repeat(40 << 20);
+    let column = || array(StringArray::from(vec![zeros.as_str()]));
+    let rows = batch(vec![
+        ("n", array(Int64Array::from(vec![1]))),
+        ("a", column()),
+        ("b", column()),
+        ("c", column()),
+        ("d", column()),
+        ("e", column()),
+    ]);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_enabled(false)
+        .build();
+    let bytes = parquet_with(&rows, properties);
+    assert!(bytes.len() < 1 << 20);
+    let (_directory, mut session) = file("t.parquet", &bytes);
+    let one = "SELECT length(a) + length(b) + length(c) FROM t";
+    let answer = ask(&mut session, one).unwrap();
+    assert_eq!(answer.lines(), [(3 * zeros.len()).to_string()]);
+    let all = "SELECT length(a) + length(b) + length(c) + length(d) + length(e) FROM t";
+    let error = ask(&mut session, all).err().unwrap();
+    assert_eq!(error.code, "row_group_too_large", "{error:?}");
+    // What was held is free again.
+    assert!(ask(&mut session, one).is_ok());
+}
+
+/// Each level of a schema is one of the stack of whoever reads it; who writes it here has a large one.
+#[test]
+fn schemas_have_bounds() {
+    let bounds = std::thread::Builder::new()
+        .stack_size(256 << 20)
+        .spawn(schemas);
+    bounds.unwrap().join().unwrap();
+}
+
+fn schemas() {
+    let nested = |levels: usize| {
+        let mut column: ArrayRef = array(Int64Array::from(vec![1]));
+        for _ in 0..levels {
+            let field = Field::new("x", column.data_type().clone(), true);
+            column = array(StructArray::from(vec![(Arc::new(field), column)]));
+        }
+        parquet(&batch(vec![("s", column)]))
+    };
+    let (_directory, mut session) = file("t.parquet", &nested(20));
+    assert!(ping(&mut session).is_ok());
+    let (_directory, mut session) = file("t.parquet", &nested(80));
+    assert_eq!(ping(&mut session).err().unwrap().code, "too_many_columns");
 }
 
 /// Files cut off and files with a byte changed are told, or read as something else; nothing of them breaks the connector.

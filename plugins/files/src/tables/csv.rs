@@ -26,7 +26,7 @@ struct CsvFiles {
     text: Text,
     schema: SchemaRef,
     separators: Vec<u8>,
-    batch_rows: usize,
+    longest: u64,
 }
 
 /// What was found in the files so far.
@@ -70,7 +70,7 @@ pub fn open(
         text,
         schema: schema.clone(),
         separators: found.separators,
-        batch_rows: text::batch_rows(found.longest),
+        longest: found.longest,
     };
     Ok(streamed::known(schema, Arc::new(source), Some(found.rows)))
 }
@@ -215,8 +215,9 @@ impl Streamed for CsvFiles {
         let files: Vec<(Slice, u8)> = files
             .map(|((_, slice), separator)| (slice.clone(), *separator))
             .collect();
-        let (text, schema, rows) = (self.text.clone(), self.schema.clone(), self.batch_rows);
-        let columns = columns.to_vec();
+        let (text, schema, columns) = (self.text.clone(), self.schema.clone(), columns.to_vec());
+        // The reader keeps all fields of its rows, and then those that are asked for.
+        let rows = text::batch_rows(self.longest, schema.fields().len());
         let read = move |(slice, separator): (Slice, u8)| -> Batches {
             let opened = match text.open(&slice) {
                 Ok(opened) => opened,

@@ -23,11 +23,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// A longer name is a value that stands in its place.
+const NAME_BYTES_MAX: usize = 1024;
+
 #[derive(Debug)]
 struct JsonFiles {
     text: Text,
     schema: SchemaRef,
-    batch_rows: usize,
+    longest: u64,
 }
 
 #[derive(Default)]
@@ -70,7 +73,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
     let source = JsonFiles {
         text,
         schema: schema.clone(),
-        batch_rows: text::batch_rows(found.longest),
+        longest: found.longest,
     };
     Ok(streamed::known(schema, Arc::new(source), Some(rows)))
 }
@@ -112,6 +115,12 @@ impl Found {
             return Err(errors::broken(
                 "too_many_columns",
                 format!("the file's objects have more than {COLUMNS_MAX} names"),
+            ));
+        }
+        if name.len() > NAME_BYTES_MAX {
+            return Err(errors::broken(
+                "name_too_long",
+                format!("the file's objects have a name of more than {NAME_BYTES_MAX} bytes"),
             ));
         }
         self.names.insert(name.to_owned(), at);
@@ -186,7 +195,8 @@ impl Streamed for JsonFiles {
                 .map(|(at, field)| (field.name().clone(), at))
                 .collect(),
             schema,
-            rows: self.batch_rows,
+            rows: text::batch_rows(self.longest, columns.len()),
+            clock: self.text.clock.clone(),
         };
         let slices: Vec<Slice> = self
             .text
@@ -215,13 +225,15 @@ struct Pass {
     schema: SchemaRef,
     names: HashMap<String, usize>,
     rows: usize,
+    clock: Clock,
 }
 
 impl Pass {
     fn batch(&self, lines: &mut Lines) -> Result<Option<RecordBatch>, Error> {
+        self.clock.check()?;
         let fields = self.schema.fields().iter();
         let mut builders: Vec<Builder> = fields
-            .map(|field| Builder::new(field.data_type()))
+            .map(|field| Builder::new(field.data_type(), self.rows))
             .collect();
         let mut rows = 0;
         while rows < self.rows {
@@ -255,21 +267,22 @@ enum Builder {
 }
 
 impl Builder {
-    fn new(kind: &DataType) -> Builder {
+    fn new(kind: &DataType, rows: usize) -> Builder {
         match kind {
-            DataType::Boolean => Builder::Boolean(BooleanBuilder::new()),
-            DataType::Int64 => Builder::Int64(Int64Builder::new()),
-            DataType::Float64 => Builder::Float64(Float64Builder::new()),
+            DataType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
+            DataType::Int64 => Builder::Int64(Int64Builder::with_capacity(rows)),
+            DataType::Float64 => Builder::Float64(Float64Builder::with_capacity(rows)),
             DataType::Decimal128(_, scale) => {
-                let builder = Decimal128Builder::new().with_data_type(kind.clone());
+                let builder = Decimal128Builder::with_capacity(rows).with_data_type(kind.clone());
                 Builder::Decimal(builder, usize::try_from(*scale).unwrap_or(0))
             }
-            DataType::Date32 => Builder::Date(Date32Builder::new()),
+            DataType::Date32 => Builder::Date(Date32Builder::with_capacity(rows)),
             DataType::Timestamp(_, zone) => {
-                let builder = TimestampMicrosecondBuilder::new().with_timezone_opt(zone.clone());
+                let builder = TimestampMicrosecondBuilder::with_capacity(rows)
+                    .with_timezone_opt(zone.clone());
                 Builder::Timestamp(builder)
             }
-            _ => Builder::Text(StringBuilder::new()),
+            _ => Builder::Text(StringBuilder::with_capacity(rows, 0)),
         }
     }
 

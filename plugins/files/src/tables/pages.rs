@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// One page, unpacked. Writers make pages of a megabyte or so.
 const PAGE_BYTES_MAX: u64 = 96 << 20;
+const LIST_VALUES_MAX: u64 = 16 << 20;
 /// How deep the structures of a page's header nest.
 const DEPTH_MAX: usize = 8;
 
@@ -48,8 +49,33 @@ fn has_rows(column: &ColumnChunkMetaData, rows: i64) -> bool {
     }
 }
 
+/// How deep structures and lists of a schema nest.
+const SCHEMA_DEPTH_MAX: usize = 40;
+/// Columns, and what they are in.
+const SCHEMA_MAX: u64 = 2 * super::COLUMNS_MAX as u64;
+
+/// The schema that a footer begins with is one that can be gone through: whoever reads it recurses.
+pub fn check_schema(footer: &[u8]) -> Result<(), Error> {
+    let mut header = Header {
+        bytes: footer,
+        sizes: [None; 2],
+        values: 0,
+    };
+    match header.schema() {
+        Some(true) => Ok(()),
+        Some(false) => Err(errors::broken(
+            "too_many_columns",
+            format!(
+                "the file has more than {} columns, or they nest deeper than {SCHEMA_DEPTH_MAX}",
+                super::COLUMNS_MAX
+            ),
+        )),
+        None => Err(broken("its footer does not begin with a schema")),
+    }
+}
+
 /// Where a column's pages are.
-fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+pub fn place(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
     let start = column
         .dictionary_page_offset()
         .unwrap_or_else(|| column.data_page_offset());
@@ -88,28 +114,56 @@ fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
     true
 }
 
-/// Goes from page to page through bytes that are pages from their first on to their last.
-pub fn check_pages(mut bytes: &[u8]) -> Result<(), Error> {
+/// What pages unpack to: a reader has a dictionary of a column and one page of it at a time, which are no more than the two largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    first: u64,
+    second: u64,
+}
+
+impl Unpacked {
+    fn add(&mut self, bytes: u64) {
+        let smaller = self.first.min(bytes);
+        self.first = self.first.max(bytes);
+        self.second = self.second.max(smaller);
+    }
+
+    pub fn and(mut self, other: Unpacked) -> Unpacked {
+        self.add(other.first);
+        self.add(other.second);
+        self
+    }
+
+    pub fn bytes(self) -> u64 {
+        self.first + self.second
+    }
+}
+
+/// Goes from page to page through bytes that are pages from their first on to their last. A page of a column in lists may be one row.
+pub fn check_pages(mut bytes: &[u8], is_in_list: bool) -> Result<Unpacked, Error> {
+    let mut all = Unpacked::default();
     while !bytes.is_empty() {
         let mut header = Header {
             bytes,
             sizes: [None; 2],
+            values: 0,
         };
         header.structure(0).ok_or_else(no_page)?;
         let rest = header.bytes;
         let [Some(unpacked), Some(packed)] = header.sizes else {
             return Err(no_page());
         };
-        if unpacked > PAGE_BYTES_MAX {
-            return Err(Error::source_failed(
+        if unpacked > PAGE_BYTES_MAX || is_in_list && header.values > LIST_VALUES_MAX {
+            return Err(errors::broken(
                 "page_too_large",
-                "a page of the file unpacks to more than 96 MiB: write smaller pages",
+                "a page of the file unpacks to more than 96 MiB, or has more than 16 million values of lists: write smaller pages",
             ));
         }
         let packed = usize::try_from(packed).map_err(|_| no_page())?;
         bytes = rest.get(packed..).ok_or_else(no_page)?;
+        all.add(unpacked);
     }
-    Ok(())
+    Ok(all)
 }
 
 fn no_page() -> Error {
@@ -129,6 +183,7 @@ struct Header<'a> {
     bytes: &'a [u8],
     /// Unpacked, and as it lies in the file.
     sizes: [Option<u64>; 2],
+    values: u64,
 }
 
 impl Header<'_> {
@@ -150,7 +205,63 @@ impl Header<'_> {
             match (depth, field, kind) {
                 (0, 2, 5) => self.sizes[0] = Some(u64::try_from(self.signed()?).ok()?),
                 (0, 3, 5) => self.sizes[1] = Some(u64::try_from(self.signed()?).ok()?),
+                // In each kind of page's own header the first field.
+                (1, 1, 5) => self.values = u64::try_from(self.signed()?).ok()?,
                 _ => self.skip(kind, depth)?,
+            }
+        }
+    }
+
+    /// Whether the schema of a footer is small enough. It is the second field of it, behind a number: elements in the order of a tree.
+    fn schema(&mut self) -> Option<bool> {
+        let (version, _, list) = (self.byte()?, self.varint()?, self.byte()?);
+        if (version, list) != (0x15, 0x19) {
+            return None;
+        }
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.varint()?,
+            count => count.into(),
+        };
+        if count > SCHEMA_MAX {
+            return Some(false);
+        }
+        // How many elements are still to come in each of those that are open.
+        let mut open: Vec<i64> = Vec::new();
+        for _ in 0..count {
+            let children = self.element()?;
+            if let Some(left) = open.last_mut() {
+                *left -= 1;
+            }
+            if children > 0 {
+                open.push(children);
+            }
+            if open.len() > SCHEMA_DEPTH_MAX {
+                return Some(false);
+            }
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+        }
+        Some(true)
+    }
+
+    /// How many elements are in one, its fifth field.
+    fn element(&mut self) -> Option<i64> {
+        let (mut field, mut children) = (0i64, 0);
+        loop {
+            let head = self.byte()?;
+            let kind = head & 0x0f;
+            if kind == 0 {
+                return Some(children);
+            }
+            field = match head >> 4 {
+                0 => self.signed()?,
+                ahead => field.checked_add(ahead.into())?,
+            };
+            match (field, kind) {
+                (5, 5) => children = self.signed()?,
+                _ => self.skip(kind, 1)?,
             }
         }
     }
@@ -244,7 +355,10 @@ mod tests {
 
     #[test]
     fn pages_end_where_they_should() {
-        check_pages(&[page(5, 5, 5), page(0, 0, 0), page(9, 3, 3)].concat()).unwrap();
+        let pages = [page(5, 5, 5), page(0, 0, 0), page(9, 3, 3)].concat();
+        let unpacked = check_pages(&pages, true).unwrap();
+        assert_eq!(unpacked.bytes(), 14);
+        assert_eq!(unpacked.and(unpacked).bytes(), 18);
         for bytes in [
             page(5, 5, 4),
             page(5, 5, 6),
@@ -254,12 +368,21 @@ mod tests {
             vec![0x1c; 300],
         ] {
             assert_eq!(
-                check_pages(&bytes).unwrap_err().code,
+                check_pages(&bytes, false).unwrap_err().code,
                 "file_broken",
                 "{bytes:?}"
             );
         }
         let bomb = [0x15, 0, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 0, 0];
-        assert_eq!(check_pages(&bomb).unwrap_err().code, "page_too_large");
+        assert_eq!(
+            check_pages(&bomb, false).unwrap_err().code,
+            "page_too_large"
+        );
+        // 100 million values in a header of a data page.
+        let many = [
+            0x15, 0, 0x15, 2, 0x15, 0, 0x2c, 0x15, 0x80, 0x84, 0xaf, 0x5f, 0, 0,
+        ];
+        assert_eq!(check_pages(&many, false).unwrap().bytes(), 1);
+        assert_eq!(check_pages(&many, true).unwrap_err().code, "page_too_large");
     }
 }

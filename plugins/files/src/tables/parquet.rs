@@ -1,7 +1,7 @@
 //! Parquet: the footer is read once, then of each row group only the columns, and where the file has an index of its pages only the
 //! pages, that a statement needs.
 
-use super::pages::{check_footer, check_pages};
+use super::pages::{Unpacked, check_footer, check_pages, check_schema, place};
 use super::{Known, same_schema};
 use crate::clock::Clock;
 use crate::errors;
@@ -19,6 +19,9 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result as Planned;
+use datafusion::execution::memory_pool::{
+    GreedyMemoryPool, MemoryConsumer, MemoryPool, MemoryReservation,
+};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Expr;
 use datafusion::parquet::DecodeResult;
@@ -35,13 +38,16 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use souk_sdk::Error;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What one row group may take of memory, as it lies in the file.
-const READ_BYTES_MAX: u64 = 160 << 20;
-/// Footers and indexes of pages. A footer of 10,000 columns and 100 row groups has less.
-const METADATA_BYTES_MAX: u64 = 64 << 20;
+/// What the row groups may take of memory that statements of a session read at a time: as they lie in the file, and the pages of them that
+/// are unpacked.
+const READ_BYTES_MAX: usize = 160 << 20;
+/// Footers and indexes of pages of all files of a table: in memory they are ten times as large and more. A footer of 1,000 columns and
+/// 100 row groups has less.
+const METADATA_BYTES_MAX: u64 = 16 << 20;
 /// The shortest file that is one: two marks and the length of nothing.
 const FILE_BYTES_MIN: u64 = 12;
 
@@ -49,7 +55,60 @@ const FILE_BYTES_MIN: u64 = 12;
 struct Part {
     slice: Slice,
     metadata: Arc<ParquetMetaData>,
+    chunks: Arc<Chunks>,
     clock: Clock,
+}
+
+/// What row groups are read at a time, of all tables of a session.
+#[derive(Debug)]
+pub struct Reads(Arc<dyn MemoryPool>);
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads(Arc::new(GreedyMemoryPool::new(READ_BYTES_MAX)))
+    }
+}
+
+/// Where the columns of the row groups lie, in the order of the file.
+#[derive(Debug)]
+struct Chunks(Vec<Chunk>);
+
+#[derive(Debug)]
+struct Chunk {
+    start: u64,
+    group: usize,
+    is_in_list: bool,
+}
+
+impl Chunks {
+    fn of(metadata: &ParquetMetaData) -> Chunks {
+        let mut chunks = Vec::new();
+        for (group, columns) in metadata.row_groups().iter().enumerate() {
+            for column in columns.columns() {
+                chunks.push(Chunk {
+                    start: place(column).map_or(0, |place| place.start),
+                    group,
+                    is_in_list: column.column_descr().max_rep_level() > 0,
+                });
+            }
+        }
+        chunks.sort_by_key(|chunk| chunk.start);
+        Chunks(chunks)
+    }
+
+    /// The number of that in which something begins, and it.
+    fn at(&self, start: u64) -> Option<(usize, &Chunk)> {
+        let at = self.0.partition_point(|chunk| chunk.start <= start);
+        let at = at.checked_sub(1)?;
+        Some((at, self.0.get(at)?))
+    }
+}
+
+/// One reading of a part, and what it holds of memory.
+struct Reading {
+    part: Part,
+    group: Option<usize>,
+    held: MemoryReservation,
 }
 
 #[derive(Debug)]
@@ -63,9 +122,10 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     let mut schema: Option<SchemaRef> = None;
     let mut parts = Vec::with_capacity(files.len());
     let mut rows = 0u64;
+    let mut left = METADATA_BYTES_MAX;
     for (name, slice) in files {
         clock.check()?;
-        let metadata = metadata(slice)?;
+        let metadata = metadata(slice, &mut left)?;
         check_footer(&metadata, slice.len())?;
         let found = schema_of(&metadata)?;
         match &schema {
@@ -75,6 +135,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         rows = rows.saturating_add(rows_of(&metadata)?);
         parts.push(Part {
             slice: slice.clone(),
+            chunks: Arc::new(Chunks::of(&metadata)),
             metadata: Arc::new(metadata),
             clock: clock.clone(),
         });
@@ -91,21 +152,20 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
     })
 }
 
-fn metadata(slice: &Slice) -> Result<ParquetMetaData, Error> {
+fn metadata(slice: &Slice, left: &mut u64) -> Result<ParquetMetaData, Error> {
     if slice.len() < FILE_BYTES_MIN {
         return Err(errors::unreadable(std::io::ErrorKind::UnexpectedEof.into()));
     }
-    check_tail(slice)?;
+    check_tail(slice, *left)?;
     let failed = |error: ParquetError| errors::of_file(&error);
     let mut decoder = ParquetMetaDataPushDecoder::try_new(slice.len())
         .map_err(failed)?
         .with_page_index_policy(PageIndexPolicy::Optional);
-    let mut left = METADATA_BYTES_MAX;
     loop {
         match decoder.try_decode().map_err(failed)? {
             DecodeResult::Data(metadata) => return Ok(without_notes(metadata)),
             DecodeResult::NeedsData(ranges) => {
-                let buffers = read(slice, &ranges, &mut left, metadata_too_large)?;
+                let buffers = read(slice, &ranges, left)?;
                 decoder.push_ranges(ranges, buffers).map_err(failed)?;
             }
             DecodeResult::Finished => {
@@ -131,19 +191,29 @@ fn rows_of(metadata: &ParquetMetaData) -> Result<u64, Error> {
     }
 }
 
-/// The length of the footer is that of something in the file.
-fn check_tail(slice: &Slice) -> Result<(), Error> {
+/// The length of the footer is that of something in the file, which begins as a footer does.
+fn check_tail(slice: &Slice, left: u64) -> Result<(), Error> {
     let tail = slice
         .bytes(slice.len() - 8..slice.len())
         .map_err(errors::unreadable)?;
     let footer = tail
         .first_chunk::<4>()
         .map_or(0, |length| u32::from_le_bytes(*length));
-    match u64::from(footer) + FILE_BYTES_MIN > slice.len() {
-        true => Err(errors::broken(
+    let footer = u64::from(footer);
+    if footer + FILE_BYTES_MIN > slice.len() {
+        return Err(errors::broken(
             "file_broken",
             "the file is damaged, or not what its name says",
-        )),
+        ));
+    }
+    if footer > left {
+        return Err(metadata_too_large());
+    }
+    let end = slice.len() - 8;
+    let footer = slice.bytes(end - footer..end);
+    // One that is encrypted ends otherwise, which its reader says.
+    match tail.ends_with(b"PAR1") {
+        true => check_schema(&footer.map_err(errors::unreadable)?),
         false => Ok(()),
     }
 }
@@ -173,28 +243,23 @@ fn without_notes(metadata: ParquetMetaData) -> ParquetMetaData {
 fn metadata_too_large() -> Error {
     errors::broken(
         "footer_too_large",
-        "the file's footer and its indexes have more than 64 MiB: write fewer columns or larger row groups",
+        "the file's footer and its indexes have more than 16 MiB: write fewer columns or larger row groups",
     )
 }
 
 fn row_group_too_large() -> Error {
     Error::source_failed(
         "row_group_too_large",
-        "the columns that are read of one row group have more than 160 MiB: write smaller row groups, or select fewer columns",
+        "the columns that are read at a time of row groups have more than 160 MiB: write smaller row groups, or select fewer columns",
     )
 }
 
 /// The bytes of `ranges`, as long as they are no more than `left`.
-fn read(
-    slice: &Slice,
-    ranges: &[Range<u64>],
-    left: &mut u64,
-    too_large: fn() -> Error,
-) -> Result<Vec<Bytes>, Error> {
+fn read(slice: &Slice, ranges: &[Range<u64>], left: &mut u64) -> Result<Vec<Bytes>, Error> {
     let mut buffers = Vec::with_capacity(ranges.len());
     for range in ranges {
         let len = range.end.saturating_sub(range.start);
-        *left = left.checked_sub(len).ok_or_else(too_large)?;
+        *left = left.checked_sub(len).ok_or_else(metadata_too_large)?;
         buffers.push(slice.bytes(range.clone()).map_err(errors::unreadable)?);
     }
     Ok(buffers)
@@ -229,6 +294,7 @@ impl TableProvider for ParquetTable {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
+        let reads = state.config().get_extension::<Reads>().unwrap_or_default();
         let mut options = state.default_table_options().parquet;
         options.global.pushdown_filters = true;
         // Their reader trusts what the file says of their place and length.
@@ -237,7 +303,10 @@ impl TableProvider for ParquetTable {
         let source = ParquetSource::new(self.schema.clone())
             .with_table_parquet_options(options)
             .with_enable_page_index(true)
-            .with_parquet_file_reader_factory(Arc::new(Readers(self.parts.clone())));
+            .with_parquet_file_reader_factory(Arc::new(Readers {
+                parts: self.parts.clone(),
+                reads,
+            }));
         let files = self.parts.iter().enumerate();
         let files = files.map(|(at, part)| PartitionedFile::new(at.to_string(), part.slice.len()));
         let statistics = Statistics {
@@ -257,7 +326,10 @@ impl TableProvider for ParquetTable {
 
 /// Reads the parts of a table, which are named by their numbers.
 #[derive(Debug)]
-struct Readers(Arc<Vec<Part>>);
+struct Readers {
+    parts: Arc<Vec<Part>>,
+    reads: Arc<Reads>,
+}
 
 impl ParquetFileReaderFactory for Readers {
     fn create_reader(
@@ -268,8 +340,12 @@ impl ParquetFileReaderFactory for Readers {
         _metrics: &ExecutionPlanMetricsSet,
     ) -> Planned<Box<dyn AsyncFileReader + Send>> {
         let at: Option<usize> = file.path().as_ref().parse().ok();
-        match at.and_then(|at| self.0.get(at)) {
-            Some(part) => Ok(Box::new(part.clone())),
+        match at.and_then(|at| self.parts.get(at)) {
+            Some(part) => Ok(Box::new(Reading {
+                part: part.clone(),
+                group: None,
+                held: MemoryConsumer::new("row groups").register(&self.reads.0),
+            })),
             None => Err(errors::through(Error::internal(
                 "part_lost",
                 "the connector lost a file of the table",
@@ -278,36 +354,67 @@ impl ParquetFileReaderFactory for Readers {
     }
 }
 
-impl Part {
-    fn ranges(&self, ranges: &[Range<u64>]) -> Read<Vec<Bytes>> {
-        let mut left = READ_BYTES_MAX;
-        self.clock
-            .check()
-            .and_then(|()| read(&self.slice, ranges, &mut left, row_group_too_large))
-            .map_err(|error| ParquetError::External(errors::boxed(error)))
+impl Reading {
+    fn ranges(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+        self.part.clock.check()?;
+        let group = ranges
+            .first()
+            .and_then(|range| self.part.chunks.at(range.start));
+        let group = group.map(|(_, chunk)| chunk.group);
+        if group != self.group {
+            self.held.free();
+            self.group = group;
+        }
+        let mut buffers = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            self.hold(range.end.saturating_sub(range.start))?;
+            let read = self.part.slice.bytes(range.clone());
+            buffers.push(read.map_err(errors::unreadable)?);
+        }
+        Ok(buffers)
+    }
+
+    /// As [`Reading::ranges`], of pages, which are looked at.
+    fn pages(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+        let buffers = self.ranges(ranges)?;
+        let mut unpacked: BTreeMap<Option<usize>, Unpacked> = BTreeMap::new();
+        for (range, buffer) in ranges.iter().zip(&buffers) {
+            let chunk = self.part.chunks.at(range.start);
+            let is_in_list = chunk.is_some_and(|(_, chunk)| chunk.is_in_list);
+            let pages = check_pages(buffer, is_in_list)?;
+            let of_column = unpacked.entry(chunk.map(|(at, _)| at)).or_default();
+            *of_column = of_column.and(pages);
+        }
+        self.hold(unpacked.values().map(|column| column.bytes()).sum())?;
+        Ok(buffers)
+    }
+
+    fn hold(&self, bytes: u64) -> Result<(), Error> {
+        let bytes = usize::try_from(bytes).map_err(|_| row_group_too_large())?;
+        self.held.try_grow(bytes).map_err(|_| row_group_too_large())
     }
 }
 
-impl AsyncFileReader for Part {
+fn outside(error: Error) -> ParquetError {
+    ParquetError::External(errors::boxed(error))
+}
+
+impl AsyncFileReader for Reading {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Read<Bytes>> {
         let read = self.ranges(std::slice::from_ref(&range));
-        std::future::ready(read.map(|mut buffers| buffers.pop().unwrap_or_default())).boxed()
+        let read = read.map(|mut buffers| buffers.pop().unwrap_or_default());
+        std::future::ready(read.map_err(outside)).boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Read<Vec<Bytes>>> {
         // Only pages are asked for so; indexes come one by one.
-        let read = self.ranges(&ranges).and_then(|buffers| {
-            let checked = buffers.iter().try_for_each(|buffer| check_pages(buffer));
-            checked.map_err(|error| ParquetError::External(errors::boxed(error)))?;
-            Ok(buffers)
-        });
-        std::future::ready(read).boxed()
+        std::future::ready(self.pages(&ranges).map_err(outside)).boxed()
     }
 
     fn get_metadata<'a>(
         &'a mut self,
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, Read<Arc<ParquetMetaData>>> {
-        std::future::ready(Ok(self.metadata.clone())).boxed()
+        std::future::ready(Ok(self.part.metadata.clone())).boxed()
     }
 }

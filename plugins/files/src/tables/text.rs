@@ -16,6 +16,8 @@ const AHEAD_BYTES: usize = 128 * 1024;
 /// Of rows that are computed at a time, as they stand in the file.
 const BATCH_BYTES: u64 = 8 << 20;
 const BATCH_ROWS: u64 = 8_192;
+/// What the widest number takes.
+const VALUE_BYTES: u64 = 16;
 
 /// A text file, or several that are one table.
 #[derive(Clone, Debug)]
@@ -46,9 +48,10 @@ impl Text {
     }
 }
 
-/// How many rows are read at a time, if the longest is so long.
-pub fn batch_rows(longest: u64) -> usize {
-    (BATCH_BYTES / longest.max(1)).clamp(1, BATCH_ROWS) as usize
+/// How many rows are read at a time, if the longest is so long; a value that is not there takes its place too.
+pub fn batch_rows(longest: u64, columns: usize) -> usize {
+    let row = longest.max(columns as u64 * VALUE_BYTES).max(1);
+    (BATCH_BYTES / row).clamp(1, BATCH_ROWS) as usize
 }
 
 /// A text from front to back. Whoever reads it says where a record has begun, and it refuses one that does not end.
@@ -109,4 +112,17 @@ pub fn not_utf8(line: u64) -> Error {
         "not_utf8",
         format!("line {line} of the file is not UTF-8: save it in that encoding"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_small_whatever_their_lines_are() {
+        assert_eq!(batch_rows(12, 3), 8_192);
+        assert_eq!(batch_rows(8 << 20, 3), 1);
+        assert_eq!(batch_rows(12, 10_000), 52);
+        assert_eq!(batch_rows(0, 0), 8_192);
+    }
 }
