@@ -122,7 +122,7 @@ const LOG_BYTES: u64 = 32 << 20;
 /// How often its length is looked at. Charges write some 50 MB a second when nothing else keeps them.
 const LOOK: Duration = Duration::from_millis(100);
 /// A disk that takes longer for a copy of little, while others write to it say, is not waited for in the writer's turn: everybody who writes would
-/// wait as well, and give up after [`super::Db`]'s five seconds (seen on 2026-11-25 as answers of 503 in one moment).
+/// wait as well, and give up after [`super::Db`]'s five seconds (seen with syncs that were made slow; answers of 503 in one moment of a soak beside builds, on 2026-11-25, looked the same).
 const COPY_SLOW: Duration = Duration::from_millis(250);
 /// But a log of this size is.
 const LOG_BYTES_MAX: u64 = 512 << 20;
