@@ -7,6 +7,10 @@ use std::path::Component;
 
 /// Files, folders and whatever else it lists.
 const ENTRIES_MAX: usize = 10_000;
+/// A long name, and what else an archive says of a file.
+const NAME_BYTES_MAX: u64 = 64 << 10;
+/// Each file may have a long name, a long link and notes before it.
+const NAMES_MAX: usize = 4 * ENTRIES_MAX;
 
 /// A file of an archive.
 pub struct Member {
@@ -17,6 +21,7 @@ pub struct Member {
 
 /// The files of an archive by their paths. Of a path that it has twice the last counts: so `tar -r` replaces a file.
 pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
+    check_names(archive)?;
     let mut reader = tar::Archive::new(archive.reader());
     let entries = reader.entries_with_seek().map_err(broken)?;
     let mut members: BTreeMap<Vec<String>, Slice> = BTreeMap::new();
@@ -41,6 +46,25 @@ pub fn members(archive: &Slice) -> Result<Vec<Member>, Error> {
     Ok(members
         .map(|(path, slice)| Member { path, slice })
         .collect())
+}
+
+/// Long names and what else is said of a file stand before it, as files of their own, which the reader takes into memory.
+fn check_names(archive: &Slice) -> Result<(), Error> {
+    let mut reader = tar::Archive::new(archive.reader());
+    let entries = reader.entries_with_seek().map_err(broken)?;
+    for (count, entry) in entries.raw(true).enumerate() {
+        let entry = entry.map_err(broken)?;
+        let kind = entry.header().entry_type();
+        let is_name = kind.is_gnu_longname() || kind.is_gnu_longlink();
+        let is_note = kind.is_pax_local_extensions() || kind.is_pax_global_extensions();
+        if (is_name || is_note) && entry.size() > NAME_BYTES_MAX || count > NAMES_MAX {
+            return Err(Error::source_failed(
+                "archive_broken",
+                "what the archive says of one of its files is too long: upload it anew",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn path_of(entry: &tar::Entry<'_, impl std::io::Read>) -> Result<Vec<String>, Error> {

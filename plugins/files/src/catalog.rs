@@ -20,7 +20,7 @@ pub fn read(engine: &Engine, filter: &SchemaFilter) -> Result<Batch, Error> {
             answer.push(table, None, None)?;
             continue;
         }
-        match table.opened(engine.clock()) {
+        match table.opened(engine.watch()) {
             Ok(known) => answer.fields(table, &known)?,
             // The other tables still have theirs; what is wrong with it is told to who reads it, and by a connection's test.
             Err(error) if error.code != "statement_timeout" => answer.push(table, None, None)?,

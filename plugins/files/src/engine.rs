@@ -3,7 +3,10 @@
 use crate::clock::Clock;
 use crate::errors;
 use crate::files::Opened;
+use crate::memory::Memory;
+use crate::pieces::Pieces;
 use crate::tables::{self, Table};
+use crate::watch::{ROWS, Watch};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, Dialect};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -28,8 +31,6 @@ const CATALOG: &str = "files";
 /// All that groups, sorts and joins keep: past it a statement fails and the session goes on. The host's cap on the component's memory
 /// lies far above it: a table of groups that grows is there twice, and twice as large, and what is read and the answer have their room.
 const MEMORY_BYTES: usize = 128 << 20;
-/// Rows that are computed at a time.
-const BATCH_ROWS: usize = 8_192;
 /// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.
 const DEPTH_MAX: usize = 40;
 
@@ -41,14 +42,14 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(opened: Opened, clock: Clock) -> Result<Engine, Error> {
+    pub fn new(opened: Opened, clock: Clock, memory: Memory) -> Result<Engine, Error> {
         let tables = opened.tables.into_iter().map(|files| {
             let name = files.name.clone();
             (name, Table::new(files))
         });
         let tables = Arc::new(Tables {
             by_name: tables.collect(),
-            clock,
+            watch: Arc::new(Watch { clock, memory }),
         });
         let state = state(tables.clone()).map_err(|error| errors::of_statement(&error))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -69,8 +70,24 @@ impl Engine {
         &self.state
     }
 
+    /// As [`Engine::state`], with batches of so many rows.
+    pub fn state_of(&self, batch_rows: usize) -> SessionState {
+        let config = self.state.config().clone().with_batch_size(batch_rows);
+        SessionStateBuilder::new_from_existing(self.state.clone())
+            .with_config(config)
+            .build()
+    }
+
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.by_name.get(name)
+    }
+
     pub fn clock(&self) -> &Clock {
-        &self.tables.clock
+        &self.watch().clock
+    }
+
+    pub fn watch(&self) -> &Watch {
+        &self.tables.watch
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
@@ -106,12 +123,13 @@ impl Engine {
 }
 
 fn state(tables: Arc<Tables>) -> Planned<SessionState> {
+    let give_way = GiveWay(tables.watch.clone());
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(SCHEMA, tables)?;
     let state = SessionStateBuilder::new_with_default_features()
         .with_config(config()?)
         .with_runtime_env(runtime()?)
-        .with_physical_optimizer_rule(Arc::new(GiveWay))
+        .with_physical_optimizer_rule(Arc::new(give_way))
         .build();
     state
         .catalog_list()
@@ -122,7 +140,7 @@ fn state(tables: Arc<Tables>) -> Planned<SessionState> {
 fn config() -> Planned<SessionConfig> {
     let mut config = SessionConfig::new()
         .with_target_partitions(1)
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(ROWS)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_information_schema(false)
@@ -134,7 +152,8 @@ fn config() -> Planned<SessionConfig> {
     options.sql_parser.recursion_limit = ConfigNonZeroUsize::try_new(DEPTH_MAX)?;
     // A moment that is written, or made of a text, is one in UTC unless it says otherwise.
     options.execution.time_zone = Some("UTC".to_owned());
-    options.execution.parquet.pushdown_filters = true;
+    // Whether filters are pushed down each table says for itself.
+    options.execution.parquet.pushdown_filters = false;
     options.execution.parquet.reorder_filters = true;
     // Sorts that do not fit fail: there is no disk to write to.
     options.execution.sort_spill_reservation_bytes = 0;
@@ -155,7 +174,7 @@ fn runtime() -> Planned<Arc<RuntimeEnv>> {
 #[derive(Debug)]
 struct Tables {
     by_name: BTreeMap<String, Table>,
-    clock: Clock,
+    watch: Arc<Watch>,
 }
 
 #[async_trait::async_trait]
@@ -166,7 +185,7 @@ impl SchemaProvider for Tables {
 
     async fn table(&self, name: &str) -> Planned<Option<Arc<dyn TableProvider>>> {
         match self.by_name.get(name) {
-            Some(table) => match table.opened(&self.clock) {
+            Some(table) => match table.opened(&self.watch) {
                 Ok(known) => Ok(Some(known.provider)),
                 Err(error) => Err(errors::through(error)),
             },
@@ -179,9 +198,9 @@ impl SchemaProvider for Tables {
     }
 }
 
-/// What makes many rows of few gives way after each so many: whoever waits for them looks at the time only then.
+/// What reads, and what makes many rows of few, is handed on in pieces, and gives way after each so many.
 #[derive(Debug)]
-struct GiveWay;
+struct GiveWay(Arc<Watch>);
 
 impl PhysicalOptimizerRule for GiveWay {
     fn optimize(
@@ -190,13 +209,14 @@ impl PhysicalOptimizerRule for GiveWay {
         _config: &ConfigOptions,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let multiplies = node.children().len() > 1 || node.name().starts_with("Unnest");
-            Ok(match multiplies {
-                true => {
-                    Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
-                }
-                false => Transformed::no(node),
-            })
+            let begins_or_multiplies =
+                node.children().len() != 1 || node.name().starts_with("Unnest");
+            if !begins_or_multiplies {
+                return Ok(Transformed::no(node));
+            }
+            let pieces = Arc::new(Pieces::new(node, self.0.clone()));
+            let gives_way: Arc<dyn ExecutionPlan> = Arc::new(CooperativeExec::new(pieces));
+            Ok(Transformed::yes(gives_way))
         })
         .data()
     }

@@ -14,15 +14,21 @@ mod engine;
 mod errors;
 mod escapes;
 mod files;
+mod memory;
 mod parameters;
+mod pieces;
 mod query;
 mod settings;
 mod slice;
 mod tables;
 mod values;
+mod watch;
+
+pub use memory::count_with as count_memory_with;
 
 use clock::Clock;
 use engine::Engine;
+use memory::Memory;
 use settings::FileName;
 use souk_sdk::{
     Batch, Cell, Column, ColumnBuilder, Descriptor, Error, Input, Limits, Machine, Need, Request,
@@ -65,8 +71,9 @@ impl Machine for Session {
     }
 
     fn start(&mut self, step: &mut Step) -> Result<(), Error> {
+        let memory = Memory::default();
         let files = files::open(&self.directory, &self.name)?;
-        self.engine = Some(Engine::new(files, Clock::default())?);
+        self.engine = Some(Engine::new(files, Clock::default(), memory)?);
         step.ready();
         Ok(())
     }
@@ -139,7 +146,7 @@ impl Session {
 fn ping(engine: &Engine, limits: &Limits) -> Result<Batch, Error> {
     engine.clock().allow(limits.timeout_ms);
     for table in engine.tables() {
-        table.opened(engine.clock())?;
+        table.opened(engine.watch())?;
     }
     let columns: Vec<Column> = Rows::ping_columns();
     let version = format!("DataFusion {}", datafusion::DATAFUSION_VERSION);

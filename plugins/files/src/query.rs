@@ -6,12 +6,14 @@ use crate::errors;
 use crate::escapes;
 use crate::parameters::bound;
 use crate::values;
+use crate::watch::ROWS;
 use datafusion::common::config::Dialect;
 use datafusion::common::tree_node::{TreeNodeRecursion, TreeNodeVisitor};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::error::Result as Planned;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SQLOptions;
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::parser::Statement as Parsed;
@@ -38,7 +40,8 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     plan_is_bounded(&plan)?;
     read_only(&plan)?;
     let plan = bind(plan, query)?;
-    let stream = engine.finish(begin(engine, plan))?;
+    let batch_rows = batch_rows(engine, &plan)?;
+    let stream = engine.finish(begin(engine.state_of(batch_rows), plan))?;
     rows(engine, stream, &query.limits)
 }
 
@@ -284,9 +287,25 @@ fn bind(plan: LogicalPlan, query: &Query) -> Result<LogicalPlan, Error> {
         .map_err(|error| errors::of_statement(&error))
 }
 
-async fn begin(engine: &Engine, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
-    let physical = engine.state().create_physical_plan(&plan).await?;
-    execute_stream(physical, engine.state().task_ctx())
+/// As many rows at a time as its tables have them: what passes a filter is gathered, too.
+fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
+    let mut rows = ROWS;
+    let read = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(table) = engine.table(scan.table_name.table())
+        {
+            let known = table.opened(engine.watch()).map_err(errors::through)?;
+            rows = rows.min(known.batch_rows);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    read.map_err(|error| errors::of_statement(&error))?;
+    Ok(rows)
+}
+
+async fn begin(state: SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
+    let physical = state.create_physical_plan(&plan).await?;
+    execute_stream(physical, state.task_ctx())
 }
 
 fn rows(

@@ -3,6 +3,7 @@
 mod arrow;
 mod blocks;
 mod csv;
+mod delta;
 mod json;
 mod lines;
 mod moment;
@@ -17,6 +18,7 @@ pub use parquet::Reads;
 use crate::clock::Clock;
 use crate::errors;
 use crate::files::{Files, Format};
+use crate::watch::{ROWS, Watch};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as Planned;
@@ -48,6 +50,15 @@ impl ObjectStoreRegistry for NoStores {
     }
 }
 
+/// Rows that are computed at a time are so much, on an average.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// How many rows that is, if a row has so many bytes.
+fn batch_rows(row_bytes: u64) -> usize {
+    let rows = BATCH_BYTES / row_bytes.max(1);
+    usize::try_from(rows).map_or(ROWS, |rows| rows.clamp(1, ROWS))
+}
+
 #[derive(Debug)]
 pub struct Table {
     pub files: Files,
@@ -60,6 +71,8 @@ pub struct Known {
     pub provider: Arc<dyn TableProvider>,
     /// `None` where counting would be reading all of it.
     pub rows: Option<u64>,
+    /// How many rows are computed at a time, so that they are not too much.
+    pub batch_rows: usize,
 }
 
 impl Table {
@@ -71,11 +84,11 @@ impl Table {
     }
 
     /// What it holds. What is wrong with the file is found once; what ran out of time, or could not be read just now, is tried again.
-    pub fn opened(&self, clock: &Clock) -> Result<Known, Error> {
+    pub fn opened(&self, watch: &Watch) -> Result<Known, Error> {
         if let Some(known) = self.opened.get() {
             return known.clone();
         }
-        let found = self.open(clock);
+        let found = watch.memory.table(|| self.open(&watch.clock));
         let is_passing =
             |error: &Error| matches!(error.class, ErrorClass::Timeout | ErrorClass::Unavailable);
         if found.as_ref().is_err_and(is_passing) {

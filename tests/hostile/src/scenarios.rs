@@ -1,6 +1,7 @@
 //! Who does what to the host, and which answers are right. The matches have no catch-all: a guest, a lie or a damage that nobody tests does
 //! not compile.
 
+use crate::bombs::Bomb;
 use crate::files::Damage;
 use crate::guests::{self, Guest};
 use crate::servers::{HttpLie, Lie, PostgresLie, TcpLie};
@@ -27,6 +28,8 @@ pub enum Source {
     SellerApi(Lie),
     /// The bundled connector for SQLite.
     File(Damage),
+    /// The connector `files`, where it is there.
+    Bomb(Bomb),
     Work(Work),
 }
 
@@ -130,6 +133,8 @@ const HARMLESS: &[Outcome] = &[FINE];
 
 /// Enough for an answer on a loaded machine.
 const PATIENT_MS: u32 = 8_000;
+/// For what computes in the sandbox of a host that is not optimised.
+const BOMB_MS: u32 = 20_000;
 /// For those that never answer.
 pub const HASTY_MS: u32 = 1_000;
 
@@ -156,6 +161,11 @@ pub fn all() -> Vec<Scenario> {
     all
 }
 
+/// What the short form does where the connector `files` is given.
+pub fn of_bombs() -> Vec<Scenario> {
+    Bomb::ALL.iter().map(|bomb| of_bomb(*bomb)).collect()
+}
+
 /// What the command measures unless it is told more: the guests, the work, and the lies that never end.
 pub fn is_measured(scenario: &Scenario) -> bool {
     match scenario.source {
@@ -173,7 +183,7 @@ pub fn is_measured(scenario: &Scenario) -> bool {
             HttpLie::HeadersForEver | HttpLie::TinyChunksForEver | HttpLie::HugeBody
         ),
         Source::File(damage) => matches!(damage, Damage::ViewBomb | Damage::LargeValue),
-        Source::Postgres(_) | Source::SellerApi(_) => false,
+        Source::Postgres(_) | Source::SellerApi(_) | Source::Bomb(_) => false,
     }
 }
 
@@ -330,6 +340,47 @@ fn of_damage(damage: Damage) -> Scenario {
             | Damage::ValueThatIsNotThere
             | Damage::Empty => MAY_BE_READ,
             _ => &[SOURCE, LATE],
+        },
+    }
+}
+
+fn of_bomb(bomb: Bomb) -> Scenario {
+    const TOLD: &[Outcome] = &[SOURCE];
+    // Where a machine is loaded nothing has to be done in time.
+    const TOLD_OR_LATE: &[Outcome] = &[SOURCE, LATE];
+    const ANSWERED: &[Outcome] = &[FINE, LATE];
+    Scenario {
+        name: format!("Bomb({bomb:?})"),
+        source: Source::Bomb(bomb),
+        ask: Ask::Asset,
+        timeout_ms: match bomb {
+            Bomb::RowsWithoutEnd | Bomb::MillionsOfNothing => HASTY_MS,
+            _ => BOMB_MS,
+        },
+        right: match bomb {
+            Bomb::None => HARMLESS,
+            Bomb::LongFooter
+            | Bomb::LengthsThatAreNotThere
+            | Bomb::SharedBeginnings
+            | Bomb::TooManyFiles
+            | Bomb::ArchiveOfArchives
+            | Bomb::LongNameInAnArchive
+            | Bomb::EndlessLine
+            | Bomb::EndlessQuote => TOLD,
+            Bomb::ManyFooters
+            | Bomb::PutTogether
+            | Bomb::GatheredInAList
+            | Bomb::GroupsWithoutEnd => TOLD_OR_LATE,
+            Bomb::LargePages
+            | Bomb::OneTextInEachRow
+            | Bomb::TinyFiles
+            | Bomb::DeepJson
+            | Bomb::LongNumbers
+            | Bomb::ManyNames
+            | Bomb::PutTogetherHonestly => ANSWERED,
+            Bomb::RowsWithoutEnd | Bomb::MillionsOfNothing => &[LATE],
+            // What lists unfold to is held by the session's memory only: see the connector's README.
+            Bomb::ListsOfOneText => &[FINE, SOURCE, CONNECTOR],
         },
     }
 }

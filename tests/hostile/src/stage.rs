@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use souk_load::generator;
 use souk_tests::{Answer, Company, TestHost};
 
+use crate::bombs::Bomb;
 use crate::components;
 use crate::files::{self, Damage};
 use crate::guests::{self, Guest};
@@ -58,6 +59,7 @@ impl Stage {
             Source::Postgres(lie) => stage.postgres(lie).await,
             Source::SellerApi(lie) => stage.seller_api(lie).await,
             Source::File(damage) => stage.file(host, damage).await,
+            Source::Bomb(bomb) => stage.bomb(bomb).await,
             Source::Work(work) => stage.work(work).await,
         }
         stage
@@ -143,6 +145,15 @@ impl Stage {
         self.product_on(&connection, json!({"sql_logic": damage.sql()}))
             .await;
         damage.afterwards(&path).expect("what happens to the file");
+    }
+
+    async fn bomb(&mut self, bomb: Bomb) {
+        let name = format!("t.{}", bomb.extension());
+        self.upload(&name, bomb.bytes()).await;
+        let fields = json!({"credential_type": "NONE", "credentials": "{}", "database": name, "name": unique("file")});
+        let connection = self.company.connection("files", fields).await;
+        self.product_on(&connection, json!({"sql_logic": bomb.sql()}))
+            .await;
     }
 
     async fn work(&mut self, work: Work) {

@@ -62,6 +62,19 @@ impl Watched {
         }
     }
 
+    /// Does something, and says how much the host had in memory at the most meanwhile.
+    pub async fn most_resident<T>(&self, deed: impl Future<Output = T>) -> (u64, T) {
+        const PAUSE: Duration = Duration::from_millis(50);
+        let mut deed = std::pin::pin!(deed);
+        let mut most = resident_bytes(self.host.pid());
+        loop {
+            tokio::select! {
+                done = &mut deed => return (most, done),
+                () = tokio::time::sleep(PAUSE) => most = most.max(resident_bytes(self.host.pid())),
+            }
+        }
+    }
+
     /// Waits until `enough` says so; the last look, whatever it says, when `within` is over.
     pub async fn until(&self, within: Duration, enough: impl Fn(&Usage) -> bool) -> Usage {
         let deadline = Instant::now() + within;

@@ -34,7 +34,7 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         slices: files.iter().map(|(_, slice)| slice.clone()).collect(),
         clock: clock.clone(),
     };
-    Ok(streamed::known(schema, Arc::new(source), None))
+    Ok(streamed::known(schema, Arc::new(source), None, 0))
 }
 
 /// What a file's footer says.

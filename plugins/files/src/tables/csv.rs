@@ -37,6 +37,7 @@ struct Found {
     separators: Vec<u8>,
     rows: u64,
     longest: u64,
+    bytes: u64,
 }
 
 pub fn open(
@@ -72,7 +73,9 @@ pub fn open(
         separators: found.separators,
         longest: found.longest,
     };
-    Ok(streamed::known(schema, Arc::new(source), Some(found.rows)))
+    let row_bytes = found.bytes / found.rows.max(1);
+    let rows = Some(found.rows);
+    Ok(streamed::known(schema, Arc::new(source), rows, row_bytes))
 }
 
 /// Which of several files it was.
@@ -116,6 +119,7 @@ impl Found {
             start = end;
             is_first = false;
         }
+        self.bytes += start;
         match is_first {
             true => Err(errors::broken(
                 "no_columns",

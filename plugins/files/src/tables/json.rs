@@ -39,6 +39,7 @@ struct Found {
     columns: Vec<Column>,
     rows: u64,
     longest: u64,
+    bytes: u64,
 }
 
 #[derive(Default)]
@@ -75,7 +76,13 @@ pub fn open(files: &[(String, Slice)], clock: &Clock, packed: bool) -> Result<Kn
         schema: schema.clone(),
         longest: found.longest,
     };
-    Ok(streamed::known(schema, Arc::new(source), Some(rows)))
+    let row_bytes = found.bytes / rows.max(1);
+    Ok(streamed::known(
+        schema,
+        Arc::new(source),
+        Some(rows),
+        row_bytes,
+    ))
 }
 
 impl Found {
@@ -87,6 +94,7 @@ impl Found {
             };
             self.rows += 1;
             self.longest = self.longest.max(line.len() as u64);
+            self.bytes += line.len() as u64;
             members(line, number, |name, value| self.member(name, value, number))?;
         }
     }

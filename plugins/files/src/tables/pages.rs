@@ -56,11 +56,7 @@ const SCHEMA_MAX: u64 = 2 * super::COLUMNS_MAX as u64;
 
 /// The schema that a footer begins with is one that can be gone through: whoever reads it recurses.
 pub fn check_schema(footer: &[u8]) -> Result<(), Error> {
-    let mut header = Header {
-        bytes: footer,
-        sizes: [None; 2],
-        values: 0,
-    };
+    let mut header = Header::new(footer);
     match header.schema() {
         Some(true) => Ok(()),
         Some(false) => Err(errors::broken(
@@ -114,56 +110,109 @@ fn are_inside(pages: &[PageLocation], place: &Range<u64>, rows: i64) -> bool {
     true
 }
 
-/// What pages unpack to: a reader has a dictionary of a column and one page of it at a time, which are no more than the two largest.
+/// A page, as its header says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unpacked {
-    first: u64,
-    second: u64,
+pub struct PageSize {
+    /// What it unpacks to.
+    pub bytes: u64,
+    /// NULLs included; those of a dictionary are none.
+    pub values: u64,
+    pub is_dictionary: bool,
+    /// Its texts have lengths that are written as differences: what they are together is in the page.
+    pub is_delta: bool,
 }
 
-impl Unpacked {
-    fn add(&mut self, bytes: u64) {
-        let smaller = self.first.min(bytes);
-        self.first = self.first.max(bytes);
-        self.second = self.second.max(smaller);
-    }
+/// How rows of pages become batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// So many rows that follow on each other.
+    Rows(u64),
+    /// Some of all, or so many that nobody knows: as if they were one batch.
+    All,
+}
 
-    pub fn and(mut self, other: Unpacked) -> Unpacked {
-        self.add(other.first);
-        self.add(other.second);
-        self
-    }
+/// What a reader has at once of the pages of a column: its dictionary, and all pages of which a batch has rows, since texts lie where they
+/// were unpacked.
+pub fn held_at_once(pages: &[PageSize], together: Together) -> u64 {
+    let (dictionaries, data): (Vec<PageSize>, Vec<PageSize>) =
+        pages.iter().partition(|page| page.is_dictionary);
+    let dictionary = dictionaries
+        .iter()
+        .map(|page| page.bytes)
+        .max()
+        .unwrap_or(0);
+    let data = match together {
+        Together::All => data.iter().map(|page| page.bytes).sum(),
+        Together::Rows(rows) => of_rows(&data, rows),
+    };
+    dictionary + data
+}
 
-    pub fn bytes(self) -> u64 {
-        self.first + self.second
+/// The most that pages have of which a batch of so many rows has some: of the first and of the last it may be a single one.
+fn of_rows(pages: &[PageSize], rows: u64) -> u64 {
+    let (mut first, mut bytes, mut between, mut most) = (0, 0, 0u64, 0);
+    for (last, page) in pages.iter().enumerate() {
+        bytes += page.bytes;
+        if last > first + 1 {
+            between += pages[last - 1].values;
+        }
+        while last > first && between + 2 > rows {
+            bytes -= pages[first].bytes;
+            first += 1;
+            between = match last > first {
+                true => between - pages[first].values,
+                false => 0,
+            };
+        }
+        most = most.max(bytes);
     }
+    most
 }
 
 /// Goes from page to page through bytes that are pages from their first on to their last. A page of a column in lists may be one row.
-pub fn check_pages(mut bytes: &[u8], is_in_list: bool) -> Result<Unpacked, Error> {
-    let mut all = Unpacked::default();
+pub fn check_pages(mut bytes: &[u8], is_in_list: bool) -> Result<Vec<PageSize>, Error> {
+    let mut all = Vec::new();
     while !bytes.is_empty() {
-        let mut header = Header {
-            bytes,
-            sizes: [None; 2],
-            values: 0,
-        };
+        let mut header = Header::new(bytes);
         header.structure(0).ok_or_else(no_page)?;
         let rest = header.bytes;
         let [Some(unpacked), Some(packed)] = header.sizes else {
             return Err(no_page());
         };
         if unpacked > PAGE_BYTES_MAX || is_in_list && header.values > LIST_VALUES_MAX {
-            return Err(errors::broken(
-                "page_too_large",
-                "a page of the file unpacks to more than 96 MiB, or has more than 16 million values of lists: write smaller pages",
-            ));
+            return Err(page_too_large());
         }
         let packed = usize::try_from(packed).map_err(|_| no_page())?;
         bytes = rest.get(packed..).ok_or_else(no_page)?;
-        all.add(unpacked);
+        let is_dictionary = header.kind == DICTIONARY_PAGE;
+        all.push(PageSize {
+            bytes: unpacked,
+            values: if is_dictionary { 0 } else { header.values },
+            is_dictionary,
+            is_delta: DELTA_TEXTS.contains(&header.encoding),
+        });
     }
     Ok(all)
+}
+
+/// Gives pages whose texts are written as differences the size that they have in memory.
+pub fn unfold(pages: &mut [PageSize], texts: &[Option<u64>]) -> Result<(), Error> {
+    let data = pages.iter_mut().filter(|page| !page.is_dictionary);
+    for (page, bytes) in data.zip(texts) {
+        let bytes = bytes.ok_or_else(|| broken("a page of it has other lengths than it says"))?;
+        if bytes > PAGE_BYTES_MAX {
+            return Err(page_too_large());
+        }
+        page.bytes = page.bytes.max(bytes);
+    }
+    Ok(())
+}
+
+fn page_too_large() -> Error {
+    errors::broken(
+        "page_too_large",
+        "a page of the file unpacks to more than 96 MiB, or has more than 16 million values of lists: write smaller pages",
+    )
 }
 
 fn no_page() -> Error {
@@ -184,9 +233,29 @@ struct Header<'a> {
     /// Unpacked, and as it lies in the file.
     sizes: [Option<u64>; 2],
     values: u64,
+    /// The field that the kind of page's own header is, and how its values are written.
+    kind: i64,
+    encoding: i64,
 }
 
-impl Header<'_> {
+/// Fields of a page's header.
+const DATA_PAGE: i64 = 5;
+const DICTIONARY_PAGE: i64 = 7;
+const DATA_PAGE_V2: i64 = 8;
+/// `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`.
+const DELTA_TEXTS: [i64; 2] = [6, 7];
+
+impl<'a> Header<'a> {
+    fn new(bytes: &'a [u8]) -> Header<'a> {
+        Header {
+            bytes,
+            sizes: [None; 2],
+            values: 0,
+            kind: 0,
+            encoding: 0,
+        }
+    }
+
     fn structure(&mut self, depth: usize) -> Option<()> {
         if depth > DEPTH_MAX {
             return None;
@@ -202,11 +271,16 @@ impl Header<'_> {
                 0 => self.signed()?,
                 ahead => field.checked_add(ahead.into())?,
             };
+            if (depth, kind) == (0, 12) {
+                self.kind = field;
+            }
             match (depth, field, kind) {
                 (0, 2, 5) => self.sizes[0] = Some(u64::try_from(self.signed()?).ok()?),
                 (0, 3, 5) => self.sizes[1] = Some(u64::try_from(self.signed()?).ok()?),
                 // In each kind of page's own header the first field.
                 (1, 1, 5) => self.values = u64::try_from(self.signed()?).ok()?,
+                (1, 2, 5) if self.kind == DATA_PAGE => self.encoding = self.signed()?,
+                (1, 4, 5) if self.kind == DATA_PAGE_V2 => self.encoding = self.signed()?,
                 _ => self.skip(kind, depth)?,
             }
         }
@@ -356,9 +430,10 @@ mod tests {
     #[test]
     fn pages_end_where_they_should() {
         let pages = [page(5, 5, 5), page(0, 0, 0), page(9, 3, 3)].concat();
-        let unpacked = check_pages(&pages, true).unwrap();
-        assert_eq!(unpacked.bytes(), 14);
-        assert_eq!(unpacked.and(unpacked).bytes(), 18);
+        let pages = check_pages(&pages, true).unwrap();
+        let bytes: Vec<u64> = pages.iter().map(|page| page.bytes).collect();
+        assert_eq!(bytes, [5, 0, 9]);
+        assert_eq!(pages[0].values, 2);
         for bytes in [
             page(5, 5, 4),
             page(5, 5, 6),
@@ -382,7 +457,47 @@ mod tests {
         let many = [
             0x15, 0, 0x15, 2, 0x15, 0, 0x2c, 0x15, 0x80, 0x84, 0xaf, 0x5f, 0, 0,
         ];
-        assert_eq!(check_pages(&many, false).unwrap().bytes(), 1);
+        assert_eq!(check_pages(&many, false).unwrap()[0].bytes, 1);
         assert_eq!(check_pages(&many, true).unwrap_err().code, "page_too_large");
+    }
+
+    #[test]
+    fn pages_of_a_batch_are_counted() {
+        let page = |bytes, values| PageSize {
+            bytes,
+            values,
+            ..PageSize::default()
+        };
+        let dictionary = PageSize {
+            bytes: 100,
+            is_dictionary: true,
+            ..PageSize::default()
+        };
+        let pages = [
+            dictionary,
+            page(5, 10),
+            page(1, 10),
+            page(7, 10),
+            page(2, 3),
+            page(9, 1),
+        ];
+        for (rows, bytes) in [
+            (1, 9),
+            (2, 11),
+            (4, 11),
+            (5, 18),
+            (12, 18),
+            (15, 19),
+            (25, 24),
+            (99, 24),
+        ] {
+            assert_eq!(
+                held_at_once(&pages, Together::Rows(rows)),
+                100 + bytes,
+                "{rows}"
+            );
+        }
+        assert_eq!(held_at_once(&pages, Together::All), 124);
+        assert_eq!(held_at_once(&[], Together::All), 0);
     }
 }

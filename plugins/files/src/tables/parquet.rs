@@ -1,8 +1,11 @@
 //! Parquet: the footer is read once, then of each row group only the columns, and where the file has an index of its pages only the
 //! pages, that a statement needs.
 
-use super::pages::{Unpacked, check_footer, check_pages, check_schema, place};
-use super::{Known, same_schema};
+use super::delta;
+use super::pages::{
+    PageSize, Together, check_footer, check_pages, check_schema, held_at_once, place, unfold,
+};
+use super::{Known, batch_rows, same_schema};
 use crate::clock::Clock;
 use crate::errors;
 use crate::slice::Slice;
@@ -45,6 +48,8 @@ use std::sync::Arc;
 /// What the row groups may take of memory that statements of a session read at a time: as they lie in the file, and the pages of them that
 /// are unpacked.
 const READ_BYTES_MAX: usize = 160 << 20;
+/// Of row groups that unpack to no more what a filter leaves is read alone: a batch of that may have a row of each page.
+const FILTERED_BYTES_MAX: u64 = 64 << 20;
 /// Footers and indexes of pages of all files of a table: in memory they are ten times as large and more. A footer of 1,000 columns and
 /// 100 row groups has less.
 const METADATA_BYTES_MAX: u64 = 16 << 20;
@@ -63,6 +68,13 @@ struct Part {
 #[derive(Debug)]
 pub struct Reads(Arc<dyn MemoryPool>);
 
+impl Reads {
+    /// Bytes that are held now.
+    pub fn reserved(&self) -> usize {
+        self.0.reserved()
+    }
+}
+
 impl Default for Reads {
     fn default() -> Reads {
         Reads(Arc::new(GreedyMemoryPool::new(READ_BYTES_MAX)))
@@ -77,6 +89,7 @@ struct Chunks(Vec<Chunk>);
 struct Chunk {
     start: u64,
     group: usize,
+    column: usize,
     is_in_list: bool,
 }
 
@@ -84,10 +97,11 @@ impl Chunks {
     fn of(metadata: &ParquetMetaData) -> Chunks {
         let mut chunks = Vec::new();
         for (group, columns) in metadata.row_groups().iter().enumerate() {
-            for column in columns.columns() {
+            for (number, column) in columns.columns().iter().enumerate() {
                 chunks.push(Chunk {
                     start: place(column).map_or(0, |place| place.start),
                     group,
+                    column: number,
                     is_in_list: column.column_descr().max_rep_level() > 0,
                 });
             }
@@ -107,6 +121,7 @@ impl Chunks {
 /// One reading of a part, and what it holds of memory.
 struct Reading {
     part: Part,
+    together: Together,
     group: Option<usize>,
     held: MemoryReservation,
 }
@@ -141,14 +156,15 @@ pub fn open(files: &[(String, Slice)], clock: &Clock) -> Result<Known, Error> {
         });
     }
     let schema = schema.ok_or_else(|| errors::broken("no_files", "the table has no files"))?;
-    let provider = Arc::new(ParquetTable {
+    let table = ParquetTable {
         schema,
         parts: Arc::new(parts),
         rows,
-    });
+    };
     Ok(Known {
-        provider,
         rows: Some(rows),
+        batch_rows: batch_rows(table.row_bytes()),
+        provider: Arc::new(table),
     })
 }
 
@@ -277,6 +293,39 @@ fn schema_of(metadata: &ParquetMetaData) -> Result<SchemaRef, Error> {
     Ok(Arc::new(transform_schema_to_view(&schema)))
 }
 
+impl ParquetTable {
+    /// Calls `each` with the rows of each row group, and what these columns of it unpack to, as the footers say.
+    fn groups(&self, columns: Option<&Vec<usize>>, mut each: impl FnMut(u64, u64)) {
+        for part in self.parts.iter() {
+            let schema = part.metadata.file_metadata().schema_descr();
+            let is_read = |leaf: usize| {
+                columns.is_none_or(|columns| columns.contains(&schema.get_column_root_idx(leaf)))
+            };
+            for group in part.metadata.row_groups() {
+                let sizes = group.columns().iter().enumerate();
+                let sizes = sizes.filter(|(leaf, _)| is_read(*leaf));
+                let bytes = sizes
+                    .map(|(_, column)| u64::try_from(column.uncompressed_size()).unwrap_or(0))
+                    .fold(0, u64::saturating_add);
+                each(u64::try_from(group.num_rows()).unwrap_or(0), bytes);
+            }
+        }
+    }
+
+    /// What a row has, on an average, in the row group of the largest ones.
+    fn row_bytes(&self) -> u64 {
+        let mut most = 0;
+        self.groups(None, |rows, bytes| most = most.max(bytes / rows.max(1)));
+        most
+    }
+
+    fn largest_group(&self, columns: Option<&Vec<usize>>) -> u64 {
+        let mut most = 0;
+        self.groups(columns, |_, bytes| most = most.max(bytes));
+        most
+    }
+}
+
 #[async_trait::async_trait]
 impl TableProvider for ParquetTable {
     fn schema(&self) -> SchemaRef {
@@ -295,8 +344,9 @@ impl TableProvider for ParquetTable {
         limit: Option<usize>,
     ) -> Planned<Arc<dyn ExecutionPlan>> {
         let reads = state.config().get_extension::<Reads>().unwrap_or_default();
+        let is_filtered = self.largest_group(projection) <= FILTERED_BYTES_MAX;
         let mut options = state.default_table_options().parquet;
-        options.global.pushdown_filters = true;
+        options.global.pushdown_filters = is_filtered;
         // Their reader trusts what the file says of their place and length.
         options.global.bloom_filter_on_read = false;
         options.global.coerce_int96 = Some("us".to_owned());
@@ -306,6 +356,10 @@ impl TableProvider for ParquetTable {
             .with_parquet_file_reader_factory(Arc::new(Readers {
                 parts: self.parts.clone(),
                 reads,
+                together: match is_filtered {
+                    true => Together::All,
+                    false => Together::Rows(state.config().batch_size() as u64),
+                },
             }));
         let files = self.parts.iter().enumerate();
         let files = files.map(|(at, part)| PartitionedFile::new(at.to_string(), part.slice.len()));
@@ -329,6 +383,7 @@ impl TableProvider for ParquetTable {
 struct Readers {
     parts: Arc<Vec<Part>>,
     reads: Arc<Reads>,
+    together: Together,
 }
 
 impl ParquetFileReaderFactory for Readers {
@@ -343,6 +398,7 @@ impl ParquetFileReaderFactory for Readers {
         match at.and_then(|at| self.parts.get(at)) {
             Some(part) => Ok(Box::new(Reading {
                 part: part.clone(),
+                together: self.together,
                 group: None,
                 held: MemoryConsumer::new("row groups").register(&self.reads.0),
             })),
@@ -377,15 +433,28 @@ impl Reading {
     /// As [`Reading::ranges`], of pages, which are looked at.
     fn pages(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         let buffers = self.ranges(ranges)?;
-        let mut unpacked: BTreeMap<Option<usize>, Unpacked> = BTreeMap::new();
+        let mut columns: BTreeMap<usize, (bool, Vec<PageSize>)> = BTreeMap::new();
         for (range, buffer) in ranges.iter().zip(&buffers) {
-            let chunk = self.part.chunks.at(range.start);
-            let is_in_list = chunk.is_some_and(|(_, chunk)| chunk.is_in_list);
-            let pages = check_pages(buffer, is_in_list)?;
-            let of_column = unpacked.entry(chunk.map(|(at, _)| at)).or_default();
-            *of_column = of_column.and(pages);
+            let Some((at, chunk)) = self.part.chunks.at(range.start) else {
+                continue;
+            };
+            let mut pages = check_pages(buffer, chunk.is_in_list)?;
+            if pages.iter().any(|page| page.is_delta) {
+                let group = self.part.metadata.row_group(chunk.group);
+                let texts = delta::texts(buffer, group.column(chunk.column));
+                unfold(&mut pages, &texts.map_err(|error| errors::of_file(&error))?)?;
+            }
+            let (_, of_column) = columns.entry(at).or_insert((chunk.is_in_list, Vec::new()));
+            of_column.append(&mut pages);
         }
-        self.hold(unpacked.values().map(|column| column.bytes()).sum())?;
+        let held = columns
+            .values()
+            .map(|(is_in_list, pages)| match is_in_list {
+                // Nobody knows how many values a row has.
+                true => held_at_once(pages, Together::All),
+                false => held_at_once(pages, self.together),
+            });
+        self.hold(held.sum())?;
         Ok(buffers)
     }
 

@@ -1,6 +1,6 @@
 //! Tables that are read from front to back, a batch at a time: texts and Arrow files.
 
-use super::Known;
+use super::{Known, batch_rows};
 use crate::errors;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -24,10 +24,17 @@ pub trait Streamed: Debug + Send + Sync + 'static {
     fn batches(&self, columns: &[usize]) -> Result<Batches, Error>;
 }
 
-pub fn known(schema: SchemaRef, source: Arc<dyn Streamed>, rows: Option<u64>) -> Known {
+/// `row_bytes`: what a row has of the file, on an average.
+pub fn known(
+    schema: SchemaRef,
+    source: Arc<dyn Streamed>,
+    rows: Option<u64>,
+    row_bytes: u64,
+) -> Known {
     Known {
         provider: Arc::new(StreamedTable { schema, source }),
         rows,
+        batch_rows: batch_rows(row_bytes),
     }
 }
 

@@ -32,7 +32,10 @@ impl Text {
         let bytes: Box<dyn BufRead + Send> = match self.packed {
             true => Box::new(BufReader::with_capacity(
                 AHEAD_BYTES,
-                MultiGzDecoder::new(slice.reader()),
+                MultiGzDecoder::new(Timed {
+                    bytes: slice.reader(),
+                    clock: self.clock.clone(),
+                }),
             )),
             false => Box::new(slice.reader()),
         };
@@ -46,6 +49,24 @@ impl Text {
         opened.skip_mark()?;
         Ok(opened)
     }
+}
+
+/// What is packed: of little there may be much that is nothing, which is unpacked in one go.
+struct Timed<R> {
+    bytes: R,
+    clock: Clock,
+}
+
+impl<R: Read> Read for Timed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        in_time(&self.clock)?;
+        self.bytes.read(into)
+    }
+}
+
+fn in_time(clock: &Clock) -> io::Result<()> {
+    let checked = clock.check();
+    checked.map_err(|error| io::Error::other(errors::boxed(error)))
 }
 
 /// How many rows are read at a time, if the longest is so long; a value that is not there takes its place too.
@@ -87,9 +108,7 @@ impl Opened {
 
 impl Read for Opened {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.clock
-            .check()
-            .map_err(|error| io::Error::other(errors::boxed(error)))?;
+        in_time(&self.clock)?;
         let beyond = self.begun.load(Ordering::Relaxed) + RECORD_BYTES_MAX + into.len() as u64;
         if self.read > beyond {
             return Err(io::Error::other(errors::boxed(record_too_long())));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use souk_hostile::scenarios::{self, Ask, Scenario, Source, Work};
 use souk_hostile::servers::{HttpLie, Lie};
 use souk_hostile::stage::{Stage, is_held_off, is_right, unique};
-use souk_hostile::watch::Watched;
+use souk_hostile::watch::{MIB, Watched};
 use souk_tests::world::engine_id;
 use souk_tests::{Answer, Client, Company};
 
@@ -21,6 +21,8 @@ const TIMES: usize = 3;
 const LATE_FACTOR: u32 = 5;
 /// How often a call that was out of time is asked again.
 const STARVED_MAX: usize = 3;
+/// What a session on a directory may have, and what the host keeps of an upload and of an answer.
+const SESSION_MEMORY_MAX: u64 = (512 + 256) * MIB;
 const PRICE: u64 = 1;
 const CREDITS: i64 = 100;
 
@@ -38,6 +40,29 @@ pub async fn all_in_turn(trial: &Trial, scenarios: Vec<Scenario>) {
         .collect()
         .await;
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Runs them one after the other, and says the same; and that none took more of the machine than a session may.
+pub async fn one_by_one(trial: &Trial, scenarios: Vec<Scenario>) {
+    let mut wrong = Vec::new();
+    for scenario in scenarios {
+        let name = scenario.name.clone();
+        let began = Instant::now();
+        let watched = &trial.watched;
+        let before = watched.usage().await.resident_bytes;
+        let (most, result) = watched.most_resident(one(watched, scenario)).await;
+        let grown = most.saturating_sub(before);
+        println!(
+            "{:>7} ms, {:>4} MiB  {name}",
+            began.elapsed().as_millis(),
+            grown / MIB
+        );
+        if grown > SESSION_MEMORY_MAX {
+            wrong.push(format!("{name}: the host grew by {} MiB", grown / MIB));
+        }
+        wrong.extend(result.err().map(|wrong| format!("{name}: {wrong}")));
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

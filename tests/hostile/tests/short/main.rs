@@ -73,6 +73,21 @@ async fn no_file_breaks_the_file_connector() {
     trial.end().await;
 }
 
+/// The same for files of other kinds, and what is asked of them: each alone, so that what it took of the machine is its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs the connector `files`: tests/run --all-engines"]
+async fn real_files_hurt_no_neighbour() {
+    let path = std::env::var_os("SOUK_FILES_COMPONENT").expect("tests/run --all-engines");
+    let wasm = std::fs::read(path).expect("the component");
+    let trial = Trial::start().await;
+    trial.platform_connector(&wasm).await;
+    let only = std::env::var("SOUK_HOSTILE_ONLY").unwrap_or_default();
+    let mut bombs = scenarios::of_bombs();
+    bombs.retain(|scenario| scenario.name.contains(&only));
+    deeds::one_by_one(&trial, bombs).await;
+    trial.end().await;
+}
+
 /// A component that cannot say what it is never becomes a connector; one made of many instances hurts nobody but itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_component_hurts_while_it_is_loaded() {

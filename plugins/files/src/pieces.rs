@@ -1,0 +1,222 @@
+//! Batches are computed some rows at a time: a few bytes of a file may be millions of rows, or a large text in each of them. Between two
+//! pieces the time and the memory are looked at.
+
+use crate::errors;
+use crate::tables::Reads;
+use crate::watch::{ROWS, Watch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RunArray};
+use datafusion::arrow::datatypes::{
+    BinaryViewType, ByteViewType, DataType, Int16Type, Int32Type, Int64Type, RunEndIndexType,
+    StringViewType,
+};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result as Planned;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use std::fmt;
+use std::sync::Arc;
+
+/// Rows of nothing, which are only counted.
+const EMPTY_ROWS: usize = 1 << 20;
+/// Texts of the rows of a piece rows, each as often as it is there.
+const BYTES: usize = 16 << 20;
+
+/// A step of a plan whose batches are handed on in pieces.
+#[derive(Debug)]
+pub struct Pieces {
+    input: Arc<dyn ExecutionPlan>,
+    watch: Arc<Watch>,
+}
+
+impl Pieces {
+    pub fn new(input: Arc<dyn ExecutionPlan>, watch: Arc<Watch>) -> Pieces {
+        Pieces { input, watch }
+    }
+}
+
+impl DisplayAs for Pieces {
+    fn fmt_as(&self, _kind: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Pieces")
+    }
+}
+
+impl ExecutionPlan for Pieces {
+    fn name(&self) -> &str {
+        "Pieces"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _each: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Planned<TreeNodeRecursion>,
+    ) -> Planned<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Planned<Arc<dyn ExecutionPlan>> {
+        let input = children.pop().unwrap_or_else(|| self.input.clone());
+        Ok(Arc::new(Pieces::new(input, self.watch.clone())))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Planned<SendableRecordBatchStream> {
+        let batches = self.input.execute(partition, context.clone())?;
+        let (schema, watch) = (batches.schema(), self.watch.clone());
+        let reads = context.session_config().get_extension::<Reads>();
+        let look = move || {
+            let counted = context.memory_pool().reserved();
+            let read = reads.as_ref().map_or(0, |reads| reads.reserved());
+            watch.clock.check()?;
+            watch.memory.check(counted + read)
+        };
+        let look = Arc::new(look);
+        let pieces = batches.map_ok(move |batch| {
+            let look = look.clone();
+            let pieces = Cut::new(batch).map(move |piece| {
+                look().map_err(errors::through)?;
+                Ok(piece)
+            });
+            stream::iter(pieces)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            schema,
+            pieces.try_flatten().boxed(),
+        )))
+    }
+}
+
+/// A batch, piece by piece.
+struct Cut {
+    batch: RecordBatch,
+    /// Columns in which each row has its own length.
+    views: Vec<ArrayRef>,
+    /// What all others may have in a row, at the most.
+    width: usize,
+    at: usize,
+}
+
+impl Cut {
+    fn new(batch: RecordBatch) -> Cut {
+        let columns = batch.columns().iter();
+        let is_view = |column: &&ArrayRef| {
+            matches!(
+                column.data_type(),
+                DataType::Utf8View | DataType::BinaryView
+            )
+        };
+        let (views, others): (Vec<&ArrayRef>, Vec<&ArrayRef>) = columns.partition(is_view);
+        Cut {
+            views: views.into_iter().cloned().collect(),
+            width: others.into_iter().map(longest).sum(),
+            batch,
+            at: 0,
+        }
+    }
+
+    fn rows(&self) -> usize {
+        let left = self.batch.num_rows() - self.at;
+        if self.batch.num_columns() == 0 {
+            return left.min(EMPTY_ROWS);
+        }
+        let left = left.min(ROWS);
+        let mut bytes = 0;
+        for row in 0..left {
+            let views = self.views.iter();
+            bytes += self.width + views.map(|view| length(view, self.at + row)).sum::<usize>();
+            if bytes > BYTES {
+                return row.max(1);
+            }
+        }
+        left
+    }
+}
+
+impl Iterator for Cut {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        if self.at == self.batch.num_rows() {
+            return None;
+        }
+        let rows = self.rows();
+        let piece = self.batch.slice(self.at, rows);
+        self.at += rows;
+        Some(piece)
+    }
+}
+
+/// The length of a view is in its lowest 32 bits.
+fn length(view: &ArrayRef, row: usize) -> usize {
+    fn of<T: ByteViewType>(view: &ArrayRef, row: usize) -> usize {
+        view.as_byte_view::<T>().views()[row] as u32 as usize
+    }
+    match view.data_type() {
+        DataType::Utf8View => of::<StringViewType>(view, row),
+        _ => of::<BinaryViewType>(view, row),
+    }
+}
+
+/// The longest text of those that a column has once for many rows.
+fn longest(column: &ArrayRef) -> usize {
+    fn of_runs<R: RunEndIndexType>(column: &ArrayRef) -> usize {
+        let runs = column.as_any().downcast_ref::<RunArray<R>>();
+        runs.map_or(0, |runs| longest_of(runs.values()))
+    }
+    match column.data_type() {
+        DataType::Dictionary(..) => column
+            .as_any_dictionary_opt()
+            .map_or(0, |dictionary| longest_of(dictionary.values())),
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => of_runs::<Int16Type>(column),
+            DataType::Int32 => of_runs::<Int32Type>(column),
+            _ => of_runs::<Int64Type>(column),
+        },
+        _ => 0,
+    }
+}
+
+fn longest_of(values: &ArrayRef) -> usize {
+    let rows = 0..values.len();
+    match values.data_type() {
+        DataType::Utf8 => widest(values.as_string::<i32>().value_offsets()),
+        DataType::Binary => widest(values.as_binary::<i32>().value_offsets()),
+        DataType::LargeUtf8 => widest(values.as_string::<i64>().value_offsets()),
+        DataType::LargeBinary => widest(values.as_binary::<i64>().value_offsets()),
+        DataType::Utf8View | DataType::BinaryView => {
+            rows.map(|row| length(values, row)).max().unwrap_or(0)
+        }
+        DataType::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
+        // Of lists and structures all that they hold.
+        _ => values.get_array_memory_size() / values.len().max(1),
+    }
+}
+
+fn widest<O: Copy + Into<i64>>(offsets: &[O]) -> usize {
+    let widths = offsets
+        .windows(2)
+        .map(|pair| pair[1].into() - pair[0].into());
+    widths
+        .max()
+        .and_then(|width| usize::try_from(width).ok())
+        .unwrap_or(0)
+}
