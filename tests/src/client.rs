@@ -8,6 +8,9 @@ use std::sync::Mutex;
 
 use crate::contract::{self, Seen};
 
+/// A host has so long for a component of 50 MB while others use the machine.
+const COMPILED_WITHIN: std::time::Duration = std::time::Duration::from_secs(480);
+
 #[derive(Clone)]
 pub struct Client {
     pub base_url: String,
@@ -114,6 +117,7 @@ impl Client {
         Answer::of(
             self.request(Method::POST, path)
                 .header("content-type", "application/wasm")
+                .timeout(COMPILED_WITHIN)
                 .body(body),
         )
         .await
