@@ -41,7 +41,10 @@ pub fn run(engine: &Engine, query: &Query) -> Result<Answer, Error> {
     read_only(&plan)?;
     let plan = bind(plan, query)?;
     let batch_rows = batch_rows(engine, &plan)?;
-    let stream = engine.finish(begin(engine.state_of(batch_rows), plan))?;
+    let stream = match batch_rows {
+        ROWS => engine.finish(begin(engine.state(), plan))?,
+        _ => engine.finish(begin(&engine.state_of(batch_rows), plan))?,
+    };
     rows(engine, stream, &query.limits)
 }
 
@@ -303,7 +306,7 @@ fn batch_rows(engine: &Engine, plan: &LogicalPlan) -> Result<usize, Error> {
     Ok(rows)
 }
 
-async fn begin(state: SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
+async fn begin(state: &SessionState, plan: LogicalPlan) -> Planned<SendableRecordBatchStream> {
     let physical = state.create_physical_plan(&plan).await?;
     execute_stream(physical, state.task_ctx())
 }
