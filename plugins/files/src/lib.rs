@@ -6,6 +6,8 @@
 //!
 //! Start reading at [`Session`], then [`engine`] and [`query`].
 
+#[cfg(target_family = "wasm")]
+mod allocated;
 mod answer;
 mod archive;
 mod catalog;

@@ -11,10 +11,6 @@ const BYTES_MAX: usize = 460 << 20;
 /// What the footers, names and types of all tables of a session may take.
 const TABLES_BYTES_MAX: usize = 128 << 20;
 
-#[cfg(target_family = "wasm")]
-#[global_allocator]
-static ALLOCATOR: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
-
 static COUNT: OnceLock<fn() -> usize> = OnceLock::new();
 
 /// Who counts what is allocated where nothing does: for tests on the machine itself. Without it nothing is refused there.
@@ -24,7 +20,7 @@ pub fn count_with(count: fn() -> usize) {
 
 #[cfg(target_family = "wasm")]
 fn held() -> usize {
-    ALLOCATOR.allocated()
+    crate::allocated::held()
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -65,11 +61,11 @@ impl Memory {
     }
 
     /// Whether a statement may go on that has `counted` by others' counts. What nobody counts may be one text, which is copied into twice the
-    /// room when it grows.
+    /// room when it grows, beside the holes that its smaller copies have left.
     pub fn check(&self, counted: usize) -> Result<(), Error> {
         let held = held().saturating_sub(self.begun);
         let known = counted + self.tables.load(Ordering::Relaxed);
-        match held + 2 * held.saturating_sub(known) > BYTES_MAX {
+        match held + 3 * held.saturating_sub(known) > BYTES_MAX {
             true => Err(errors::out_of_memory()),
             false => Ok(()),
         }

@@ -82,6 +82,8 @@ impl Slice {
         file.seek(SeekFrom::Start(self.start + at))?;
         let count = file.read(&mut into[..wanted])?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
+        #[cfg(target_family = "wasm")]
+        crate::allocated::read(count);
         Ok(count)
     }
 }
