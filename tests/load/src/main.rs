@@ -1,6 +1,7 @@
 //! One command, `tests/load/run`, measures souk against native handlers on this machine and prints
 //! ratios of one interleaved run. See README.md beside this crate for figures that were reached.
 
+mod agree;
 mod answers;
 mod as_futures;
 mod measure;
@@ -97,6 +98,7 @@ fn main() -> anyhow::Result<()> {
         if competitors.is_empty() {
             continue;
         }
+        runtime.block_on(agree::agree(query, &competitors))?;
         for &clients in &options.clients {
             measure(query, &competitors, clients, options.rounds, slice)?;
         }
