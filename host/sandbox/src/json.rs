@@ -15,6 +15,8 @@ pub struct Field {
     pub name: String,
     /// `,"name":`, escaped.
     key: Stamp,
+    /// Of the name, for the digests of pages.
+    pub(crate) digest: u64,
 }
 
 impl Field {
@@ -24,8 +26,12 @@ impl Field {
         key.push(b',');
         write_string(&mut key, name.as_bytes());
         key.push(b':');
-        let key = Stamp::new(key);
-        Field { index, name, key }
+        Field {
+            index,
+            key: Stamp::new(key),
+            digest: xxhash_rust::xxh3::xxh3_64(name.as_bytes()),
+            name,
+        }
     }
 
     /// Every column of a result under its own name.
