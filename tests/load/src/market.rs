@@ -78,11 +78,9 @@ impl Market {
         let engines = seller.client.get("/storage-engines").await.expect(200);
         let mut products = Vec::new();
         for server in servers {
-            let engines = engines.at("/data").as_array().into_iter().flatten();
-            if engines
-                .map(|engine| &engine["slug"])
-                .any(|slug| slug == server.engine())
-            {
+            let mut engines = engines.at("/data").as_array().into_iter().flatten();
+            // A host names engines that it has no connector for, too.
+            if engines.any(|engine| engine["slug"] == server.engine() && engine["usable"] == true) {
                 products.push((server.source(), publish(server, &seller, &buyer).await));
             }
         }
