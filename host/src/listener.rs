@@ -3,10 +3,12 @@
 //! be local to one.
 //!
 //! It refuses to know what is served: that is a `Router`, and a [`Refuse`] for what cannot be read or taken in. Start reading at
-//! [`Server::start`]; who is let in is `listener/accept.rs`, how slow a client may be `listener/pace.rs`.
+//! [`Server::start`]; who is let in is `listener/accept.rs`, how slow a client may be `listener/pace.rs`,
+//! and how much it is sent at a stretch `listener/turns.rs`.
 
 mod accept;
 mod pace;
+mod turns;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -31,6 +33,7 @@ use crate::refusals::{Refuse, Wire};
 use accept::{Accepted, Acceptor};
 pub use accept::{Connections, Counts};
 pub use pace::{Pace, Paces, Taking};
+pub use turns::Turns;
 
 /// A request line and its headers: more than any client of ours sends, little enough that every allowed
 /// connection may hold it.
@@ -228,6 +231,7 @@ impl Worker {
                             refuse: self.refuse.clone(),
                             dressed: Vec::new(),
                             taking: Taking::new(self.paces.answer, self.counts.clone()),
+                            turns: Turns::default(),
                         };
                         let busy_poll = busy_poll.clone();
                         let pace = self.paces.body;

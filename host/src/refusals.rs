@@ -15,7 +15,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::listener::Taking;
+use crate::listener::{Taking, Turns};
 
 /// Makes the answer to a client whose request could not be read, or whose connection is refused.
 pub type Refuse = Arc<dyn Fn(StatusCode, SocketAddr) -> Response<Vec<u8>> + Send + Sync>;
@@ -32,6 +32,23 @@ pub struct Wire {
     pub dressed: Vec<u8>,
     /// Whether the client takes what it is sent.
     pub taking: Taking,
+    /// How much it is sent at a stretch.
+    pub turns: Turns,
+}
+
+impl Wire {
+    #[inline]
+    fn attempted(
+        &mut self,
+        context: &mut Context<'_>,
+        attempt: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match &attempt {
+            Poll::Ready(Ok(written)) => self.turns.sent(*written),
+            _ => self.turns.over(),
+        }
+        self.taking.watch(context, &self.stream, attempt)
+    }
 }
 
 impl AsyncWrite for Wire {
@@ -42,8 +59,9 @@ impl AsyncWrite for Wire {
     ) -> Poll<io::Result<usize>> {
         let wire = &mut *self;
         let Some((status, bare)) = bare_refusal(bytes) else {
-            let attempt = Pin::new(&mut wire.stream).poll_write(context, bytes);
-            return wire.taking.watch(context, &wire.stream, attempt);
+            let room = ready!(wire.turns.poll_room(context)).min(bytes.len());
+            let attempt = Pin::new(&mut wire.stream).poll_write(context, &bytes[..room]);
+            return wire.attempted(context, attempt);
         };
         if wire.dressed.is_empty() {
             wire.dressed = dress(bare, (wire.refuse)(status, wire.peer));
@@ -66,8 +84,10 @@ impl AsyncWrite for Wire {
             return self.poll_write(context, one);
         }
         let wire = &mut *self;
-        let attempt = Pin::new(&mut wire.stream).poll_write_vectored(context, slices);
-        wire.taking.watch(context, &wire.stream, attempt)
+        let room = ready!(wire.turns.poll_room(context));
+        let (fitting, count) = fitting(slices, room);
+        let attempt = Pin::new(&mut wire.stream).poll_write_vectored(context, &fitting[..count]);
+        wire.attempted(context, attempt)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -77,6 +97,7 @@ impl AsyncWrite for Wire {
     /// Asked for when everything is written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.taking.done();
+        self.turns.over();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -93,6 +114,24 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
+}
+
+/// More than a head and a body are seldom written at once.
+const SLICES_MAX: usize = 8;
+
+/// What of the slices is no longer than this, and how many they are.
+fn fitting<'s>(slices: &'s [IoSlice<'_>], mut room: usize) -> ([IoSlice<'s>; SLICES_MAX], usize) {
+    let (mut fitting, mut count) = ([IoSlice::new(&[]); SLICES_MAX], 0);
+    for (place, slice) in fitting.iter_mut().zip(slices) {
+        let part = &slice[..room.min(slice.len())];
+        *place = IoSlice::new(part);
+        room -= part.len();
+        count += 1;
+        if room == 0 {
+            break;
+        }
+    }
+    (fitting, count)
 }
 
 /// An answer that hyper made by itself, and its status.

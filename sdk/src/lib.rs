@@ -30,6 +30,7 @@ mod io;
 pub mod json;
 mod known;
 mod later;
+pub mod looks;
 mod machine;
 pub mod pager;
 mod pieces;

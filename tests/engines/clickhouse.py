@@ -44,6 +44,8 @@ class Failure(Exception):
 
 class Front(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else a body waits until the head that was sent before it is acknowledged: forty milliseconds.
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass

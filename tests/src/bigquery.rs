@@ -21,6 +21,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::fronts::prompt;
+use crate::remembered::Remembered;
 pub use tables::{Refusal, Table};
 
 /// The key file of the one service account that is let in. It was made for these tests.
@@ -47,7 +49,7 @@ pub struct BigQuery {
 
 struct Server {
     tables: Mutex<tables::Tables>,
-    jobs: Mutex<HashMap<String, Job>>,
+    jobs: Mutex<Remembered<Job>>,
     requests: Mutex<Vec<String>>,
 }
 
@@ -72,12 +74,14 @@ impl BigQuery {
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(Server {
             tables: Mutex::new(tables::Tables::new()),
-            jobs: Mutex::default(),
+            jobs: Mutex::new(Remembered::new(Job::is_done)),
             requests: Mutex::default(),
         });
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("it serves");
+            axum::serve(prompt(listener), router)
+                .await
+                .expect("it serves");
         });
         BigQuery {
             address,
@@ -99,6 +103,11 @@ impl BigQuery {
         credentials
     }
 
+    /// What lets in for the next hour, as a client of one's own shows it.
+    pub fn token(&self) -> String {
+        token::signed()
+    }
+
     /// Runs statements of SQLite's. A dataset is made by `ATTACH ':memory:' AS shop`; the types of columns are GoogleSQL's, with SQLite's
     /// behind them where it has another idea of them: `STRING TEXT`, `BYTES BLOB`, and `STRINGS TEXT` for an array of texts.
     pub fn admin(&self, sql: &str) {
@@ -113,7 +122,7 @@ impl BigQuery {
     /// Jobs that have not ended.
     pub fn running(&self) -> usize {
         let jobs = locked(&self.state.jobs);
-        jobs.values().filter(|job| !job.is_done()).count()
+        jobs.iter().filter(|(_, job)| !job.is_done()).count()
     }
 }
 
@@ -227,7 +236,7 @@ impl Server {
         answer["totalRows"] = table.rows.len().to_string().into();
         answer["totalBytesProcessed"] = "0".into();
         answer["cacheHit"] = false.into();
-        answer["rows"] = page.iter().map(|cells| json!({"f": cells})).collect();
+        answer["rows"] = page.iter().map(|cells| row(cells)).collect();
         // A page of no rows is how a client asks for the schema alone.
         if until < table.rows.len() {
             answer["pageToken"] = until.to_string().into();
@@ -277,7 +286,7 @@ impl Server {
             _ => Some(Duration::ZERO),
         };
         let mut jobs = locked(&self.jobs);
-        let name = format!("job_{}", jobs.len());
+        let name = format!("job_{}", jobs.taken());
         let job = Job {
             table: Arc::new(table),
             ends: takes.map(|takes| Instant::now() + takes),
@@ -328,6 +337,11 @@ impl Server {
             )),
         }
     }
+}
+
+fn row(cells: &[Value]) -> Value {
+    let cells = cells.iter().map(|cell| json!({"v": cell}));
+    json!({"f": cells.collect::<Vec<_>>()})
 }
 
 fn described(dataset: &str) -> Value {

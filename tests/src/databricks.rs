@@ -11,7 +11,6 @@ mod statements;
 mod tables;
 mod values;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -27,6 +26,8 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::fronts::prompt;
+use crate::remembered::Remembered;
 use crate::tls::{TestCa, TlsListener};
 use refusals::{Failure, Refusal};
 use values::Table;
@@ -61,7 +62,7 @@ pub struct Databricks {
 struct Server {
     scheme: &'static str,
     tables: Mutex<tables::Tables>,
-    statements: Mutex<HashMap<String, Statement>>,
+    statements: Mutex<Remembered<Statement>>,
     granted: Mutex<Vec<String>>,
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away before they are read.
@@ -90,7 +91,9 @@ impl Databricks {
         let state = Server::new("http");
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("it serves");
+            axum::serve(prompt(listener), router)
+                .await
+                .expect("it serves");
         });
         Databricks {
             address,
@@ -136,7 +139,7 @@ impl Databricks {
     /// Statements that have not ended.
     pub fn running(&self) -> usize {
         let statements = locked(&self.state.statements);
-        statements.values().filter(|one| !one.is_over()).count()
+        statements.iter().filter(|(_, one)| !one.is_over()).count()
     }
 
     /// Turns the next requests away with this status, as a service does that is busy.
@@ -261,7 +264,7 @@ impl Server {
         Arc::new(Server {
             scheme,
             tables: Mutex::new(tables::Tables::new()),
-            statements: Mutex::default(),
+            statements: Mutex::new(Remembered::new(Statement::is_over)),
             granted: Mutex::default(),
             requests: Mutex::default(),
             turned_away: Mutex::default(),

@@ -26,6 +26,8 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::fronts::prompt;
+use crate::remembered::Remembered;
 use crate::tls::{TestCa, TlsListener};
 use tables::Table;
 use values::Formats;
@@ -60,7 +62,7 @@ pub struct Snowflake {
 
 struct Server {
     tables: Mutex<tables::Tables>,
-    statements: Mutex<HashMap<String, Statement>>,
+    statements: Mutex<Remembered<Statement>>,
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away: before they are read, or after.
     turned_away: Mutex<Vec<(u16, bool)>>,
@@ -115,7 +117,9 @@ impl Snowflake {
         let state = Server::new();
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("it serves");
+            axum::serve(prompt(listener), router)
+                .await
+                .expect("it serves");
         });
         Snowflake {
             address,
@@ -174,7 +178,7 @@ impl Snowflake {
 
     /// Statements that were taken.
     pub fn statements(&self) -> usize {
-        locked(&self.state.statements).len()
+        locked(&self.state.statements).taken()
     }
 
     /// Turns the next requests away with this status; where they were `taken`, what they ask for is done all the same.
@@ -302,7 +306,7 @@ impl Server {
     fn new() -> Arc<Server> {
         Arc::new(Server {
             tables: Mutex::new(tables::Tables::new()),
-            statements: Mutex::default(),
+            statements: Mutex::new(Remembered::new(|one| one.outcome.is_some())),
             requests: Mutex::default(),
             turned_away: Mutex::default(),
         })

@@ -3,8 +3,12 @@
 //! A schema is a database that is attached (`ATTACH ':memory:' AS shop`). What a declared type means, how an engine's own statement becomes
 //! one of SQLite's and how a refusal is told is each engine's matter: `trino`, `bigquery`, `databricks`.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use regex::Regex;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Error, Statement};
+use rusqlite::{CachedStatement, Connection, Error};
 
 pub struct Tables {
     connection: Connection,
@@ -130,9 +134,9 @@ impl Tables {
         self.admin(&sql);
     }
 
-    fn prepared(&self, sql: &str) -> Result<Statement<'_>, Wrong> {
+    fn prepared(&self, sql: &str) -> Result<CachedStatement<'_>, Wrong> {
         self.connection
-            .prepare(sql)
+            .prepare_cached(sql)
             .map_err(|error| self.wrong(&error))
     }
 
@@ -164,6 +168,19 @@ impl Tables {
             None => Wrong::Syntax(said),
         }
     }
+}
+
+/// An expression, which is compiled once: for each statement anew it would take longer than the statement.
+pub fn regex(pattern: &str) -> &'static Regex {
+    static COMPILED: LazyLock<Mutex<HashMap<String, &'static Regex>>> =
+        LazyLock::new(Mutex::default);
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = compiled.get(pattern) {
+        return known;
+    }
+    let new: &Regex = Box::leak(Box::new(Regex::new(pattern).expect(pattern)));
+    compiled.insert(pattern.to_owned(), new);
+    new
 }
 
 /// A query of the whole numbers from one to another, in a column.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -25,6 +26,8 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::fronts::prompt;
+use crate::remembered::Remembered;
 use crate::tls::{TestCa, TlsListener};
 use statements::Outcome;
 
@@ -54,7 +57,7 @@ pub struct Trino {
 struct Server {
     scheme: &'static str,
     tables: Mutex<tables::Tables>,
-    queries: Mutex<HashMap<String, Query>>,
+    queries: Mutex<Remembered<Query>>,
     transactions: Mutex<HashMap<String, Transaction>>,
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away before they are read.
@@ -83,8 +86,8 @@ struct Query {
     is_over: bool,
 }
 
-/// A body and the headers beside it.
-type Answer = (Value, Vec<(&'static str, String)>);
+/// A body, written, and the headers beside it.
+type Answer = (Bytes, Vec<(&'static str, String)>);
 
 /// How a statement fails.
 #[derive(Clone, Debug)]
@@ -111,7 +114,9 @@ impl Trino {
         let state = Server::new("http");
         let router = Router::new().fallback(serve).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("it serves");
+            axum::serve(prompt(listener), router)
+                .await
+                .expect("it serves");
         });
         Trino {
             address,
@@ -158,7 +163,7 @@ impl Trino {
     /// Statements that have not ended.
     pub fn running(&self) -> usize {
         let queries = locked(&self.state.queries);
-        queries.values().filter(|query| !query.is_over).count()
+        queries.iter().filter(|(_, query)| !query.is_over).count()
     }
 
     /// Transactions that have not ended.
@@ -246,7 +251,7 @@ impl Server {
         Arc::new(Server {
             scheme,
             tables: Mutex::new(tables::Tables::new()),
-            queries: Mutex::default(),
+            queries: Mutex::new(Remembered::new(|query| query.is_over)),
             transactions: Mutex::default(),
             requests: Mutex::default(),
             turned_away: Mutex::default(),
@@ -297,7 +302,7 @@ impl Server {
             return (StatusCode::BAD_REQUEST, "SQL statement is empty").into_response();
         }
         let mut queries = locked(&self.queries);
-        let id = format!("20261125_120000_{:05}_souk1", queries.len());
+        let id = format!("20261125_120000_{:05}_souk1", queries.taken());
         let session = header(headers, "x-trino-session");
         let deadline = session
             .split(',')
@@ -446,12 +451,13 @@ fn page(base: &str, id: &str, query: &mut Query, token: u64) -> Answer {
         token + 1
     );
     match query.outcome.clone() {
-        None => (body(base, id, "RUNNING", Some(next)), Vec::new()),
+        None => written(&body(base, id, "RUNNING", Some(next))),
         Some(Outcome::Done(kind, headers)) => {
             query.is_over = true;
             let mut answer = body(base, id, "FINISHED", None);
             answer["updateType"] = kind.into();
-            (answer, headers)
+            let (body, _) = written(&answer);
+            (body, headers)
         }
         Some(Outcome::Failed(failure)) => {
             query.is_over = true;
@@ -461,7 +467,7 @@ fn page(base: &str, id: &str, query: &mut Query, token: u64) -> Answer {
                 "errorLocation": {"lineNumber": 1, "columnNumber": 1},
                 "failureInfo": {"type": "io.trino.spi.TrinoException", "message": failure.text, "stack": [], "suppressed": []},
             });
-            (answer, Vec::new())
+            written(&answer)
         }
         Some(Outcome::Rows(table)) => {
             // What was told is let go of when the next is asked for: the last answer has no rows.
@@ -476,17 +482,30 @@ fn page(base: &str, id: &str, query: &mut Query, token: u64) -> Answer {
                 |(name, kind)| json!({"name": name, "type": kind.name(), "typeSignature": kind.signature()}),
             );
             answer["columns"] = columns.collect();
-            if !rows.is_empty() {
-                answer["data"] = rows.into();
-            }
             query.told = until;
-            (answer, Vec::new())
+            match rows.is_empty() {
+                true => written(&answer),
+                false => with_data(&answer, rows),
+            }
         }
     }
 }
 
+fn written(body: &Value) -> Answer {
+    (body.to_string().into(), Vec::new())
+}
+
+/// The same with rows, of which none is copied before it is written.
+fn with_data(body: &Value, rows: &[Vec<Value>]) -> Answer {
+    let mut text = body.to_string();
+    text.pop();
+    let rows = serde_json::to_string(rows).expect("JSON");
+    text.push_str(&format!(",\"data\":{rows}}}"));
+    (text.into(), Vec::new())
+}
+
 fn told((body, headers): Answer) -> Response {
-    let mut response = axum::Json(body).into_response();
+    let mut response = ([("content-type", "application/json")], body).into_response();
     for (name, value) in headers {
         let value = value.parse().expect("a header");
         response.headers_mut().insert(name, value);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::columns::{Cell, Chunk, ColumnData, ColumnKind, DAY_MICROS, Output, bit};
+use crate::short::{self, Stamp};
 
 /// One published field: which column, under which name. Prepare once, use for every execution.
 #[derive(Clone, Debug)]
@@ -13,7 +14,9 @@ pub struct Field {
     pub index: usize,
     pub name: String,
     /// `,"name":`, escaped.
-    key: Vec<u8>,
+    key: Stamp,
+    /// Of the name, for the digests of pages.
+    pub(crate) digest: u64,
 }
 
 impl Field {
@@ -23,7 +26,12 @@ impl Field {
         key.push(b',');
         write_string(&mut key, name.as_bytes());
         key.push(b':');
-        Field { index, name, key }
+        Field {
+            index,
+            key: Stamp::new(key),
+            digest: xxhash_rust::xxh3::xxh3_64(name.as_bytes()),
+            name,
+        }
     }
 
     /// Every column of a result under its own name.
@@ -65,7 +73,7 @@ fn write_objects(
         }
         let begin = out.len();
         for (field, column) in fields.iter().zip(columns) {
-            out.extend_from_slice(&field.key);
+            field.key.append(out);
             match column {
                 Some((chunk, kind)) if !chunk.is_null(row) => write_value(out, chunk, *kind, row),
                 _ => out.extend_from_slice(b"null"),
@@ -153,14 +161,18 @@ pub(crate) fn write_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
+#[inline]
 pub(crate) fn write_i64(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    match u16::try_from(value) {
+        Ok(value) if value < 10_000 => short::append_small(out, value),
+        _ => short::append(out, itoa::Buffer::new().format(value).as_bytes()),
+    }
 }
 
 /// JSON has no NaN and no infinity: they are strings, as those of exact numbers are.
 fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
-        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+        short::append(out, zmij::Buffer::new().format_finite(value).as_bytes());
         return;
     }
     out.extend_from_slice(match (value.is_nan(), value > 0.0) {
@@ -225,7 +237,16 @@ static ESCAPE: [u8; 256] = {
 };
 
 /// Appends a JSON string. `text` is UTF-8.
+#[inline]
 pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+    if is_short_and_plain(text) {
+        short::append_quoted(out, text);
+    } else {
+        write_any_string(out, text);
+    }
+}
+
+fn write_any_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let mut start = 0;
     for (at, byte) in text.iter().enumerate().skip(plain(text)) {
@@ -253,17 +274,37 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
 
 /// How many bytes at its beginning are written as they are, as far as eight of them can be told at once.
 fn plain(text: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    let below = |word: u64, byte: u8| word.wrapping_sub(ONES * u64::from(byte)) & !word;
-    let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     let (words, _) = text.as_chunks::<8>();
-    let words = words.iter().map(|word| u64::from_ne_bytes(*word));
+    words.iter().take_while(|word| is_plain(**word)).count() * 8
+}
+
+/// Whether none of these bytes is escaped.
+#[inline]
+fn is_plain(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let word = u64::from_ne_bytes(bytes);
+    let below = |word: u64, byte: u8| word.wrapping_sub(ONES * u64::from(byte)) & !word;
+    let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     // The highest bit of a byte says what holds of it; of one above another that holds it may be wrong, which matters to nobody.
-    let plain = words.take_while(|&word| {
-        let special = below(word, 0x20) | is(word, b'"') | is(word, b'\\');
-        special & (ONES << 7) == 0
-    });
-    plain.count() * 8
+    let special = below(word, 0x20) | is(b'"') | is(b'\\');
+    special & (ONES << 7) == 0
+}
+
+/// Of up to 16 bytes, none of which is escaped.
+#[inline]
+fn is_short_and_plain(text: &[u8]) -> bool {
+    match text.len() {
+        0..4 => text.iter().all(|byte| ESCAPE[*byte as usize] == 0),
+        4..8 => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+            (Some([a, b, c, d]), Some([e, f, g, h])) => is_plain([*a, *b, *c, *d, *e, *f, *g, *h]),
+            _ => false,
+        },
+        8..=16 => match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+            (Some(first), Some(last)) => is_plain(*first) && is_plain(*last),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {

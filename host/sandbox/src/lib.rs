@@ -28,6 +28,7 @@ mod request;
 mod sandbox;
 mod session;
 mod shared;
+mod short;
 mod source;
 mod tenants;
 mod threads;

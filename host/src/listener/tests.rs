@@ -3,7 +3,7 @@
 use super::*;
 use axum::routing::{get, post};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 fn options() -> Options {
@@ -364,4 +364,56 @@ async fn a_body_that_trickles_is_cut() {
     assert_eq!(&answer, b"HTTP/1.1 400 ");
     trickle.abort();
     server.stop();
+}
+
+/// The kernel would take megabytes at once: in one turn it is given no more than a piece, of one slice as of several.
+#[tokio::test]
+async fn a_long_answer_leaves_others_their_turn() {
+    const BYTES: usize = 32 << 20;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // On a thread of its own, so that there is always room.
+    let reader = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        std::io::copy(&mut stream, &mut std::io::sink()).unwrap()
+    });
+    let mut wire = Wire {
+        stream: TcpStream::connect(address).await.unwrap(),
+        peer: address,
+        refuse: Arc::new(|_, _| hyper::Response::default()),
+        dressed: Vec::new(),
+        taking: Taking::new(
+            Paces::default().answer,
+            Connections::new(&options()).counts().clone(),
+        ),
+        turns: Turns::default(),
+    };
+    let (head, body) = (vec![b'h'; 500], vec![b'b'; BYTES]);
+    let (mut written, mut most) = (0, 0);
+    // As hyper does: again and again until it has to wait.
+    std::future::poll_fn(|context| {
+        let mut now = 0;
+        while written < 2 * BYTES {
+            let left = &body[written % BYTES..];
+            let mut wire = std::pin::Pin::new(&mut wire);
+            let attempt = match written < BYTES {
+                true => wire.as_mut().poll_write(context, left),
+                false => {
+                    let slices = [&head, left].map(std::io::IoSlice::new);
+                    wire.as_mut().poll_write_vectored(context, &slices)
+                }
+            };
+            let std::task::Poll::Ready(bytes) = attempt else {
+                return std::task::Poll::Pending;
+            };
+            let bytes = bytes.unwrap();
+            (now, written) = (now + bytes, written + bytes);
+            most = most.max(now);
+        }
+        std::task::Poll::Ready(())
+    })
+    .await;
+    assert!(most <= turns::TURN_BYTES, "{most} bytes in one turn");
+    drop(wire);
+    assert!(reader.join().unwrap() > 0);
 }

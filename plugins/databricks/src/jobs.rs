@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::looks::Look;
 use souk_sdk::{Error, Limits, Query, Request};
 
 use crate::answers::COLUMNS_MAX;
@@ -40,7 +41,7 @@ pub struct Job {
     /// The statement, from when its id is known, as long as it runs.
     pub running: Option<String>,
     /// How long it was waited for.
-    pub waited_ms: u32,
+    pub look: Look,
     /// Of its rows, how many it has and how many came.
     pub rows: u64,
     pub taken: u64,

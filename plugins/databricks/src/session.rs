@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
     Descriptor, Error, ErrorClass, HttpFailure, HttpResponse, Input, Machine, Need, Request, Step,
@@ -54,6 +55,7 @@ pub struct Session {
     fetch: Option<Fetch>,
     known: Known,
     shapes: Shapes<(Type, Way)>,
+    looks: Looks,
     /// The pause at whose end another part of the connection's limit is over.
     ticker: Option<u32>,
     jobs: Vec<Job>,
@@ -98,6 +100,7 @@ impl Machine for Session {
             fetch: None,
             known: Known::default(),
             shapes: Shapes::default(),
+            looks: Looks::default(),
             ticker: None,
             jobs: Vec::new(),
         })
@@ -133,7 +136,7 @@ impl Machine for Session {
                     now: step.now(),
                     ticks: None,
                     running: None,
-                    waited_ms: 0,
+                    look: Look::default(),
                     rows: 0,
                     taken: 0,
                     tries: 0,
@@ -385,7 +388,7 @@ impl Session {
             rows_max,
         };
         let request = api::begin(&self.settings, &asked, &job.limits);
-        job.waited_ms = 0;
+        job.look = self.looks.begin(&text);
         self.ask(job, Stage::Begin, request, step)
     }
 
@@ -472,8 +475,7 @@ impl Session {
         }
         match state {
             State::Running => {
-                let ms = pauses::running(job.waited_ms);
-                job.waited_ms = job.waited_ms.saturating_add(ms);
+                let ms = job.look.pause_ms();
                 (job.stage, job.asked) = (Stage::Follow, api::follow(&id, &job.limits));
                 job.tries = 0;
                 self.ask_later(job, ms, step)
@@ -482,6 +484,7 @@ impl Session {
             State::Canceled => Err(stopped()),
             State::Closed => Err(malformed().detail("a statement that was closed")),
             State::Succeeded => {
+                self.looks.ended(&job.look);
                 let manifest = statement.manifest.as_ref().ok_or_else(malformed)?;
                 // Who does not say how many there are has none.
                 job.rows = manifest.total_row_count.unwrap_or_default();

@@ -1,19 +1,11 @@
-//! How long to wait before something is asked again: whether a statement has ended, or the same of who is busy.
+//! How long to wait before the same is asked again of who is busy.
 
 use souk_sdk::{HttpFailure, HttpResponse, WireFault};
 
-/// The pause before a statement is asked after again: twice as long each time, up to a second.
-const PAUSE_MS: u32 = 25;
-const PAUSE_MAX_MS: u32 = 1_000;
 /// The pause after the first answer that was lost; it doubles.
 pub const FIRST_MS: u32 = 100;
 /// Where an answer is lost so often, nobody is busy: less than a second in all.
 const LOST_TRIES_MAX: u32 = 4;
-
-/// Before a statement is asked after, which was so often before.
-pub fn before(waits: u32) -> u32 {
-    (PAUSE_MS << waits.min(10)).min(PAUSE_MAX_MS)
-}
 
 /// Whether Snowflake is busy (429, 502, 503, 504), or the answer was lost on its way.
 pub fn is_refused(outcome: &Result<HttpResponse, HttpFailure>) -> bool {

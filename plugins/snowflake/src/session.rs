@@ -3,6 +3,7 @@
 //! for first (`Seek`). What was asked and not answered because Snowflake was busy is asked again after a pause.
 
 use souk_sdk::http::Request as HttpRequest;
+use souk_sdk::looks::{Look, Looks};
 use souk_sdk::results::{SHAPES_MAX, Shapes};
 use souk_sdk::{
     Descriptor, Error, HttpFailure, HttpResponse, Input, Limits, Machine, Need, Query, Request,
@@ -43,6 +44,7 @@ pub struct Session {
     api: Api,
     last: u32,
     shapes: Shapes<Type>,
+    looks: Looks,
     jobs: Vec<Job>,
 }
 
@@ -64,9 +66,18 @@ struct Job {
     /// Bytes of a part that is here and compressed, or that there is room for.
     held: usize,
     waits: u32,
+    look: Look,
     /// Of what was asked last.
     tries: u32,
     is_cancelled: bool,
+}
+
+/// What a request becomes, and what is asked for it.
+struct Begun {
+    work: Work,
+    limits: Limits,
+    asked: HttpRequest,
+    look: Look,
 }
 
 enum Work {
@@ -131,6 +142,7 @@ impl Machine for Session {
             api: Api::new(Settings::parse(&settings)?)?,
             last: 0,
             shapes: Shapes::default(),
+            looks: Looks::default(),
             jobs: Vec::new(),
         })
     }
@@ -145,7 +157,12 @@ impl Machine for Session {
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
         self.api.renew(step.now())?;
         match self.begun(request) {
-            Ok((work, limits, asked)) => {
+            Ok(Begun {
+                work,
+                limits,
+                asked,
+                look,
+            }) => {
                 let mut job = Job {
                     id,
                     waits_for: 0,
@@ -158,6 +175,7 @@ impl Machine for Session {
                     may_be_taken: false,
                     held: 0,
                     waits: 0,
+                    look,
                     tries: 0,
                     is_cancelled: false,
                 };
@@ -217,7 +235,7 @@ impl Machine for Session {
 
 impl Session {
     /// What a request becomes, and what is asked for it.
-    fn begun(&self, request: Request) -> Result<(Work, Limits, HttpRequest), Error> {
+    fn begun(&self, request: Request) -> Result<Begun, Error> {
         let (text, values, limits, work) = match request {
             Request::Query(Query {
                 text,
@@ -243,8 +261,12 @@ impl Session {
             Request::Call(_) => return Err(Error::unsupported("functions")),
             Request::Errand(_) => return Err(Error::unsupported("errands")),
         };
-        let asked = self.api.statement(&text, &values, &limits)?;
-        Ok((work, limits, asked))
+        Ok(Begun {
+            asked: self.api.statement(&text, &values, &limits)?,
+            look: self.looks.begin(&text),
+            work,
+            limits,
+        })
     }
 
     /// A number for an HTTP request or a pause.
@@ -450,8 +472,8 @@ impl Session {
                 if job.waits == WAITS_MAX {
                     return Err(endless(WAITS_MAX));
                 }
-                let ms = pauses::before(job.waits);
                 job.waits += 1;
+                let ms = job.look.pause_ms();
                 Ok(Next::Pause(Stage::Wait, request, ms))
             }
             (202, _) => Err(malformed()),
@@ -480,6 +502,7 @@ impl Session {
     ) -> Result<Next, Error> {
         let described = head.result_set_meta_data.ok_or_else(malformed)?;
         job.stage = Stage::Read;
+        self.looks.ended(&job.look);
         if let Work::Query { reading, .. } = &mut job.work {
             reading.begin(job.id, &described, &job.limits, &mut self.shapes, step)?;
         }

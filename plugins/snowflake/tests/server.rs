@@ -105,7 +105,7 @@ fn a_statement_is_waited_for() {
         assert_eq!(talk.asked[0].method, "GET");
         assert_eq!(talk.asked[0].path, format!("/api/v2/statements/{HANDLE}"));
     }
-    assert_eq!(pauses, [25, 50, 100, 200, 400, 800, 1_000, 1_000]);
+    assert_eq!(pauses, [10, 10, 10, 10, 10, 12, 15, 19]);
     talk.hears(0, numbers(2)).unwrap();
     assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
 }

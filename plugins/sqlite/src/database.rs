@@ -8,6 +8,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use souk_sdk::Error;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,7 +30,8 @@ pub const STATEMENTS_MAX: usize = 128;
 const OPCODES_PER_CHECK: i32 = 1_000;
 
 pub struct Database {
-    pub connection: Connection,
+    /// Its statements keep it open, too.
+    pub connection: Rc<Connection>,
     deadline: Deadline,
 }
 
@@ -44,7 +46,7 @@ impl Database {
         let deadline = Deadline::new();
         prepare(&connection, &deadline).map_err(errors::of_statement)?;
         Ok(Database {
-            connection,
+            connection: Rc::new(connection),
             deadline,
         })
     }
@@ -67,7 +69,6 @@ fn prepare(connection: &Connection, deadline: &Deadline) -> rusqlite::Result<()>
         "PRAGMA query_only = 1; PRAGMA temp_store = memory; PRAGMA mmap_size = 0;
          PRAGMA cell_size_check = 1; PRAGMA cache_size = -{CACHE_KIB}; PRAGMA hard_heap_limit = {HEAP_BYTES};"
     ))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     let clock = deadline.clone();
     connection.progress_handler(OPCODES_PER_CHECK, Some(move || clock.passed()))?;
     connection.authorizer(Some(judge))?;

@@ -3,25 +3,32 @@
 use rusqlite::ffi;
 use souk_sdk::Error;
 
-/// An error met while preparing or running a statement.
+/// An error of rusqlite's, met while the file is opened or its catalog is read.
 pub fn of_statement(error: rusqlite::Error) -> Error {
     let (code, text) = match &error {
         rusqlite::Error::SqliteFailure(code, text) => {
             (code.extended_code, text.clone().unwrap_or_default())
         }
         rusqlite::Error::SqlInputError { error, msg, .. } => (error.extended_code, msg.clone()),
-        rusqlite::Error::MultipleStatement => {
-            return Error::source_failed(
-                "several_statements",
-                "the text holds more than one statement",
-            );
-        }
         _ => {
             return Error::internal("sqlite_client", "the connector could not use SQLite")
                 .detail(error.to_string());
         }
     };
-    classify(code, &text).detail(text).source_code(name(code))
+    of_code(code, &text)
+}
+
+/// SQLite's extended code, and what it says.
+pub fn of_code(code: i32, text: &str) -> Error {
+    classify(code, text).detail(text).source_code(name(code))
+}
+
+#[cold]
+pub fn out_of_memory() -> Error {
+    Error::limit_exceeded(
+        "out_of_memory",
+        "the statement needs more memory than a session has",
+    )
 }
 
 fn classify(code: i32, text: &str) -> Error {
@@ -33,10 +40,7 @@ fn classify(code: i32, text: &str) -> Error {
             "statement_refused",
             "the statement does something other than read",
         ),
-        ffi::SQLITE_NOMEM => Error::limit_exceeded(
-            "out_of_memory",
-            "the statement needs more memory than a session has",
-        ),
+        ffi::SQLITE_NOMEM => out_of_memory(),
         ffi::SQLITE_TOOBIG => {
             Error::limit_exceeded("value_too_long", "a value is longer than the limit allows")
         }

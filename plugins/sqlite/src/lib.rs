@@ -12,6 +12,7 @@ mod dates;
 mod declared;
 mod errors;
 mod mixed;
+mod prepared;
 mod query;
 mod settings;
 mod types;

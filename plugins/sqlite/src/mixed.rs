@@ -10,7 +10,7 @@ pub enum Scalar {
     Null,
     Integer(i64),
     Real(f64),
-    Text(Vec<u8>),
+    Text(String),
     Blob(Vec<u8>),
 }
 
@@ -20,9 +20,23 @@ impl From<ValueRef<'_>> for Scalar {
             ValueRef::Null => Scalar::Null,
             ValueRef::Integer(integer) => Scalar::Integer(integer),
             ValueRef::Real(real) => Scalar::Real(real),
-            ValueRef::Text(bytes) => Scalar::Text(bytes.to_vec()),
+            ValueRef::Text(bytes) => Scalar::text(bytes),
             ValueRef::Blob(bytes) => Scalar::Blob(bytes.to_vec()),
         }
+    }
+}
+
+impl Scalar {
+    /// A text that is not UTF-8 counts as a blob.
+    fn text(bytes: &[u8]) -> Scalar {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Scalar::Text(text.to_owned()),
+            Err(_) => Scalar::Blob(bytes.to_vec()),
+        }
+    }
+
+    fn may_be_bytes(&self) -> bool {
+        matches!(self, Scalar::Null | Scalar::Blob(_))
     }
 }
 
@@ -57,7 +71,7 @@ pub fn scalars(chunk: &Chunk, storage: Storage) -> Vec<Scalar> {
         ColumnData::VarLen(var) => pieces(var)
             .enumerate()
             .map(|(row, bytes)| match storage {
-                Storage::Text => or_null(row, Scalar::Text(bytes.to_vec())),
+                Storage::Text => or_null(row, Scalar::text(bytes)),
                 _ => or_null(row, Scalar::Blob(bytes.to_vec())),
             })
             .collect(),
@@ -87,8 +101,20 @@ pub fn mixed(declared: Declared, values: &[Scalar]) -> Result<(ColumnType, Chunk
         (true, Declared::Decimal) => decimals(values),
         (true, _) if exact => floats(values),
         (true, _) => decimals(values),
+        (false, _) if values.iter().all(Scalar::may_be_bytes) => blobs(values),
         (false, _) => documents(values),
     }
+}
+
+fn blobs(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
+    let mut column = ColumnBuilder::with_capacity(ColumnType::Bytes, values.len(), 0);
+    for value in values {
+        match value {
+            Scalar::Blob(bytes) => column.var(bytes)?,
+            _ => column.null(),
+        }
+    }
+    Ok((ColumnType::Bytes, column.finish()))
 }
 
 fn floats(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
@@ -136,7 +162,7 @@ fn documents(values: &[Scalar]) -> Result<(ColumnType, Chunk), Error> {
             }
             Scalar::Real(real) => column.var(format!("\"{}\"", decimal(*real)).as_bytes())?,
             Scalar::Text(text) => column.var(
-                serde_json::Value::from(String::from_utf8_lossy(text))
+                serde_json::Value::from(text.as_str())
                     .to_string()
                     .as_bytes(),
             )?,

@@ -3,9 +3,8 @@
 use crate::database::{Database, STATEMENTS_MAX};
 use crate::dates;
 use crate::declared::Declared;
-use crate::errors;
-use crate::types::Series;
-use rusqlite::types::Value as Bound;
+use crate::prepared::{Bound, Prepared};
+use crate::types::{Room, Series};
 use souk_sdk::{Batch, Column, ColumnType, Error, Query, Value, column};
 use std::collections::HashMap;
 
@@ -26,8 +25,8 @@ pub struct Plans {
 }
 
 struct Plan {
+    statement: Prepared,
     heads: Vec<Head>,
-    parameters: usize,
     shape: Option<Shape>,
 }
 
@@ -35,6 +34,7 @@ struct Head {
     name: String,
     native: String,
     declared: Declared,
+    room: Room,
 }
 
 /// The last shape of a statement's answer.
@@ -45,91 +45,80 @@ struct Shape {
 
 pub fn run(database: &Database, plans: &mut Plans, query: &Query) -> Result<Answer, Error> {
     database.allow(query.limits.timeout_ms);
-    let mut statement = database
-        .connection
-        .prepare_cached(&query.text)
-        .map_err(errors::of_statement)?;
-    if !plans.by_text.contains_key(&query.text) {
-        let plan = Plan::of(&statement)?;
-        plans.add(&query.text, plan);
-    }
-    let Some(plan) = plans.by_text.get_mut(&query.text) else {
-        return Err(Error::internal(
-            "plan_lost",
-            "the connector lost the plan of a statement",
-        ));
-    };
-    if query.parameters.len() != plan.parameters {
-        let (wanted, given) = (plan.parameters, query.parameters.len());
+    let (plan, shapes) = plans.of(database, &query.text)?;
+    let (wanted, given) = (plan.statement.parameters(), query.parameters.len());
+    if wanted != given {
         return Err(Error::source_failed(
             "parameter_count",
             format!("the statement takes {wanted} parameters, not {given}"),
         ));
     }
-    for (at, value) in query.parameters.iter().enumerate() {
-        statement
-            .raw_bind_parameter(at + 1, bound(value)?)
-            .map_err(errors::of_statement)?;
-    }
-
-    let limits = &query.limits;
-    let mut columns: Vec<Series> = plan
-        .heads
-        .iter()
-        .map(|head| Series::new(head.declared))
-        .collect();
-    let mut count = 0u32;
-    let mut bytes = 0u64;
-    let mut rows = statement.raw_query();
-    while let Some(row) = rows.next().map_err(errors::of_statement)? {
-        if count == limits.rows_max {
-            return Err(Error::too_many_rows(limits.rows_max));
-        }
-        for (at, series) in columns.iter_mut().enumerate() {
-            bytes += series.push(row.get_ref(at).map_err(errors::of_statement)?)?;
-        }
-        if bytes > limits.bytes_max {
-            return Err(Error::too_many_bytes(limits.bytes_max));
-        }
-        count += 1;
-    }
-
+    let (rows, columns) = plan.columns(query)?;
     let mut kinds = Vec::with_capacity(columns.len());
     let mut chunks = Vec::with_capacity(columns.len());
-    for series in columns {
+    for (series, head) in columns.into_iter().zip(&mut plan.heads) {
         let (kind, chunk) = series.finish()?;
+        head.room = Room::of(&chunk, rows);
         kinds.push(kind);
         chunks.push(chunk);
     }
-    let (shape, columns) = plan.shape(kinds, &mut plans.shapes);
+    let (shape, columns) = plan.shape(kinds, shapes);
     Ok(Answer {
         shape,
         columns,
-        batch: Batch {
-            rows: count,
-            chunks,
-        },
+        batch: Batch { rows, chunks },
     })
 }
 
 impl Plan {
-    fn of(statement: &rusqlite::Statement<'_>) -> Result<Plan, Error> {
-        if !statement.readonly() || statement.column_count() == 0 {
+    fn of(statement: Prepared) -> Result<Plan, Error> {
+        let columns = statement.columns();
+        if !statement.is_read_only() || columns.is_empty() {
             return Err(Error::permission(
                 "statement_refused",
                 "the statement does something other than read",
             ));
         }
-        let heads = statement.columns().into_iter().map(|column| Head {
-            name: column.name().to_string(),
-            native: column.decl_type().unwrap_or_default().to_string(),
-            declared: Declared::parse(column.decl_type()),
+        let heads = columns.into_iter().map(|(name, declared)| Head {
+            name,
+            declared: Declared::parse(declared.as_deref()),
+            native: declared.unwrap_or_default(),
+            room: Room::default(),
         });
         Ok(Plan {
             heads: heads.collect(),
-            parameters: statement.parameter_count(),
+            statement,
             shape: None,
         })
+    }
+
+    /// How many rows there are, and their columns.
+    fn columns(&mut self, query: &Query) -> Result<(u32, Vec<Series>), Error> {
+        let heads = self.heads.iter();
+        let mut columns: Vec<Series> = heads
+            .map(|head| Series::new(head.declared, head.room))
+            .collect();
+        let limits = &query.limits;
+        let values: Vec<Bound<'_>> = query
+            .parameters
+            .iter()
+            .map(bound)
+            .collect::<Result<_, _>>()?;
+        let mut rows = self.statement.run(&values)?;
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(row) = rows.next()? {
+            if count == limits.rows_max {
+                return Err(Error::too_many_rows(limits.rows_max));
+            }
+            for (at, series) in columns.iter_mut().enumerate() {
+                bytes += series.take(row.value(at))?;
+            }
+            if bytes > limits.bytes_max {
+                return Err(Error::too_many_bytes(limits.bytes_max));
+            }
+            count += 1;
+        }
+        Ok((count, columns))
     }
 
     /// The number of this answer's shape, with its description if the values made it another one.
@@ -148,18 +137,29 @@ impl Plan {
 }
 
 impl Plans {
-    fn add(&mut self, text: &str, plan: Plan) {
-        if self.by_text.len() >= STATEMENTS_MAX {
-            // Numbers start again, each with a new description.
-            self.by_text.clear();
-            self.shapes = 0;
+    /// The plan of a statement, and the number of the next shape.
+    fn of(&mut self, database: &Database, text: &str) -> Result<(&mut Plan, &mut u32), Error> {
+        if !self.by_text.contains_key(text) {
+            let plan = Plan::of(Prepared::new(&database.connection, text)?)?;
+            if self.by_text.len() >= STATEMENTS_MAX {
+                // Numbers start again, each with a new description.
+                self.by_text.clear();
+                self.shapes = 0;
+            }
+            self.by_text.insert(text.to_owned(), plan);
         }
-        self.by_text.insert(text.to_string(), plan);
+        match self.by_text.get_mut(text) {
+            Some(plan) => Ok((plan, &mut self.shapes)),
+            None => Err(Error::internal(
+                "plan_lost",
+                "the connector lost the plan of a statement",
+            )),
+        }
     }
 }
 
 /// A parameter as SQLite stores it; the README says why.
-fn bound(value: &Value) -> Result<Bound, Error> {
+fn bound(value: &Value) -> Result<Bound<'_>, Error> {
     let outside = || {
         Error::invalid_request(
             "value_out_of_range",
@@ -172,17 +172,17 @@ fn bound(value: &Value) -> Result<Bound, Error> {
         Value::Int64(value) => Bound::Integer(*value),
         Value::Float64(value) => Bound::Real(*value),
         Value::Decimal(text) => decimal(text)?,
-        Value::Text(text) | Value::Json(text) => Bound::Text(text.clone()),
-        Value::Bytes(bytes) => Bound::Blob(bytes.clone()),
-        Value::Date(days) => Bound::Text(dates::write_date((*days).into()).ok_or_else(outside)?),
-        Value::Time(micros) => Bound::Text(dates::write_time(*micros)),
+        Value::Text(text) | Value::Json(text) => Bound::Text(text),
+        Value::Bytes(bytes) => Bound::Blob(bytes),
+        Value::Date(days) => Bound::Written(dates::write_date((*days).into()).ok_or_else(outside)?),
+        Value::Time(micros) => Bound::Written(dates::write_time(*micros)),
         Value::Timestamp(micros) | Value::LocalTimestamp(micros) => {
-            Bound::Text(dates::write_timestamp(*micros).ok_or_else(outside)?)
+            Bound::Written(dates::write_timestamp(*micros).ok_or_else(outside)?)
         }
     })
 }
 
-fn decimal(text: &str) -> Result<Bound, Error> {
+fn decimal(text: &str) -> Result<Bound<'static>, Error> {
     if let Ok(integer) = text.parse::<i64>() {
         return Ok(Bound::Integer(integer));
     }

@@ -4,6 +4,7 @@
 use crate::dates;
 use crate::declared::Declared;
 use crate::mixed::{Scalar, Storage, decimals, mixed, pieces, scalars};
+use crate::prepared::{Kind, Value};
 use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
@@ -11,7 +12,32 @@ use souk_sdk::{Chunk, ColumnBuilder, ColumnData, ColumnType, Error, VarLen};
 /// One column of a result while it is read: uniform as long as the values are, which is nearly always.
 pub struct Series {
     declared: Declared,
+    room: Room,
     data: Data,
+}
+
+/// How large a column was the last time, which it will be again.
+#[derive(Clone, Copy, Default)]
+pub struct Room {
+    rows: usize,
+    /// Of texts and blobs.
+    bytes: usize,
+}
+
+impl Room {
+    /// Nothing is made larger than this before it is seen to be.
+    const MAX: usize = 256 << 10;
+
+    pub fn of(chunk: &Chunk, rows: u32) -> Room {
+        let bytes = match &chunk.data {
+            ColumnData::VarLen(var) => var.bytes.len(),
+            _ => 0,
+        };
+        Room {
+            rows: (rows as usize).min(Room::MAX),
+            bytes: bytes.min(Room::MAX),
+        }
+    }
 }
 
 enum Data {
@@ -19,26 +45,39 @@ enum Data {
     Nulls(usize),
     Integers(ColumnBuilder),
     Reals(ColumnBuilder),
+    /// Whether all of them are UTF-8 is looked at in the end, at once.
     Text(ColumnBuilder),
     Blobs(ColumnBuilder),
     Mixed(Vec<Scalar>),
 }
 
 impl Series {
-    pub fn new(declared: Declared) -> Series {
+    pub fn new(declared: Declared, room: Room) -> Series {
         Series {
             declared,
+            room,
             data: Data::Nulls(0),
         }
     }
 
     /// Appends a value and says how many bytes it counts for.
     #[inline]
-    pub fn push(&mut self, value: ValueRef<'_>) -> Result<u64, Error> {
-        let value = match value {
-            ValueRef::Text(text) if std::str::from_utf8(text).is_err() => ValueRef::Blob(text),
-            other => other,
-        };
+    pub fn take(&mut self, value: Value<'_>) -> Result<u64, Error> {
+        match (&mut self.data, value.kind()) {
+            (Data::Integers(column), Kind::Integer) => column.i64(value.integer())?,
+            (Data::Reals(column), Kind::Real) => column.f64(value.real())?,
+            (Data::Text(column), Kind::Text) => {
+                let text = value.text()?;
+                column.var(text)?;
+                return Ok(text.len() as u64);
+            }
+            _ => return self.push(value.get()?),
+        }
+        Ok(8)
+    }
+
+    /// The same, of whatever it may be.
+    fn push(&mut self, value: ValueRef<'_>) -> Result<u64, Error> {
         match (&mut self.data, value) {
             (Data::Integers(column), ValueRef::Integer(integer)) => column.i64(integer)?,
             (Data::Reals(column), ValueRef::Real(real)) => column.f64(real)?,
@@ -55,7 +94,7 @@ impl Series {
             }
             (Data::Nulls(nulls), ValueRef::Null) => *nulls += 1,
             (Data::Nulls(nulls), first) => {
-                self.data = Data::begin(*nulls, first);
+                self.data = Data::begin(*nulls, first, self.room);
                 return self.push(first);
             }
             (Data::Mixed(values), value) => values.push(Scalar::from(value)),
@@ -87,17 +126,35 @@ impl Series {
                 decimals(&scalars(&column.finish(), Storage::Reals))
             }
             Data::Reals(column) => Ok((ColumnType::Float64, column.finish())),
-            Data::Text(column) => Ok(text(declared, column.finish())),
+            Data::Text(column) => match column.finish() {
+                chunk if is_utf8(&chunk) => Ok(text(declared, chunk)),
+                chunk => mixed(declared, &scalars(&chunk, Storage::Text)),
+            },
             Data::Blobs(column) => Ok((ColumnType::Bytes, column.finish())),
             Data::Mixed(values) => mixed(declared, &values),
         }
     }
 }
 
+/// Whether each text is.
+fn is_utf8(chunk: &Chunk) -> bool {
+    let ColumnData::VarLen(var) = &chunk.data else {
+        return false;
+    };
+    if var.bytes.is_ascii() {
+        return true;
+    }
+    let ends = |text: &str| {
+        let mut offsets = var.offsets.iter();
+        offsets.all(|end| text.is_char_boundary(*end as usize))
+    };
+    std::str::from_utf8(&var.bytes).is_ok_and(ends)
+}
+
 impl Data {
-    fn begin(nulls: usize, first: ValueRef<'_>) -> Data {
+    fn begin(nulls: usize, first: ValueRef<'_>, room: Room) -> Data {
         let filled = |kind| {
-            let mut column = ColumnBuilder::new(kind);
+            let mut column = ColumnBuilder::with_capacity(kind, room.rows, room.bytes);
             (0..nulls).for_each(|_| column.null());
             column
         };
@@ -232,7 +289,7 @@ mod tests {
     use ValueRef::{Blob, Integer, Null, Real, Text};
 
     fn column(declared: &str, values: &[ValueRef<'_>]) -> (ColumnType, Chunk) {
-        let mut series = Series::new(Declared::parse(Some(declared)));
+        let mut series = Series::new(Declared::parse(Some(declared)), Room::default());
         for value in values {
             series.push(*value).unwrap();
         }
@@ -408,7 +465,10 @@ mod tests {
         assert_eq!(column("DATETIME", &[]).0, ColumnType::LocalTimestamp);
         assert_eq!(column("TIMESTAMPTZ", &[]).0, ColumnType::Timestamp);
         assert_eq!(
-            Series::new(Declared::Nothing).finish().unwrap().0,
+            Series::new(Declared::Nothing, Room::default())
+                .finish()
+                .unwrap()
+                .0,
             ColumnType::Text
         );
     }

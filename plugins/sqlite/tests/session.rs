@@ -290,6 +290,38 @@ fn full_text_and_json_work() {
     assert_eq!(json.data[0], ColumnData::I64s(vec![1, 2]));
 }
 
+/// Texts are UTF-8 outside whatever they are in the file, and one that is none counts as bytes wherever it stands among others.
+#[test]
+fn texts_are_read_from_any_encoding() {
+    let directory = tempfile::tempdir().unwrap();
+    let wide = Connection::open(directory.path().join("wide.db")).unwrap();
+    wide.execute_batch(
+        "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (a); INSERT INTO t VALUES ('zwölf'), (''), ('\u{1f34e}')",
+    )
+    .unwrap();
+    let mut session = open(directory.path(), "wide.db").unwrap();
+    let answer = ask(
+        &mut session,
+        query("SELECT a FROM t ORDER BY rowid", vec![]),
+    )
+    .unwrap();
+    assert_eq!(strings(&answer.data[0]), ["zwölf", "", "\u{1f34e}"]);
+
+    let directory = shop();
+    let mut session = open(directory.path(), "shop.db").unwrap();
+    let mut kinds = |text: &str| {
+        let answer = ask(&mut session, query(text, vec![])).unwrap();
+        answer.columns.unwrap()[0].kind
+    };
+    let broken = "CAST(x'c3' AS TEXT)";
+    // Both halves of one character, which are no characters.
+    let halves = format!("SELECT {broken} UNION ALL SELECT CAST(x'a9' AS TEXT)");
+    assert_eq!(kinds(&halves), ColumnType::Bytes);
+    let among = format!("SELECT 'a' UNION ALL SELECT {broken} UNION ALL SELECT 'é'");
+    assert_eq!(kinds(&among), ColumnType::Json);
+    assert_eq!(kinds("SELECT 'a' UNION ALL SELECT 'é'"), ColumnType::Text);
+}
+
 #[test]
 fn limits_hold_while_rows_are_read() {
     let directory = shop();
@@ -351,7 +383,8 @@ fn errors_say_whose_fault_they_are() {
         ("SELECT absent FROM orders", "column_not_found"),
         ("SELECT absent(1)", "function_not_found"),
         ("SELEC 1", "syntax_error"),
-        ("", "statement_refused"),
+        ("", "no_statement"),
+        ("-- nothing", "no_statement"),
         ("SELECT abs(-9223372036854775808)", "statement_failed"),
         ("SELECT * FROM broken", "table_not_found"),
     ];

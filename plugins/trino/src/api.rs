@@ -58,6 +58,11 @@ impl Api {
             .response_bytes_max(response_bytes(limits.bytes_max))
     }
 
+    /// A statement that is known to only read, which Trino ends by itself.
+    pub fn alone(&self, text: &str, limits: &Limits) -> Request {
+        self.statement(text, NO_TRANSACTION, limits)
+    }
+
     /// Asks how a statement goes on.
     pub fn next(&self, path: &str, limits: &Limits) -> Request {
         self.known(Request::get(path))

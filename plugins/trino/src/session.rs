@@ -1,4 +1,5 @@
-//! A session: any number of requests under way, each a few statements in a transaction of its own.
+//! A session: any number of requests under way, each a few statements in a transaction of its own, or one that such a transaction has let pass
+//! before (`proven`), alone.
 //!
 //! A request begins a transaction (`Begin`), asks its statement in it (`Ask`, of a ping also `Probe`) and ends it (`End`); each of these is
 //! asked once and followed from answer to answer until one leads no further. A statement that nobody waits for any more is stopped first
@@ -18,6 +19,7 @@ use crate::errors::{cancelled, endless, led_away, no_transaction, refused, told}
 use crate::parameters::callers;
 use crate::pauses;
 use crate::ping::{self, Ping};
+use crate::proven::Proven;
 use crate::reading::Reading;
 use crate::settings::{self, Settings};
 use crate::statements::prepare;
@@ -36,6 +38,7 @@ pub struct Session {
     api: Api,
     last: u32,
     shapes: Shapes<Type>,
+    proven: Proven,
     jobs: Vec<Job>,
 }
 
@@ -64,6 +67,8 @@ struct Job {
 /// What is asked in the transaction.
 enum Work {
     Query {
+        /// The seller's, until it is proven.
+        unproven: Option<String>,
         text: String,
         /// The caller's values, as an error quotes them.
         values: Vec<String>,
@@ -122,6 +127,7 @@ impl Machine for Session {
             },
             last: 0,
             shapes: Shapes::default(),
+            proven: Proven::default(),
             jobs: Vec::new(),
         })
     }
@@ -135,13 +141,14 @@ impl Machine for Session {
     fn submit(&mut self, id: u32, request: Request, step: &mut Step) -> Result<(), Error> {
         match self.begun(request) {
             Ok((work, limits)) => {
+                let (stage, asked) = self.first(&work, &limits);
                 let mut job = Job {
                     id,
                     waits_for: 0,
                     is_paused: false,
-                    asked: self.api.begin(&limits),
+                    asked,
                     work,
-                    stage: Stage::Begin,
+                    stage,
                     limits,
                     transaction: None,
                     next: None,
@@ -209,6 +216,13 @@ impl Machine for Session {
     }
 }
 
+impl Job {
+    /// Whether it is a statement in no transaction of ours.
+    fn is_alone(&self) -> bool {
+        matches!(self.work, Work::Query { unproven: None, .. }) && self.transaction.is_none()
+    }
+}
+
 impl Session {
     /// What a request becomes.
     fn begun(&self, request: Request) -> Result<(Work, Limits), Error> {
@@ -222,6 +236,7 @@ impl Session {
                     text: prepare(&text, &parameters)?.into_owned(),
                     values: callers(&text, &parameters),
                     reading: Reading::default(),
+                    unproven: (!self.proven.has(&text)).then_some(text),
                 };
                 Ok((work, limits))
             }
@@ -236,6 +251,18 @@ impl Session {
             Request::Ping(limits) => Ok((Work::Ping(Ping::default()), limits)),
             Request::Call(_) => Err(Error::unsupported("functions")),
             Request::Errand(_) => Err(Error::unsupported("errands")),
+        }
+    }
+
+    /// What is asked first: what begins a transaction, or at once a statement that needs none.
+    fn first(&self, work: &Work, limits: &Limits) -> (Stage, HttpRequest) {
+        match work {
+            Work::Query {
+                unproven: None,
+                text,
+                ..
+            } => (Stage::Ask, self.api.alone(text, limits)),
+            _ => (Stage::Begin, self.api.begin(limits)),
         }
     }
 
@@ -316,7 +343,7 @@ impl Session {
             _ => Trouble::Lost(broken(failure)),
         })?;
         if response.status != 200 {
-            let is_first = matches!(job.stage, Stage::Begin) && job.next.is_none();
+            let is_first = job.transaction.is_none() && job.next.is_none();
             return Err(match response.status {
                 // It is not known there, or nobody is let in any more.
                 401 | 404 | 410 => Trouble::Lost(refused(response, is_first)),
@@ -383,6 +410,10 @@ impl Session {
 
     /// A statement has ended well: the next one of its request, or the end.
     fn finished(&mut self, job: &mut Job, step: &mut Step) -> Result<bool, Trouble> {
+        self.prove(job)?;
+        if job.is_alone() {
+            return Ok(self.end(job, Ok(()), step));
+        }
         let Some(transaction) = &job.transaction else {
             return Err(Trouble::Lost(no_transaction()));
         };
@@ -392,9 +423,6 @@ impl Session {
                 (Stage::Ask, std::mem::take(text))
             }
             (Stage::Begin, Work::Ping(_)) => (Stage::Ask, ping::look(settings)),
-            (Stage::Ask, Work::Query { reading, .. }) if !reading.is_described() => {
-                return Err(Trouble::Ours(malformed()));
-            }
             (Stage::Ask, Work::Ping(ping)) => {
                 ping.fits(settings).map_err(Trouble::Ours)?;
                 (Stage::Probe, ping::probe(settings))
@@ -407,6 +435,26 @@ impl Session {
         };
         let request = self.api.statement(&text, transaction, &job.limits);
         Ok(self.ask_anew(job, stage, request, step))
+    }
+
+    /// A seller's statement that has ended was a query; in its transaction it has proven that it only reads.
+    fn prove(&mut self, job: &mut Job) -> Result<(), Trouble> {
+        let (
+            Stage::Ask,
+            Work::Query {
+                reading, unproven, ..
+            },
+        ) = (&job.stage, &mut job.work)
+        else {
+            return Ok(());
+        };
+        if !reading.is_described() {
+            return Err(Trouble::Ours(malformed()));
+        }
+        if let (Some(text), Some(_)) = (unproven, &job.transaction) {
+            self.proven.add(std::mem::take(text));
+        }
+        Ok(())
     }
 
     fn troubled(&mut self, job: &mut Job, trouble: Trouble, step: &mut Step) -> bool {

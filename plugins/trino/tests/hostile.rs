@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Talk, begun, catalog, column, page, query, raw, reply, results, text};
+use common::{BEGIN, Talk, begun, catalog, column, page, query, raw, reply, results, text};
 use serde_json::{Value as Json, json};
 use souk_sdk::{HttpRequest, Input, Limits, Machine, Request};
 use souk_tests::spoilt::Spoiler;
@@ -66,7 +66,9 @@ fn no_answer_makes_it_panic() {
         let bytes = spoiler.spoilt(&[answer.into_bytes()]).concat();
         let status = [200, 200, 200, 400, 503][spoiler.below(5)];
         let id = talk.submit(query("SELECT 1", vec![], LIMITS));
-        talk.hears(0, begun()).unwrap();
+        if text(&talk.asked[0]) == BEGIN {
+            talk.hears(0, begun()).unwrap();
+        }
         talk.hears(0, raw(status, &[], bytes)).unwrap();
         assert!(talk.asked.iter().all(is_ours), "{:?}", talk.asked);
         while talk

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    PATH, Reply, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended, fails, header,
-    numbers, page, query, raw, results, text, waits,
+    BEGIN, PATH, Reply, TRANSACTION, Talk, begun, catalog, class_and_code, column, ended, fails,
+    header, numbers, page, query, raw, results, text, waits,
 };
 use serde_json::json;
 use souk_sdk::{ErrorClass, Limits, Request, Value, WireFault};
@@ -148,6 +148,84 @@ fn nothing_runs_without_a_transaction() {
             (ErrorClass::Permission, "read_only")
         );
         assert!(talk.asked.is_empty());
+    }
+}
+
+/// A text that a transaction has let pass is asked alone the next time, whatever its values are; one that failed, or another one, is not.
+#[test]
+fn what_has_passed_is_asked_alone() {
+    let mut talk = Talk::usual();
+    let ask = |talk: &mut Talk, text: &str, value| {
+        let id = talk.submit(query(text, vec![Value::Int64(value)], LIMITS));
+        (id, talk.asked[0].clone())
+    };
+    // The first one fails, and so the second has a transaction as well.
+    for reply in [fails("X", "USER_ERROR", "no"), numbers(1)] {
+        let (id, first) = ask(&mut talk, "SELECT ?", 1);
+        assert_eq!(text(&first), BEGIN);
+        for reply in [begun(), reply, ended()] {
+            talk.hears(0, reply).unwrap();
+        }
+        assert!(talk.ended(id).is_some());
+    }
+    for value in [2, 3] {
+        let (id, first) = ask(&mut talk, "SELECT ?", value);
+        let wanted = format!("EXECUTE IMMEDIATE 'SELECT ?' USING BIGINT '{value}'");
+        assert_eq!(text(&first), wanted);
+        assert_eq!(header(&first, "x-trino-transaction-id"), Some("NONE"));
+        let within = Some("query_max_run_time=10000ms");
+        assert_eq!(header(&first, "x-trino-session"), within);
+        talk.hears(0, waits(0)).unwrap();
+        talk.hears(0, numbers(2)).unwrap();
+        assert_eq!(talk.ended(id).unwrap().ok().rows, 2);
+        assert!(talk.asked.is_empty(), "there is no transaction to end");
+    }
+    let (_, first) = ask(&mut talk, "SELECT -?", 2);
+    assert_eq!(text(&first), BEGIN);
+    let mut another = Talk::usual();
+    let (_, first) = ask(&mut another, "SELECT ?", 2);
+    assert_eq!(text(&first), BEGIN);
+}
+
+/// What is asked alone fails, is stopped and is given up as in a transaction, but for that.
+#[test]
+fn what_is_asked_alone_is_stopped_too() {
+    let proven = || {
+        let mut talk = Talk::usual();
+        talk.rows_of([numbers(1)]).ok();
+        let id = talk.submit(query("SELECT 1", vec![], LIMITS));
+        assert_eq!(text(&talk.asked[0]), "SELECT 1");
+        (talk, id)
+    };
+    let (mut talk, id) = proven();
+    talk.hears(0, fails("DIVISION_BY_ZERO", "USER_ERROR", "no"))
+        .unwrap();
+    assert_eq!(talk.ended(id).unwrap().error().class, ErrorClass::Source);
+    assert!(talk.asked.is_empty());
+    // It is an address of no Trino's by now.
+    let (mut talk, id) = proven();
+    talk.hears(0, raw(404, &[], "")).unwrap();
+    let error = talk.ended(id).unwrap().error();
+    assert_eq!(error.class, ErrorClass::Configuration);
+    for is_known in [false, true] {
+        let (mut talk, id) = proven();
+        if is_known {
+            talk.hears(0, waits(3)).unwrap();
+        }
+        talk.cancel(id);
+        if !is_known {
+            talk.hears(0, waits(3)).unwrap();
+        }
+        // Before it there may be what is not waited for any more.
+        let last = talk.asked.len() - 1;
+        let stop = talk.asked[last].clone();
+        assert_eq!(
+            (stop.method.as_str(), stop.path),
+            ("DELETE", format!("{PATH}3"))
+        );
+        talk.hears(last, raw(204, &[], "")).unwrap();
+        assert_eq!(talk.ended(id).unwrap().error().code, "cancelled");
+        assert_eq!(talk.asked.len(), last, "there is no transaction to end");
     }
 }
 

@@ -14,9 +14,10 @@ use souk_hostile::flood::{Flood, Tally};
 use souk_hostile::scenarios::{self, Ask, Scenario, Source, Work};
 use souk_hostile::stage::{Stage, unique};
 use souk_hostile::watch::{Usage, Watched};
-use souk_load::market::{Market, Sources, unlimit};
-use souk_load::{generator, queries};
-use souk_tests::{Company, PgCluster, guests, host};
+use souk_load::generator;
+use souk_load::market::{Market, unlimit};
+use souk_load::servers::Server;
+use souk_tests::{Company, guests, host};
 
 use report::{Probe, Round, Shares};
 
@@ -61,8 +62,8 @@ struct Build {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let runtime = tokio::runtime::Runtime::new()?;
-    let cluster = runtime.block_on(PgCluster::start(&[]));
-    let builds = runtime.block_on(open(&options, &cluster));
+    let servers = runtime.block_on(servers());
+    let builds = runtime.block_on(open(&options, &servers));
     report::head(&options);
     let mut all = scenarios::all();
     all.retain(|scenario| scenario.name.contains(&options.only));
@@ -82,24 +83,19 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(options: &Options, cluster: &PgCluster) -> Vec<Build> {
-    let database = cluster.database(queries::SCHEMA).await;
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("players.db");
-    std::fs::write(&file, souk_hostile::files::database(queries::SQLITE_SCHEMA)).expect("the file");
+/// What company A reads.
+async fn servers() -> [Server; 2] {
+    [Server::start("").await, Server::start("file").await]
+}
+
+async fn open(options: &Options, servers: &[Server]) -> Vec<Build> {
     let first = options.host.clone().unwrap_or_else(host::binary);
     let binaries = [("this", Some(first)), ("other", options.other.clone())];
     let mut builds = Vec::new();
     for (name, binary) in binaries {
         let Some(binary) = binary else { continue };
         let watched = Watched::start(Some(binary)).await;
-        let sources = Sources {
-            cluster,
-            database: &database,
-            file: &file,
-            mariadb: None,
-        };
-        let market = Market::on(&watched.host, guests::FIXED_ROWS.to_vec(), &sources).await;
+        let market = Market::on(&watched.host, guests::FIXED_ROWS.to_vec(), servers).await;
         builds.push(Build {
             name,
             watched,

@@ -1,24 +1,37 @@
 //! One command, `tests/load/run`, measures souk against native handlers on this machine and prints
 //! ratios of one interleaved run. See README.md beside this crate for figures that were reached.
 
+mod agree;
 mod answers;
+mod as_futures;
+mod measure;
 mod native;
+mod native_bigquery;
+mod native_clickhouse;
+mod native_databricks;
+mod native_duckdb;
+mod native_http;
 mod native_mysql;
+mod native_postgres;
+mod native_snowflake;
 mod native_sqlite;
+mod native_sqlserver;
+mod native_trino;
+mod natives;
 
-use std::io::BufRead;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::Context;
-use clap::{Parser, ValueEnum};
-use souk_load::market::{self, Market, Sources};
-use souk_load::{generator, queries};
-use souk_tests::{MariaDb, PgCluster, guests, host};
+use clap::Parser;
+use souk_load::market::{self, Market};
+use souk_load::servers::{REAL, SOURCES, Server};
+use souk_tests::{guests, host};
+
+use measure::{Competitor, measure};
+use natives::{Mode, Native};
 
 #[derive(Parser)]
-#[command(about = "Measures souk against native handlers on the same PostgreSQL, interleaved.")]
+#[command(about = "Measures souk against native handlers on the same sources, interleaved.")]
 struct Options {
     /// Numbers of concurrent clients.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
@@ -29,7 +42,7 @@ struct Options {
     /// Milliseconds for each competitor in a round.
     #[arg(long, default_value_t = 1500)]
     slice_ms: u64,
-    /// Only queries whose name contains this.
+    /// Only queries whose name contains this. Those of sources that only stand for an engine are measured where this names the source: "trino: ".
     #[arg(long, default_value = "")]
     only: String,
     /// Only competitors whose name contains this (or is this, if one has it), to profile one.
@@ -48,51 +61,22 @@ struct Options {
     source: String,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Mode {
-    Pooled,
-    Local,
-    Sqlite,
-    Mysql,
-}
-
-/// One way to answer one query.
-struct Competitor {
-    name: &'static str,
-    /// The process that answers.
-    process: u32,
-    address: String,
-    requests: Vec<Vec<u8>>,
-}
-
-struct Native {
-    process: Child,
-    address: String,
-}
-
-impl Native {
-    fn start(mode: &str, source: &str) -> anyhow::Result<Native> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .args(["--native", mode, "--source", source])
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut line = String::new();
-        let stdout = process
-            .stdout
-            .take()
-            .context("the native server's output")?;
-        std::io::BufReader::new(stdout).read_line(&mut line)?;
-        Ok(Native {
-            process,
-            address: line.trim().to_owned(),
-        })
+impl Options {
+    fn wants(&self, query: &str) -> bool {
+        let (source, _) = market::parts(query);
+        let is_named = !source.is_empty() && self.only.contains(source);
+        query.contains(&self.only) && (is_named || REAL.contains(&source))
     }
-}
 
-impl Drop for Native {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+    /// All of them, or the one that has exactly the name.
+    fn chosen<'a>(&self, competitors: &'a [Competitor]) -> Vec<&'a Competitor> {
+        let is_a_name = competitors.iter().any(|one| one.name == self.competitor);
+        let competitors = competitors.iter();
+        let is_chosen = |one: &&Competitor| match is_a_name {
+            true => one.name == self.competitor,
+            false => one.name.contains(&self.competitor),
+        };
+        competitors.filter(is_chosen).collect()
     }
 }
 
@@ -100,217 +84,104 @@ fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let threads = std::thread::available_parallelism()?.get();
     if let Some(mode) = options.native {
-        return native::run(mode, &options.source, threads);
+        return natives::run(mode, &options.source, threads);
     }
     let runtime = tokio::runtime::Runtime::new()?;
     let prepared = runtime.block_on(prepare(&options))?;
     println!(
-        "{:<16} {:>7}  requests a second, median latency, processor time of the server for a request, and ratios to the first line of each group (median of rounds)",
+        "{:<22} {:>7}  requests a second, median latency, processor time of the server for a request, and ratios to the first line of each group (median of rounds)",
         "query", "clients"
     );
+    let slice = Duration::from_millis(options.slice_ms);
     for (query, competitors) in &prepared.races {
-        if !query.contains(&options.only) {
-            continue;
-        }
-        let is_a_name = competitors
-            .iter()
-            .any(|competitor| competitor.name == options.competitor);
-        let competitors: Vec<_> = competitors
-            .iter()
-            .filter(|competitor| match is_a_name {
-                true => competitor.name == options.competitor,
-                false => competitor.name.contains(&options.competitor),
-            })
-            .collect();
+        let competitors = options.chosen(competitors);
         if competitors.is_empty() {
             continue;
         }
+        runtime.block_on(agree::agree(query, &competitors))?;
         for &clients in &options.clients {
-            measure(query, &competitors, clients, &options)?;
+            measure(query, &competitors, clients, options.rounds, slice)?;
         }
     }
     Ok(())
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// Rounds in which every competitor runs once, in rotating order; ratios are taken within a round.
-fn measure(
-    query: &str,
-    competitors: &[&Competitor],
-    clients: usize,
-    options: &Options,
-) -> anyhow::Result<()> {
-    let slice = Duration::from_millis(options.slice_ms);
-    let mut rates = vec![Vec::new(); competitors.len()];
-    let mut latencies = vec![Vec::new(); competitors.len()];
-    let mut costs = vec![Vec::new(); competitors.len()];
-    for round in 0..options.rounds.max(2) {
-        for turn in 0..competitors.len() {
-            let index = (turn + round) % competitors.len();
-            let competitor = competitors[index];
-            let before = processor_time(competitor.process);
-            let run = generator::run(&competitor.address, &competitor.requests, clients, slice)
-                .with_context(|| format!("{} on {query}", competitor.name))?;
-            let used = processor_time(competitor.process).saturating_sub(before);
-            if round > 0 {
-                // The warm-up is in both.
-                let requests = run.requests_per_second * slice.as_secs_f64();
-                costs[index].push(used.as_secs_f64() * 1e6 / requests);
-                rates[index].push(run.requests_per_second);
-                latencies[index].push(run.median_us);
-            }
-        }
-    }
-    for (index, competitor) in competitors.iter().enumerate() {
-        let ratio = |of: &[Vec<f64>]| {
-            median(
-                &mut of[index]
-                    .iter()
-                    .zip(&of[0])
-                    .map(|(a, b)| a / b)
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let (rate_ratio, latency_ratio) = (ratio(&rates), ratio(&latencies));
-        let cost_ratio = ratio(&costs);
-        println!(
-            "{query:<16} {clients:>7}  {:<15} {:>9.0}/s {:>8.0} us   throughput {rate_ratio:>5.2}x   latency {latency_ratio:>5.2}x   processor {:>6.1} us {cost_ratio:>5.2}x",
-            competitor.name,
-            median(&mut rates[index]),
-            median(&mut latencies[index]),
-            median(&mut costs[index]),
-        );
-    }
-    Ok(())
-}
-
-/// What a process has used so far on all its threads. Unlike the clock on the wall it does not count what others take of the machine.
-#[allow(unsafe_code)]
-fn processor_time(process: u32) -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: both functions are given valid places to write to; a process that is gone leaves zero.
-    unsafe {
-        let mut clock = 0;
-        if libc::clock_getcpuclockid(process as libc::pid_t, &mut clock) == 0 {
-            libc::clock_gettime(clock, &mut time);
-        }
-    }
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// What runs while it is measured. The cluster ends after those that use it.
+/// What runs while it is measured. Servers end after those that use them.
 struct Prepared {
-    races: Vec<(&'static str, Vec<Competitor>)>,
+    races: Vec<(String, Vec<Competitor>)>,
     _markets: Vec<Market>,
-    _natives: [Native; 4],
-    _cluster: PgCluster,
-    _mariadb: MariaDb,
-    _files: tempfile::TempDir,
+    _natives: Vec<Vec<Native>>,
+    _servers: Vec<Server>,
 }
 
 async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
-    let cluster = PgCluster::start(&[]).await;
-    let database = cluster.database(queries::SCHEMA).await;
-    let url = cluster.url(&database);
-    let files = tempfile::tempdir()?;
-    let file = files.path().join("players.db");
-    native_sqlite::write(&file)?;
-    let mariadb = MariaDb::start(&[]);
-    let schema = mariadb.database(queries::MARIADB_SCHEMA);
-    let natives = [
-        Native::start("pooled", &url)?,
-        Native::start("local", &url)?,
-        Native::start("sqlite", &file.to_string_lossy())?,
-        Native::start("mysql", &mariadb.url(&schema))?,
-    ];
-    let ours = guests::FIXED_ROWS.to_vec();
-    let mut builds = vec![(host::binary(), ours.clone(), Some((&mariadb, &*schema)))];
-    if let Some(other) = &options.other {
-        let guest = options
-            .other_guest
-            .as_ref()
-            .map(std::fs::read)
-            .transpose()?;
-        // It may be one from before that engine.
-        builds.push((other.clone(), guest.unwrap_or(ours), None));
-    }
-    let mut markets = Vec::new();
-    for (binary, guest, mariadb) in builds {
-        let sources = Sources {
-            cluster: &cluster,
-            database: &database,
-            file: &file,
-            mariadb,
+    let queries: Vec<String> = market::queries()
+        .filter(|query| options.wants(query))
+        .collect();
+    let mut servers = Vec::new();
+    for source in SOURCES {
+        let is_of = |query: &String| {
+            market::parts(query).0 == source && query.as_str() != market::NO_DATABASE
         };
-        markets.push(Market::open(binary, guest, &sources).await);
+        if queries.iter().any(is_of) {
+            servers.push(Server::start(source).await);
+        }
     }
-    let races = market::QUERIES.iter().map(|&query| {
-        let competitors = natives_for(query, &natives)
-            .into_iter()
-            .chain(
-                markets
-                    .iter()
-                    .zip(["souk", "other souk"])
-                    .map(|(market, name)| Competitor {
-                        name,
-                        process: market.process,
-                        address: market.address.clone(),
-                        requests: market.owner(query),
-                    }),
-            )
-            .chain(
-                markets
-                    .iter()
-                    .zip(["souk, charged", "other souk, charged"])
-                    .map(|(market, name)| Competitor {
-                        name,
-                        process: market.process,
-                        address: market.address.clone(),
-                        requests: market.charged(query),
-                    }),
-            )
-            .filter(|competitor| !competitor.requests.is_empty());
-        (query, competitors.collect())
+    let natives = servers.iter().map(Native::start_of);
+    let natives = natives.collect::<anyhow::Result<Vec<_>>>()?;
+    let markets = markets(options, &servers).await?;
+    let races = queries.into_iter().map(|query| {
+        let competitors = competitors(&query, &servers, &natives, &markets);
+        (query, competitors)
     });
     Ok(Prepared {
         races: races.collect(),
         _markets: markets,
         _natives: natives,
-        _cluster: cluster,
-        _mariadb: mariadb,
-        _files: files,
+        _servers: servers,
     })
 }
 
-/// The native handlers that answer a query.
-fn natives_for(query: &str, [pooled, local, sqlite, mysql]: &[Native; 4]) -> Vec<Competitor> {
+/// On this build, and on the other one where there is one.
+async fn markets(options: &Options, servers: &[Server]) -> anyhow::Result<Vec<Market>> {
+    let ours = guests::FIXED_ROWS.to_vec();
+    let mut markets = vec![Market::open(host::binary(), ours.clone(), servers).await];
+    if let Some(other) = &options.other {
+        let guest = options.other_guest.as_ref();
+        let guest = guest.map(std::fs::read).transpose()?;
+        markets.push(Market::open(other.clone(), guest.unwrap_or(ours), servers).await);
+    }
+    Ok(markets)
+}
+
+/// All that answer a query, the native ones first.
+fn competitors(
+    query: &str,
+    servers: &[Server],
+    natives: &[Vec<Native>],
+    markets: &[Market],
+) -> Vec<Competitor> {
     let (source, what) = market::parts(query);
-    let requests = match what {
-        "single row" => queries::ids()
-            .map(|id| generator::request("GET", &format!("/single?id={id}"), &[], ""))
-            .collect(),
-        "aggregate" => vec![generator::request("GET", "/aggregate", &[], "")],
-        "50 rows" => vec![generator::request("GET", "/rows?limit=50", &[], "")],
-        "1,000 rows" => vec![generator::request("GET", "/rows?limit=1000", &[], "")],
-        _ => return Vec::new(),
-    };
-    let natives = match source {
-        "file" => vec![("native", sqlite)],
-        "mariadb" => vec![("native", mysql)],
-        _ => vec![("native pooled", pooled), ("native local", local)],
-    };
-    let competitor = |(name, native): (&'static str, &Native)| Competitor {
+    let of_source = servers.iter().zip(natives);
+    let of_source = of_source.filter(|(server, _)| server.source() == source);
+    let natives = of_source
+        .flat_map(|(_, natives)| natives)
+        .map(|native| Competitor {
+            name: native.name,
+            process: native.process(),
+            address: native.address.clone(),
+            requests: natives::requests(what),
+        });
+    let of = |name, market: &Market, requests| Competitor {
         name,
-        process: native.process.id(),
-        address: native.address.clone(),
-        requests: requests.clone(),
+        process: market.process,
+        address: market.address.clone(),
+        requests,
     };
-    natives.into_iter().map(competitor).collect()
+    let owners = markets.iter().zip(["souk", "other souk"]);
+    let owners = owners.map(|(market, name)| of(name, market, market.owner(query)));
+    let buyers = markets.iter().zip(["souk, charged", "other souk, charged"]);
+    let buyers = buyers.map(|(market, name)| of(name, market, market.charged(query)));
+    let all = natives.chain(owners).chain(buyers);
+    all.filter(|one| !one.requests.is_empty()).collect()
 }

@@ -1,41 +1,33 @@
 //! A marketplace to measure: one host, a seller whose products answer the queries, a buyer who pays for them.
 
-use crate::{generator, queries};
-use serde_json::json;
-use souk_tests::{Company, MariaDb, PgCluster, TestHost};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// What is measured. What begins with `file: ` reads a SQLite file, with `mariadb: ` a MariaDB, the others PostgreSQL; `no database` reads
-/// nothing, so that what is left is the host, the sandbox and the ledger.
-pub const QUERIES: [&str; 13] = [
-    "no database",
-    "single row",
-    "aggregate",
-    "50 rows",
-    "1,000 rows",
-    "file: single row",
-    "file: aggregate",
-    "file: 50 rows",
-    "file: 1,000 rows",
-    "mariadb: single row",
-    "mariadb: aggregate",
-    "mariadb: 50 rows",
-    "mariadb: 1,000 rows",
-];
+use serde_json::json;
+use souk_tests::{Company, TestHost};
+
+use crate::servers::{SOURCES, Server};
+use crate::{generator, queries};
+
+/// What is measured of each source. What begins with `file: ` reads a SQLite file, with `mariadb: ` a MariaDB, and so on; what has no name before
+/// it reads PostgreSQL.
+const OF_A_SOURCE: [&str; 4] = ["single row", "aggregate", "50 rows", "1,000 rows"];
+/// Reads nothing, so that what is left is the host, the sandbox and the ledger.
+pub const NO_DATABASE: &str = "no database";
+
+/// All queries, each with its source's name before it.
+pub fn queries() -> impl Iterator<Item = String> {
+    let of = |source: &'static str| {
+        OF_A_SOURCE.map(|query| match source {
+            "" => query.to_owned(),
+            source => format!("{source}: {query}"),
+        })
+    };
+    std::iter::once(NO_DATABASE.to_owned()).chain(SOURCES.into_iter().flat_map(of))
+}
 
 /// Which source a query is for, and what it is there.
 pub fn parts(query: &str) -> (&str, &str) {
     query.split_once(": ").unwrap_or(("", query))
-}
-
-/// Where the dataset lies.
-pub struct Sources<'a> {
-    pub cluster: &'a PgCluster,
-    pub database: &'a str,
-    /// Of SQLite.
-    pub file: &'a Path,
-    /// A server and the database there, of a build that speaks to it.
-    pub mariadb: Option<(&'a MariaDb, &'a str)>,
 }
 
 pub struct Market {
@@ -45,9 +37,8 @@ pub struct Market {
     seller: String,
     owner_key: String,
     buyer_key: String,
-    database: Products,
-    file: Products,
-    mariadb: Option<Products>,
+    /// By their sources.
+    products: Vec<(&'static str, Products)>,
     label: String,
     /// The host, where nobody else keeps it running.
     _host: Option<TestHost>,
@@ -65,15 +56,15 @@ struct Products {
 
 impl Market {
     /// On a host of its own; `guest` is the component `fixed`, which `no database` asks.
-    pub async fn open(binary: PathBuf, guest: Vec<u8>, sources: &Sources<'_>) -> Market {
+    pub async fn open(binary: PathBuf, guest: Vec<u8>, servers: &[Server]) -> Market {
         let host = TestHost::builder().binary(binary).start().await;
-        let mut market = Market::on(&host, guest, sources).await;
+        let mut market = Market::on(&host, guest, servers).await;
         market._host = Some(host);
         market
     }
 
-    /// On a host that runs for as long as it is measured.
-    pub async fn on(host: &TestHost, guest: Vec<u8>, sources: &Sources<'_>) -> Market {
+    /// On a host that runs for as long as it is measured. What it has no engine for is not sold: it may be an older build.
+    pub async fn on(host: &TestHost, guest: Vec<u8>, servers: &[Server]) -> Market {
         let seller = host.company("bench-seller").await;
         let buyer = host.buyer("bench-buyer", 100_000_000).await;
         for company in [&seller, &buyer] {
@@ -84,44 +75,14 @@ impl Market {
             .post_wasm("/connectors?activate=true", guest)
             .await
             .expect(201);
-
-        let fields: Vec<_> = queries::FIELDS
-            .iter()
-            .map(|name| json!({"name": name}))
-            .collect();
-        let publish = async |connection: &str, name: &str, table: serde_json::Value| {
-            let asset = json!({"name": name, "slug": format!("{name}-goals"), "sql_logic": queries::ASSET_SQL,
-                               "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]});
-            let asset = seller.asset(connection, asset).await;
-            let endpoint = json!({"name": name, "slug": format!("{name}-players"), "source": table, "fields": fields,
-                                  "order_by": ["id"], "filters": ["id"], "max_limit": 1000});
-            let endpoint = seller.endpoint(connection, endpoint).await;
-            seller.publish(&asset, 1).await;
-            seller.publish(&endpoint, 1).await;
-            let purchase = buyer.buy(&endpoint).await;
-            unlimit(&buyer, &purchase.text("/data/endpoint_key/id")).await;
-            Products {
-                asset,
-                page: format!("/companies/{}/endpoints/{endpoint}/execute", seller.id),
-                feed: format!("/endpoints/v1/{}/{name}-players", seller.handle),
-                feed_key: purchase.text("/data/endpoint_key/key"),
+        let engines = seller.client.get("/storage-engines").await.expect(200);
+        let mut products = Vec::new();
+        for server in servers {
+            let mut engines = engines.at("/data").as_array().into_iter().flatten();
+            // A host names engines that it has no connector for, too.
+            if engines.any(|engine| engine["slug"] == server.engine() && engine["usable"] == true) {
+                products.push((server.source(), publish(server, &seller, &buyer).await));
             }
-        };
-        let connection = seller.postgres(sources.cluster, sources.database).await;
-        let of_database = publish(
-            &connection,
-            "database",
-            json!({"schema": "public", "table": "players"}),
-        )
-        .await;
-        let bytes = std::fs::read(sources.file).expect("the dataset");
-        let connection = seller.sqlite("players.db", bytes).await;
-        let of_file = publish(&connection, "file", json!({"table": "players"})).await;
-        let mut of_mariadb = None;
-        if let Some((server, schema)) = sources.mariadb {
-            let connection = seller.mariadb(server, schema).await;
-            let table = json!({"schema": schema, "table": "players"});
-            of_mariadb = Some(publish(&connection, "mariadb", table).await);
         }
         let nothing = seller.nowhere("fixed").await;
         let label = json!({"name": "label", "slug": "label", "result_type": "string", "sql_logic": "SELECT label FROM fixed LIMIT 1"});
@@ -133,9 +94,7 @@ impl Market {
             seller: seller.id.clone(),
             owner_key: seller.key.clone(),
             buyer_key: buyer.key.clone(),
-            database: of_database,
-            file: of_file,
-            mariadb: of_mariadb,
+            products,
             label,
             _host: None,
         }
@@ -143,54 +102,71 @@ impl Market {
 
     /// The owner's requests, one after the other: free. None of a source that is not there.
     pub fn owner(&self, query: &str) -> Vec<Vec<u8>> {
-        let Some(products) = self.products(query) else {
-            return Vec::new();
-        };
-        let page = (&*products.page, &*self.owner_key);
-        self.requests(query, products, &self.owner_key, page)
+        let page = |products: &Products| (products.page.clone(), self.owner_key.clone());
+        self.requests(query, &self.owner_key, page)
     }
 
     /// The buyer's, each of which is charged: a page of the feed where customers fetch it, with an endpoint key.
     pub fn charged(&self, query: &str) -> Vec<Vec<u8>> {
-        let Some(products) = self.products(query) else {
-            return Vec::new();
-        };
-        let page = (&*products.feed, &*products.feed_key);
-        self.requests(query, products, &self.buyer_key, page)
+        let page = |products: &Products| (products.feed.clone(), products.feed_key.clone());
+        self.requests(query, &self.buyer_key, page)
     }
 
-    fn products(&self, query: &str) -> Option<&Products> {
-        match parts(query).0 {
-            "file" => Some(&self.file),
-            "mariadb" => self.mariadb.as_ref(),
-            _ => Some(&self.database),
-        }
-    }
-
+    /// `page`: where a page is read, and with which key.
     fn requests(
         &self,
         query: &str,
-        products: &Products,
         key: &str,
-        (page, page_key): (&str, &str),
+        page: impl Fn(&Products) -> (String, String),
     ) -> Vec<Vec<u8>> {
-        let page = |filter: &str| {
-            let path = format!("{page}?{filter}");
-            generator::request("GET", &path, &[("x-api-key", page_key)], "")
-        };
         let execute = |asset: &str| {
             let path = format!("/companies/{}/assets/{asset}/execute", self.seller);
             generator::request("POST", &path, &[("x-api-key", key)], "")
         };
-        match parts(query).1 {
+        if query == NO_DATABASE {
+            return vec![execute(&self.label)];
+        }
+        let (source, what) = parts(query);
+        let mut products = self.products.iter();
+        let Some((_, products)) = products.find(|(name, _)| *name == source) else {
+            return Vec::new();
+        };
+        let (page, page_key) = page(products);
+        let page = |filter: &str| {
+            let path = format!("{page}?{filter}");
+            generator::request("GET", &path, &[("x-api-key", page_key.as_str())], "")
+        };
+        match what {
             "single row" => queries::ids()
                 .map(|id| page(&format!("id={id}&limit=1")))
                 .collect(),
             "50 rows" => vec![page("limit=50")],
             "1,000 rows" => vec![page("limit=1000")],
-            "aggregate" => vec![execute(&products.asset)],
-            _ => vec![execute(&self.label)],
+            _ => vec![execute(&products.asset)],
         }
+    }
+}
+
+/// Puts an aggregate and a feed of a source up for sale, which the buyer buys.
+async fn publish(server: &Server, seller: &Company, buyer: &Company) -> Products {
+    let name = server.engine();
+    let (connection, table) = server.connect(seller).await;
+    let fields = queries::FIELDS.map(|name| json!({"name": name}));
+    let asset = json!({"name": name, "slug": format!("{name}-goals"), "sql_logic": queries::ASSET_SQL,
+                       "parameters": [{"name": "team", "type": "string", "default": queries::TEAM}]});
+    let asset = seller.asset(&connection, asset).await;
+    let endpoint = json!({"name": name, "slug": format!("{name}-players"), "source": table, "fields": fields,
+                          "order_by": ["id"], "filters": ["id"], "max_limit": 1000});
+    let endpoint = seller.endpoint(&connection, endpoint).await;
+    seller.publish(&asset, 1).await;
+    seller.publish(&endpoint, 1).await;
+    let purchase = buyer.buy(&endpoint).await;
+    unlimit(buyer, &purchase.text("/data/endpoint_key/id")).await;
+    Products {
+        asset,
+        page: format!("/companies/{}/endpoints/{endpoint}/execute", seller.id),
+        feed: format!("/endpoints/v1/{}/{name}-players", seller.handle),
+        feed_key: purchase.text("/data/endpoint_key/key"),
     }
 }
 

@@ -1,16 +1,12 @@
 //! The native handler for MariaDB: mysql_async, prepared statements, and connections local to each worker thread. The protocol answers one
 //! statement at a time on each.
 
-use axum::Router;
-use axum::extract::{RawQuery, State};
-use axum::response::Response;
-use axum::routing::get;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, Row, Value};
 
-use crate::answers::{Page, Player, number, value};
-use crate::native::{failed, serve};
-use souk_load::queries;
+use crate::answers::{Page, Player};
+use crate::native::{Client, router, serve};
+use souk_load::queries::{self, Query, Texts};
 
 /// On each thread: with two of them as many as the pooled handler of PostgreSQL has.
 const CONNECTIONS_MAX: usize = 8;
@@ -53,44 +49,26 @@ fn add(mut page: Page, row: Row) -> Page {
     page
 }
 
-async fn players(pool: &Pool, sql: &str, parameter: i64) -> Response {
-    let run = async {
-        let mut connection = pool.get_conn().await?;
-        connection
-            .exec_fold(sql, (parameter,), Page::of(1), add)
-            .await
-    };
-    run.await.map_or_else(failed, Page::finish)
+struct MySql {
+    pool: Pool,
+    texts: Texts,
 }
 
-async fn single(State(pool): State<Pool>, RawQuery(query): RawQuery) -> Response {
-    players(
-        &pool,
-        &queries::with_question_marks(queries::SINGLE),
-        value(query),
-    )
-    .await
-}
+impl Client for MySql {
+    async fn players(&self, query: Query, value: i64) -> anyhow::Result<Page> {
+        let mut connection = self.pool.get_conn().await?;
+        let sql = self.texts.of(query);
+        Ok(connection
+            .exec_fold(sql, (value,), Page::of(1), add)
+            .await?)
+    }
 
-async fn rows(State(pool): State<Pool>, RawQuery(query): RawQuery) -> Response {
-    players(
-        &pool,
-        &queries::with_question_marks(queries::ROWS),
-        value(query),
-    )
-    .await
-}
-
-async fn aggregate(State(pool): State<Pool>) -> Response {
-    let run = async {
-        let mut connection = pool.get_conn().await?;
-        let sql = queries::with_question_marks(queries::AGGREGATE);
-        connection
-            .exec_first::<Row, _, _>(sql, (queries::TEAM,))
-            .await
-    };
-    run.await
-        .map_or_else(failed, |row| number(row.map_or(0, |row| integer(&row, 0))))
+    async fn goals(&self) -> anyhow::Result<i64> {
+        let mut connection = self.pool.get_conn().await?;
+        let sql = self.texts.aggregate.as_str();
+        let row: Option<Row> = connection.exec_first(sql, (queries::TEAM,)).await?;
+        Ok(row.map_or(0, |row| integer(&row, 0)))
+    }
 }
 
 /// `url` is of mysql_async's form.
@@ -105,11 +83,8 @@ pub fn run(url: &str, listener: std::net::TcpListener, threads: usize) -> anyhow
                 // Nothing of a session's is changed.
                 .with_reset_connection(false);
             let pool = Pool::new(OptsBuilder::from_opts(opts).pool_opts(pooled));
-            Ok(Router::new()
-                .route("/single", get(single))
-                .route("/aggregate", get(aggregate))
-                .route("/rows", get(rows))
-                .with_state(pool))
+            let texts = Texts::with("?");
+            Ok(router(MySql { pool, texts }))
         }
     })
 }

@@ -2,7 +2,6 @@
 //! read, because handing such short statements to other threads would cost more than they do.
 
 use std::cell::RefCell;
-use std::path::Path;
 
 use axum::Router;
 use axum::extract::RawQuery;
@@ -16,11 +15,6 @@ use souk_load::queries;
 
 thread_local! {
     static CONNECTION: RefCell<Option<Connection>> = const { RefCell::new(None) };
-}
-
-/// The dataset as a file of its own.
-pub fn write(path: &Path) -> rusqlite::Result<()> {
-    Connection::open(path)?.execute_batch(queries::SQLITE_SCHEMA)
 }
 
 fn with<T>(run: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {

@@ -32,6 +32,40 @@ pub const MARIADB_SCHEMA: &str = "
     CREATE INDEX players_team ON players (team);
     ANALYZE TABLE players";
 
+/// The same rows for ClickHouse.
+pub const CLICKHOUSE_SCHEMA: [&str; 2] = [
+    "CREATE TABLE players (id Int64, name String, team String, goals Int32, rating Float64, active Bool) ENGINE = MergeTree ORDER BY id",
+    "INSERT INTO players SELECT number, concat('Player ', toString(number)), concat('Team ', toString(number % 40)), number % 40, (number % 100) / 10.0, number % 3 <> 0
+     FROM numbers(1, 200000)",
+];
+
+/// The same rows for DuckDB, where a primary key is an index as well.
+pub const DUCKDB_SCHEMA: &str = "
+    CREATE TABLE players (
+        id BIGINT PRIMARY KEY, name VARCHAR NOT NULL, team VARCHAR NOT NULL,
+        goals INTEGER NOT NULL, rating DOUBLE NOT NULL, active BOOLEAN NOT NULL);
+    INSERT INTO players
+    SELECT i, 'Player ' || i, 'Team ' || (i % 40), i % 40, (i % 100) / 10.0, i % 3 <> 0
+    FROM range(1, 200001) AS r(i)";
+
+/// The columns of servers that stand for an engine and keep their tables in SQLite, with that engine's types.
+pub const SQLSERVER_COLUMNS: &str = r#"id bigint PRIMARY KEY, name "nvarchar(40)" NOT NULL, team "nvarchar(40)" NOT NULL, goals int NOT NULL, rating float NOT NULL, active bit NOT NULL"#;
+pub const TRINO_COLUMNS: &str = "id bigint PRIMARY KEY, name varchar(40) NOT NULL, team varchar(40) NOT NULL, goals integer NOT NULL, rating double NOT NULL, active boolean NOT NULL";
+pub const DATABRICKS_COLUMNS: &str = "id bigint PRIMARY KEY, name string text NOT NULL, team string text NOT NULL, goals int NOT NULL, rating double NOT NULL, active boolean NOT NULL";
+pub const SNOWFLAKE_COLUMNS: &str = "id number(18,0) PRIMARY KEY, name varchar(40) NOT NULL, team varchar(40) NOT NULL, goals number(9,0) NOT NULL, rating double NOT NULL, active boolean NOT NULL";
+pub const BIGQUERY_COLUMNS: &str = "id INT64 PRIMARY KEY, name STRING TEXT NOT NULL, team STRING TEXT NOT NULL, goals INT64 NOT NULL, rating FLOAT64 NOT NULL, active BOOL NOT NULL";
+
+/// The same rows in SQLite, in a schema that is there.
+pub fn in_sqlite(schema: &str, columns: &str) -> String {
+    format!(
+        "CREATE TABLE {schema}.players ({columns});
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+         INSERT INTO {schema}.players
+         SELECT i, 'Player ' || i, 'Team ' || (i % 40), i % 40, (i % 100) / 10.0, i % 3 <> 0 FROM n;
+         CREATE INDEX {schema}.players_team ON players (team);"
+    )
+}
+
 pub const FIELDS: [&str; 6] = ["id", "name", "team", "goals", "rating", "active"];
 pub const SINGLE: &str = "SELECT id, name, team, goals, rating, active FROM players WHERE id = $1";
 pub const AGGREGATE: &str = "SELECT sum(goals) FROM players WHERE team = $1";
@@ -41,9 +75,37 @@ pub const TEAM: &str = "Team 7";
 /// What a seller writes for the aggregate.
 pub const ASSET_SQL: &str = "SELECT sum(goals) AS goals FROM players WHERE team = :team";
 
-/// As MySQL's protocol has placeholders.
-pub fn with_question_marks(sql: &str) -> String {
-    sql.replace("$1", "?")
+/// Of which the one value is a number.
+#[derive(Clone, Copy)]
+pub enum Query {
+    Single,
+    Rows,
+}
+
+/// The queries with an engine's own placeholder.
+pub struct Texts {
+    pub single: String,
+    pub rows: String,
+    pub aggregate: String,
+}
+
+impl Texts {
+    pub fn with(placeholder: &str) -> Texts {
+        let [single, rows, aggregate] =
+            [SINGLE, ROWS, AGGREGATE].map(|sql| sql.replace("$1", placeholder));
+        Texts {
+            single,
+            rows,
+            aggregate,
+        }
+    }
+
+    pub fn of(&self, query: Query) -> &str {
+        match query {
+            Query::Single => &self.single,
+            Query::Rows => &self.rows,
+        }
+    }
 }
 
 /// Which rows are asked for one by one.

@@ -39,7 +39,7 @@ pub fn row(text: &str, parameters: &[Value]) -> Option<Table> {
         let mut field = typed.field;
         field["name"] = name.unwrap_or_else(|| format!("f{}_", fields.len())).into();
         fields.push(field);
-        cells.push(json!({"v": typed.value}));
+        cells.push(typed.value);
     }
     Some(Table {
         fields,

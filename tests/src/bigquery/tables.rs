@@ -234,7 +234,7 @@ fn table(found: Found) -> Table {
         let cells = row
             .iter()
             .zip(&kinds)
-            .map(|(value, kind)| json!({"v": cell(kind, value)}));
+            .map(|(value, kind)| cell(kind, value));
         cells.collect()
     };
     Table {

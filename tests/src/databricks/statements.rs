@@ -1,6 +1,5 @@
 //! What a statement does: what describes a query, a query around another one, queries, writes.
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::CATALOG;
@@ -8,7 +7,7 @@ use super::literals::{self, Typed};
 use super::refusals::Failure;
 use super::tables::Tables;
 use super::values::{Cell, Kind, Table};
-use crate::tables::{first_word, semicolon};
+use crate::tables::{first_word, regex, semicolon};
 
 /// What a query begins with.
 const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "FROM"];
@@ -34,9 +33,9 @@ pub fn outcome(tables: &Tables, text: &str, asked: &Value) -> Result<Table, Fail
 /// Whether the parser takes it where a query must stand.
 fn is_query(text: &str) -> Result<(), Failure> {
     let first = first_word(text);
-    let writes = Regex::new(r"(?i)\)\s*(INSERT|UPDATE|DELETE|MERGE|FROM\s+\w+\s+INSERT)\b");
-    let multi = Regex::new(r"(?i)^\s*FROM\s+\w+\s+INSERT\b").expect("an expression");
-    if let Some(found) = writes.expect("an expression").captures(text) {
+    let writes = regex(r"(?i)\)\s*(INSERT|UPDATE|DELETE|MERGE|FROM\s+\w+\s+INSERT)\b");
+    let multi = regex(r"(?i)^\s*FROM\s+\w+\s+INSERT\b");
+    if let Some(found) = writes.captures(text) {
         return Err(Failure::syntax(&found[1]));
     }
     match QUERIES.contains(&first.as_str()) && !multi.is_match(text) {
@@ -89,8 +88,7 @@ fn around(
     catalog: &str,
     parameters: &[(String, Typed)],
 ) -> Result<Option<Table>, Failure> {
-    let shape = Regex::new(r"(?s)^SELECT (.*?)\nFROM \(\n(.*)\n\) AS s \(((?:c\d+(?:, )?)+)\)$");
-    let shape = shape.expect("an expression");
+    let shape = regex(r"(?s)^SELECT (.*?)\nFROM \(\n(.*)\n\) AS s \(((?:c\d+(?:, )?)+)\)$");
     let Some(found) = shape.captures(text) else {
         return Ok(None);
     };
@@ -103,10 +101,9 @@ fn around(
             "The number of columns or variables assigned or aliased does not match the number of source expressions.",
         ));
     }
-    let call = Regex::new(
+    let call = regex(
         r"^(?:s\.(c\d+)|unix_micros\(s\.(c\d+)\)|CAST\(s\.(c\d+) AS STRING\)|base64\(s\.(c\d+)\)|to_json\(s\.(c\d+), (map\(.*?'false'\))\))(?:, |$)",
-    )
-    .expect("an expression");
+    );
     let (mut rest, mut table) = (&found[1], Table::default());
     table.rows = vec![Vec::new(); inner.rows.len()];
     while !rest.is_empty() {

@@ -1,6 +1,6 @@
 //! Statements on tables: SQLite runs them, and its columns have Databricks' types. All schemas are of one catalog.
 
-use regex::{Captures, Regex};
+use regex::Captures;
 use rusqlite::types::{Value as Sqlite, ValueRef};
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 
@@ -8,7 +8,7 @@ use super::literals::Typed;
 use super::refusals::Failure;
 use super::values::{Cell, Kind, Table};
 use super::{CATALOG, VERSION};
-use crate::tables::{Found, Wrong, first_word, sequence};
+use crate::tables::{Found, Wrong, first_word, regex, sequence};
 
 pub struct Tables {
     tables: crate::tables::Tables,
@@ -53,10 +53,6 @@ impl Tables {
             rows: vec![vec![Cell::Text("1".to_owned())]],
         })
     }
-}
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect(pattern)
 }
 
 /// Of other catalogs there is nothing.

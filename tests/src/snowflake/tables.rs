@@ -1,13 +1,14 @@
 //! Statements on tables: SQLite runs them, and its columns have Snowflake's types. A schema is a database that is attached; all of them are
 //! of one database of Snowflake's.
 
-use regex::{Captures, Regex};
+use regex::Captures;
 use rusqlite::types::Value as Sqlite;
-use rusqlite::{Connection, Error, Statement};
+use rusqlite::{CachedStatement, Connection, Error};
 use souk_sdk::time::Date;
 
 use super::values::{Held, Kind, Typed, nanos_of, real};
 use super::{Asked, DATABASE, Failure, VERSION, WAREHOUSE, WRITER, literals};
+use crate::tables::regex;
 
 /// A result: columns with their types, and cells.
 #[derive(Clone, Debug, Default)]
@@ -27,10 +28,6 @@ pub fn statements(text: &str) -> usize {
     bare.split(';')
         .filter(|part| !part.trim().is_empty())
         .count()
-}
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect(pattern)
 }
 
 impl Tables {
@@ -152,9 +149,9 @@ impl Tables {
         })
     }
 
-    fn prepare(&self, text: &str) -> Result<Statement<'_>, Failure> {
+    fn prepare(&self, text: &str) -> Result<CachedStatement<'_>, Failure> {
         self.connection
-            .prepare(text)
+            .prepare_cached(text)
             .map_err(|error| self.failure(&error))
     }
 

@@ -20,6 +20,8 @@ const ERROR: u16 = 0x02;
 const COUNT: u16 = 0x10;
 const ATTENTION: u16 = 0x20;
 const RESET: u8 = 0x08;
+/// TDS 8.0, as a login asks for it.
+const STRICT_VERSION: u32 = 0x0800_0000;
 
 pub struct Session<'a> {
     peer: Peer,
@@ -164,7 +166,8 @@ impl<'a> Session<'a> {
             &format!("Changed database context to '{DATABASE}'."),
         );
         changed(&mut out, 7, &[5, 0x09, 0x04, 0xd0, 0x00, 0x34], &[0]);
-        let version: [u8; 4] = if is_strict {
+        // A client may bring the TLS of 8.0 to what it knows of 7.4.
+        let version: [u8; 4] = if is_strict && login.version == STRICT_VERSION {
             [0x08, 0, 0, 0]
         } else {
             [0x74, 0, 0, 4]

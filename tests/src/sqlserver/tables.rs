@@ -1,12 +1,13 @@
 //! Statements on tables: SQLite runs them, and its columns have SQL Server's types. A schema is a database that is attached.
 
-use regex::{Captures, Regex};
+use regex::Captures;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Error, Statement};
+use rusqlite::{CachedStatement, Connection, Error};
 
 use super::calls::{Bound, Values};
 use super::types::Kind;
 use super::{Failure, Table, VERSION};
+use crate::tables::regex;
 
 pub struct Tables {
     connection: Connection,
@@ -110,9 +111,9 @@ impl Tables {
         written.map_err(|error| self.failure(&error))
     }
 
-    fn prepare(&self, text: &str) -> Result<Statement<'_>, Failure> {
+    fn prepare(&self, text: &str) -> Result<CachedStatement<'_>, Failure> {
         self.connection
-            .prepare(text)
+            .prepare_cached(text)
             .map_err(|error| self.failure(&error))
     }
 
@@ -253,7 +254,6 @@ fn is_clock(text: &str) -> bool {
 
 /// As SQLite has it.
 fn translated(text: &str) -> String {
-    let regex = |pattern: &str| Regex::new(pattern).expect(pattern);
     let text = regex(r"\[((?:[^\]]|\]\])*)\]").replace_all(text, |parts: &Captures<'_>| {
         format!("\"{}\"", parts[1].replace("]]", "]").replace('"', "\"\""))
     });
@@ -277,7 +277,7 @@ fn cast(text: &str, name: &str) -> Option<Kind> {
         r"(?i)\bAS\s+(\w+(?:\s*\([^()]*\))?)\)\s+AS\s+[\[\x22]?{}\b",
         regex::escape(name)
     );
-    let found = Regex::new(&pattern).expect("a pattern").captures(text)?;
+    let found = regex(&pattern).captures(text)?;
     Kind::parse(&found[1])
 }
 

@@ -1,5 +1,7 @@
 //! What a statement does: transactions, queries, writes.
 
+use std::sync::Arc;
+
 use super::tables::Table;
 use super::{CATALOG, Failure, Query, Server, Transaction, literals, locked, name};
 use crate::tables::{first_word, semicolon};
@@ -7,7 +9,7 @@ use crate::tables::{first_word, semicolon};
 /// What came of it.
 #[derive(Clone)]
 pub enum Outcome {
-    Rows(Table),
+    Rows(Arc<Table>),
     /// What was done, and the headers that tell of it.
     Done(&'static str, Vec<(&'static str, String)>),
     Failed(Failure),
@@ -98,7 +100,8 @@ impl Server {
                     let text = format!("line 1:15: Catalog '{}' not found", query.catalog);
                     return Err(Failure::user("CATALOG_NOT_FOUND", text));
                 }
-                tables.query(&text, &values).map(Outcome::Rows)
+                let table = tables.query(&text, &values)?;
+                Ok(Outcome::Rows(Arc::new(table)))
             }
             "INSERT" | "UPDATE" | "DELETE" | "CREATE" | "DROP" | "MERGE" => {
                 if is_read_only {

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use regex::{Captures, Regex};
+use regex::Captures;
 use rusqlite::types::{Value as Sqlite, ValueRef};
 use serde_json::Value;
 use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
@@ -11,7 +11,7 @@ use souk_sdk::time::{iso8601, parse_iso8601, parse_rfc3339};
 use super::literals::{self, Typed};
 use super::types::Kind;
 use super::{CATALOG, Failure, VERSION};
-use crate::tables::{Found, Wrong, sequence};
+use crate::tables::{Found, Wrong, regex, sequence};
 
 /// A result: columns with their types, and cells as an answer has them.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,6 @@ impl Tables {
 
 /// As SQLite has it, and whether the last two values change places.
 fn translated(text: &str) -> Result<(String, bool), Failure> {
-    let regex = |pattern: &str| Regex::new(pattern).expect(pattern);
     let named = regex(r#"(?i)\b(?:FROM|JOIN|INTO)\s+"?(\w+)"?\."?\w+"?\."?\w+"?"#);
     for names in named.captures_iter(text) {
         if &names[1] != CATALOG {

@@ -14,8 +14,7 @@ pub fn digest(output: &Output, fields: &[Field], rows: usize) -> u64 {
     let mut hash = Hash::new();
     hash.update(&(rows as u64).to_le_bytes());
     for field in fields {
-        hash.update(&(field.name.len() as u64).to_le_bytes());
-        hash.update(field.name.as_bytes());
+        hash.update(&field.digest.to_le_bytes());
         let Some(column) = output.columns.get(field.index) else {
             hash.update(&[u8::MAX]);
             continue;
