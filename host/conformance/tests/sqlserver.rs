@@ -488,10 +488,9 @@ async fn what_is_too_large_is_stopped() {
         .unwrap_err();
     assert_eq!(fault.code, "row_bytes");
     let seen = server.seen();
-    assert_eq!(
-        (seen.attentions, seen.logins.len(), seen.transactions),
-        (9, 1, 0)
-    );
+    assert_eq!((seen.attentions, seen.transactions), (9, 0));
+    // What is refused does not cost the session. A busy machine may: one that is cut off on a worker is begun anew for the lanes.
+    assert!(seen.logins.len() <= 2, "{} logins", seen.logins.len());
     subject.close().await;
 }
 
