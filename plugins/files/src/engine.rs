@@ -24,9 +24,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const SCHEMA: &str = "public";
 const CATALOG: &str = "files";
 
-/// All that groups, sorts and joins keep: past it a statement fails and the session goes on. The host's cap on the component's memory
-/// lies far above it: a table of groups that grows is there twice, and twice as large, and what is read and the answer have their room.
-const MEMORY_BYTES: usize = 128 << 20;
+/// All that groups, sorts and joins keep: past it a statement fails and the session goes on. It is told when it has grown, and one text of it
+/// may have grown to twice of what it was: then its smaller copies, which others do not fill, itself and the larger one are four times this,
+/// and what is read and the answer have their room in the component's 512 MiB, too. A table of groups grows no worse.
+const MEMORY_BYTES: usize = 100 << 20;
 /// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.
 const DEPTH_MAX: usize = 40;
 
