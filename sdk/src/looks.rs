@@ -1,13 +1,17 @@
 //! When to look whether a statement has ended that its source runs by itself, and of whose end it tells nobody who does not ask.
 //!
-//! Between two looks is a quarter of the time that was waited so far: an end is noticed a quarter later at most. The first look comes after half
-//! of the time that a statement of the same text took last, so that a short one is not waited for longer than it takes.
+//! Between two looks is a quarter of the time that was waited so far: an end is noticed a quarter later at most. Of a text that was waited for
+//! before, the first look comes after half of the time that it took last, so that a short one is not waited for longer than it takes; one comes
+//! when that time is over, and the next ones at a sixteenth of it.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 const PART: u32 = 4;
+/// Of the time that a statement took last, while it is expected to end.
+const PART_NEAR: u32 = 16;
 const PAUSE_MIN_MS: u32 = 10;
+const PAUSE_NEAR_MIN_MS: u32 = 5;
 const PAUSE_MAX_MS: u32 = 1_000;
 /// The first pause of a statement of which nothing is known.
 const FIRST_MS: u32 = 10;
@@ -26,8 +30,11 @@ pub struct Looks {
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     text: u64,
-    first_ms: u32,
+    /// How long its text took last.
+    took_ms: Option<u32>,
     waited_ms: u32,
+    /// What was waited before the last look but one.
+    before_ms: u32,
 }
 
 impl Looks {
@@ -37,13 +44,11 @@ impl Looks {
         text.hash(&mut hasher);
         let text = hasher.finish();
         let known = self.known.iter().find(|(known, _)| *known == text);
-        let first_ms = known.map_or(FIRST_MS, |(_, took_ms)| {
-            (took_ms / 2).clamp(1, FIRST_MAX_MS)
-        });
         Look {
             text,
-            first_ms,
+            took_ms: known.map(|(_, took_ms)| *took_ms),
             waited_ms: 0,
+            before_ms: 0,
         }
     }
 
@@ -52,14 +57,16 @@ impl Looks {
         if look.waited_ms == 0 {
             return;
         }
+        // Between the look that found it running and the one that did not.
+        let took_ms = look.before_ms.midpoint(look.waited_ms).max(1);
         let known = &mut self.known;
         match known.iter_mut().find(|(text, _)| *text == look.text) {
-            Some((_, took_ms)) => *took_ms = look.waited_ms,
+            Some((_, known_ms)) => *known_ms = took_ms,
             None => {
                 if known.len() == KNOWN_MAX {
                     known.pop_front();
                 }
-                known.push_back((look.text, look.waited_ms));
+                known.push_back((look.text, took_ms));
             }
         }
     }
@@ -69,11 +76,28 @@ impl Look {
     /// How long to wait before the next one, in milliseconds.
     pub fn pause_ms(&mut self) -> u32 {
         let pause = match self.waited_ms {
-            0 => self.first_ms.max(1),
-            waited => (waited / PART).clamp(PAUSE_MIN_MS, PAUSE_MAX_MS),
+            0 => self.first_ms(),
+            waited => self.next_ms(waited),
         };
+        self.before_ms = self.waited_ms;
         self.waited_ms = self.waited_ms.saturating_add(pause);
         pause
+    }
+
+    fn first_ms(&self) -> u32 {
+        self.took_ms
+            .map_or(FIRST_MS, |took| (took / 2).clamp(1, FIRST_MAX_MS))
+    }
+
+    fn next_ms(&self, waited: u32) -> u32 {
+        let pause = (waited / PART).clamp(PAUSE_MIN_MS, PAUSE_MAX_MS);
+        match self.took_ms {
+            Some(took) if waited < took => pause.min(took - waited),
+            Some(took) if waited - took < (took / PART).max(PAUSE_MIN_MS) => {
+                (took / PART_NEAR).clamp(PAUSE_NEAR_MIN_MS, pause)
+            }
+            _ => pause,
+        }
     }
 }
 
@@ -111,6 +135,18 @@ mod tests {
         let (first, _) = noticed(&mut looks, 200);
         let (second, late) = noticed(&mut looks, 200);
         assert!(second < first && late <= 50, "{first}, {second}, {late}");
+        // It may take a little more or less each time.
+        for took in [2, 3, 7, 15, 60, 64, 57, 60, 100, 97, 104, 1_000, 980] {
+            let mut looks = Looks::default();
+            for _ in 0..8 {
+                noticed(&mut looks, took);
+            }
+            let (count, late) = noticed(&mut looks, took);
+            assert!(
+                late <= 5.max(took / 16) && count <= 14,
+                "{took}: {count}, {late}"
+            );
+        }
         // One that ends at once.
         for _ in 0..8 {
             noticed(&mut looks, 1);
@@ -131,7 +167,7 @@ mod tests {
             looks.ended(&look);
         }
         assert_eq!(looks.known.len(), KNOWN_MAX);
-        assert_eq!(looks.begin("0").first_ms, FIRST_MS);
-        assert_eq!(looks.begin("1").first_ms, FIRST_MS / 2);
+        assert_eq!(looks.begin("0").took_ms, None);
+        assert_eq!(looks.begin("1").took_ms, Some(FIRST_MS / 2));
     }
 }

@@ -45,7 +45,7 @@ const CHUNK_ROWS: usize = 4_000;
 /// How long a statement on the table `slow` takes.
 pub const SLOW: Duration = Duration::from_millis(1_500);
 /// How often a statement that is waited for is looked at.
-const GLANCE: Duration = Duration::from_millis(10);
+const GLANCE: Duration = Duration::from_millis(1);
 /// How long a request waits that does not say.
 const WAIT_S: u64 = 10;
 /// What is sent in answers at most, as the service counts it.
@@ -67,6 +67,8 @@ struct Server {
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away before they are read.
     turned_away: Mutex<Vec<(u16, Option<&'static str>)>>,
+    /// How long a statement takes at the least.
+    takes: Mutex<Duration>,
 }
 
 /// A statement that was taken. It has its result from the beginning, and tells it when its time is over.
@@ -129,6 +131,11 @@ impl Databricks {
     /// moment is kept as microseconds, a clock as a text with six digits of a second, an array as JSON.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
+    }
+
+    /// From now on a statement takes so long, as it does where a warehouse runs it.
+    pub fn takes(&self, at_least: Duration) {
+        *locked(&self.state.takes) = at_least;
     }
 
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET statement`, `GET chunk 1`, `POST cancel`, `POST token`.
@@ -268,6 +275,7 @@ impl Server {
             granted: Mutex::default(),
             requests: Mutex::default(),
             turned_away: Mutex::default(),
+            takes: Mutex::default(),
         })
     }
 
@@ -333,7 +341,7 @@ impl Server {
             _ if text.starts_with("DESCRIBE") => Some(Duration::ZERO),
             _ if text.contains("FROM endless") => None,
             _ if text.contains("FROM slow") => Some(SLOW),
-            _ => Some(Duration::ZERO),
+            _ => Some(*locked(&self.takes)),
         };
         let mut outcome = statements::outcome(&locked(&self.tables), text, asked);
         let is_truncated = match &mut outcome {

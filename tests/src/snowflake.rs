@@ -50,7 +50,7 @@ const PART_ROWS: usize = 4_000;
 pub const SLOW: Duration = Duration::from_millis(1_500);
 /// How long an answer waits for a statement that does not run by itself, and how often it looks.
 const WAIT: Duration = Duration::from_secs(1);
-const GLANCE: Duration = Duration::from_millis(10);
+const GLANCE: Duration = Duration::from_millis(1);
 
 pub struct Snowflake {
     pub address: SocketAddr,
@@ -66,6 +66,8 @@ struct Server {
     requests: Mutex<Vec<String>>,
     /// Requests that are turned away: before they are read, or after.
     turned_away: Mutex<Vec<(u16, bool)>>,
+    /// How long a statement takes at the least.
+    takes: Mutex<Duration>,
 }
 
 /// A statement that was taken.
@@ -158,6 +160,11 @@ impl Snowflake {
     /// as microseconds, a clock as a text with six digits of a second, an array as JSON.
     pub fn admin(&self, sql: &str) {
         locked(&self.state.tables).admin(sql);
+    }
+
+    /// From now on a statement takes so long, as it does where a warehouse runs it.
+    pub fn takes(&self, at_least: Duration) {
+        *locked(&self.state.takes) = at_least;
     }
 
     /// What was asked, one line for each request: `POST SELECT id FROM t`, `GET`, `GET 1` (a part), `POST cancel`.
@@ -309,6 +316,7 @@ impl Server {
             statements: Mutex::new(Remembered::new(|one| one.outcome.is_some())),
             requests: Mutex::default(),
             turned_away: Mutex::default(),
+            takes: Mutex::default(),
         })
     }
 
@@ -342,7 +350,7 @@ impl Server {
         let takes = match () {
             _ if asked.text.contains("FROM endless") => None,
             _ if asked.text.contains("FROM slow") => Some(SLOW),
-            _ => Some(Duration::ZERO),
+            _ => Some(*locked(&self.takes)),
         };
         let timeout = body["timeout"].as_u64().filter(|seconds| *seconds > 0);
         let now = Instant::now();

@@ -2,6 +2,7 @@
 //!
 //! A large answer stays in memory until its last byte is on the wire, and who reads slowly keeps it there. So each is counted with its
 //! company from the moment it is ready until the listener lets go of its bytes, and a company with too many of them gets no new ones.
+//! Sending is dear, too: while others are served, a company's large answers leave at a pace.
 //! Knows no HTTP but bodies. Start reading at [`count`].
 
 use axum::body::Body;
@@ -15,17 +16,33 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::time::Sleep;
 
 /// Smaller answers are not counted: the kernel takes them whole, also from a client that does not read.
 const COUNTED_BYTES_MIN: u64 = 64 << 10;
 /// Companies in the table before those that no cached key belongs to are swept: about 100 bytes each.
 const COMPANIES_MAX: usize = 10_000;
+/// A gigabit, for all of a company's clients together, where others' calls are in flight: more is felt by them, in the cores and on the wire.
+const SENT_BYTES_PER_SECOND: u64 = 128 << 20;
+/// What leaves at once before that.
+const SENT_AT_ONCE: Duration = Duration::from_millis(125);
+/// What leaves between two looks at the pace.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// What all companies have not read.
 #[derive(Default)]
 pub struct Unread {
     companies: Mutex<HashMap<CompanyId, Arc<Tally>>>,
-    all: Arc<AtomicU64>,
+    all: Arc<All>,
+}
+
+/// Of all companies together.
+#[derive(Default)]
+struct All {
+    bytes: AtomicU64,
+    /// Companies with calls in flight.
+    served: AtomicU32,
 }
 
 /// What one company has not read, and what it has in flight.
@@ -34,7 +51,9 @@ pub struct Tally {
     /// Of all its keys, that run a connector.
     calls: AtomicU32,
     exports: AtomicU32,
-    all: Arc<AtomicU64>,
+    /// When what it was sent of late would have left at its pace.
+    sent: Mutex<Option<Instant>>,
+    all: Arc<All>,
 }
 
 impl Unread {
@@ -49,6 +68,7 @@ impl Unread {
                 bytes: AtomicU64::new(0),
                 calls: AtomicU32::new(0),
                 exports: AtomicU32::new(0),
+                sent: Mutex::default(),
                 all: self.all.clone(),
             })
         };
@@ -56,7 +76,7 @@ impl Unread {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.all.load(Relaxed)
+        self.all.bytes.load(Relaxed)
     }
 }
 
@@ -67,7 +87,11 @@ impl Tally {
 
     /// Counts one more call in flight, if there are fewer than `calls_max`.
     pub fn begin_call(&self, calls_max: u32) -> bool {
-        let is_begun = self.calls.fetch_add(1, Relaxed) < calls_max;
+        let before = self.calls.fetch_add(1, Relaxed);
+        if before == 0 {
+            self.all.served.fetch_add(1, Relaxed);
+        }
+        let is_begun = before < calls_max;
         if !is_begun {
             self.end_call();
         }
@@ -75,7 +99,25 @@ impl Tally {
     }
 
     pub fn end_call(&self) {
-        self.calls.fetch_sub(1, Relaxed);
+        if self.calls.fetch_sub(1, Relaxed) == 1 {
+            self.all.served.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whether calls of another company are in flight.
+    fn are_others_served(&self) -> bool {
+        let own = u32::from(self.calls.load(Relaxed) > 0);
+        self.all.served.load(Relaxed) > own
+    }
+
+    /// How long these bytes are held back, after all that the company was sent of late.
+    fn send_delay(&self, bytes: usize) -> Duration {
+        let micros = bytes as u64 * 1_000_000 / SENT_BYTES_PER_SECOND;
+        let now = tokio::time::Instant::now().into_std();
+        let mut sent = self.sent.lock();
+        let next = sent.map_or(now, |sent| sent.max(now)) + Duration::from_micros(micros);
+        *sent = Some(next);
+        (next - now).saturating_sub(SENT_AT_ONCE)
     }
 
     /// Counts one more export under way, if there are fewer than `exports_max`. Dropping it ends it.
@@ -117,43 +159,93 @@ pub fn count(response: &mut Response, tally: &Arc<Tally>) {
     }
     let charge = Charge::new(tally.clone(), bytes);
     let body = std::mem::take(response.body_mut());
-    *response.body_mut() = Body::new(Counted { body, charge });
+    *response.body_mut() = Body::new(Counted {
+        body,
+        charge,
+        left: Bytes::new(),
+        waiting: None,
+    });
 }
 
 struct Counted {
     body: Body,
     charge: Charge,
+    /// Of a frame that leaves piece by piece.
+    left: Bytes,
+    /// For the next piece's time.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl Counted {
+    /// The next of the bytes that leave now. `None`: the frame has left.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.left.is_empty() {
+            return Poll::Ready(None);
+        }
+        if let Some(waiting) = &mut self.waiting {
+            ready!(waiting.as_mut().poll(context));
+            self.waiting = None;
+        } else if self.charge.tally.are_others_served() {
+            let delay = self
+                .charge
+                .tally
+                .send_delay(self.left.len().min(PIECE_BYTES));
+            if !delay.is_zero() {
+                let waiting = self.waiting.insert(Box::pin(tokio::time::sleep(delay)));
+                ready!(waiting.as_mut().poll(context));
+                self.waiting = None;
+            }
+        } else {
+            return Poll::Ready(Some(std::mem::take(&mut self.left)));
+        }
+        let piece = self.left.len().min(PIECE_BYTES);
+        Poll::Ready(Some(self.left.split_to(piece)))
+    }
+
+    /// The charge leaves with the bytes: whoever sends them drops them once they are sent.
+    fn charged(&mut self, bytes: Bytes) -> Frame<Bytes> {
+        let charge = self.charge.split(bytes.len() as u64);
+        Frame::data(Bytes::from_owner(Charged {
+            bytes,
+            _charge: charge,
+        }))
+    }
 }
 
 impl http_body::Body for Counted {
     type Data = Bytes;
     type Error = axum::Error;
 
-    /// The charge leaves with the bytes: whoever sends them drops them once they are sent.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        Poll::Ready(frame.map(|frame| {
-            frame.map(|frame| {
-                frame.map_data(|bytes| {
-                    let charge = self.charge.split(bytes.len() as u64);
-                    Bytes::from_owner(Charged {
-                        bytes,
-                        _charge: charge,
-                    })
-                })
-            })
-        }))
+        loop {
+            if let Some(piece) = ready!(self.poll_piece(context)) {
+                return Poll::Ready(Some(Ok(self.charged(piece))));
+            }
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) => self.left = bytes,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                other => return Poll::Ready(other),
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.left.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (body, left) = (self.body.size_hint(), self.left.len() as u64);
+        let mut all = SizeHint::new();
+        if let Some(upper) = body.upper() {
+            all.set_upper(upper + left);
+        }
+        all.set_lower(body.lower() + left);
+        all
     }
 }
 
@@ -177,7 +269,7 @@ pub(crate) struct Charge {
 impl Charge {
     fn new(tally: Arc<Tally>, bytes: u64) -> Charge {
         tally.bytes.fetch_add(bytes, Relaxed);
-        tally.all.fetch_add(bytes, Relaxed);
+        tally.all.bytes.fetch_add(bytes, Relaxed);
         Charge { tally, bytes }
     }
 
@@ -197,7 +289,7 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.tally.bytes.fetch_sub(self.bytes, Relaxed);
-        self.tally.all.fetch_sub(self.bytes, Relaxed);
+        self.tally.all.bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
 
@@ -246,5 +338,49 @@ mod tests {
             drop(response);
             assert_eq!(tally.bytes(), 0);
         }
+    }
+    /// How long it takes to send so many bytes to a client that takes them at once.
+    async fn sends(tally: &Arc<Tally>, bytes: usize) -> Duration {
+        let mut response = Response::new(Body::from(vec![b'x'; bytes]));
+        count(&mut response, tally);
+        let begun = tokio::time::Instant::now();
+        let (mut body, mut sent) = (response.into_body(), 0);
+        while let Some(frame) = body.frame().await {
+            sent += frame.unwrap().into_data().unwrap().len();
+            let left = body.size_hint().exact();
+            assert_eq!(left, Some((bytes - sent) as u64));
+        }
+        assert!(body.is_end_stream() && sent == bytes);
+        begun.elapsed()
+    }
+
+    /// Only where others' calls are in flight, and only after what leaves at once.
+    #[tokio::test(start_paused = true)]
+    async fn large_answers_leave_at_a_pace_while_others_are_served() {
+        const BYTES: usize = SENT_BYTES_PER_SECOND as usize;
+        let unread = Unread::default();
+        let tally = unread.company(&CompanyId::generate());
+        let other = unread.company(&CompanyId::generate());
+        assert!(tally.begin_call(10) && tally.begin_call(10));
+        assert_eq!(sends(&tally, BYTES).await, Duration::ZERO);
+        assert!(!other.begin_call(0), "it has no place");
+        assert_eq!(sends(&tally, BYTES).await, Duration::ZERO);
+
+        assert!(other.begin_call(10) && other.begin_call(10));
+        other.end_call();
+        assert_eq!(sends(&tally, BYTES / 16).await, Duration::ZERO);
+        let took = sends(&tally, BYTES).await.as_millis();
+        assert!((900..1_000).contains(&took), "{took} ms");
+        let mut both = tokio::task::JoinSet::new();
+        for _ in 0..2 {
+            let tally = tally.clone();
+            both.spawn(async move { sends(&tally, BYTES / 2).await });
+        }
+        for took in both.join_all().await {
+            assert!(took.as_millis() > 900, "{took:?}");
+        }
+
+        other.end_call();
+        assert_eq!(sends(&tally, BYTES).await, Duration::ZERO);
     }
 }

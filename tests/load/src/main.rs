@@ -48,6 +48,9 @@ struct Options {
     /// Only competitors whose name contains this (or is this, if one has it), to profile one.
     #[arg(long, default_value = "")]
     competitor: String,
+    /// Milliseconds that a statement takes at the stand-ins of Databricks and Snowflake.
+    #[arg(long, default_value_t = 0)]
+    statement_ms: u64,
     /// The binary of another build of souk, which is measured beside this one as "other souk".
     #[arg(long)]
     other: Option<PathBuf>,
@@ -124,7 +127,9 @@ async fn prepare(options: &Options) -> anyhow::Result<Prepared> {
             market::parts(query).0 == source && query.as_str() != market::NO_DATABASE
         };
         if queries.iter().any(is_of) {
-            servers.push(Server::start(source).await);
+            let server = Server::start(source).await;
+            server.takes(Duration::from_millis(options.statement_ms));
+            servers.push(server);
         }
     }
     let natives = servers.iter().map(Native::start_of);

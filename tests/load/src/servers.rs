@@ -1,6 +1,7 @@
 //! The servers that the dataset lies on, one of each source: a real one where there is one, else the one that stands for it in the tests.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -96,6 +97,15 @@ impl Server {
                 let database = cluster.database(queries::SCHEMA).await;
                 Server::Postgres(cluster, database)
             }
+        }
+    }
+
+    /// From now on each statement takes so long, where a warehouse would run it and a stand-in answers at once.
+    pub fn takes(&self, at_least: Duration) {
+        match self {
+            Server::Databricks(server) => server.takes(at_least),
+            Server::Snowflake(server) => server.takes(at_least),
+            _ => {}
         }
     }
 
