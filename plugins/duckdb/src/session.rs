@@ -1,8 +1,8 @@
 //! A session: any number of requests under way, each on a connection of its own to the server.
 //!
-//! A request opens a connection (`Connect`), says where tables are (`Use`), has its statement read by DuckDB's parser unless this session knows it (`Check`), begins a
-//! transaction that only reads (`Begin`), asks (`Ask`, of a ping `Probe`) and fetches what there is more (`Fetch`); whatever came of it, the
-//! connection is ended (`End`), and the transaction with it. A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
+//! A request opens a connection (`Connect`), has its statement read by DuckDB's parser unless this session knows it (`Check`), says where tables are, begins a
+//! transaction that only reads and asks, all in one message (`Ask`; of a ping in two, `Begin` and `Probe`), and fetches what there is more (`Fetch`); whatever
+//! came of it, the connection is ended (`End`), and the transaction with it. A proxy that was too busy for a connection, or for the end of one, is asked again after a pause.
 //!
 //! Nothing in version 1 of Quack stops a statement that runs: it ends when it has come to its first rows, or to the next of them.
 
@@ -39,7 +39,7 @@ const END_PAUSE_MS: u32 = 100;
 /// Answers of one statement, of 24,576 rows each.
 const ANSWERS_MAX: u32 = 100_000;
 /// Begins a transaction in which DuckDB writes to no database.
-const BEGIN: &str = "BEGIN TRANSACTION READ ONLY";
+const BEGIN: &str = "BEGIN TRANSACTION READ ONLY;\n";
 /// What it has to refuse, and the words in which it does.
 const PROBE: &str = "CREATE TABLE souk_tries_to_write (a INTEGER)";
 const PROBE_REFUSED: &str = "read-only mode";
@@ -96,7 +96,6 @@ enum Work {
 
 enum Stage {
     Connect,
-    Use,
     Check,
     Begin,
     Ask,
@@ -383,30 +382,41 @@ impl Session {
     }
 
     /// The first statement of a connection.
-    fn after_connect(&self, job: &Job) -> Next {
-        match &self.settings.database {
-            None => self.after_use(job),
-            Some((database, schema)) => {
-                let names = [Some(database), schema.as_ref()].into_iter().flatten();
-                let names: Vec<String> = names.map(|name| identifier(name)).collect();
-                Next::Statement(Stage::Use, format!("USE {}", names.join(".")))
-            }
-        }
-    }
-
-    fn after_use(&self, job: &Job) -> Next {
+    fn after_connect(&self, job: &mut Job) -> Next {
         let text = match &job.work {
             Work::Query { statement, .. } if !self.known.has(&statement.named) => &statement.named,
             Work::Ping { .. } => READ,
-            _ => return Next::Statement(Stage::Begin, BEGIN.to_owned()),
+            _ => return self.ask_within(&mut job.work),
         };
         Next::Statement(Stage::Check, question(text))
+    }
+
+    /// What is asked, behind what begins its transaction.
+    fn ask_within(&self, work: &mut Work) -> Next {
+        let begins = self.begins();
+        match work {
+            Work::Query { statement, .. } => {
+                Next::Statement(Stage::Ask, begins + &std::mem::take(&mut statement.filled))
+            }
+            Work::Catalog { text, .. } => Next::Statement(Stage::Ask, begins + text),
+            Work::Ping { .. } => Next::Statement(Stage::Begin, begins),
+        }
+    }
+
+    /// What stands before a statement: DuckDB parses all of a message before it runs any of it, runs one statement after the other up to the first that
+    /// fails, and answers the rows of the first that has some, which these have not.
+    fn begins(&self) -> String {
+        let Some((database, schema)) = &self.settings.database else {
+            return BEGIN.to_owned();
+        };
+        let names = [Some(database), schema.as_ref()].into_iter().flatten();
+        let names: Vec<String> = names.map(|name| identifier(name)).collect();
+        format!("USE {}; {BEGIN}", names.join("."))
     }
 
     /// A statement was carried out.
     fn prepared(&mut self, job: &mut Job, rows: &Rows<'_>, step: &mut Step) -> Result<Next, Error> {
         match (&job.stage, &mut job.work) {
-            (Stage::Use, _) => Ok(self.after_use(job)),
             (Stage::Check, work) => {
                 let parsed = parsed_of(rows)?;
                 match work {
@@ -416,14 +426,7 @@ impl Session {
                     }
                     _ => parsed.judge(0)?,
                 }
-                Ok(Next::Statement(Stage::Begin, BEGIN.to_owned()))
-            }
-            (Stage::Begin, Work::Query { statement, .. }) => {
-                let text = std::mem::take(&mut statement.filled);
-                Ok(Next::Statement(Stage::Ask, text))
-            }
-            (Stage::Begin, Work::Catalog { text, .. }) => {
-                Ok(Next::Statement(Stage::Ask, std::mem::take(text)))
+                Ok(self.ask_within(work))
             }
             (Stage::Begin, Work::Ping { .. }) => {
                 Ok(Next::Statement(Stage::Probe, PROBE.to_owned()))
