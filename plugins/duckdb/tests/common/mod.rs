@@ -157,6 +157,7 @@ pub fn kind(request: &HttpRequest) -> u8 {
     request.body[2]
 }
 
+pub const CONNECT: u8 = 1;
 pub const DISCONNECT: u8 = 11;
 
 /// The statement that a request asks, where it is short.
