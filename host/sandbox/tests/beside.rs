@@ -63,6 +63,9 @@ async fn a_silent_source_keeps_no_session() {
         let begun = Instant::now();
         sandbox.shut_down(within(deadline)).await;
         let took = begun.elapsed();
-        assert!(took < Duration::from_millis(longest), "{statement}: {took:?}");
+        assert!(
+            took < Duration::from_millis(longest),
+            "{statement}: {took:?}"
+        );
     }
 }

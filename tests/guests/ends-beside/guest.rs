@@ -24,11 +24,7 @@ impl Behaviour for EndsBeside {
         let mut numbers = ColumnBuilder::new(ColumnType::Int64);
         numbers.push(Cell::Int64(1))?;
         let chunks = vec![numbers.finish()];
-        step.columns(
-            id,
-            0,
-            Some(vec![column("id", ColumnType::Int64, "int8")]),
-        );
+        step.columns(id, 0, Some(vec![column("id", ColumnType::Int64, "int8")]));
         step.batch(id, Batch { rows: 1, chunks });
         step.done(id);
         Ok(())

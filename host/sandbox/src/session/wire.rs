@@ -274,9 +274,8 @@ impl WireSession {
         let handle = &lease.handle;
         handle.register(cx);
         self.nudged |= handle.take_nudge();
-        let ends = || {
-            lease.pool.is_cut() || (lease.in_flight.is_empty() && self.winds_up().is_none())
-        };
+        let ends =
+            || lease.pool.is_cut() || (lease.in_flight.is_empty() && self.winds_up().is_none());
         if self.nudged || handle.has_jobs() || (handle.is_closing() && ends()) {
             return Poll::Ready(Turn::Pool);
         }
