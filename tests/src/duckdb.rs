@@ -111,12 +111,11 @@ impl DuckDb {
         self.admin("CALL enable_logging('Quack')");
     }
 
-    /// What it has been sent since it was asked last: the kinds of messages.
+    /// What it has been sent since then: the kinds of messages.
     pub fn messages(&self) -> Vec<String> {
         let rows = self.admin(
             "SELECT regexp_extract(message, 'message_type.: ([A-Z_]+)', 1) FROM duckdb_logs WHERE type = 'Quack'",
         );
-        self.admin("CALL truncate_duckdb_logs()");
         rows.into_iter().flatten().flatten().collect()
     }
 
