@@ -7,31 +7,26 @@ const PIECE: usize = 32;
 /// A text that is appended again and again.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamp {
+    text: Vec<u8>,
+    /// The same, where it is no longer than that.
     piece: [u8; PIECE],
-    length: usize,
-    /// All of it, where it is longer than a piece.
-    long: Vec<u8>,
 }
 
 impl Stamp {
     pub fn new(text: Vec<u8>) -> Stamp {
-        let (mut piece, length) = ([0; PIECE], text.len());
-        if length <= PIECE {
-            piece[..length].copy_from_slice(&text);
+        let mut piece = [0; PIECE];
+        if let Some(place) = piece.get_mut(..text.len()) {
+            place.copy_from_slice(&text);
         }
-        Stamp {
-            piece,
-            length,
-            long: text,
-        }
+        Stamp { text, piece }
     }
 
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>) {
-        if self.length > PIECE {
-            return out.extend_from_slice(&self.long);
+        if self.text.len() > PIECE {
+            return out.extend_from_slice(&self.text);
         }
-        let end = out.len() + self.length;
+        let end = out.len() + self.text.len();
         out.extend_from_slice(&self.piece);
         out.truncate(end);
     }

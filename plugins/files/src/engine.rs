@@ -4,20 +4,16 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::files::Opened;
 use crate::memory::Memory;
-use crate::pieces::Pieces;
+use crate::steps::GiveWay;
 use crate::tables::{self, Table};
 use crate::watch::{ROWS, Watch};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
-use datafusion::common::config::{ConfigNonZeroUsize, ConfigOptions, Dialect};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::config::{ConfigNonZeroUsize, Dialect};
 use datafusion::error::Result as Planned;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::prelude::SessionConfig;
 use souk_sdk::Error;
 use std::collections::BTreeMap;
@@ -28,9 +24,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const SCHEMA: &str = "public";
 const CATALOG: &str = "files";
 
-/// All that groups, sorts and joins keep: past it a statement fails and the session goes on. The host's cap on the component's memory
-/// lies far above it: a table of groups that grows is there twice, and twice as large, and what is read and the answer have their room.
-const MEMORY_BYTES: usize = 128 << 20;
+/// All that groups, sorts and joins keep: past it a statement fails and the session goes on. It is told when it has grown, and one text of it
+/// may have grown to twice of what it was: then its smaller copies, which others do not fill, itself and the larger one are four times this,
+/// and what is read and the answer have their room in the component's 512 MiB, too. A table of groups grows no worse.
+const MEMORY_BYTES: usize = 100 << 20;
 /// How deep an expression may nest: planning it recurses, and a component has 512 KiB of stack.
 const DEPTH_MAX: usize = 40;
 
@@ -195,37 +192,5 @@ impl SchemaProvider for Tables {
 
     fn table_exist(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
-    }
-}
-
-/// What reads, and what makes many rows of few, is handed on in pieces, and gives way after each so many.
-#[derive(Debug)]
-struct GiveWay(Arc<Watch>);
-
-impl PhysicalOptimizerRule for GiveWay {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Planned<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let begins_or_multiplies =
-                node.children().len() != 1 || node.name().starts_with("Unnest");
-            if !begins_or_multiplies {
-                return Ok(Transformed::no(node));
-            }
-            let pieces = Arc::new(Pieces::new(node, self.0.clone()));
-            let gives_way: Arc<dyn ExecutionPlan> = Arc::new(CooperativeExec::new(pieces));
-            Ok(Transformed::yes(gives_way))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "give_way"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
     }
 }

@@ -22,6 +22,7 @@ mod pieces;
 mod query;
 mod settings;
 mod slice;
+mod steps;
 mod tables;
 mod values;
 mod watch;

@@ -7,6 +7,7 @@ mod delta;
 mod json;
 mod lines;
 mod moment;
+mod numbers;
 mod pages;
 mod parquet;
 mod profile;

@@ -557,6 +557,53 @@ fn time_is_held() {
     );
 }
 
+/// A row that is looked for is compared with all others before anything is known of it.
+#[test]
+fn time_is_held_where_rows_are_looked_for() {
+    let numbers: String = (0..200_000).map(|n| format!("{n}\n")).collect();
+    let (_directory, mut session) = file("t.csv", format!("n\n{numbers}").as_bytes());
+    let limits = Limits {
+        timeout_ms: 300,
+        ..LIMITS
+    };
+    for looks in [
+        "EXISTS (SELECT 1 FROM t b WHERE a.n / 1000000 = b.n / 1000000)",
+        "NOT EXISTS (SELECT 1 FROM t b WHERE a.n / 1000000 = b.n / 1000000)",
+        "a.n / 1000000 IN (SELECT b.n / 1000000 FROM t b)",
+        "a.n / 1000000 NOT IN (SELECT b.n / 1000000 FROM t b)",
+        "(a.n = 10 OR EXISTS (SELECT 1 FROM t b WHERE a.n / 1000000 = b.n / 1000000))",
+        "EXISTS (SELECT 1 FROM t b WHERE a.n / 1000000 = b.n / 1000000 AND a.n + b.n = -1)",
+        "EXISTS (SELECT 1 FROM t b WHERE a.n % 1 = b.n % 1)",
+        "EXISTS (SELECT 1 FROM t b WHERE a.n - b.n > 1000000)",
+        "NOT EXISTS (SELECT 1 FROM t b WHERE a.n - b.n > 1000000)",
+    ] {
+        let begun = std::time::Instant::now();
+        let text = format!("SELECT count(*) FROM t a WHERE {looks}");
+        let error = ask_with(&mut session, &text, Vec::new(), limits)
+            .err()
+            .unwrap();
+        assert_eq!(error.code, "statement_timeout", "{text}: {error:?}");
+        assert!(
+            begun.elapsed().as_millis() < 3_000,
+            "{text}: {:?}",
+            begun.elapsed()
+        );
+    }
+    for (looks, rows) in [
+        ("EXISTS (SELECT 1 FROM t b WHERE a.n = 2 * b.n)", "100000"),
+        (
+            "NOT EXISTS (SELECT 1 FROM t b WHERE a.n = 2 * b.n)",
+            "100000",
+        ),
+        ("a.n IN (SELECT 3 * b.n FROM t b)", "66667"),
+        ("a.n NOT IN (SELECT 3 * b.n FROM t b)", "133333"),
+        ("(a.n = 1 OR a.n IN (SELECT 3 * b.n FROM t b))", "66668"),
+    ] {
+        let text = format!("SELECT count(*) FROM t a WHERE {looks}");
+        assert_eq!(ask(&mut session, &text).unwrap().lines(), [rows], "{text}");
+    }
+}
+
 /// What needs more memory than there is fails, and the session goes on.
 #[test]
 fn memory_is_held() {

@@ -377,7 +377,9 @@ fn of_bomb(bomb: Bomb) -> Scenario {
             | Bomb::LongNumbers
             | Bomb::ManyNames
             | Bomb::PutTogetherHonestly => ANSWERED,
-            Bomb::RowsWithoutEnd | Bomb::MillionsOfNothing => &[LATE],
+            Bomb::RowsWithoutEnd => &[LATE],
+            // A second or two on this machine.
+            Bomb::MillionsOfNothing => ANSWERED,
             // What lists unfold to is held by the session's memory only: see the connector's README.
             Bomb::ListsOfOneText => &[FINE, SOURCE, CONNECTOR],
         },

@@ -1,6 +1,7 @@
 //! Texts of which each is written as what differs from the one before it, and lengths that are written as differences: how long all of a page
 //! are together. A page of a kilobyte may say gigabytes.
 
+use super::numbers::{signed, varint};
 use datafusion::parquet::basic::Encoding;
 use datafusion::parquet::column::page::{Page, PageReader};
 use datafusion::parquet::errors::Result as Read;
@@ -98,8 +99,12 @@ fn behind(bytes: &[u8], level_max: i16, encoding: Encoding, count: u32) -> Optio
 /// The sum of numbers that are written as differences, and what is behind them. `None` of what is none, or of more than `count_max`.
 fn sum(bytes: &[u8], count_max: u64) -> Option<(u64, &[u8])> {
     let mut input = Input { bytes };
-    let (block, parts, count) = (input.varint()?, input.varint()?, input.varint()?);
-    let mut number = input.signed()?;
+    let (block, parts, count) = (
+        varint(&mut input.bytes)?,
+        varint(&mut input.bytes)?,
+        varint(&mut input.bytes)?,
+    );
+    let mut number = signed(&mut input.bytes)?;
     if count > count_max || parts == 0 || block % parts != 0 {
         return None;
     }
@@ -113,7 +118,7 @@ fn sum(bytes: &[u8], count_max: u64) -> Option<(u64, &[u8])> {
         left -= 1;
     }
     while left > 0 {
-        let least = input.signed()?;
+        let least = signed(&mut input.bytes)?;
         let widths = input.take(parts)?;
         for width in widths {
             if left == 0 {
@@ -162,23 +167,6 @@ impl<'a> Input<'a> {
         let (taken, rest) = self.bytes.split_at_checked(usize::try_from(count).ok()?)?;
         self.bytes = rest;
         Some(taken)
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *self.take(1)?.first()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn signed(&mut self) -> Option<i64> {
-        let number = self.varint()?;
-        Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 }
 

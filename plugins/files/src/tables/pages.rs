@@ -1,6 +1,7 @@
 //! What Parquet's reader takes on trust: where pages lie, and how large they say that they are. A page that ends behind its column would end
 //! the connector, and one that unpacks to gigabytes its memory.
 
+use super::numbers;
 use crate::errors;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::parquet::file::page_index::offset_index::PageLocation;
@@ -385,21 +386,11 @@ impl<'a> Header<'a> {
     }
 
     fn varint(&mut self) -> Option<u64> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
+        numbers::varint(&mut self.bytes)
     }
 
-    /// Thrift's zigzag: 0, -1, 1, -2, …
     fn signed(&mut self) -> Option<i64> {
-        let number = self.varint()?;
-        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+        numbers::signed(&mut self.bytes)
     }
 }
 
